@@ -1,0 +1,120 @@
+# Quipu. `make` builds build/quipu; `make help` tells the rest.
+#
+# The rooms stand in ROOMS from the ground up: each may call those before it, never those behind it (test/rooms checks).
+
+CC      ?= cc
+PREFIX  ?= /usr/local
+OPT     ?= -O2 -g
+ROOMS   := base net value store expr engine api dynamo web main
+
+ifeq ($(SAN),address)
+VARIANT := -asan
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifeq ($(SAN),thread)
+VARIANT := -tsan
+SANFLAGS := -fsanitize=thread
+endif
+ifdef STATIC
+VARIANT := $(VARIANT)-static
+endif
+
+B := build$(VARIANT:-%=/%)
+
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(WERROR)
+override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc $(OPT) $(WARNINGS) $(SANFLAGS) -pthread -MMD -MP
+override LDFLAGS += $(SANFLAGS) -pthread
+
+DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
+# RocksDB is C++ and brings its compressors; everything but libc goes into the binary.
+STATIC_LIBS  := -static-libgcc -Wl,-Bstatic -lrocksdb -lssl -lcrypto -lxxhash -lsnappy -llz4 -lzstd -lbz2 -lz -lgflags \
+                -lstdc++ -Wl,-Bdynamic -lm
+LIBS := $(if $(STATIC),$(STATIC_LIBS),$(DYNAMIC_LIBS))
+
+objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
+# The archives of a room and of all below it, upper ones first, as the linker wants them.
+reverse = $(if $1,$(call reverse,$(wordlist 2,$(words $1),$1)) $(firstword $1))
+upto    = $(call reverse,$(wordlist 1,$(words $(filter-out @,$(shell for r in $(ROOMS); do echo $$r; [ $$r = $1 ] && break; done))),$(ROOMS)))
+archives = $(patsubst %,$B/lib/%.a,$(call upto,$1))
+
+.PHONY: all test unit bench install clean help format
+all: $B/quipu
+
+$B/quipu: $(call objects,main) $(filter-out %/main.a,$(call archives,main))
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$B/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+define room_archive
+$B/lib/$1.a: $(call objects,$1)
+	@mkdir -p $$(@D)
+	rm -f $$@; ar rcs $$@ $$^
+endef
+$(foreach room,$(ROOMS),$(eval $(call room_archive,$(room))))
+
+# ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
+UNIT_ROOMS := $(filter $(ROOMS),$(sort $(foreach f,$(wildcard test/unit/*_*.c),$(firstword $(subst _, ,$(notdir $f))))))
+
+$B/test/%.o: test/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itest -c -o $@ $<
+
+define room_unit
+$B/unit/$1: $(patsubst test/%.c,$B/test/%.o,$(wildcard test/unit/$1_*.c)) $B/test/unit/runner.o $(filter-out %/main.a,$(call archives,$1))
+	@mkdir -p $$(@D)
+	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+unit-$1: $B/unit/$1
+	$B/unit/$1
+.PHONY: unit-$1
+endef
+$(foreach room,$(UNIT_ROOMS),$(eval $(call room_unit,$(room))))
+unit-binaries: $(addprefix $B/unit/,$(UNIT_ROOMS))
+unit: $(addprefix unit-,$(UNIT_ROOMS))
+
+# ---- fuzz drivers: test/fuzz/<room>_<what>.c, built with clang's libFuzzer ----
+FUZZ_CC ?= clang-14
+FUZZERS := $(patsubst test/fuzz/%.c,build/fuzz/%,$(wildcard test/fuzz/*.c))
+build/fuzz/obj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(filter-out -fsanitize=%,$(CFLAGS)) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+define fuzz_binary
+build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(call upto,$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
+	@mkdir -p $$(@D)
+	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $$(DYNAMIC_LIBS)
+endef
+$(foreach f,$(notdir $(basename $(wildcard test/fuzz/*.c))),$(eval $(call fuzz_binary,$f)))
+fuzzers: $(FUZZERS)
+.PHONY: fuzzers unit-binaries
+
+# ---- the load generator of the benchmark ----
+build/load: bench/load.c $B/lib/base.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DYNAMIC_LIBS)
+
+test:
+	script/test
+
+bench: $B/quipu build/load
+	bench/run
+
+install: $B/quipu
+	install -D -m 755 $B/quipu $(DESTDIR)$(PREFIX)/bin/quipu
+	install -D -m 644 doc/quipu.1 $(DESTDIR)$(PREFIX)/share/man/man1/quipu.1
+
+clean:
+	rm -rf build
+
+format:
+	clang-format-14 -i src/*/*.[ch] test/unit/*.[ch] test/fuzz/*.c bench/*.c
+
+help:
+	@echo 'make                 build build/quipu'
+	@echo 'make test            install what is missing and run every test (script/test)'
+	@echo 'make unit            the unit tests only; make unit-ROOM for one room'
+	@echo 'make bench           the benchmark with its peers'
+	@echo 'make install         to DESTDIR/PREFIX (/usr/local)'
+	@echo 'make SAN=address|thread ...   with sanitizers, under build/asan, build/tsan'
+	@echo 'make STATIC=1        one binary that needs only libc'
+	@echo 'make clean'
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,165 @@
+/* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors, operations.
+ *
+ * A request is checked in the order of the service: (1) it must be JSON and fit the shapes, else SerializationException;
+ * (2) the constraints of the shapes, all violations (at most ten) in one ValidationException; (3) the operation's own
+ * checks of parameters, values and expressions; (4) the table must exist; (5) checks against its schema. */
+#ifndef API_INTERNAL_H
+#define API_INTERNAL_H
+
+#include "api/api.h"
+#include "base/json.h"
+#include "base/limits.h"
+
+/* ---- shapes: what a request may look like ---- */
+
+enum shape_kind {
+    SHAPE_STRUCT,
+    SHAPE_LIST,
+    SHAPE_MAP,
+    SHAPE_STRING,
+    SHAPE_BOOL,
+    SHAPE_INT,
+    SHAPE_LONG,
+    SHAPE_DOUBLE,
+    SHAPE_VALUE, /* an AttributeValue, decoded straight into a struct value */
+};
+
+struct shape;
+
+struct shape_member {
+    struct slice name;
+    const struct shape *shape;
+    bool required;
+};
+
+struct shape {
+    enum shape_kind kind;
+    const char *type_name; /* as serialization errors name it, e.g. "AttributeValue" */
+    const struct shape_member *members; /* STRUCT, in the order in which the service checks them */
+    uint32_t member_count;
+    const struct shape *of; /* LIST, MAP: of the elements */
+    bool has_min, has_max;
+    int64_t min, max; /* STRING: length; LIST, MAP: count; numbers: value */
+    const char *pattern;           /* STRING: as printed in the message; checked by matches */
+    bool (*matches)(struct slice); /* STRING with a pattern */
+    const char *const *choices;    /* STRING: enum, ended by NULL, in the order in which the service prints them */
+    int64_t key_max;               /* MAP: longest key, 0: any */
+};
+
+/* A decoded value of a shape. `present` is false for what was absent or null. */
+struct node_entry;
+struct node {
+    const struct shape *shape;
+    bool present;
+    uint32_t count;     /* LIST, MAP */
+    struct slice fault; /* VALUE: the service's sentence about its content, without any prefix; empty when sound */
+    union {
+        struct slice text;
+        bool truth;
+        int64_t integer;
+        double real;
+        struct value value;         /* VALUE */
+        struct node *members;       /* STRUCT: indexed like shape->members */
+        struct node *elements;      /* LIST */
+        struct node_entry *entries; /* MAP, in the request's order */
+    };
+};
+struct node_entry {
+    struct slice key;
+    struct node node;
+};
+
+/* ---- errors ---- */
+
+/* X(short name, HTTP status, __type prefix) */
+#define API_ERRORS(X)                                                                                                  \
+    X(ValidationException, 400, "com.amazon.coral.validate#")                                                          \
+    X(SerializationException, 400, "com.amazon.coral.service#")                                                        \
+    X(UnknownOperationException, 400, "com.amazon.coral.service#")                                                     \
+    X(AccessDeniedException, 400, "com.amazon.coral.service#")                                                         \
+    X(MissingAuthenticationTokenException, 400, "com.amazon.coral.service#")                                           \
+    X(IncompleteSignatureException, 400, "com.amazon.coral.service#")                                                  \
+    X(InvalidSignatureException, 400, "com.amazon.coral.service#")                                                     \
+    X(UnrecognizedClientException, 400, "com.amazon.coral.service#")                                                   \
+    X(RequestEntityTooLargeException, 413, "com.amazon.coral.service#")                                                \
+    X(ThrottlingException, 400, "com.amazon.coral.availability#")                                                      \
+    X(InternalServerError, 500, "com.amazonaws.dynamodb.v20120810#")                                                   \
+    X(ServiceUnavailable, 503, "com.amazon.coral.availability#")                                                       \
+    X(ConditionalCheckFailedException, 400, "com.amazonaws.dynamodb.v20120810#")                                       \
+    X(ResourceNotFoundException, 400, "com.amazonaws.dynamodb.v20120810#")                                             \
+    X(ResourceInUseException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
+    X(LimitExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
+    X(TableNotFoundException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
+    X(ItemCollectionSizeLimitExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                              \
+    X(ProvisionedThroughputExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                                \
+    X(TransactionCanceledException, 400, "com.amazonaws.dynamodb.v20120810#")                                          \
+    X(TransactionConflictException, 400, "com.amazonaws.dynamodb.v20120810#")                                          \
+    X(TransactionInProgressException, 400, "com.amazonaws.dynamodb.v20120810#")                                        \
+    X(IdempotentParameterMismatchException, 400, "com.amazonaws.dynamodb.v20120810#")
+
+/* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return refuse(...)`. */
+bool refuse(struct api_call *call, const char *short_name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool refuse_text(struct api_call *call, const char *short_name, struct slice message);
+/* ValidationException with this text, by far the most common. */
+bool invalid(struct api_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool invalid_text(struct api_call *call, struct slice message);
+
+/* ---- decoding ---- */
+
+/* Step 1: the body into nodes; *root becomes a STRUCT node. Refuses and answers false when it does not fit. */
+bool request_decode(struct api_call *call, const struct shape *shape, struct node *root);
+/* Step 2: the shapes' constraints. */
+bool request_check(struct api_call *call, const struct node *root);
+
+static inline const struct node *node_member(const struct node *node, unsigned index)
+{
+    return &node->members[index];
+}
+
+/* ---- operations ---- */
+
+/* What an operation is. `begin` gets the decoded and constraint-checked request; it either answers (ok or refuse) or sets
+ * call->is_write, call->commit.apply and call->state, and `finish` writes the reply after the commit. */
+struct operation {
+    struct slice name;
+    const struct shape *input;
+    void (*begin)(struct api_call *call, const struct node *input);
+    void (*finish)(struct api_call *call); /* NULL for those that never write */
+};
+
+struct api {
+    struct engine *engine;
+    struct slice region, account, endpoint;
+};
+
+/* X(name): one for each operation served; declares its shape <name>_shape and its functions. Sorted by name. */
+#define API_OPERATIONS(X)                                                                                              \
+    X(BatchGetItem)                                                                                                    \
+    X(BatchWriteItem)                                                                                                  \
+    X(CreateTable)                                                                                                     \
+    X(DeleteItem)                                                                                                      \
+    X(DeleteTable)                                                                                                     \
+    X(DescribeEndpoints)                                                                                               \
+    X(DescribeLimits)                                                                                                  \
+    X(DescribeTable)                                                                                                   \
+    X(GetItem)                                                                                                         \
+    X(ListTables)                                                                                                      \
+    X(PutItem)                                                                                                         \
+    X(Query)                                                                                                           \
+    X(Scan)                                                                                                            \
+    X(UpdateItem)                                                                                                      \
+    X(UpdateTable)
+
+#define X(op) extern const struct operation operation_##op;
+API_OPERATIONS(X)
+#undef X
+
+/* ---- values in JSON ---- */
+
+/* Reads one AttributeValue into *out. Serialization faults refuse at once; faults of content (a number that is none, an
+ * empty set, two types) are left for step 3: their sentence is put into out->fault, and the operation says it in its turn. */
+bool value_decode(struct api_call *call, struct json_reader *reader, struct node *out);
+void value_put_json(struct buf *out, const struct value *value);
+
+#endif

@@ -1,0 +1,106 @@
+/* Blocks double in size up to a megabyte, so that a small request costs one malloc and a large one a few. */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+
+#define ARENA_FIRST_BYTES 8192
+#define ARENA_BLOCK_MAX   (1024 * 1024)
+#define ARENA_KEEP_BYTES  (64 * 1024) /* a larger block is given back at reset */
+
+struct arena_block {
+    struct arena_block *older;
+    size_t bytes;
+    _Alignas(16) char data[];
+};
+
+static void arena_use(struct arena *arena, struct arena_block *block)
+{
+    arena->at = block->data;
+    arena->end = block->data + block->bytes;
+}
+
+void *arena_alloc_slow(struct arena *arena, size_t bytes)
+{
+    size_t want = arena->blocks ? arena->blocks->bytes * 2 : ARENA_FIRST_BYTES;
+    if (want > ARENA_BLOCK_MAX) want = ARENA_BLOCK_MAX;
+    if (want < bytes) want = bytes;
+    struct arena_block *block = must_alloc(sizeof *block + want);
+    block->bytes = want;
+    block->older = arena->blocks;
+    arena->blocks = block;
+    arena->total_bytes += want;
+    arena_use(arena, block);
+    arena->at += bytes;
+    return block->data;
+}
+
+void arena_free(struct arena *arena)
+{
+    for (struct arena_block *block = arena->blocks; block;) {
+        struct arena_block *older = block->older;
+        free(block);
+        block = older;
+    }
+    *arena = (struct arena){0};
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *block = arena->blocks;
+    if (!block) return;
+    if (!block->older && block->bytes <= ARENA_KEEP_BYTES) {
+        arena_use(arena, block);
+        return;
+    }
+    while (block->older) {
+        struct arena_block *older = block->older;
+        free(block);
+        block = older;
+    }
+    if (block->bytes > ARENA_KEEP_BYTES) {
+        free(block);
+        *arena = (struct arena){0};
+        return;
+    }
+    arena->blocks = block;
+    arena->total_bytes = block->bytes;
+    arena_use(arena, block);
+}
+
+void *arena_zero(struct arena *arena, size_t bytes)
+{
+    return memset(arena_alloc(arena, bytes), 0, bytes);
+}
+
+struct slice arena_copy(struct arena *arena, struct slice bytes)
+{
+    char *copy = arena_alloc(arena, bytes.len + 1);
+    if (bytes.len) memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = 0;
+    return (struct slice){copy, bytes.len};
+}
+
+struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    ensure(len >= 0);
+    char *text = arena_alloc(arena, (size_t)len + 1);
+    vsnprintf(text, (size_t)len + 1, format, again);
+    va_end(again);
+    return (struct slice){text, (size_t)len};
+}
+
+struct slice arena_printf(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct slice text = arena_vprintf(arena, format, args);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,45 @@
+/* One arena per request: allocate freely, free everything at once. What an arena returned lives until its reset. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *blocks; /* newest first */
+    char *at, *end;
+    size_t total_bytes; /* of all blocks, to see what a request cost */
+};
+
+/* A zeroed arena is a valid empty one. */
+void arena_free(struct arena *arena);
+/* Forgets everything but keeps the first block for the next request. */
+void arena_reset(struct arena *arena);
+
+void *arena_alloc_slow(struct arena *arena, size_t bytes);
+
+/* Aligned for any type; contents undefined. */
+static inline void *arena_alloc(struct arena *arena, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    if ((size_t)(arena->end - arena->at) < bytes) return arena_alloc_slow(arena, bytes);
+    void *memory = arena->at;
+    arena->at += bytes;
+    return memory;
+}
+
+void *arena_zero(struct arena *arena, size_t bytes);
+struct slice arena_copy(struct arena *arena, struct slice bytes);
+struct slice arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+/* An array of count elements in the arena. */
+#define arena_array(arena, type, count) ((type *)arena_alloc((arena), sizeof(type) * (count)))
+#define arena_new(arena, type)          ((type *)arena_zero((arena), sizeof(type)))
+
+#endif

@@ -1,0 +1,52 @@
+/* Every limit of the program, each with its reason. What has no bound here is bounded by something here. */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+/* ---- DynamoDB's own limits: the service's numbers, not ours ---- */
+#define LIMIT_ITEM_BYTES            (400 * 1024) /* names and values, as the service counts them */
+#define LIMIT_HASH_KEY_BYTES        2048
+#define LIMIT_RANGE_KEY_BYTES       1024
+#define LIMIT_ATTRIBUTE_NAME_BYTES  65535
+#define LIMIT_KEY_NAME_BYTES        255
+#define LIMIT_NESTING               32 /* levels of lists and maps in an item or an expression value */
+#define LIMIT_EXPRESSION_BYTES      4096
+#define LIMIT_EXPRESSION_OPERATORS  300
+#define LIMIT_EXPRESSION_IN         100
+#define LIMIT_PLACEHOLDER_BYTES     255
+#define LIMIT_PARAMETERS_BYTES      (2 * 1024 * 1024) /* all substituted names and values of a request */
+#define LIMIT_PAGE_BYTES            (1024 * 1024)     /* Query and Scan, before the filter */
+#define LIMIT_BATCH_GET_KEYS        100
+#define LIMIT_BATCH_GET_BYTES       (16 * 1024 * 1024)
+#define LIMIT_BATCH_WRITE_REQUESTS  25
+#define LIMIT_SCAN_SEGMENTS         1000000
+#define LIMIT_LIST_TABLES           100
+#define LIMIT_LSI_COUNT             5
+#define LIMIT_GSI_COUNT             20
+#define LIMIT_TABLES                2500
+
+/* ---- Numbers: 38 digits fit an unsigned __int128 ---- */
+#define LIMIT_NUMBER_DIGITS         38
+#define LIMIT_NUMBER_EXPONENT_MAX   125  /* of the first significant digit */
+#define LIMIT_NUMBER_EXPONENT_MIN   (-130)
+#define LIMIT_NUMBER_TEXT           176 /* longest canonical text: sign, "0.", 129 zeros, 38 digits and slack */
+
+/* ---- HTTP ---- */
+#define LIMIT_BODY_BYTES            (16 * 1024 * 1024) /* the service's own request limit */
+#define LIMIT_HEADER_BYTES          (64 * 1024)        /* request line and headers together; XRay causes are long */
+#define LIMIT_HEADER_COUNT          100
+#define LIMIT_CONNECTIONS           10000
+#define LIMIT_HEADER_MS             15000 /* from the first byte of a request to the end of its headers */
+#define LIMIT_BODY_MS               60000 /* from the end of the headers to the end of the body */
+#define LIMIT_IDLE_MS               120000
+#define LIMIT_SEND_MS               60000 /* a client that does not take its reply */
+#define LIMIT_DRAIN_MS              10000 /* after SIGTERM, for what is in flight */
+#define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unread requests kept while one of the connection is served */
+
+/* ---- JSON ---- */
+#define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */
+
+/* ---- Writer ---- */
+#define LIMIT_COMMIT_REQUESTS       4096             /* in one commit, so that nobody waits long for a stranger */
+#define LIMIT_COMMIT_BYTES          (8 * 1024 * 1024)
+
+#endif

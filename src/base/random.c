@@ -1,0 +1,55 @@
+/* xoshiro256**, seeded through splitmix64 as its authors advise. */
+#include "base/random.h"
+
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+
+static uint64_t splitmix(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+void random_seed(struct random *random, uint64_t seed)
+{
+    for (int i = 0; i < 4; i++) random->state[i] = splitmix(&seed);
+}
+
+void random_seed_from_system(struct random *random)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = (uint64_t)monotonic_us();
+    random_seed(random, seed);
+}
+
+static uint64_t rotate(uint64_t value, int bits)
+{
+    return value << bits | value >> (64 - bits);
+}
+
+uint64_t random_next(struct random *random)
+{
+    uint64_t *s = random->state;
+    uint64_t result = rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+uint64_t random_below(struct random *random, uint64_t bound)
+{
+    ensure(bound > 0);
+    uint64_t threshold = -bound % bound;
+    for (;;) {
+        uint64_t value = random_next(random);
+        if (value >= threshold) return value % bound;
+    }
+}

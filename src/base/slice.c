@@ -1,0 +1,38 @@
+/* The slice functions that are not worth inlining. */
+#include "base/slice.h"
+
+bool slice_contains(struct slice text, struct slice part)
+{
+    if (part.len == 0) return true;
+    if (text.len < part.len) return false;
+    return memmem(text.data, text.len, part.data, part.len) != NULL;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool slice_equal_ignoring_case(struct slice a, struct slice b)
+{
+    if (a.len != b.len) return false;
+    for (size_t i = 0; i < a.len; i++)
+        if (lower(a.data[i]) != lower(b.data[i])) return false;
+    return true;
+}
+
+bool slice_to_u64(struct slice text, unsigned long long max, unsigned long long *out)
+{
+    unsigned long long value = 0;
+    if (text.len == 0) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (c < '0' || c > '9') return false;
+        unsigned digit = (unsigned)(c - '0');
+        if (value > (max - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
+    if (value > max) return false;
+    *out = value;
+    return true;
+}

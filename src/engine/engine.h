@@ -1,0 +1,271 @@
+/* The database: tables, one writer, readers on any thread.
+ *
+ * Invariants:
+ *  E1. Apply many, sync once, then reply. Commits queue; the writer takes all that wait, applies them in order to one batch,
+ *      writes it to the store (durable, unless the engine was opened with durability `os`), and only then calls `done`.
+ *  E2. Readers see durable state only. Images that a batch has made are in its own overlay until the store has them; then
+ *      they are published to the cache. So whatever a reply has shown survives a power cut.
+ *  E3. A cached image equals the stored one. A reader that filled the cache from the store while the writer published
+ *      gives its stale copy up (the shard's version moved).
+ *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail, nothing is
+ *      acknowledged that may be lost.
+ *  E5. A table's number is never used again, so its stale cache entries and stored keys can never be taken for another's.
+ *  E6. Stored counts equal the items: they are written in the same batch.
+ *
+ * Who owns what: the engine owns tables, cache and writer thread. A `struct table` is immutable and counted: find, use,
+ * release. A commit belongs to its submitter, who must keep it (and its arena) until `done`. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/stats.h"
+#include "expr/expr.h"
+#include "store/store.h"
+#include "value/value.h"
+
+/* ---- what a table is ---- */
+
+#define INDEX_KEY_PARTS 4 /* a global index may have up to 4 hash and 4 range attributes */
+
+struct throughput {
+    int64_t read_units, write_units; /* provisioned; 0 when on demand */
+    int64_t max_read, max_write;     /* on-demand limits; -1: none given */
+    int64_t warm_read, warm_write;   /* warm throughput; -1: none given */
+};
+
+struct key_attribute {
+    struct slice name;
+    enum value_type type; /* S, N or B */
+};
+
+enum projection_type { PROJECT_ALL, PROJECT_KEYS_ONLY, PROJECT_INCLUDE };
+
+struct index_definition {
+    struct slice name;
+    bool global;
+    uint32_t hash_count, range_count;
+    struct slice hash[INDEX_KEY_PARTS], range[INDEX_KEY_PARTS];
+    enum projection_type projection;
+    struct slice *non_key; /* INCLUDE */
+    uint32_t non_key_count;
+    struct throughput throughput; /* global only */
+};
+
+enum stream_view { STREAM_OFF, STREAM_KEYS_ONLY, STREAM_NEW_IMAGE, STREAM_OLD_IMAGE, STREAM_NEW_AND_OLD_IMAGES };
+
+struct tag {
+    struct slice key, value;
+};
+
+struct table_definition {
+    struct slice name;
+    struct slice id; /* UUID, for DescribeTable */
+    int64_t created_ms;
+    struct key_attribute *attributes; /* AttributeDefinitions in their order */
+    uint32_t attribute_count;
+    struct slice hash, range; /* range.len 0: none */
+    bool on_demand;
+    int64_t on_demand_since_ms;  /* BillingModeSummary; 0: the table was always provisioned */
+    int64_t throughput_raised_ms, throughput_lowered_ms; /* 0: never */
+    int64_t decreases_today;
+    struct throughput throughput;
+    struct index_definition *indexes;
+    uint32_t index_count;
+    enum stream_view stream;
+    int64_t stream_since_ms; /* names the stream's label; kept when the stream is switched off; 0: never had one */
+    bool deletion_protected;
+    struct slice table_class; /* "STANDARD", "STANDARD_INFREQUENT_ACCESS", or empty: never given */
+    int64_t table_class_changed_ms;
+    bool encrypted;            /* SSESpecification.Enabled */
+    struct slice kms_key;      /* KMSMasterKeyId, or empty */
+    struct slice resource_policy;
+    struct tag *tags;
+    uint32_t tag_count;
+};
+
+/* Type of an attribute by its definition; false when it is not defined. */
+bool table_attribute_type(const struct table_definition *definition, struct slice name, enum value_type *type);
+/* A deep copy in the arena. */
+struct table_definition *table_definition_copy(struct arena *arena, const struct table_definition *definition);
+void table_definition_encode(struct buf *out, const struct table_definition *definition);
+bool table_definition_decode(struct arena *arena, struct slice bytes, struct table_definition *out);
+
+struct table_counts {
+    _Atomic int64_t items, bytes;
+};
+
+struct table {
+    struct table_definition definition;
+    struct key_schema keys;
+    uint32_t number; /* in stored keys */
+    struct table_counts *counts;
+    /* private */
+    struct arena arena;
+    _Atomic uint32_t references;
+    struct table *next_by_name;
+};
+
+/* ---- the engine ---- */
+
+struct engine;
+
+struct engine_options {
+    struct store *store; /* taken over: closed with the engine */
+    bool durable;        /* sync before reply */
+    bool inline_writer;  /* no writer thread: engine_submit commits before it returns (tests, embedding) */
+    uint64_t cache_bytes;
+    const struct clock *clock;
+    uint64_t seed; /* of ids; 0: from the system */
+};
+
+/* NULL and a sentence when the store holds something else or is damaged. */
+struct engine *engine_open(const struct engine_options *options, char *error, size_t error_len);
+/* Finishes what was submitted, syncs, closes the store. */
+void engine_close(struct engine *engine);
+int64_t engine_now_ms(struct engine *engine);
+/* True after E4 struck; the sentence says what happened. */
+bool engine_has_failed(struct engine *engine, char *error, size_t error_len);
+
+/* A table by name, counted, or NULL. */
+struct table *engine_table_find(struct engine *engine, struct slice name);
+void engine_table_release(struct table *table);
+/* Names in order, behind `after` (may be empty), at most limit; *more tells whether there are others. */
+uint32_t engine_table_names(struct engine *engine, struct arena *arena, struct slice after, uint32_t limit,
+                            struct slice *names, bool *more);
+
+/* ---- reading ---- */
+
+/* An image that the reader holds: encoded bytes that stay until image_release. */
+struct image {
+    struct slice bytes;
+    struct cache_value *held; /* private */
+};
+
+/* The stored key of an item: hash and range are the key attributes' values (range NULL where the table has none). */
+void engine_item_key(struct buf *out, const struct table *table, const struct value *hash, const struct value *range);
+
+enum engine_result { ENGINE_OK, ENGINE_MISSING, ENGINE_FAILED };
+enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key, struct image *out);
+void image_release(struct image *image);
+
+/* A page of a Query or Scan. */
+struct page {
+    struct slice from, to; /* stored keys: from <= key < to */
+    bool backwards;
+    uint64_t limit;        /* items evaluated; 0: no limit */
+    const struct condition *filter;
+    struct arena *scratch; /* for decoding; reset by the caller afterwards */
+    /* Called for each item that passes the filter; item is decoded only when a filter was given or wanted. */
+    void (*emit)(void *context, struct slice encoded, const struct map *item);
+    void *context;
+    bool decode; /* hand a decoded item to emit in any case */
+    /* answers */
+    uint64_t scanned, matched, bytes; /* bytes: billed size of all evaluated */
+    bool more;                        /* stopped by limit or size: last holds where */
+    struct map last;                  /* the last evaluated item, decoded in scratch */
+};
+
+enum engine_result engine_page(struct engine *engine, struct page *page);
+/* Stored-key range of a whole table, or of one segment of it. */
+void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from, struct buf *to);
+/* Stored-key range of a key condition. False when it can hold nothing (between 5 and 3). */
+bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
+                        struct buf *to);
+
+/* ---- writing ---- */
+
+struct batch; /* the writer's view while it applies commits */
+
+struct commit {
+    void (*apply)(struct commit *commit, struct batch *batch); /* on the writer's thread, in order of submission */
+    void (*done)(struct commit *commit);                       /* there too, once durable or failed */
+    bool failed;                                               /* set before done: nothing of it was kept */
+    struct commit *next;
+};
+
+struct commit_list {
+    struct commit *first, *last;
+};
+
+void commit_list_add(struct commit_list *list, struct commit *commit);
+/* Hands all of them to the writer and empties the list. */
+void engine_submit(struct engine *engine, struct commit_list *list);
+/* Submits one and waits until it is done. For callers without a loop; `done` is not called. */
+void engine_commit(struct engine *engine, struct commit *commit);
+
+enum write_kind { WRITE_PUT, WRITE_UPDATE, WRITE_DELETE, WRITE_CHECK };
+enum write_outcome {
+    WRITE_APPLIED,
+    WRITE_CONDITION_FAILED,
+    WRITE_INVALID, /* fault holds the service's sentence */
+    WRITE_NO_TABLE, /* the table went away between validation and commit */
+};
+
+/* One write of one item. The caller fills the first part; engine_write the second. */
+struct write {
+    enum write_kind kind;
+    struct table *table;
+    struct slice key;     /* stored key */
+    struct map item;      /* PUT: the item; UPDATE: the key attributes, from which a missing item is begun */
+    const struct condition *condition; /* or NULL */
+    const struct update *update;       /* UPDATE; NULL means none: the item comes to exist */
+    struct arena *arena;               /* for images and faults */
+    bool plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
+
+    enum write_outcome outcome;
+    struct slice fault;
+    bool existed;
+    struct map old_item, new_item; /* decoded in arena; old when existed, new for PUT and UPDATE applied */
+    uint64_t old_size, new_size;   /* billed sizes; 0 when there is none */
+};
+
+/* Checks the condition, makes the new image, adds it to the batch when `keep`; only from within apply. A transaction checks
+ * all of its writes with keep false first. */
+void engine_write(struct batch *batch, struct write *write, bool keep);
+
+enum table_change_result { TABLE_CHANGED, TABLE_EXISTS, TABLE_MISSING, TABLE_PROTECTED, TABLE_TOO_MANY };
+
+/* From within apply. The definition is copied. */
+enum table_change_result engine_table_create(struct batch *batch, const struct table_definition *definition);
+enum table_change_result engine_table_replace(struct batch *batch, const struct table_definition *definition);
+enum table_change_result engine_table_drop(struct batch *batch, struct slice name);
+/* The table as this batch sees it, or NULL; not counted, valid until apply returns. */
+struct table *engine_table_in_batch(struct batch *batch, struct slice name);
+
+/* A new random UUID in text, for table ids and the like. */
+struct slice engine_new_id(struct engine *engine, struct arena *arena);
+
+/* ---- capacity, in half units where halves occur ---- */
+
+double capacity_read(uint64_t bytes, bool consistent);
+double capacity_write(uint64_t old_bytes, uint64_t new_bytes);
+
+/* ---- looking after it ---- */
+
+struct engine_stats {
+    _Atomic uint64_t commits, batches, cache_hits, cache_misses;
+    struct histogram batch_sizes;   /* commits per batch */
+    struct histogram commit_us;     /* store_write, sync included */
+};
+
+const struct engine_stats *engine_stats(struct engine *engine);
+void engine_store_stats(struct engine *engine, struct store_stats *stats);
+uint64_t engine_cache_bytes(struct engine *engine);
+
+/* Verifies a whole store: definitions decode, items decode, stand under their own keys, and add up to the counts. Writes a
+ * line per fault to out and answers their number; -1 when the store cannot be read. */
+struct check_report {
+    uint64_t tables, items, faults;
+};
+bool engine_check(struct store *store, struct check_report *report, struct buf *out);
+/* One readable line for a stored entry: what the key means, and the value in short. */
+void engine_describe_entry(struct arena *arena, struct slice key, struct slice value, struct buf *out);
+
+#endif

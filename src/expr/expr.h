@@ -1,0 +1,184 @@
+/* DynamoDB's expression language: text and parameters in, a bound tree out, and its evaluation on items.
+ *
+ * Pure: no clock, no store, no table. Every fault is the service's sentence, complete with its prefix
+ * ("Invalid ConditionExpression: ..."), ready to be sent as a ValidationException. Names (#n) and values (:v) are bound
+ * while parsing and marked as used, so that the caller can refuse unused ones.
+ *
+ * Trees and everything they point at live in the arena given at parsing. Evaluation never changes an item: an update
+ * builds a new map that shares what did not change. */
+#ifndef EXPR_EXPR_H
+#define EXPR_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "value/value.h"
+
+/* ---- parameters ---- */
+
+struct expr_name {
+    struct slice placeholder; /* "#n" */
+    struct slice name;
+    bool used;
+};
+
+struct expr_value {
+    struct slice placeholder; /* ":v" */
+    struct value value;
+    bool used;
+};
+
+struct expr_params {
+    struct expr_name *names;
+    struct expr_value *values;
+    uint32_t name_count, value_count;
+    bool has_names, has_values; /* the request gave the member at all: changes the wording of some faults */
+};
+
+/* Which member of the request the text came from: it names itself in every fault. */
+enum expr_kind { EXPR_CONDITION, EXPR_FILTER, EXPR_KEY_CONDITION, EXPR_PROJECTION, EXPR_UPDATE };
+struct slice expr_kind_name(enum expr_kind kind); /* "ConditionExpression", ... */
+
+/* A word that the language keeps for itself, in any case. */
+bool expr_is_reserved(struct slice word);
+
+/* ---- paths ---- */
+
+struct path_part {
+    bool is_index;
+    uint32_t index;    /* a[3] */
+    struct slice name; /* a.b, placeholders resolved */
+};
+
+struct path {
+    struct path_part *parts;
+    uint32_t count;
+};
+
+/* What the path leads to, or NULL. */
+const struct value *path_find(const struct path *path, const struct map *item);
+
+/* ---- conditions ---- */
+
+enum operand_kind { OPERAND_PATH, OPERAND_VALUE, OPERAND_SIZE };
+
+struct operand {
+    enum operand_kind kind;
+    struct path path;         /* PATH, and what SIZE measures when it measures a path */
+    const struct value *value; /* VALUE */
+};
+
+enum condition_kind {
+    CONDITION_AND,
+    CONDITION_OR,
+    CONDITION_NOT,
+    CONDITION_EQ,
+    CONDITION_NE,
+    CONDITION_LT,
+    CONDITION_LE,
+    CONDITION_GT,
+    CONDITION_GE,
+    CONDITION_BETWEEN,
+    CONDITION_IN,
+    CONDITION_EXISTS,
+    CONDITION_NOT_EXISTS,
+    CONDITION_TYPE,
+    CONDITION_BEGINS_WITH,
+    CONDITION_CONTAINS,
+    CONDITION_NOT_CONTAINS, /* only the legacy parameters know it */
+};
+
+/* A node. AND, OR, NOT use left and right (NOT: left only); the others use operands[0 .. operand_count). */
+struct condition {
+    enum condition_kind kind;
+    struct condition *left, *right;
+    struct operand *operands;
+    uint32_t operand_count;
+    enum value_type type; /* CONDITION_TYPE */
+};
+
+/* Parses and binds. NULL with *fault set when refused. Texts of the service, in its order of checks. */
+struct condition *condition_parse(struct arena *arena, enum expr_kind kind, struct slice text,
+                                  struct expr_params *params, struct slice *fault);
+bool condition_holds(const struct condition *condition, const struct map *item);
+/* The first top-level attribute name the condition mentions that is `name`: "Filter Expression can only contain non-primary
+ * key attributes". */
+bool condition_mentions(const struct condition *condition, struct slice name);
+
+/* ---- key conditions ---- */
+
+enum key_compare { KEY_NONE, KEY_EQ, KEY_LT, KEY_LE, KEY_GT, KEY_GE, KEY_BETWEEN, KEY_BEGINS_WITH };
+
+/* hash = value [and range OP value]. */
+struct key_condition {
+    const struct value *hash;
+    enum key_compare compare;     /* KEY_NONE: no condition on the range key */
+    const struct value *range[2]; /* BETWEEN uses both */
+};
+
+struct key_schema {
+    struct slice hash, range; /* range.len 0: none */
+    enum value_type hash_type, range_type;
+};
+
+/* Reads a parsed EXPR_KEY_CONDITION as a condition on this schema. False with *fault set when it is none the service takes. */
+bool key_condition_bind(struct arena *arena, const struct condition *condition, const struct key_schema *schema,
+                        struct key_condition *out, struct slice *fault);
+
+/* ---- projections ---- */
+
+struct projection {
+    struct path *paths;
+    uint32_t count;
+};
+
+bool projection_parse(struct arena *arena, struct slice text, struct expr_params *params, struct projection *out,
+                      struct slice *fault);
+/* The parts of the item that the paths lead to, in their places; list elements close ranks. */
+struct map projection_apply(struct arena *arena, const struct projection *projection, const struct map *item);
+/* The same for the values that an update touched: UPDATED_OLD and UPDATED_NEW. */
+
+/* ---- updates ---- */
+
+enum update_verb { UPDATE_SET, UPDATE_REMOVE, UPDATE_ADD, UPDATE_DELETE };
+enum update_value_kind { UPDATE_PLAIN, UPDATE_PLUS, UPDATE_MINUS };
+enum update_operand_kind { UPDATE_OPERAND_VALUE, UPDATE_OPERAND_PATH, UPDATE_OPERAND_IF_NOT_EXISTS, UPDATE_OPERAND_LIST_APPEND };
+
+struct update_operand {
+    enum update_operand_kind kind;
+    const struct value *value;            /* VALUE */
+    struct path path;                     /* PATH, IF_NOT_EXISTS */
+    struct update_operand *left, *right;  /* LIST_APPEND; IF_NOT_EXISTS uses right */
+};
+
+struct update_action {
+    enum update_verb verb;
+    struct path path;
+    enum update_value_kind value_kind;     /* SET: a, a + b, a - b */
+    struct update_operand *left, *right;   /* SET: right only with PLUS and MINUS */
+    const struct value *value;             /* ADD, DELETE */
+};
+
+struct update {
+    struct update_action *actions;
+    uint32_t count;
+};
+
+struct update *update_parse(struct arena *arena, struct slice text, struct expr_params *params, struct slice *fault);
+/* True when an action changes the attribute with this name or something inside it. */
+bool update_touches(const struct update *update, struct slice name);
+/* The new item. False with *fault: a path that does not exist, an operand of the wrong type, number overflow, ... All operands are
+ * read from the old item. */
+bool update_apply(struct arena *arena, const struct update *update, const struct map *old, struct map *out,
+                  struct slice *fault);
+/* What ReturnValues UPDATED_OLD / UPDATED_NEW answer: the parts of the image that the actions' paths lead to. */
+struct map update_touched(struct arena *arena, const struct update *update, const struct map *image);
+
+/* ---- parameters, once all expressions of the request are parsed ---- */
+
+/* False with *fault when a name or value was never used, in the service's words. */
+bool expr_params_all_used(struct arena *arena, const struct expr_params *params, struct slice *fault);
+
+#endif

@@ -1,0 +1,42 @@
+/* Runs the registered tests of one binary: all, or those whose name contains the first argument. */
+#include <stdarg.h>
+
+#include "unit/test.h"
+
+static struct test *tests, **tests_end = &tests;
+static unsigned failures_of_current;
+
+void test_register(struct test *test)
+{
+    *tests_end = test;
+    tests_end = &test->next;
+}
+
+void test_failed(const char *file, int line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s:%d: ", file, line);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    failures_of_current++;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned passed = 0, failed = 0;
+    for (struct test *test = tests; test; test = test->next) {
+        if (argc > 1 && !strstr(test->name, argv[1])) continue;
+        failures_of_current = 0;
+        test->run();
+        if (failures_of_current) {
+            fprintf(stderr, "FAILED %s\n", test->name);
+            failed++;
+        } else {
+            passed++;
+        }
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed ? 1 : 0;
+}
