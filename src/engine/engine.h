@@ -97,8 +97,10 @@ struct table_definition *table_definition_copy(struct arena *arena, const struct
 void table_definition_encode(struct buf *out, const struct table_definition *definition);
 bool table_definition_decode(struct arena *arena, struct slice bytes, struct table_definition *out);
 
+/* What changes while a table lives; shared by all versions of its definition. */
 struct table_counts {
     _Atomic int64_t items, bytes;
+    _Atomic bool dropped;
 };
 
 struct table {
@@ -109,7 +111,6 @@ struct table {
     /* private */
     struct arena arena;
     _Atomic uint32_t references;
-    struct table *next_by_name;
 };
 
 /* ---- the engine ---- */
@@ -218,14 +219,18 @@ struct write {
     const struct update *update;       /* UPDATE; NULL means none: the item comes to exist */
     struct arena *arena;               /* for images and faults */
     bool plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
+    /* UPDATE: what the service checks on the new item (types of index keys); NULL for nothing. False with *fault. */
+    bool (*check_new)(const struct write *write, const struct map *item, struct slice *fault);
 
     enum write_outcome outcome;
     struct slice fault;
     bool existed;
-    struct map old_item, new_item; /* decoded in arena; old when existed, new for PUT and UPDATE applied */
-    uint64_t old_size, new_size;   /* billed sizes; 0 when there is none */
+    struct slice old_image, new_image; /* encoded, in arena: old when existed, new for PUT and UPDATE applied */
+    uint64_t old_size, new_size;       /* billed sizes; 0 when there is none */
 };
 
+/* Encodes a PUT's image on the caller's thread, so that the writer need not. */
+void engine_write_prepare(struct write *write);
 /* Checks the condition, makes the new image, adds it to the batch when `keep`; only from within apply. A transaction checks
  * all of its writes with keep false first. */
 void engine_write(struct batch *batch, struct write *write, bool keep);
