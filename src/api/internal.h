@@ -1,8 +1,10 @@
-/* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors, operations.
+/* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors,
+ * operations.
  *
- * A request is checked in the order of the service: (1) it must be JSON and fit the shapes, else SerializationException;
- * (2) the constraints of the shapes, all violations (at most ten) in one ValidationException; (3) the operation's own
- * checks of parameters, values and expressions; (4) the table must exist; (5) checks against its schema. */
+ * A request is checked in the order of the service: (1) it must be JSON and fit the shapes, else
+ * SerializationException; (2) the constraints of the shapes, all violations (at most ten) in one
+ * ValidationException; (3) the operation's own checks of parameters, values and expressions; (4) the table
+ * must exist; (5) checks against its schema. */
 #ifndef API_INTERNAL_H
 #define API_INTERNAL_H
 
@@ -24,6 +26,10 @@ enum shape_kind {
     SHAPE_VALUE, /* an AttributeValue, decoded straight into a struct value */
 };
 
+/* Names of tables. Those of items and streams may be ARNs and as short as one character; a table operation
+ * wants three, and says that the parameter is required in other words. */
+enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OR_ARN, TABLE_NAME_STRICT };
+
 struct shape;
 
 struct shape_member {
@@ -34,16 +40,18 @@ struct shape_member {
 
 struct shape {
     enum shape_kind kind;
-    const char *type_name; /* as serialization errors name it, e.g. "AttributeValue" */
+    const char *type_name; /* STRUCT: as the service's messages name it, e.g. "KeySchemaElement" */
     const struct shape_member *members; /* STRUCT, in the order in which the service checks them */
     uint32_t member_count;
-    const struct shape *of; /* LIST, MAP: of the elements */
+    const struct shape *of;  /* LIST, MAP: of the elements */
+    const struct shape *key; /* MAP: a STRING shape whose constraints the keys must satisfy, or NULL */
     bool has_min, has_max;
-    int64_t min, max; /* STRING: length; LIST, MAP: count; numbers: value */
-    const char *pattern;           /* STRING: as printed in the message; checked by matches */
-    bool (*matches)(struct slice); /* STRING with a pattern */
-    const char *const *choices;    /* STRING: enum, ended by NULL, in the order in which the service prints them */
-    int64_t key_max;               /* MAP: longest key, 0: any */
+    int64_t min, max;                /* STRING: length; LIST, MAP: count; numbers: value */
+    const char *pattern;             /* STRING: as printed in the message; checked by matches */
+    bool (*matches)(struct slice);   /* STRING with a pattern */
+    const char *const *choices;      /* STRING: enum in the service's printing order, ended by NULL */
+    enum table_name_rule table_name; /* STRING: a table's name, checked alone and before everything else */
+    bool terse; /* violations in the newer wording: path as in the request, value left out */
 };
 
 /* A decoded value of a shape. `present` is false for what was absent or null. */
@@ -52,7 +60,7 @@ struct node {
     const struct shape *shape;
     bool present;
     uint32_t count;     /* LIST, MAP */
-    struct slice fault; /* VALUE: the service's sentence about its content, without any prefix; empty when sound */
+    struct slice fault; /* VALUE: the service's sentence about its content; empty when sound */
     union {
         struct slice text;
         bool truth;
@@ -71,43 +79,48 @@ struct node_entry {
 
 /* ---- errors ---- */
 
-/* X(short name, HTTP status, __type prefix) */
-#define API_ERRORS(X)                                                                                                  \
-    X(ValidationException, 400, "com.amazon.coral.validate#")                                                          \
-    X(SerializationException, 400, "com.amazon.coral.service#")                                                        \
-    X(UnknownOperationException, 400, "com.amazon.coral.service#")                                                     \
-    X(AccessDeniedException, 400, "com.amazon.coral.service#")                                                         \
-    X(MissingAuthenticationTokenException, 400, "com.amazon.coral.service#")                                           \
-    X(IncompleteSignatureException, 400, "com.amazon.coral.service#")                                                  \
-    X(InvalidSignatureException, 400, "com.amazon.coral.service#")                                                     \
-    X(UnrecognizedClientException, 400, "com.amazon.coral.service#")                                                   \
-    X(RequestEntityTooLargeException, 413, "com.amazon.coral.service#")                                                \
-    X(ThrottlingException, 400, "com.amazon.coral.availability#")                                                      \
-    X(InternalServerError, 500, "com.amazonaws.dynamodb.v20120810#")                                                   \
-    X(ServiceUnavailable, 503, "com.amazon.coral.availability#")                                                       \
-    X(ConditionalCheckFailedException, 400, "com.amazonaws.dynamodb.v20120810#")                                       \
-    X(ResourceNotFoundException, 400, "com.amazonaws.dynamodb.v20120810#")                                             \
-    X(ResourceInUseException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
-    X(LimitExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
-    X(TableNotFoundException, 400, "com.amazonaws.dynamodb.v20120810#")                                                \
-    X(ItemCollectionSizeLimitExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                              \
-    X(ProvisionedThroughputExceededException, 400, "com.amazonaws.dynamodb.v20120810#")                                \
-    X(TransactionCanceledException, 400, "com.amazonaws.dynamodb.v20120810#")                                          \
-    X(TransactionConflictException, 400, "com.amazonaws.dynamodb.v20120810#")                                          \
-    X(TransactionInProgressException, 400, "com.amazonaws.dynamodb.v20120810#")                                        \
-    X(IdempotentParameterMismatchException, 400, "com.amazonaws.dynamodb.v20120810#")
+/* X(short name, HTTP status, __type prefix, member that holds the message: the service is not of one mind) */
+#define CORAL_PREFIX  "com.amazon.coral.service#"
+#define DYNAMO_PREFIX "com.amazonaws.dynamodb.v20120810#"
+#define API_ERRORS(X)                                                                                        \
+    X(ValidationException, 400, "com.amazon.coral.validate#", "message")                                     \
+    X(SerializationException, 400, CORAL_PREFIX, "Message")                                                  \
+    X(UnknownOperationException, 400, CORAL_PREFIX, "message")                                               \
+    X(AccessDeniedException, 400, CORAL_PREFIX, "Message")                                                   \
+    X(MissingAuthenticationTokenException, 400, CORAL_PREFIX, "message")                                     \
+    X(IncompleteSignatureException, 400, CORAL_PREFIX, "message")                                            \
+    X(InvalidSignatureException, 400, CORAL_PREFIX, "message")                                               \
+    X(UnrecognizedClientException, 400, CORAL_PREFIX, "message")                                             \
+    X(RequestEntityTooLargeException, 413, CORAL_PREFIX, "message")                                          \
+    X(ThrottlingException, 400, "com.amazon.coral.availability#", "message")                                 \
+    X(InternalServerError, 500, DYNAMO_PREFIX, "message")                                                    \
+    X(ServiceUnavailable, 503, "com.amazon.coral.availability#", "message")                                  \
+    X(ConditionalCheckFailedException, 400, DYNAMO_PREFIX, "message")                                        \
+    X(ResourceNotFoundException, 400, DYNAMO_PREFIX, "message")                                              \
+    X(ResourceInUseException, 400, DYNAMO_PREFIX, "message")                                                 \
+    X(LimitExceededException, 400, DYNAMO_PREFIX, "message")                                                 \
+    X(TableNotFoundException, 400, DYNAMO_PREFIX, "message")                                                 \
+    X(ItemCollectionSizeLimitExceededException, 400, DYNAMO_PREFIX, "message")                               \
+    X(ProvisionedThroughputExceededException, 400, DYNAMO_PREFIX, "message")                                 \
+    X(TransactionCanceledException, 400, DYNAMO_PREFIX, "Message")                                           \
+    X(TransactionConflictException, 400, DYNAMO_PREFIX, "message")                                           \
+    X(TransactionInProgressException, 400, DYNAMO_PREFIX, "Message")                                         \
+    X(IdempotentParameterMismatchException, 400, DYNAMO_PREFIX, "Message")
 
-/* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return refuse(...)`. */
+/* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
+ * refuse(...)`. */
 bool refuse(struct api_call *call, const char *short_name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool refuse_text(struct api_call *call, const char *short_name, struct slice message);
+/* The same with further members in the error's JSON, such as "Item":{...}, without commas around them. */
+bool refuse_with(struct api_call *call, const char *short_name, struct slice message, struct slice members);
 /* ValidationException with this text, by far the most common. */
 bool invalid(struct api_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool invalid_text(struct api_call *call, struct slice message);
 
 /* ---- decoding ---- */
 
-/* Step 1: the body into nodes; *root becomes a STRUCT node. Refuses and answers false when it does not fit. */
+/* Step 1: the body into nodes; *root becomes a STRUCT node. Refuses and answers false when it cannot. */
 bool request_decode(struct api_call *call, const struct shape *shape, struct node *root);
 /* Step 2: the shapes' constraints. */
 bool request_check(struct api_call *call, const struct node *root);
@@ -117,10 +130,23 @@ static inline const struct node *node_member(const struct node *node, unsigned i
     return &node->members[index];
 }
 
+/* ---- tables ---- */
+
+/* The table's name in a request: as it stands, or out of its ARN. Refuses and answers false when an ARN is
+ * malformed or of another region or account. */
+bool table_name_resolve(struct api_call *call, const struct node *name, struct slice *out);
+/* The table, counted; it is released when the call ends, not by the caller. Refuses (and answers NULL) when
+ * there is none: in the words for items, or in those of table operations. */
+struct table *find_table(struct api_call *call, struct slice name);
+struct table *find_table_to_manage(struct api_call *call, struct slice name);
+/* arn:aws:dynamodb:REGION:ACCOUNT:table/NAME */
+void put_table_arn(struct buf *out, const struct api *api, struct slice name);
+
 /* ---- operations ---- */
 
-/* What an operation is. `begin` gets the decoded and constraint-checked request; it either answers (ok or refuse) or sets
- * call->is_write, call->commit.apply and call->state, and `finish` writes the reply after the commit. */
+/* What an operation is. `begin` gets the decoded and constraint-checked request; it either answers (ok or
+ * refuse) or sets call->is_write, call->commit.apply and call->state, and `finish` writes the reply after the
+ * commit. */
 struct operation {
     struct slice name;
     const struct shape *input;
@@ -133,22 +159,23 @@ struct api {
     struct slice region, account, endpoint;
 };
 
-/* X(name): one for each operation served; declares its shape <name>_shape and its functions. Sorted by name. */
-#define API_OPERATIONS(X)                                                                                              \
-    X(BatchGetItem)                                                                                                    \
-    X(BatchWriteItem)                                                                                                  \
-    X(CreateTable)                                                                                                     \
-    X(DeleteItem)                                                                                                      \
-    X(DeleteTable)                                                                                                     \
-    X(DescribeEndpoints)                                                                                               \
-    X(DescribeLimits)                                                                                                  \
-    X(DescribeTable)                                                                                                   \
-    X(GetItem)                                                                                                         \
-    X(ListTables)                                                                                                      \
-    X(PutItem)                                                                                                         \
-    X(Query)                                                                                                           \
-    X(Scan)                                                                                                            \
-    X(UpdateItem)                                                                                                      \
+/* X(name): one for each operation served; declares its shape <name>_shape and its functions. Sorted by name.
+ */
+#define API_OPERATIONS(X)                                                                                    \
+    X(BatchGetItem)                                                                                          \
+    X(BatchWriteItem)                                                                                        \
+    X(CreateTable)                                                                                           \
+    X(DeleteItem)                                                                                            \
+    X(DeleteTable)                                                                                           \
+    X(DescribeEndpoints)                                                                                     \
+    X(DescribeLimits)                                                                                        \
+    X(DescribeTable)                                                                                         \
+    X(GetItem)                                                                                               \
+    X(ListTables)                                                                                            \
+    X(PutItem)                                                                                               \
+    X(Query)                                                                                                 \
+    X(Scan)                                                                                                  \
+    X(UpdateItem)                                                                                            \
     X(UpdateTable)
 
 #define X(op) extern const struct operation operation_##op;
@@ -157,8 +184,9 @@ API_OPERATIONS(X)
 
 /* ---- values in JSON ---- */
 
-/* Reads one AttributeValue into *out. Serialization faults refuse at once; faults of content (a number that is none, an
- * empty set, two types) are left for step 3: their sentence is put into out->fault, and the operation says it in its turn. */
+/* Reads one AttributeValue into *out. Serialization faults refuse at once; faults of content (a number that
+ * is none, an empty set, two types) are left for step 3: their sentence is put into out->fault, and the
+ * operation says it in its turn. */
 bool value_decode(struct api_call *call, struct json_reader *reader, struct node *out);
 void value_put_json(struct buf *out, const struct value *value);
 

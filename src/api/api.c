@@ -1,0 +1,191 @@
+/* The life of a call: found by name, begun, committed, finished. Everything that is the same for all
+ * operations stands here; what differs is in each operation's own file. */
+#include "api/internal.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+
+static const struct operation *const operations[] = {
+#define X(op) &operation_##op,
+    API_OPERATIONS(X)
+#undef X
+};
+
+#define OPERATION_COUNT (sizeof operations / sizeof *operations)
+
+struct held_table {
+    struct table *table;
+    struct held_table *next;
+};
+
+struct api *api_new(const struct api_options *options)
+{
+    ensure(options->engine && options->region && options->account && options->endpoint);
+    struct api *api = must_zero(1, sizeof *api);
+    api->engine = options->engine;
+    api->region = slice_of(options->region);
+    api->account = slice_of(options->account);
+    api->endpoint = slice_of(options->endpoint);
+    return api;
+}
+
+void api_free(struct api *api)
+{
+    free(api);
+}
+
+const struct operation *api_operation_find(struct slice name)
+{
+    size_t low = 0, high = OPERATION_COUNT;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = slice_compare(name, operations[middle]->name);
+        if (order == 0) return operations[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+struct slice api_operation_name(const struct operation *operation)
+{
+    return operation->name;
+}
+
+unsigned api_operation_number(const struct operation *operation)
+{
+    unsigned number = 0;
+    while (operations[number] != operation) {
+        number++;
+        ensure(number < OPERATION_COUNT);
+    }
+    return number;
+}
+
+unsigned api_operation_count(void)
+{
+    return OPERATION_COUNT;
+}
+
+const struct operation *api_operation_at(unsigned number)
+{
+    ensure(number < OPERATION_COUNT);
+    return operations[number];
+}
+
+static void release_tables(struct api_call *call)
+{
+    for (struct held_table *held = call->held; held; held = held->next) engine_table_release(held->table);
+    call->held = NULL;
+}
+
+void api_begin(struct api_call *call)
+{
+    struct node input;
+    call->status = 200;
+    call->error = NULL;
+    call->is_write = false;
+    call->state = NULL;
+    call->held = NULL;
+    call->reply_start = call->reply->len;
+    call->commit.apply = NULL;
+    call->commit.failed = false;
+    if (request_decode(call, call->operation->input, &input) && request_check(call, &input))
+        call->operation->begin(call, &input);
+    ensure(!call->is_write || (call->commit.apply && call->operation->finish && !call->error));
+    if (!call->is_write) release_tables(call);
+}
+
+void api_finish(struct api_call *call)
+{
+    ensure(call->is_write);
+    if (call->commit.failed)
+        refuse(call, "InternalServerError", "Internal server error");
+    else
+        call->operation->finish(call);
+    release_tables(call);
+}
+
+void api_run(struct api_call *call)
+{
+    api_begin(call);
+    if (!call->is_write) return;
+    engine_commit(call->api->engine, &call->commit);
+    api_finish(call);
+}
+
+/* ---- tables ---- */
+
+static struct table *hold_table(struct api_call *call, struct slice name)
+{
+    struct table *table = engine_table_find(call->api->engine, name);
+    if (!table) return NULL;
+    struct held_table *held = arena_new(call->arena, struct held_table);
+    *held = (struct held_table){table, call->held};
+    call->held = held;
+    return table;
+}
+
+struct table *find_table(struct api_call *call, struct slice name)
+{
+    struct table *table = hold_table(call, name);
+    if (!table) refuse(call, "ResourceNotFoundException", "Requested resource not found");
+    return table;
+}
+
+struct table *find_table_to_manage(struct api_call *call, struct slice name)
+{
+    struct table *table = hold_table(call, name);
+    if (!table)
+        refuse(call, "ResourceNotFoundException", "Requested resource not found: Table: %.*s not found",
+               SLICE_ARG(name));
+    return table;
+}
+
+/* Takes what stands before the next colon; false when there is none. */
+static bool take_arn_part(struct slice *rest, struct slice *part)
+{
+    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
+    if (!colon) return false;
+    *part = (struct slice){rest->data, (size_t)(colon - rest->data)};
+    *rest = slice_from(*rest, part->len + 1);
+    return true;
+}
+
+static bool invalid_arn(struct api_call *call, struct slice arn)
+{
+    return invalid(call, "Invalid TableArn: Invalid ResourceArn provided as input %.*s", SLICE_ARG(arn));
+}
+
+bool table_name_resolve(struct api_call *call, const struct node *name, struct slice *out)
+{
+    struct slice rest = name->text, scheme, partition, service, region, account;
+    if (!slice_starts(rest, SLICE("arn:"))) {
+        *out = rest;
+        return true;
+    }
+    if (!take_arn_part(&rest, &scheme) || !take_arn_part(&rest, &partition) ||
+        !take_arn_part(&rest, &service) || !take_arn_part(&rest, &region) || !take_arn_part(&rest, &account))
+        return invalid_arn(call, name->text);
+    if (!slice_equal(service, SLICE("dynamodb")) || !slice_starts(rest, SLICE("table/")))
+        return invalid_arn(call, name->text);
+    *out = slice_from(rest, strlen("table/"));
+    if (out->len == 0 || out->len > 255 || memchr(out->data, '/', out->len))
+        return invalid_arn(call, name->text);
+    if (!slice_equal(region, call->api->region) || !slice_equal(account, call->api->account))
+        return refuse(call, "ResourceNotFoundException", "Requested resource not found");
+    return true;
+}
+
+void put_table_arn(struct buf *out, const struct api *api, struct slice name)
+{
+    buf_text(out, "arn:aws:dynamodb:");
+    buf_slice(out, api->region);
+    buf_byte(out, ':');
+    buf_slice(out, api->account);
+    buf_text(out, ":table/");
+    buf_slice(out, name);
+}
