@@ -270,7 +270,10 @@ struct check_report {
     uint64_t tables, items, faults;
 };
 bool engine_check(struct store *store, struct check_report *report, struct buf *out);
-/* One readable line for a stored entry: what the key means, and the value in short. */
-void engine_describe_entry(struct arena *arena, struct slice key, struct slice value, struct buf *out);
+/* Walks all entries of a store and tells what each means: its key in words, its value as stored. The visitor answers false to
+ * stop. False when the store cannot be read. */
+enum stored_kind { STORED_SETTING, STORED_DEFINITION, STORED_COUNTS, STORED_ITEM, STORED_UNKNOWN };
+typedef bool (*engine_entry_visitor)(void *context, enum stored_kind kind, struct slice meaning, struct slice value);
+bool engine_show(struct store *store, engine_entry_visitor visitor, void *context);
 
 #endif

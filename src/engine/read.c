@@ -1,0 +1,110 @@
+/* Point reads through the cache, and pages of queries and scans straight from the store. */
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "engine/internal.h"
+
+void image_release(struct image *image)
+{
+    if (image->held) cache_value_release(image->held);
+    *image = (struct image){0};
+}
+
+static enum engine_result hold(struct image *out, struct cache_value *value)
+{
+    out->held = value;
+    out->bytes = cache_value_bytes(value);
+    return ENGINE_OK;
+}
+
+enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key, struct image *out)
+{
+    (void)table;
+    uint64_t hash = hash_bytes(key), version;
+    struct cache_value *value = cache_find(engine->cache, hash, key, &version);
+    *out = (struct image){0};
+    if (value) {
+        stats_add(&engine->stats.cache_hits, 1);
+        return hold(out, value);
+    }
+    stats_add(&engine->stats.cache_misses, 1);
+    struct buf bytes = {0};
+    enum store_result result = store_get(engine->store, key, &bytes);
+    if (result == STORE_OK) {
+        value = cache_value_new(hash, key, buf_view(&bytes));
+        cache_offer(engine->cache, value, version);
+        hold(out, value);
+    }
+    buf_free(&bytes);
+    return result == STORE_OK ? ENGINE_OK : result == STORE_MISSING ? ENGINE_MISSING : ENGINE_FAILED;
+}
+
+/* A page while the store is walked. */
+struct walk {
+    struct page *page;
+    struct buf last; /* bytes of the last evaluated item */
+    struct arena item_arena;
+    bool damaged;
+};
+
+/* The service adds an item before it looks whether the page is full, so a page may exceed 1 MB by one item. */
+static bool page_is_full(const struct page *page)
+{
+    return (page->limit && page->scanned >= page->limit) || page->bytes >= LIMIT_PAGE_BYTES;
+}
+
+static bool visit(void *context, struct slice key, struct slice value)
+{
+    struct walk *walk = context;
+    struct page *page = walk->page;
+    (void)key;
+    page->scanned++;
+    page->bytes += item_encoded_size(value);
+    struct map item, *decoded = NULL;
+    if (page->filter || page->decode) {
+        arena_reset(&walk->item_arena);
+        if (!item_decode(&walk->item_arena, value, &item)) {
+            walk->damaged = true;
+            return false;
+        }
+        decoded = &item;
+    }
+    if (!page->filter || condition_holds(page->filter, decoded)) {
+        page->matched++;
+        page->emit(page->context, value, decoded);
+    }
+    if (!page_is_full(page)) return true;
+    page->more = true;
+    buf_slice(&walk->last, value);
+    return false;
+}
+
+enum engine_result engine_page(struct engine *engine, struct page *page)
+{
+    struct walk walk = {.page = page};
+    page->scanned = page->matched = page->bytes = 0;
+    page->more = false;
+    enum store_result result = store_scan(engine->store, page->from, page->to, page->backwards, visit, &walk);
+    if (result == STORE_OK && page->more &&
+        !item_decode(page->scratch, arena_copy(page->scratch, buf_view(&walk.last)), &page->last))
+        walk.damaged = true;
+    buf_free(&walk.last);
+    arena_free(&walk.item_arena);
+    return result == STORE_OK && !walk.damaged ? ENGINE_OK : ENGINE_FAILED;
+}
+
+/* ---- capacity ---- */
+
+double capacity_read(uint64_t bytes, bool consistent)
+{
+    uint64_t units = bytes ? (bytes + 4095) / 4096 : 1;
+    return consistent ? (double)units : (double)units / 2;
+}
+
+double capacity_write(uint64_t old_bytes, uint64_t new_bytes)
+{
+    uint64_t bytes = old_bytes > new_bytes ? old_bytes : new_bytes;
+    return bytes ? (double)((bytes + 1023) / 1024) : 1;
+}
