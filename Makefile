@@ -88,8 +88,8 @@ fuzzers: $(FUZZERS)
 .PHONY: fuzzers unit-binaries
 
 # ---- the load generator of the benchmark ----
-build/load: bench/load.c $B/lib/base.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DYNAMIC_LIBS)
+build/load: bench/load.c bench/operations.h $B/lib/base.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^)
 
 test:
 	script/test
