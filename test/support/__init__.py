@@ -1,0 +1,1 @@
+"""What the black-box, differential and crash tests share: starting servers, raw HTTP, signatures."""

