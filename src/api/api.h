@@ -2,10 +2,12 @@
  * service's words, executed, and answered.
  *
  * A call walks through three steps, so that a server can do each on the right thread:
- *   api_begin   decode, validate, and execute what only reads. Afterwards the call is either finished or it
- * is a write. (writer)    a write's `commit` goes to engine_submit; the engine applies it with all others
- * that wait. api_finish  after the commit is done: the reply's JSON. Everything of a call lives in its arena,
- * but for the reply, which goes into the caller's buf. */
+ * - api_begin: decode, validate, and execute what only reads. Afterwards the call is either finished or it is
+ *   a write;
+ * - the writer: a write's `commit` goes to engine_submit; the engine applies it with all others that wait;
+ * - api_finish, after the commit is done: the reply's JSON.
+ *
+ * Everything of a call lives in its arena, but for the reply, which goes into the caller's buf. */
 #ifndef API_API_H
 #define API_API_H
 
@@ -51,8 +53,7 @@ struct api_call {
     bool is_write;           /* after api_begin: submit the commit, then api_finish */
     void *state;             /* of the operation */
     struct held_table *held; /* tables counted for this call, released when it ends */
-    size_t
-        reply_start; /* where in the reply this call began to write: an error takes back what stands behind */
+    size_t reply_start;      /* of this call's part of the reply: an error takes back what stands behind */
 };
 
 void api_begin(struct api_call *call);
@@ -64,7 +65,7 @@ void api_run(struct api_call *call);
 void api_put_item_json(struct buf *out, const struct map *item);
 bool api_put_encoded_item_json(struct buf *out, struct slice encoded);
 
-/* Errors outside any operation, in the service's form: {"__type":"...","message":"..."}; answers the status.
+/* Errors outside any operation in the service's form, {"__type":"...","message":"..."}. Answers the status.
  */
 int api_put_error(struct buf *out, const char *short_name, struct slice message);
 

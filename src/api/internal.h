@@ -1,4 +1,4 @@
-/* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors,
+/* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors and
  * operations.
  *
  * A request is checked in the order of the service: (1) it must be JSON and fit the shapes, else
@@ -159,8 +159,7 @@ struct api {
     struct slice region, account, endpoint;
 };
 
-/* X(name): one for each operation served; declares its shape <name>_shape and its functions. Sorted by name.
- */
+/* X(name): one for each operation served, sorted by name; each has its operation_<name>. */
 #define API_OPERATIONS(X)                                                                                    \
     X(BatchGetItem)                                                                                          \
     X(BatchWriteItem)                                                                                        \
@@ -184,10 +183,6 @@ API_OPERATIONS(X)
 
 /* ---- values in JSON ---- */
 
-/* Reads one AttributeValue into *out. Serialization faults refuse at once; faults of content (a number that
- * is none, an empty set, two types) are left for step 3: their sentence is put into out->fault, and the
- * operation says it in its turn. */
-bool value_decode(struct api_call *call, struct json_reader *reader, struct node *out);
 void value_put_json(struct buf *out, const struct value *value);
 
 #endif
