@@ -106,6 +106,8 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->durable = options->durable;
     engine->inline_writer = options->inline_writer;
     engine->clock = options->clock;
+    engine->on_failure = options->on_failure;
+    engine->failure_context = options->failure_context;
     engine->cache = cache_new(options->cache_bytes);
     registry_init(&engine->registry);
     pthread_mutex_init(&engine->queue_lock, NULL);

@@ -124,6 +124,8 @@ struct engine_options {
     uint64_t cache_bytes;
     const struct clock *clock;
     uint64_t seed; /* of ids; 0: from the system */
+    void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */
+    void *failure_context;
 };
 
 /* NULL and a sentence when the store holds something else or is damaged. */

@@ -137,6 +137,8 @@ struct engine {
 
     _Atomic bool failed;
     char failure[600]; /* set once, before failed */
+    void (*on_failure)(void *context);
+    void *failure_context;
 
     struct table_counts **all_counts; /* freed with the engine: old versions of tables may point here */
     uint32_t all_counts_count, all_counts_capacity;

@@ -20,6 +20,7 @@ void engine_fail(struct engine *engine, const char *doing)
     snprintf(engine->failure, sizeof engine->failure, "the store failed while %s: %s", doing, engine->store->error);
     atomic_store(&engine->failed, true);
     log_line("%s; no write is accepted any more", engine->failure);
+    if (engine->on_failure) engine->on_failure(engine->failure_context);
 }
 
 bool engine_has_failed(struct engine *engine, char *error, size_t error_len)

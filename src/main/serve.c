@@ -1,0 +1,271 @@
+/* quipu serve: store, engine, api, door, web and net put together, run, and taken apart in the right order. */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/slice.h"
+#include "dynamo/dynamo.h"
+#include "main/main.h"
+#include "net/net.h"
+#include "store/store.h"
+#include "web/web.h"
+
+#define MEGABYTE          (1024 * 1024ull)
+#define ACCOUNT           "000000000000" /* in ARNs, as other local DynamoDBs have it */
+#define THREADS_MAX       64
+#define CACHE_MIN_MB      16
+#define CACHE_MAX_MB      (1024 * 1024)
+#define BLOCK_CACHE_PART  8 /* of the cache, for the store's own blocks */
+
+static const char help_text[] =
+    "Usage: quipu serve [flags]\n"
+    "\n"
+    "Serves DynamoDB's API over HTTP until SIGTERM or Ctrl-C. Prints 'quipu: ready on URL' when it accepts.\n"
+    "\n"
+    "Where it listens:\n"
+    "  --host ADDRESS        address to bind (default 127.0.0.1)\n"
+    "  --port NUMBER         port; 0 takes any free one (default 8000)\n"
+    "  --open                allow an address other than loopback without --credentials\n"
+    "  --tls-cert FILE       serve HTTPS with this certificate (PEM, chain included)\n"
+    "  --tls-key FILE        and this key\n"
+    "  --threads NUMBER      event loops (default: the number of cores, at most 4)\n"
+    "\n"
+    "Where the data is:\n"
+    "  --data DIR            data folder, made when missing (default ./quipu-data)\n"
+    "  --memory              keep everything in memory, nothing on disk\n"
+    "  --durability MODE     sync: a reply means it is on disk (default)\n"
+    "                        os: survives a crash of quipu, not of the machine; faster\n"
+    "  --cache MB            memory for hot items (default: a quarter of the machine's)\n"
+    "\n"
+    "Who may come in:\n"
+    "  --credentials FILE    check signatures against these keys (the form of ~/.aws/credentials);\n"
+    "                        without it any key is taken, and all regions and keys see the same tables\n"
+    "  --region NAME         region in ARNs (default us-east-1)\n"
+    "\n"
+    "Each flag can stand in the environment too: QUIPU_PORT=9000, QUIPU_MEMORY=1, QUIPU_TLS_CERT=...\n"
+    "\n"
+    "Also served: GET /healthz, GET /metrics (Prometheus).\n"
+    "\n"
+    "Examples:\n"
+    "  quipu serve --memory --port 0\n"
+    "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials keys.ini\n";
+
+struct settings {
+    const char *host, *port, *data, *memory, *durability, *threads, *region, *credentials, *tls_cert, *tls_key, *open, *cache;
+    /* read from the texts */
+    uint16_t port_number;
+    unsigned thread_count;
+    uint64_t cache_bytes;
+    bool durable;
+};
+
+/* ---- settings ---- */
+
+static bool number_setting(const char *flag, const char *text, unsigned long long min, unsigned long long max,
+                           unsigned long long *out)
+{
+    if (slice_to_u64(slice_of(text), max, out) && *out >= min) return true;
+    complain("--%s must be a number from %llu to %llu, not '%s'", flag, min, max, text);
+    return false;
+}
+
+static unsigned long long default_threads(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores < 1 ? 1 : cores > 4 ? 4 : (unsigned long long)cores;
+}
+
+static unsigned long long default_cache_mb(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages < 0 || page < 0) return 256;
+    unsigned long long quarter = (unsigned long long)pages * (unsigned long long)page / MEGABYTE / 4;
+    return quarter < CACHE_MIN_MB ? CACHE_MIN_MB : quarter;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr four;
+    if (strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 || strcmp(host, "[::1]") == 0) return true;
+    return inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
+}
+
+static bool check_numbers(struct settings *settings)
+{
+    unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb();
+    if (settings->port && !number_setting("port", settings->port, 0, 65535, &port)) return false;
+    if (settings->threads && !number_setting("threads", settings->threads, 1, THREADS_MAX, &threads)) return false;
+    if (settings->cache && !number_setting("cache", settings->cache, CACHE_MIN_MB, CACHE_MAX_MB, &cache)) return false;
+    settings->port_number = (uint16_t)port;
+    settings->thread_count = (unsigned)threads;
+    settings->cache_bytes = cache * MEGABYTE;
+    return true;
+}
+
+static bool check_words(struct settings *settings)
+{
+    const char *durability = settings->durability ? settings->durability : "sync";
+    settings->durable = strcmp(durability, "sync") == 0;
+    if (!settings->durable && strcmp(durability, "os") != 0) {
+        complain("--durability must be sync or os, not '%s'", durability);
+        return false;
+    }
+    if (settings->memory && settings->data) {
+        complain("--memory and --data exclude each other");
+        return false;
+    }
+    if (!settings->tls_cert != !settings->tls_key) {
+        complain("--tls-cert and --tls-key go together");
+        return false;
+    }
+    if (!settings->host) settings->host = "127.0.0.1";
+    if (!settings->region) settings->region = "us-east-1";
+    if (!settings->data) settings->data = "quipu-data";
+    if (is_loopback(settings->host) || settings->credentials || settings->open) return true;
+    complain("%s can be reached from other machines, and without --credentials everyone there may read and write. "
+             "Give --credentials FILE, or --open if that is meant.",
+             settings->host);
+    return false;
+}
+
+static bool read_settings(struct settings *settings, int argc, char **argv, bool *help)
+{
+    const struct flag flags[] = {
+        {"host", &settings->host, false},
+        {"port", &settings->port, false},
+        {"data", &settings->data, false},
+        {"memory", &settings->memory, true},
+        {"durability", &settings->durability, false},
+        {"threads", &settings->threads, false},
+        {"region", &settings->region, false},
+        {"credentials", &settings->credentials, false},
+        {"tls-cert", &settings->tls_cert, false},
+        {"tls-key", &settings->tls_key, false},
+        {"open", &settings->open, true},
+        {"cache", &settings->cache, false},
+    };
+    if (!flags_read(flags, sizeof flags / sizeof *flags, "serve", argc, argv, help)) return false;
+    return *help || (check_numbers(settings) && check_words(settings));
+}
+
+/* ---- running ---- */
+
+/* The parts in the order in which they are made; NULL: not yet. */
+struct parts {
+    struct store *store;
+    struct engine *engine;
+    struct api *api;
+    struct dynamo *dynamo;
+    struct web *web;
+    struct net_server *server;
+    char endpoint[300];
+};
+
+static struct net_server *server_to_stop;
+
+static void stop_on_signal(int signal_number)
+{
+    (void)signal_number;
+    if (server_to_stop) net_server_stop(server_to_stop);
+}
+
+static void stop_on_failure(void *context)
+{
+    struct parts *parts = context;
+    if (parts->server) net_server_stop(parts->server);
+}
+
+static void catch_signals(struct net_server *server)
+{
+    struct sigaction stop = {.sa_handler = stop_on_signal}, ignore = {.sa_handler = SIG_IGN};
+    server_to_stop = server;
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static bool open_data(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    struct store_options store_options = {
+        .folder = settings->data, .create = true, .cache_bytes = settings->cache_bytes / BLOCK_CACHE_PART};
+    parts->store = settings->memory ? store_open_memory(NULL) : store_open_disk(&store_options, error, error_len);
+    if (!parts->store) return false;
+    struct engine_options options = {.store = parts->store,
+                                     .durable = settings->durable && !settings->memory,
+                                     .cache_bytes = settings->cache_bytes - store_options.cache_bytes,
+                                     .clock = &clock_system,
+                                     .on_failure = stop_on_failure,
+                                     .failure_context = parts};
+    parts->engine = engine_open(&options, error, error_len);
+    return parts->engine != NULL;
+}
+
+static bool open_doors(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    snprintf(parts->endpoint, sizeof parts->endpoint, "%s:%u", settings->host, settings->port_number);
+    parts->api = api_new(&(struct api_options){.engine = parts->engine,
+                                               .region = settings->region,
+                                               .account = ACCOUNT,
+                                               .endpoint = parts->endpoint});
+    parts->dynamo = dynamo_open_local(parts->engine, parts->api);
+    parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
+                                               .engine = parts->engine,
+                                               .credentials = settings->credentials,
+                                               .region = settings->region,
+                                               .threads = settings->thread_count,
+                                               .clock = &clock_system},
+                         error, error_len);
+    if (!parts->web) return false;
+    parts->server = net_server_new(&(struct net_options){.host = settings->host,
+                                                         .port = settings->port_number,
+                                                         .threads = settings->thread_count,
+                                                         .tls_cert = settings->tls_cert,
+                                                         .tls_key = settings->tls_key,
+                                                         .limits = net_limits_default,
+                                                         .handler = web_handler(parts->web)},
+                                   error, error_len);
+    if (!parts->server) return false;
+    web_set_server(parts->web, parts->server);
+    return true;
+}
+
+static void close_all(struct parts *parts)
+{
+    if (parts->engine) engine_close(parts->engine);
+    if (parts->server) net_server_free(parts->server);
+    if (parts->web) web_free(parts->web);
+    if (parts->dynamo) dynamo_close(parts->dynamo);
+    if (parts->api) api_free(parts->api);
+}
+
+int command_serve(int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct parts parts = {0};
+    char error[700];
+    bool help;
+    if (!read_settings(&settings, argc, argv, &help)) return EXIT_USAGE;
+    if (help) {
+        fputs(help_text, stdout);
+        return EXIT_FINE;
+    }
+    if (!open_data(&parts, &settings, error, sizeof error) || !open_doors(&parts, &settings, error, sizeof error)) {
+        close_all(&parts);
+        return complain("%s", error);
+    }
+    catch_signals(parts.server);
+    bool bracket = strchr(settings.host, ':') && settings.host[0] != '[';
+    printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "", settings.host,
+           bracket ? "]" : "", net_server_port(parts.server));
+    fflush(stdout);
+    net_server_run(parts.server);
+    bool failed = engine_has_failed(parts.engine, error, sizeof error);
+    server_to_stop = NULL;
+    close_all(&parts);
+    return failed ? complain("stopped, because %s", error) : EXIT_FINE;
+}

@@ -1,0 +1,382 @@
+/* Signature Version 4: who signed this request, and did they? Used only when the server was given keys.
+ *
+ * The signing key depends on the day, region and service, not on the request; it costs four HMACs and is made anew each time:
+ * a few microseconds against a round trip. Comparison takes the same time for every wrong signature. */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "web/internal.h"
+
+#define HASH_BYTES      32
+#define HASH_HEX        64
+#define SKEW_SECONDS    900 /* how far a request's date may be off, as the service allows */
+#define KEYRING_MAX     1000
+#define CREDENTIAL_LINE 4096
+
+struct key {
+    struct slice id, secret, token; /* token.len 0: none asked for */
+};
+
+struct keyring {
+    struct arena arena;
+    struct key keys[KEYRING_MAX];
+    unsigned count;
+};
+
+/* ---- reading the keys ---- */
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.len && (text.data[0] == ' ' || text.data[0] == '\t')) text = slice_from(text, 1);
+    while (text.len && strchr(" \t\r\n", text.data[text.len - 1])) text.len--;
+    return text;
+}
+
+/* One line of the file; a section begins a new key. */
+static bool read_line(struct keyring *keyring, struct slice line, struct key **current)
+{
+    line = trimmed(line);
+    if (!line.len || line.data[0] == '#' || line.data[0] == ';') return true;
+    if (line.data[0] == '[') {
+        if (keyring->count == KEYRING_MAX) return false;
+        *current = &keyring->keys[keyring->count++];
+        return true;
+    }
+    const char *equals = memchr(line.data, '=', line.len);
+    if (!equals || !*current) return false;
+    struct slice name = trimmed((struct slice){line.data, (size_t)(equals - line.data)});
+    struct slice value = trimmed(slice_from(line, name.len ? (size_t)(equals + 1 - line.data) : 0));
+    value = arena_copy(&keyring->arena, value);
+    if (slice_equal(name, SLICE("aws_access_key_id"))) (*current)->id = value;
+    if (slice_equal(name, SLICE("aws_secret_access_key"))) (*current)->secret = value;
+    if (slice_equal(name, SLICE("aws_session_token"))) (*current)->token = value;
+    return true;
+}
+
+static bool read_lines(struct keyring *keyring, FILE *file, const char *path, char *error, size_t error_len)
+{
+    char line[CREDENTIAL_LINE];
+    struct key *current = NULL;
+    for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
+        if (read_line(keyring, slice_of(line), &current)) continue;
+        snprintf(error, error_len, "the credentials file %s: line %u is not [profile] or name = value", path, number);
+        return false;
+    }
+    if (!keyring->count) {
+        snprintf(error, error_len, "the credentials file %s holds no [profile] with keys", path);
+        return false;
+    }
+    for (unsigned i = 0; i < keyring->count; i++) {
+        if (keyring->keys[i].id.len && keyring->keys[i].secret.len) continue;
+        snprintf(error, error_len,
+                 "the credentials file %s: profile %u needs aws_access_key_id and aws_secret_access_key", path, i + 1);
+        return false;
+    }
+    return true;
+}
+
+struct keyring *keyring_read(const char *path, char *error, size_t error_len)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        snprintf(error, error_len, "the credentials file %s cannot be read: %m", path);
+        return NULL;
+    }
+    struct keyring *keyring = must_zero(1, sizeof *keyring);
+    bool fine = read_lines(keyring, file, path, error, error_len);
+    fclose(file);
+    if (fine) return keyring;
+    keyring_free(keyring);
+    return NULL;
+}
+
+void keyring_free(struct keyring *keyring)
+{
+    arena_free(&keyring->arena);
+    free(keyring);
+}
+
+static const struct key *find_key(const struct keyring *keyring, struct slice id)
+{
+    for (unsigned i = 0; i < keyring->count; i++)
+        if (slice_equal(keyring->keys[i].id, id)) return &keyring->keys[i];
+    return NULL;
+}
+
+/* ---- the Authorization header ---- */
+
+struct authorization {
+    struct slice whole, credential, signed_headers, signature;
+    struct slice key_id, scope; /* of the credential: key/date/region/service/aws4_request */
+    struct slice date, region, service, terminator;
+};
+
+static struct slice take_until(struct slice *rest, char mark)
+{
+    const char *at = rest->len ? memchr(rest->data, mark, rest->len) : NULL;
+    struct slice part = {rest->data, at ? (size_t)(at - rest->data) : rest->len};
+    *rest = slice_from(*rest, at ? part.len + 1 : part.len);
+    return part;
+}
+
+static void parse_parameters(struct slice rest, struct authorization *out)
+{
+    while (rest.len) {
+        struct slice part = trimmed(take_until(&rest, ','));
+        struct slice name = take_until(&part, '=');
+        if (slice_equal(name, SLICE("Credential"))) out->credential = part;
+        if (slice_equal(name, SLICE("SignedHeaders"))) out->signed_headers = part;
+        if (slice_equal(name, SLICE("Signature"))) out->signature = part;
+    }
+    struct slice credential = out->credential;
+    out->key_id = take_until(&credential, '/');
+    out->scope = credential;
+    out->date = take_until(&credential, '/');
+    out->region = take_until(&credential, '/');
+    out->service = take_until(&credential, '/');
+    out->terminator = credential;
+}
+
+static struct slice missing_parts(struct arena *arena, const struct authorization *header, struct slice date)
+{
+    return arena_printf(
+        arena, "%s%s%s%s", header->credential.len ? "" : "Authorization header requires 'Credential' parameter. ",
+        header->signature.len ? "" : "Authorization header requires 'Signature' parameter. ",
+        header->signed_headers.len ? "" : "Authorization header requires 'SignedHeaders' parameter. ",
+        date.len ? ""
+                 : "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ");
+}
+
+/* ---- the signature ---- */
+
+static void put_hex(struct buf *out, const unsigned char *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        buf_byte(out, (unsigned char)digits[bytes[i] >> 4]);
+        buf_byte(out, (unsigned char)digits[bytes[i] & 15]);
+    }
+}
+
+static void put_hash(struct buf *out, struct slice bytes)
+{
+    unsigned char hash[HASH_BYTES];
+    SHA256((const unsigned char *)bytes.data, bytes.len, hash);
+    put_hex(out, hash, sizeof hash);
+}
+
+static void hmac(struct slice key, struct slice text, unsigned char out[HASH_BYTES])
+{
+    unsigned len = HASH_BYTES;
+    HMAC(EVP_sha256(), key.data, (int)key.len, (const unsigned char *)text.data, text.len, out, &len);
+}
+
+/* A header's value with the white space at its ends gone and runs inside it as one blank. */
+static void put_folded(struct buf *out, struct slice value)
+{
+    bool blank = false;
+    value = trimmed(value);
+    for (size_t i = 0; i < value.len; i++) {
+        bool space = value.data[i] == ' ' || value.data[i] == '\t';
+        if (space && blank) continue;
+        buf_byte(out, space ? ' ' : (unsigned char)value.data[i]);
+        blank = space;
+    }
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static void put_query(struct buf *out, struct arena *arena, struct slice query)
+{
+    size_t count = 0, capacity = query.len / 2 + 1;
+    struct slice *pairs = arena_array(arena, struct slice, capacity);
+    while (query.len && count < capacity) {
+        struct slice pair = take_until(&query, '&');
+        if (pair.len) pairs[count++] = memchr(pair.data, '=', pair.len) ? pair : arena_printf(arena, "%.*s=", SLICE_ARG(pair));
+    }
+    qsort(pairs, count, sizeof *pairs, compare_pairs);
+    for (size_t i = 0; i < count; i++) {
+        if (i) buf_byte(out, '&');
+        buf_slice(out, pairs[i]);
+    }
+}
+
+static void put_canonical_request(struct buf *out, const struct http_exchange *exchange,
+                                  const struct authorization *header, struct arena *arena)
+{
+    buf_slice(out, exchange->method_text);
+    buf_byte(out, '\n');
+    buf_slice(out, exchange->path);
+    buf_byte(out, '\n');
+    put_query(out, arena, exchange->query);
+    buf_byte(out, '\n');
+    struct slice names = header->signed_headers;
+    while (names.len) {
+        struct slice name = take_until(&names, ';');
+        buf_slice(out, name);
+        buf_byte(out, ':');
+        put_folded(out, http_header_find(exchange, name));
+        buf_byte(out, '\n');
+    }
+    buf_byte(out, '\n');
+    buf_slice(out, header->signed_headers);
+    buf_byte(out, '\n');
+    put_hash(out, exchange->body_sent);
+}
+
+static void sign(const struct key *key, const struct authorization *header, struct slice text, char hex[HASH_HEX])
+{
+    unsigned char hash[HASH_BYTES];
+    struct slice parts[] = {header->date, header->region, header->service, SLICE("aws4_request"), text};
+    struct buf secret = {0}, out = {0};
+    buf_text(&secret, "AWS4");
+    buf_slice(&secret, key->secret);
+    struct slice signing = buf_view(&secret);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        unsigned char next[HASH_BYTES];
+        hmac(signing, parts[i], next);
+        memcpy(hash, next, sizeof hash);
+        signing = (struct slice){(const char *)hash, sizeof hash};
+    }
+    put_hex(&out, hash, sizeof hash);
+    memcpy(hex, out.data, HASH_HEX);
+    OPENSSL_cleanse(secret.data, secret.len);
+    buf_free(&secret);
+    buf_free(&out);
+}
+
+static bool signature_matches(const struct key *key, const struct http_exchange *exchange,
+                              const struct authorization *header, struct slice date, struct arena *arena)
+{
+    struct buf request = {0}, text = {0};
+    char expected[HASH_HEX];
+    put_canonical_request(&request, exchange, header, arena);
+    buf_text(&text, "AWS4-HMAC-SHA256\n");
+    buf_slice(&text, date);
+    buf_byte(&text, '\n');
+    buf_slice(&text, header->scope);
+    buf_byte(&text, '\n');
+    put_hash(&text, buf_view(&request));
+    sign(key, header, buf_view(&text), expected);
+    buf_free(&request);
+    buf_free(&text);
+    return header->signature.len == HASH_HEX && CRYPTO_memcmp(expected, header->signature.data, HASH_HEX) == 0;
+}
+
+/* ---- the checks, in the service's order ---- */
+
+static struct slice iso_time(struct arena *arena, int64_t seconds)
+{
+    time_t time = (time_t)seconds;
+    struct tm broken;
+    char text[17];
+    gmtime_r(&time, &broken);
+    strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &broken);
+    return arena_copy(arena, slice_of(text));
+}
+
+static bool date_is_off(struct arena *arena, struct slice date, int64_t now_seconds, struct slice *message)
+{
+    int64_t then = time_from_basic_iso(date.data, date.len);
+    if (then < 0) {
+        *message = arena_printf(arena, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of "
+                                       "date from HTTP: '%.*s'", SLICE_ARG(date));
+        return true;
+    }
+    struct slice now = iso_time(arena, now_seconds);
+    if (then < now_seconds - SKEW_SECONDS) {
+        struct slice edge = iso_time(arena, now_seconds - SKEW_SECONDS);
+        *message = arena_printf(arena, "Signature expired: %.*s is now earlier than %.*s (%.*s - 15 min.)",
+                                SLICE_ARG(date), SLICE_ARG(edge), SLICE_ARG(now));
+        return true;
+    }
+    if (then > now_seconds + SKEW_SECONDS) {
+        struct slice edge = iso_time(arena, now_seconds + SKEW_SECONDS);
+        *message = arena_printf(arena, "Signature not yet current: %.*s is still later than %.*s (%.*s + 15 min.)",
+                                SLICE_ARG(date), SLICE_ARG(edge), SLICE_ARG(now));
+        return true;
+    }
+    return false;
+}
+
+static bool is_signed(struct slice names, struct slice wanted)
+{
+    while (names.len)
+        if (slice_equal(take_until(&names, ';'), wanted)) return true;
+    return false;
+}
+
+/* What is not signed could be changed on the way: above all the operation's name. */
+static bool lacks_signed_header(struct arena *arena, struct slice names, struct slice *message)
+{
+    struct slice needed[] = {SLICE("host"), SLICE("x-amz-date"), SLICE("x-amz-target")};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (is_signed(names, needed[i])) continue;
+        *message = i == 0 ? SLICE("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
+                          : arena_printf(arena, "'%.*s' must be a 'SignedHeader' in the AWS Authorization.",
+                                         SLICE_ARG(needed[i]));
+        return true;
+    }
+    return false;
+}
+
+static bool scope_is_wrong(struct arena *arena, const struct authorization *header, struct slice date,
+                           struct slice *message)
+{
+    struct slice day = {date.data, date.len < 8 ? date.len : 8};
+    if (!slice_equal(header->terminator, SLICE("aws4_request")))
+        *message = arena_printf(arena, "Credential should be scoped with a valid terminator: 'aws4_request', not '%.*s'.",
+                                SLICE_ARG(header->terminator));
+    else if (!slice_equal(header->service, SLICE("dynamodb")))
+        *message = SLICE("Credential should be scoped to correct service: 'dynamodb'. ");
+    else if (!slice_equal(header->date, day))
+        *message = arena_printf(arena, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date "
+                                       "from HTTP: '%.*s' != '%.*s', from '%.*s'.",
+                                SLICE_ARG(header->date), SLICE_ARG(day), SLICE_ARG(date));
+    else
+        return false;
+    return true;
+}
+
+const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange, int64_t now_ms,
+                            struct arena *arena, struct slice *message)
+{
+    struct slice whole = trimmed(http_header_find(exchange, SLICE("Authorization")));
+    struct authorization header = {.whole = whole};
+    struct slice scheme = SLICE("AWS4-HMAC-SHA256 ");
+    if (!slice_starts(whole, scheme)) {
+        *message = SLICE("Request is missing Authentication Token");
+        return "MissingAuthenticationTokenException";
+    }
+    parse_parameters(slice_from(whole, scheme.len), &header);
+    struct slice date = trimmed(http_header_find(exchange, SLICE("X-Amz-Date")));
+    struct slice missing = missing_parts(arena, &header, date);
+    if (missing.len) {
+        *message = arena_printf(arena, "%.*sAuthorization=%.*s", SLICE_ARG(missing), SLICE_ARG(whole));
+        return "IncompleteSignatureException";
+    }
+    const struct key *key = find_key(keyring, header.key_id);
+    struct slice token = http_header_find(exchange, SLICE("X-Amz-Security-Token"));
+    if (!key || (key->token.len && !(token.len == key->token.len &&
+                                     CRYPTO_memcmp(token.data, key->token.data, token.len) == 0))) {
+        *message = SLICE("The security token included in the request is invalid.");
+        return "UnrecognizedClientException";
+    }
+    if (lacks_signed_header(arena, header.signed_headers, message) ||
+        date_is_off(arena, date, now_ms / 1000, message) || scope_is_wrong(arena, &header, date, message))
+        return "InvalidSignatureException";
+    if (signature_matches(key, exchange, &header, date, arena)) return NULL;
+    *message = SLICE("The request signature we calculated does not match the signature you provided. Check your AWS "
+                     "Secret Access Key and signing method. Consult the service documentation for details.");
+    return "InvalidSignatureException";
+}

@@ -1,0 +1,263 @@
+/* From a request's path and headers to the one who answers it, and the reply's headers. */
+#include "web/web.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "web/internal.h"
+
+#define REQUEST_ID_LETTERS 52
+
+static const struct slice json_type = SLICE("application/x-amz-json-1.0");
+static const struct slice text_type = SLICE("text/plain; charset=utf-8");
+
+/* A request to DynamoDB while it is under way; lives in the exchange's arena. */
+struct web_call {
+    struct dynamo_call call;
+    struct http_exchange *exchange;
+    struct web *web;
+    struct net_task task; /* brings it back to its loop */
+    struct slice content_type;
+};
+
+struct web *web_new(const struct web_options *options, char *error, size_t error_len)
+{
+    struct web *web = must_zero(1, sizeof *web);
+    web->dynamo = options->dynamo;
+    web->engine = options->engine;
+    web->clock = options->clock;
+    web->region = slice_of(options->region);
+    web->started_ms = clock_now_ms(options->clock);
+    web->operations = must_zero(api_operation_count(), sizeof *web->operations);
+    web->loops = must_zero(options->threads, sizeof *web->loops);
+    for (unsigned i = 0; i < options->threads; i++) random_seed_from_system(&web->loops[i].random);
+    if (options->credentials) {
+        web->keyring = keyring_read(options->credentials, error, error_len);
+        if (!web->keyring) {
+            web_free(web);
+            return NULL;
+        }
+    }
+    return web;
+}
+
+void web_free(struct web *web)
+{
+    if (web->keyring) keyring_free(web->keyring);
+    free(web->operations);
+    free(web->loops);
+    free(web);
+}
+
+void web_set_server(struct web *web, struct net_server *server)
+{
+    web->server = server;
+}
+
+static struct web_loop *loop_of(struct web *web, struct net_loop *loop)
+{
+    return &web->loops[net_loop_index(loop)];
+}
+
+/* ---- replies ---- */
+
+static void put_request_id(struct buf *out, struct random *random)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"; /* 32: five bits each */
+    buf_text(out, "x-amzn-RequestId: ");
+    buf_reserve(out, REQUEST_ID_LETTERS);
+    uint64_t bits = 0;
+    for (int i = 0; i < REQUEST_ID_LETTERS; i++) {
+        if (i % 12 == 0) bits = random_next(random);
+        out->data[out->len++] = letters[bits & 31];
+        bits >>= 5;
+    }
+    buf_text(out, "\r\n");
+}
+
+/* The headers every reply carries; the checksum is of the body as it stands before any compression. */
+static struct slice common_headers(struct web *web, struct http_exchange *exchange)
+{
+    struct buf out = {.data = arena_alloc(&exchange->arena, 512), .cap = 512};
+    put_request_id(&out, &loop_of(web, exchange->loop)->random);
+    buf_text(&out, "x-amz-crc32: ");
+    buf_decimal(&out, crc32(0, (const Bytef *)exchange->reply.data, (uInt)exchange->reply.len));
+    buf_text(&out, "\r\n");
+    if (http_header_find(exchange, SLICE("Origin")).data)
+        buf_text(&out, "Access-Control-Allow-Origin: *\r\n"
+                       "Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n");
+    ensure(out.len < 512);
+    return buf_view(&out);
+}
+
+static void reply(struct web *web, struct http_exchange *exchange, int status, struct slice type)
+{
+    http_reply(exchange, status, type, common_headers(web, exchange));
+}
+
+static void reply_error(struct web *web, struct http_exchange *exchange, struct slice type, const char *error,
+                        struct slice message)
+{
+    metrics_count_error(web, error);
+    reply(web, exchange, api_put_error(&exchange->reply, error, message), type);
+}
+
+/* ---- DynamoDB's protocol ---- */
+
+static void answer_call(struct web_call *call)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct operation_stats *stats = &call->web->operations[api_operation_number(call->call.operation)];
+    stats_add(&stats->requests, 1);
+    histogram_add(&stats->latency_us, (uint64_t)(monotonic_us() - exchange->began_us));
+    if (call->call.error) metrics_count_error(call->web, call->call.error);
+    reply(call->web, exchange, call->call.status, call->content_type);
+}
+
+static void finish_on_loop(struct net_task *task)
+{
+    struct web_call *call = (struct web_call *)((char *)task - offsetof(struct web_call, task));
+    dynamo_finish(&call->call);
+    answer_call(call);
+}
+
+/* On the writer's thread: back to the loop, which owns the exchange. */
+static void call_done(struct dynamo_call *done)
+{
+    struct web_call *call = (struct web_call *)done;
+    call->task.run = finish_on_loop;
+    net_post(call->exchange->loop, &call->task);
+}
+
+/* "DynamoDB_20120810.PutItem" -> the operation; NULL when there is none. */
+static const struct operation *operation_of(struct slice target)
+{
+    struct slice service = SLICE("DynamoDB_20120810.");
+    return slice_starts(target, service) ? api_operation_find(slice_from(target, service.len)) : NULL;
+}
+
+static bool is_json_type(struct slice type)
+{
+    const char *end = type.len ? memchr(type.data, ';', type.len) : NULL;
+    if (end) type.len = (size_t)(end - type.data);
+    while (type.len && type.data[type.len - 1] == ' ') type.len--;
+    return slice_equal_ignoring_case(type, json_type) || slice_equal_ignoring_case(type, SLICE("application/json"));
+}
+
+static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
+{
+    struct slice type = http_header_find(exchange, SLICE("Content-Type")), message;
+    if (exchange->body.len && !is_json_type(type)) {
+        buf_text(&exchange->reply, "<UnknownOperationException/>\n");
+        reply(web, exchange, 404, SLICE("text/xml"));
+        return;
+    }
+    type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json") : json_type;
+    const struct operation *operation = operation_of(http_header_find(exchange, SLICE("X-Amz-Target")));
+    if (!operation) {
+        reply_error(web, exchange, type, "UnknownOperationException", SLICE(""));
+        return;
+    }
+    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(web->clock),
+                                                       &exchange->arena, &message)
+                                     : NULL;
+    if (fault) {
+        reply_error(web, exchange, type, fault, message);
+        return;
+    }
+    struct web_call *call = arena_alloc(&exchange->arena, sizeof *call);
+    call->call = (struct dynamo_call){.operation = operation,
+                                      .request = exchange->body,
+                                      .arena = &exchange->arena,
+                                      .reply = &exchange->reply,
+                                      .done = call_done};
+    call->exchange = exchange;
+    call->web = web;
+    call->content_type = type;
+    if (dynamo_begin(web->dynamo, &call->call, &loop_of(web, exchange->loop)->turn)) answer_call(call);
+}
+
+/* ---- everything else ---- */
+
+static void serve_options(struct web *web, struct http_exchange *exchange)
+{
+    struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
+    struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
+    struct slice extra = common_headers(web, exchange);
+    extra = arena_printf(&exchange->arena,
+                         "%.*sAllow: GET, HEAD, POST, OPTIONS\r\n%s%.*s%s%s%.*s%sAccess-Control-Max-Age: 172800\r\n",
+                         SLICE_ARG(extra), headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers),
+                         headers.len ? "\r\n" : "", method.len ? "Access-Control-Allow-Methods: " : "",
+                         SLICE_ARG(method), method.len ? "\r\n" : "");
+    http_reply(exchange, 200, text_type, extra);
+}
+
+static void serve_health(struct web *web, struct http_exchange *exchange)
+{
+    char failure[600];
+    if (!engine_has_failed(web->engine, failure, sizeof failure)) {
+        buf_text(&exchange->reply, "{\"status\":\"ok\"}\n");
+        reply(web, exchange, 200, SLICE("application/json"));
+        return;
+    }
+    buf_text(&exchange->reply, "{\"status\":\"failed\",\"reason\":");
+    json_put_string(&exchange->reply, slice_of(failure));
+    buf_text(&exchange->reply, "}\n");
+    reply(web, exchange, 503, SLICE("application/json"));
+}
+
+static void serve_get(struct web *web, struct http_exchange *exchange)
+{
+    if (slice_equal(exchange->path, SLICE("/healthz"))) {
+        serve_health(web, exchange);
+    } else if (slice_equal(exchange->path, SLICE("/metrics"))) {
+        metrics_put(web, &exchange->reply);
+        reply(web, exchange, 200, SLICE("text/plain; version=0.0.4; charset=utf-8"));
+    } else if (slice_equal(exchange->path, SLICE("/"))) {
+        buf_text(&exchange->reply, "healthy: dynamodb.");
+        buf_slice(&exchange->reply, web->region);
+        buf_text(&exchange->reply, ".amazonaws.com ");
+        reply(web, exchange, 200, text_type);
+    } else {
+        buf_text(&exchange->reply, "There is nothing here. DynamoDB's API is POST /, health is /healthz, "
+                                   "metrics are /metrics.\n");
+        reply(web, exchange, 404, text_type);
+    }
+}
+
+static void handle(void *context, struct http_exchange *exchange)
+{
+    struct web *web = context;
+    switch (exchange->method) {
+    case HTTP_POST: serve_dynamodb(web, exchange); return;
+    case HTTP_GET:
+    case HTTP_HEAD: serve_get(web, exchange); return;
+    case HTTP_OPTIONS: serve_options(web, exchange); return;
+    default:
+        buf_text(&exchange->reply, "<UnknownOperationException/>\n");
+        reply(web, exchange, 404, SLICE("text/xml"));
+    }
+}
+
+static void turn_end(void *context, struct net_loop *loop)
+{
+    struct web *web = context;
+    dynamo_turn_end(web->dynamo, &loop_of(web, loop)->turn);
+}
+
+static struct slice refusal(void *context, int status, const char *reason, struct buf *body)
+{
+    struct web *web = context;
+    const char *error = status == 413 ? "RequestEntityTooLargeException" : "SerializationException";
+    metrics_count_error(web, error);
+    api_put_error(body, error, slice_of(reason));
+    return json_type;
+}
+
+struct net_handler web_handler(struct web *web)
+{
+    return (struct net_handler){.request = handle, .turn_end = turn_end, .refusal = refusal, .context = web};
+}

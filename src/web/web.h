@@ -1,0 +1,30 @@
+/* The HTTP doors: DynamoDB's protocol (POST with X-Amz-Target), health, metrics, CORS.
+ *
+ * Runs on the loops' threads of net. Each loop has its own turn of writes and its own random numbers, so requests of
+ * different loops share nothing here but counters. A write's exchange waits for the writer and is answered on the loop
+ * that read it. */
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+#include "dynamo/dynamo.h"
+#include "net/net.h"
+
+struct web;
+
+struct web_options {
+    struct dynamo *dynamo;  /* these three are kept, not owned */
+    struct engine *engine;  /* for metrics and health only */
+    const char *credentials; /* a file of keys, or NULL: any key is taken */
+    const char *region;
+    unsigned threads; /* of the server: each loop has its own turn */
+    const struct clock *clock;
+};
+
+/* NULL and one clear sentence when the credentials cannot be read. */
+struct web *web_new(const struct web_options *options, char *error, size_t error_len);
+void web_free(struct web *web);
+struct net_handler web_handler(struct web *web);
+/* For the metrics of connections; before the server runs. */
+void web_set_server(struct web *web, struct net_server *server);
+
+#endif
