@@ -1,12 +1,13 @@
-/* Ordered bytes: keys to values, atomic batches, durable when asked. Two implementations behind one small table of
- * functions: RocksDB for disks, and a tree in memory that tests can make fail and that `--memory` serves from.
+/* Ordered bytes: keys to values, atomic batches, durable when asked. Two implementations behind one small
+ * table of functions: RocksDB for disks, and a tree in memory that tests can make fail and that `--memory`
+ * serves from.
  *
  * Invariants:
  *  S1. A batch is applied whole or not at all, also across a crash.
- *  S2. Readers see only what store_write has finished; with `durable` that means it is on disk before anyone can read it.
- *  S3. After store_write or store_sync failed, the store refuses all further writes: what is on disk is unknown.
- *  S4. Any thread may read at any time; one thread writes.
- * A store owns its memory; slices handed to a visitor die when the visitor returns. */
+ *  S2. Readers see only what store_write has finished; with `durable` that means it is on disk before anyone
+ * can read it. S3. After store_write or store_sync failed, the store refuses all further writes: what is on
+ * disk is unknown. S4. Any thread may read at any time; one thread writes. A store owns its memory; slices
+ * handed to a visitor die when the visitor returns. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -44,7 +45,8 @@ struct store_stats {
 
 struct store_methods {
     enum store_result (*get)(struct store *, struct slice key, struct buf *value);
-    enum store_result (*scan)(struct store *, struct slice from, struct slice to, bool backwards, store_visitor, void *context);
+    enum store_result (*scan)(struct store *, struct slice from, struct slice to, bool backwards,
+                              store_visitor, void *context);
     enum store_result (*write)(struct store *, const struct store_batch *, bool durable);
     enum store_result (*sync)(struct store *);
     void (*stats)(struct store *, struct store_stats *);
@@ -63,14 +65,15 @@ static inline enum store_result store_get(struct store *store, struct slice key,
 }
 
 /* Visits keys in from <= key < to, in order or backwards; an empty `to` means the end of the store. */
-static inline enum store_result store_scan(struct store *store, struct slice from, struct slice to, bool backwards,
-                                           store_visitor visitor, void *context)
+static inline enum store_result store_scan(struct store *store, struct slice from, struct slice to,
+                                           bool backwards, store_visitor visitor, void *context)
 {
     return store->methods->scan(store, from, to, backwards, visitor, context);
 }
 
 /* Applies the batch; when durable, it is on disk before this returns and before any reader sees it. */
-static inline enum store_result store_write(struct store *store, const struct store_batch *batch, bool durable)
+static inline enum store_result store_write(struct store *store, const struct store_batch *batch,
+                                            bool durable)
 {
     return store->methods->write(store, batch, durable);
 }
@@ -95,26 +98,28 @@ static inline void store_close(struct store *store)
 
 struct store_options {
     const char *folder;
-    bool read_only;          /* for check and show beside no server; never creates */
-    bool create;             /* make the folder when it is missing */
-    uint64_t cache_bytes;    /* block cache of the store itself */
+    bool read_only;       /* for check and show beside no server; never creates */
+    bool create;          /* make the folder when it is missing */
+    uint64_t cache_bytes; /* block cache of the store itself */
 };
 
-/* Opens the folder. On failure answers NULL and one clear sentence in error: held by another process, not ours, not
- * readable, disk full, damaged, written by a newer version. Never damages what it does not understand. */
+/* Opens the folder. On failure answers NULL and one clear sentence in error: held by another process, not
+ * ours, not readable, disk full, damaged, written by a newer version. Never damages what it does not
+ * understand. */
 struct store *store_open_disk(const struct store_options *options, char *error, size_t error_len);
 
 /* ---- in memory ---- */
 
-/* What goes wrong on purpose: the call with this number (counted from 1 over all gets, scans, writes and syncs) fails. A
- * failing write has applied nothing. */
+/* What goes wrong on purpose: the call with this number (counted from 1 over all gets, scans, writes and
+ * syncs) fails. A failing write has applied nothing. */
 struct store_faults {
     uint64_t fail_at; /* 0: never */
     uint64_t calls;   /* made so far */
 };
 
 struct store *store_open_memory(struct store_faults *faults); /* keeps faults; NULL for none */
-/* The whole content as it is now, in constant time; and back to it. A snapshot is freed by store_snapshot_free. */
+/* The whole content as it is now, in constant time; and back to it. A snapshot is freed by
+ * store_snapshot_free. */
 struct store_snapshot;
 struct store_snapshot *store_snapshot_take(struct store *memory_store);
 void store_snapshot_restore(struct store *memory_store, const struct store_snapshot *snapshot);

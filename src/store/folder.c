@@ -1,0 +1,250 @@
+/* A data folder of ours holds a marker, the file `quipu` with the format's number as text, and `store`, the
+ * files of RocksDB. The marker decides everything before RocksDB may touch a byte:
+ *
+ *  missing folder               made, when asked for
+ *  empty folder                 ours from now on
+ *  folder with our marker       opened, unless its format is newer than this program
+ *  anything else                refused: it belongs to somebody
+ *
+ * The lock is flock() on the marker: it dies with its process, so a crash leaves nothing to clean up, and a
+ * reader can take it without writing to the folder. A marker of zero bytes is a crash between creating and
+ * writing it; it is completed when nothing else is in the folder. Each directory entry we make is synced, for
+ * what is acknowledged must not hang from a name that a power cut forgets. */
+#include "store/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fail.h"
+
+#define MARKER_NAME  "quipu"
+#define MARKER_WORDS "quipu data, format "
+#define STORE_NAME   "store"
+
+struct opening {
+    const struct store_options *options;
+    char *error;
+    size_t error_len;
+};
+
+/* Always false, so that a check can end in it. */
+__attribute__((format(printf, 2, 3))) static bool refuse(const struct opening *opening, const char *format,
+                                                         ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(opening->error, opening->error_len, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool refuse_errno(const struct opening *opening, const char *what)
+{
+    return refuse(opening, "the data folder %s %s: %s", opening->options->folder, what, strerror(errno));
+}
+
+static char *path_join(const char *folder, const char *name)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", folder, name);
+    buf_byte(&path, '\0');
+    return path.data;
+}
+
+/* ---- making it ---- */
+
+static bool directory_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0) close(fd);
+    return synced;
+}
+
+static bool make_one(const char *path)
+{
+    if (mkdir(path, 0700) != 0) return errno == EEXIST;
+    char *parent = path_join(path, "..");
+    bool synced = directory_sync(parent);
+    free(parent);
+    return synced;
+}
+
+/* Makes the folder and those above it that are missing. */
+static bool make_all(const char *folder)
+{
+    struct buf path = {0};
+    buf_slice(&path, slice_of(folder));
+    buf_byte(&path, '\0');
+    bool made = true;
+    for (char *at = path.data + 1; made && *at; at++) {
+        if (*at != '/') continue;
+        *at = '\0';
+        made = make_one(path.data);
+        *at = '/';
+    }
+    made = made && make_one(path.data);
+    buf_free(&path);
+    return made;
+}
+
+static bool folder_find(const struct opening *opening)
+{
+    const char *folder = opening->options->folder;
+    struct stat found;
+    if (stat(folder, &found) == 0) {
+        if (S_ISDIR(found.st_mode)) return true;
+        return refuse(opening, "the data folder %s is not a folder", folder);
+    }
+    if (errno != ENOENT) return refuse_errno(opening, "cannot be reached");
+    if (opening->options->read_only || !opening->options->create) {
+        return refuse(opening, "the data folder %s does not exist", folder);
+    }
+    return make_all(folder) || refuse_errno(opening, "cannot be made");
+}
+
+/* ---- whose it is ---- */
+
+struct content {
+    bool marker, others;
+};
+
+static bool folder_look(const struct opening *opening, struct content *content)
+{
+    DIR *directory = opendir(opening->options->folder);
+    if (!directory) return refuse_errno(opening, "cannot be read");
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        const char *name = entry->d_name;
+        /* A freshly mounted disk is empty but for lost+found. */
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found")) continue;
+        if (!strcmp(name, MARKER_NAME)) {
+            content->marker = true;
+        } else {
+            content->others = true;
+        }
+    }
+    int failure = errno;
+    closedir(directory);
+    errno = failure;
+    return failure == 0 || refuse_errno(opening, "cannot be read");
+}
+
+static bool marker_open(const struct opening *opening, const struct content *content, int *marker)
+{
+    const struct store_options *options = opening->options;
+    if (!content->marker && content->others) {
+        return refuse(opening, "the folder %s is not empty and holds no data of quipu; it is left as it is",
+                      options->folder);
+    }
+    if (!content->marker && options->read_only) {
+        return refuse(opening, "the data folder %s is empty", options->folder);
+    }
+    char *path = path_join(options->folder, MARKER_NAME);
+    *marker = open(path, options->read_only ? O_RDONLY | O_CLOEXEC : O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    free(path);
+    return *marker >= 0 || refuse_errno(opening, options->read_only ? "cannot be read" : "cannot be written");
+}
+
+/* ---- nobody else has it ---- */
+
+/* Who holds a lock on the file, as /proc/locks tells ("1: FLOCK  ADVISORY  WRITE 712 fd:01:393 0 EOF"); 0:
+ * unknown. */
+static int lock_holder(int marker)
+{
+    struct stat file;
+    FILE *locks = fopen("/proc/locks", "re");
+    if (!locks) return 0;
+    char line[256];
+    int holder = 0;
+    while (holder == 0 && fstat(marker, &file) == 0 && fgets(line, sizeof line, locks)) {
+        int pid;
+        unsigned major_number, minor_number;
+        unsigned long long inode;
+        if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major_number, &minor_number, &inode) != 4)
+            continue;
+        if (major_number == major(file.st_dev) && minor_number == minor(file.st_dev) && inode == file.st_ino)
+            holder = pid;
+    }
+    fclose(locks);
+    return holder > 0 ? holder : 0;
+}
+
+static bool marker_lock(const struct opening *opening, int marker)
+{
+    const struct store_options *options = opening->options;
+    if (flock(marker, (options->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK) return refuse_errno(opening, "cannot be locked");
+    int holder = lock_holder(marker);
+    if (!holder) return refuse(opening, "the data folder %s is in use by another process", options->folder);
+    return refuse(opening, "the data folder %s is in use by another process (pid %d)", options->folder,
+                  holder);
+}
+
+/* ---- which format ---- */
+
+static bool marker_write(const struct opening *opening, int marker)
+{
+    char text[64];
+    int len = snprintf(text, sizeof text, MARKER_WORDS "%d\n", FOLDER_FORMAT);
+    errno = ENOSPC; /* what a short write means */
+    bool written = pwrite(marker, text, (size_t)len, 0) == len && fsync(marker) == 0 &&
+                   directory_sync(opening->options->folder);
+    return written || refuse_errno(opening, "cannot be written");
+}
+
+static bool marker_check(const struct opening *opening, const struct content *content, int marker)
+{
+    const struct store_options *options = opening->options;
+    char text[64];
+    ssize_t len = pread(marker, text, sizeof text - 1, 0);
+    if (len < 0) return refuse_errno(opening, "cannot be read");
+    if (len == 0 && !content->others) {
+        if (options->read_only) return refuse(opening, "the data folder %s is empty", options->folder);
+        return marker_write(opening, marker);
+    }
+    text[len] = '\0';
+    int format;
+    if (sscanf(text, MARKER_WORDS "%d", &format) != 1 || format < 1) {
+        return refuse(opening,
+                      "the folder %s is not a data folder of quipu: its file " MARKER_NAME " says otherwise",
+                      options->folder);
+    }
+    if (format > FOLDER_FORMAT) {
+        return refuse(opening,
+                      "the data folder %s has format %d, written by a newer quipu; this one reads up to %d",
+                      options->folder, format, FOLDER_FORMAT);
+    }
+    return true;
+}
+
+bool folder_open(struct folder *folder, const struct store_options *options, char *error, size_t error_len)
+{
+    struct opening opening = {options, error, error_len};
+    struct content content = {0};
+    *folder = (struct folder){.lock = -1};
+    if (folder_find(&opening) && folder_look(&opening, &content) &&
+        marker_open(&opening, &content, &folder->lock) && marker_lock(&opening, folder->lock) &&
+        marker_check(&opening, &content, folder->lock)) {
+        folder->store_path = path_join(options->folder, STORE_NAME);
+        return true;
+    }
+    folder_close(folder);
+    return false;
+}
+
+void folder_close(struct folder *folder)
+{
+    if (folder->lock >= 0) close(folder->lock);
+    free(folder->store_path);
+    *folder = (struct folder){.lock = -1};
+}

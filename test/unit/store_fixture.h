@@ -1,0 +1,42 @@
+/* What the store's tests share: one folder each that goes away afterwards, and tests that run over both
+ * implementations. */
+#ifndef TEST_UNIT_STORE_FIXTURE_H
+#define TEST_UNIT_STORE_FIXTURE_H
+
+#include "store/store.h"
+#include "unit/test.h"
+
+/* A fresh, empty folder; free with folder_remove, which deletes it with all it holds. */
+char *folder_make(void);
+void folder_remove(char *folder);
+
+struct store *disk_open(const char *folder); /* with its failure shown; NULL then */
+
+void put(struct store *store, const char *key, const char *value);
+/* The value, or "(missing)" or "(failed)"; valid until the next call. */
+struct slice value_of(struct store *store, const char *key);
+/* "a=1 b=2 " for all keys in the range; valid until the next call. */
+struct slice content(struct store *store, const char *from, const char *to, bool backwards);
+
+/* BOTH(name) { ... store ... } runs over an empty store of each kind. */
+#define BOTH(test_name)                                                                                      \
+    static void both_##test_name(struct store *store);                                                       \
+    TEST(memory_##test_name)                                                                                 \
+    {                                                                                                        \
+        struct store *store = store_open_memory(NULL);                                                       \
+        both_##test_name(store);                                                                             \
+        store_close(store);                                                                                  \
+    }                                                                                                        \
+    TEST(disk_##test_name)                                                                                   \
+    {                                                                                                        \
+        char *folder = folder_make();                                                                        \
+        struct store *store = disk_open(folder);                                                             \
+        if (store) {                                                                                         \
+            both_##test_name(store);                                                                         \
+            store_close(store);                                                                              \
+        }                                                                                                    \
+        folder_remove(folder);                                                                               \
+    }                                                                                                        \
+    static void both_##test_name(struct store *store)
+
+#endif

@@ -1,0 +1,199 @@
+/* What only the store in memory can do: fail on purpose, go back to a snapshot; and readers beside a writer.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/fail.h"
+#include "unit/store_fixture.h"
+
+TEST(faults_strike_the_chosen_call)
+{
+    struct store_faults faults = {0};
+    struct store *store = store_open_memory(&faults);
+    put(store, "a", "1");
+    CHECK_INT(faults.calls, 1);
+    faults.fail_at = 3;
+    CHECK_TEXT(value_of(store, "a"), "1");
+    CHECK_TEXT(value_of(store, "a"), "(failed)");
+    CHECK_TEXT(slice_of(store->error), "call 3, a get, fails on purpose");
+    CHECK_TEXT(value_of(store, "a"), "1");
+    faults.fail_at = 5;
+    CHECK_TEXT(content(store, "", "", false), "(failed)");
+    put(store, "b", "2");
+    CHECK_TEXT(content(store, "", "", false), "a=1 b=2 ");
+    CHECK_INT(faults.calls, 7);
+    store_close(store);
+}
+
+TEST(a_failed_write_changes_nothing_and_ends_writing)
+{
+    struct store_faults faults = {.fail_at = 2};
+    struct store *store = store_open_memory(&faults);
+    struct store_batch batch = {0};
+    put(store, "a", "1");
+    store_batch_put(&batch, SLICE("a"), SLICE("2"));
+    store_batch_put(&batch, SLICE("b"), SLICE("2"));
+    for (int i = 0; i < 3; i++) CHECK(store_write(store, &batch, true) == STORE_FAILED);
+    CHECK(store_sync(store) == STORE_FAILED);
+    CHECK_TEXT(slice_of(store->error), "call 2, a write, fails on purpose");
+    CHECK_TEXT(content(store, "", "", false), "a=1 ");
+    store_batch_free(&batch);
+    store_close(store);
+}
+
+TEST(a_failed_sync_ends_writing)
+{
+    struct store_faults faults = {.fail_at = 2};
+    struct store *store = store_open_memory(&faults);
+    struct store_batch batch = {0};
+    put(store, "a", "1");
+    CHECK(store_sync(store) == STORE_FAILED);
+    CHECK(store_write(store, &batch, false) == STORE_FAILED);
+    CHECK_TEXT(slice_of(store->error), "call 2, a sync, fails on purpose");
+    CHECK_TEXT(value_of(store, "a"), "1");
+    store_close(store);
+}
+
+TEST(snapshots_keep_the_past)
+{
+    struct store *store = store_open_memory(NULL);
+    struct store_snapshot *empty = store_snapshot_take(store);
+    put(store, "a", "1");
+    put(store, "b", "1");
+    struct store_snapshot *two = store_snapshot_take(store);
+    put(store, "a", "2");
+    struct store_batch batch = {0};
+    store_batch_delete_range(&batch, SLICE("b"), SLICE("c"));
+    CHECK(store_write(store, &batch, false) == STORE_OK);
+    CHECK_TEXT(content(store, "", "", false), "a=2 ");
+    store_snapshot_restore(store, two);
+    CHECK_TEXT(content(store, "", "", false), "a=1 b=1 ");
+    put(store, "c", "3");
+    store_snapshot_restore(store, empty);
+    CHECK_TEXT(content(store, "", "", false), "");
+    store_snapshot_restore(store, two);
+    CHECK_TEXT(content(store, "", "", false), "a=1 b=1 ");
+    store_snapshot_free(empty);
+    store_snapshot_free(two);
+    store_snapshot_free(NULL);
+    store_batch_free(&batch);
+    store_close(store);
+}
+
+/* How a simulation restarts after a crash: the snapshot outlives its store and fills the next. */
+TEST(a_snapshot_moves_to_another_store_and_heals_a_failure)
+{
+    struct store_faults faults = {.fail_at = 2};
+    struct store *first = store_open_memory(NULL), *second = store_open_memory(&faults);
+    struct store_batch batch = {0};
+    put(first, "a", "1");
+    struct store_snapshot *snapshot = store_snapshot_take(first);
+    store_close(first);
+    put(second, "b", "2");
+    CHECK(store_write(second, &batch, false) == STORE_FAILED);
+    store_snapshot_restore(second, snapshot);
+    store_snapshot_free(snapshot);
+    CHECK_TEXT(slice_of(second->error), "");
+    put(second, "c", "3");
+    CHECK_TEXT(content(second, "", "", false), "a=1 c=3 ");
+    store_batch_free(&batch);
+    store_close(second);
+}
+
+TEST(a_snapshot_costs_nothing_until_something_changes)
+{
+    enum { SNAPSHOTS = 10000 };
+    static struct store_snapshot *snapshots[SNAPSHOTS];
+    struct store *store = store_open_memory(NULL);
+    for (int i = 0; i < 2000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i * 7919 % 2000);
+        put(store, key, "a value");
+    }
+    for (int i = 0; i < SNAPSHOTS; i++) snapshots[i] = store_snapshot_take(store);
+    put(store, "1000", "changed");
+    store_snapshot_restore(store, snapshots[SNAPSHOTS / 2]);
+    CHECK_TEXT(value_of(store, "1000"), "a value");
+    for (int i = 0; i < SNAPSHOTS; i++) store_snapshot_free(snapshots[i]);
+    store_close(store);
+}
+
+/* ---- threads ---- */
+
+enum { PAIRS = 64, ROUNDS = 3000, READERS = 3 };
+
+struct threads {
+    struct store *store;
+    _Atomic bool done;
+    _Atomic int torn;
+};
+
+struct agreement {
+    int seen;
+    bool torn;
+    char first[16];
+};
+
+/* Every batch gives all keys the same value, so a reader must never see two. */
+static bool compare_values(void *context, struct slice key, struct slice value)
+{
+    struct agreement *agreement = context;
+    char text[16];
+    (void)key;
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(value));
+    if (agreement->seen++ == 0) memcpy(agreement->first, text, sizeof text);
+    agreement->torn = agreement->torn || strcmp(agreement->first, text) != 0;
+    return true;
+}
+
+static void *read_along(void *argument)
+{
+    struct threads *threads = argument;
+    while (!threads->done) {
+        struct agreement agreement = {0};
+        struct buf value = {0};
+        store_scan(threads->store, SLICE(""), SLICE(""), agreement.seen % 2, compare_values, &agreement);
+        if (agreement.torn || (agreement.seen != 0 && agreement.seen != PAIRS)) threads->torn++;
+        enum store_result result = store_get(threads->store, SLICE("k07"), &value);
+        if (result == STORE_FAILED) threads->torn++;
+        buf_free(&value);
+    }
+    return NULL;
+}
+
+static void write_rounds(struct store *store)
+{
+    struct store_batch batch = {0};
+    struct store_snapshot *snapshot = NULL;
+    for (int round = 0; round < ROUNDS; round++) {
+        char key[8], value[16];
+        snprintf(value, sizeof value, "%d", round);
+        store_batch_clear(&batch);
+        if (round % 3 == 0) store_batch_delete_range(&batch, SLICE("k10"), SLICE("k50"));
+        for (int i = 0; i < PAIRS; i++) {
+            snprintf(key, sizeof key, "k%02d", i);
+            store_batch_put(&batch, slice_of(key), slice_of(value));
+        }
+        CHECK(store_write(store, &batch, false) == STORE_OK);
+        if (round % 100 == 0) {
+            store_snapshot_free(snapshot);
+            snapshot = store_snapshot_take(store);
+        } else if (round % 100 == 50) {
+            store_snapshot_restore(store, snapshot);
+        }
+    }
+    store_snapshot_free(snapshot);
+    store_batch_free(&batch);
+}
+
+TEST(readers_see_whole_batches_beside_the_writer)
+{
+    struct threads threads = {.store = store_open_memory(NULL)};
+    pthread_t readers[READERS];
+    for (int i = 0; i < READERS; i++) ensure(pthread_create(&readers[i], NULL, read_along, &threads) == 0);
+    write_rounds(threads.store);
+    threads.done = true;
+    for (int i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
+    CHECK_INT(threads.torn, 0);
+    store_close(threads.store);
+}
