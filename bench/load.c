@@ -138,12 +138,14 @@ static uint64_t histogram_value(size_t bucket)
     return ((bucket - ((size_t)shift << SUB_BITS) + 1) << shift) - 1;
 }
 
-static double histogram_quantile_us(const uint64_t *histogram, uint64_t total, double quantile)
+static double quantile_us(const struct worker *sum, double quantile)
 {
     uint64_t seen = 0;
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        seen += histogram[i];
-        if (seen && (double)seen >= quantile * (double)total) return (double)histogram_value(i) / 1e3;
+        seen += sum->histogram[i];
+        if (!seen || (double)seen < quantile * (double)sum->measured) continue;
+        double value = (double)histogram_value(i), slowest = (double)sum->slowest_ns;
+        return (value < slowest ? value : slowest) / 1e3;
     }
     return 0;
 }
@@ -555,9 +557,9 @@ static void result_print(const struct worker *sum)
     double seconds = settings.count ? (double)(sum->last_ns - measure_from_ns) / 1e9 : settings.seconds;
     if (!sum->measured) seconds = 0;
     double rate = seconds > 0 ? (double)sum->measured / seconds : 0;
-    double p50 = histogram_quantile_us(sum->histogram, sum->measured, 0.5);
-    double p99 = histogram_quantile_us(sum->histogram, sum->measured, 0.99);
-    double p999 = histogram_quantile_us(sum->histogram, sum->measured, 0.999);
+    double p50 = quantile_us(sum, 0.5);
+    double p99 = quantile_us(sum, 0.99);
+    double p999 = quantile_us(sum, 0.999);
     double slowest = (double)sum->slowest_ns / 1e3;
     double cpu = sum->total ? own_cpu_us() / (double)sum->total : 0;
     uint64_t errors = atomic_load(&error_count);
