@@ -301,6 +301,7 @@ static void check_map(struct checker *checker, const struct place *place, const 
 
 static void check_node(struct checker *checker, const struct place *place, const struct node *node)
 {
+    if (node->shape->table_name) return; /* judged before */
     check_own(checker, place, node);
     if (node->shape->kind == SHAPE_STRUCT)
         check_struct(checker, place, node);
@@ -329,16 +330,22 @@ static bool check_table_name(struct api_call *call, const struct shape_member *m
 {
     struct checker checker = {0};
     struct place at = {.kind = PLACE_MEMBER, .name = member->name};
+    const struct shape *shape = member->shape;
     if (!node->present) {
-        if (member->shape->table_name == TABLE_NAME_OR_ARN) return true;
+        if (shape->table_name == TABLE_NAME_OF_ITEMS) return true;
         return invalid(call, "The parameter '%.*s' is required but was not present in the request",
                        SLICE_ARG(member->name));
     }
     if (slice_starts(node->text, SLICE("arn:")) && node->text.len <= ARN_MAX) return true;
-    if (node->text.len || member->shape->table_name == TABLE_NAME_STRICT)
+    if (shape->table_name == TABLE_NAME_KNOWN && (is_too_small(node) || is_too_large(node)))
+        return invalid(call, "%.*s must be at least 3 characters long and at most 255 characters long",
+                       SLICE_ARG(member->name));
+    if (shape->table_name == TABLE_NAME_OF_ITEMS && node->text.len == 0) {
+        violation(&checker, &at, node, false);
+        put_least(&checker.text, shape);
+    } else {
         check_own(&checker, &at, node);
-    else if (violation(&checker, &at, node, false))
-        put_least(&checker.text, member->shape);
+    }
     return refuse_violations(call, &checker);
 }
 

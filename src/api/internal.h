@@ -26,9 +26,10 @@ enum shape_kind {
     SHAPE_VALUE, /* an AttributeValue, decoded straight into a struct value */
 };
 
-/* Names of tables. Those of items and streams may be ARNs and as short as one character; a table operation
- * wants three, and says that the parameter is required in other words. */
-enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OR_ARN, TABLE_NAME_STRICT };
+/* Names of tables; an ARN may stand for each. The service has three sets of words for what is wrong with one:
+ * in operations on items (where one character is enough), for a table that is made, and for a table that
+ * should be there. */
+enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OF_ITEMS, TABLE_NAME_NEW, TABLE_NAME_KNOWN };
 
 struct shape;
 

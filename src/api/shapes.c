@@ -33,8 +33,9 @@ const struct shape shape_segments = {
     .kind = SHAPE_STRING, .has_min = true, .min = (least), .has_max = true, .max = 255,                      \
     .pattern = NAME_PATTERN, .matches = is_plain_name
 
-const struct shape shape_table_name = {NAME_RULES(1), .table_name = TABLE_NAME_OR_ARN};
-const struct shape shape_table_name_strict = {NAME_RULES(3), .table_name = TABLE_NAME_STRICT};
+const struct shape shape_table_name = {NAME_RULES(1), .table_name = TABLE_NAME_OF_ITEMS};
+const struct shape shape_table_name_new = {NAME_RULES(3), .table_name = TABLE_NAME_NEW};
+const struct shape shape_table_name_known = {NAME_RULES(3), .table_name = TABLE_NAME_KNOWN};
 const struct shape shape_table_key = {
     .kind = SHAPE_STRING, .has_min = true, .min = 1, .has_max = true, .max = 1024};
 const struct shape shape_index_name = {NAME_RULES(3)};

@@ -61,9 +61,10 @@ extern const struct shape shape_segment;     /* from 0 to 999999 */
 extern const struct shape shape_segments;    /* from 1 to 1000000 */
 
 /* ---- names ---- */
-extern const struct shape shape_table_name;        /* of items: may be an ARN */
-extern const struct shape shape_table_name_strict; /* of table operations */
-extern const struct shape shape_table_key;         /* the keys of RequestItems */
+extern const struct shape shape_table_name;       /* in operations on items */
+extern const struct shape shape_table_name_new;   /* in CreateTable */
+extern const struct shape shape_table_name_known; /* in the other operations on tables */
+extern const struct shape shape_table_key;        /* the keys of RequestItems */
 extern const struct shape shape_index_name;
 extern const struct shape shape_name_list; /* AttributesToGet */
 extern const struct shape shape_name_map;  /* ExpressionAttributeNames */
