@@ -59,7 +59,7 @@ static bool read_store(struct batch *batch, struct arena *arena, struct slice ke
     return result == STORE_OK;
 }
 
-bool batch_read(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out)
+bool batch_find(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out)
 {
     struct engine *engine = batch->engine;
     struct cache_value *value = *overlay_slot(batch->overlay, batch->overlay_slots, hash, key);

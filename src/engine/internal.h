@@ -106,7 +106,7 @@ struct batch {
 void batch_begin(struct batch *batch, struct engine *engine);
 void batch_free(struct batch *batch);
 /* The bytes of an image as the batch sees it, copied into the arena. False when there is none. */
-bool batch_read(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out);
+bool batch_find(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out);
 /* Sets (or, with no image, deletes) the item and moves the counts by the billed sizes. */
 void batch_set(struct batch *batch, const struct table *table, uint64_t hash, struct slice key, const struct slice *image,
                uint64_t old_size, uint64_t new_size, bool existed);

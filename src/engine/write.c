@@ -66,7 +66,7 @@ static bool make_updated(struct write *write, const struct map *old)
 static bool read_old(struct batch *batch, struct write *write, uint64_t hash, struct map *old)
 {
     *old = (struct map){0};
-    write->existed = batch_read(batch, write->arena, hash, write->key, &write->old_image);
+    write->existed = batch_find(batch, write->arena, hash, write->key, &write->old_image);
     write->old_size = write->existed ? item_encoded_size(write->old_image) : 0;
     if (!write->existed) write->old_image = SLICE_NONE;
     if (!write->existed || (!write->condition && write->kind != WRITE_UPDATE)) return true;
