@@ -108,9 +108,10 @@ static void split_digits(uint64_t value, unsigned char *digits)
 static void decimal_from_number(const struct number *number, struct decimal *out)
 {
     unsigned char digits[2 * 19];
-    split_digits((uint64_t)(number->digits / TEN_19), digits);
-    split_digits((uint64_t)(number->digits % TEN_19), digits + 19);
-    unsigned first = 0;
+    bool wide = number->digits >= TEN_19; /* most are not, and 128-bit division is slow */
+    if (wide) split_digits((uint64_t)(number->digits / TEN_19), digits);
+    split_digits((uint64_t)(wide ? number->digits % TEN_19 : number->digits), digits + 19);
+    unsigned first = wide ? 0 : 19;
     while (first < sizeof digits && digits[first] == 0) first++;
     out->count = (unsigned)sizeof digits - first;
     out->lead = number->exponent + (int)out->count - 1;
@@ -120,7 +121,7 @@ static void decimal_from_number(const struct number *number, struct decimal *out
 
 struct slice number_text(struct arena *arena, const struct number *number)
 {
-    ensure(number->digits / TEN_19 < TEN_19);
+    ensure(number->digits < (unsigned __int128)TEN_19 * TEN_19);
     struct decimal decimal;
     decimal_from_number(number, &decimal);
     return decimal_text(arena, &decimal);

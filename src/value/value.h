@@ -108,7 +108,8 @@ size_t map_size(const struct map *map);
 
 /* ---- stored form of an item ---- */
 
-/* Appends the canonical bytes. The item's billed size stands first, so that reads need not decode to charge. */
+/* Appends the canonical bytes. The item's billed size stands first, so that reads need not decode to charge. The caller has
+ * checked the nesting: deeper than the service allows (LIMIT_NESTING and a little slack) is a bug that stops here. */
 void item_encode(struct buf *out, const struct map *item);
 /* Decodes into the arena; slices point into bytes, which must outlive the map. False when the bytes are damaged. */
 bool item_decode(struct arena *arena, struct slice bytes, struct map *out);
