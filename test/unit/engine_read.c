@@ -118,9 +118,9 @@ TEST(engine_cache_stays_within_its_bound)
 {
     struct fixture fixture;
     fixture_open(&fixture, true);
-    char data[2001];
-    memset(data, 'x', 2000);
-    data[2000] = 0;
+    char data[1001];
+    memset(data, 'x', 1000);
+    data[1000] = 0;
     for (int i = 0; i < 2000; i++) {
         char pk[16];
         snprintf(pk, sizeof pk, "p%d", i);

@@ -200,8 +200,7 @@ struct writer_story {
 static void *write_story(void *argument)
 {
     struct writer_story *story = argument;
-    struct fixture own = *story->fixture;
-    own.arena = (struct arena){0};
+    struct fixture own = {.engine = story->fixture->engine, .table = story->fixture->table};
     for (int i = 0; i < WRITES; i++) {
         char pk[16], sk[12];
         snprintf(pk, sizeof pk, "%d", story->number);
