@@ -23,7 +23,7 @@
 #define KEY     "\"pk\":" PK ",\"sk\":{\"S\":\"order#" ORDER "\"}"
 #define FRESH   "\"pk\":{\"S\":\"visitor#" RANDOM_8 RANDOM_8 "\"},\"sk\":{\"S\":\"order#00\"}"
 #define COUNTER "\"pk\":{\"S\":\"counter\"},\"sk\":{\"S\":\"hits\"}"
-/* With its keys about 270 bytes as DynamoDB counts them. */
+/* With its keys about 230 bytes as DynamoDB counts them. */
 #define REST                                                                                                 \
     "\"status\":{\"S\":\"PAID\"},\"total\":{\"N\":\"1" RANDOM_8 ".25\"},\"quantity\":{\"N\":\"12\"},"        \
     "\"email\":{\"S\":\"customer" RANDOM_8 "@example.com\"},\"express\":{\"BOOL\":true},"                    \
