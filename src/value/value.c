@@ -168,7 +168,7 @@ struct value set_difference(struct arena *arena, const struct value *a, const st
     for (uint32_t i = 0, j = 0; i < a->count; i++) {
         int order = 1;
         while (j < b->count && (order = member_compare(a->type, a->members[i], b->members[j])) > 0) j++;
-        if (j == b->count || order != 0) rest.members[rest.count++] = a->members[i];
+        if (order != 0) rest.members[rest.count++] = a->members[i];
     }
     return rest;
 }

@@ -243,6 +243,23 @@ TEST(number_arithmetic_agrees_with_the_table)
     arena_free(&arena);
 }
 
+/* Sums around 10^38 and 2^128, where the aligned digits no longer fit and a wrapped sum would look like a
+ * good one. */
+TEST(number_sums_that_128_bits_cannot_hold_are_refused)
+{
+    static const char *const high[] = {"1e38",   "1.9e38", "2e38", "2.9e38", "3.4e38",
+                                       "3.5e38", "9.9e38", "1e39", "4e76"};
+    struct number nines, low, upper, result;
+    CHECK_INT(number_parse(SLICE("99999999999999999999999999999999999999"), &nines), NUMBER_OK);
+    CHECK_INT(number_parse(SLICE("56371745079061536536625392568231788543"), &low), NUMBER_OK);
+    for (size_t i = 0; i < sizeof high / sizeof *high; i++) {
+        CHECK_INT(number_parse(slice_of(high[i]), &upper), NUMBER_OK);
+        CHECK_INT(number_add(&upper, &nines, &result), NUMBER_PRECISION);
+        CHECK_INT(number_add(&low, &upper, &result), NUMBER_PRECISION);
+        CHECK_INT(number_subtract(&upper, &nines, &result), i == 0 ? NUMBER_OK : NUMBER_PRECISION);
+    }
+}
+
 /* The result may overwrite an operand, and a fault leaves it alone. */
 TEST(number_add_in_place)
 {
