@@ -256,7 +256,7 @@ TEST(number_sums_that_128_bits_cannot_hold_are_refused)
         CHECK_INT(number_parse(slice_of(high[i]), &upper), NUMBER_OK);
         CHECK_INT(number_add(&upper, &nines, &result), NUMBER_PRECISION);
         CHECK_INT(number_add(&low, &upper, &result), NUMBER_PRECISION);
-        CHECK_INT(number_subtract(&upper, &nines, &result), i == 0 ? NUMBER_OK : NUMBER_PRECISION);
+        CHECK_INT(number_subtract(&upper, &nines, &result), i < 2 ? NUMBER_OK : NUMBER_PRECISION);
     }
 }
 
