@@ -1,6 +1,6 @@
 /* The life of a call: found by name, begun, committed, finished. Everything that is the same for all
  * operations stands here; what differs is in each operation's own file. */
-#include "api/internal.h"
+#include "api/shapes.h"
 
 #include <stdlib.h>
 
@@ -173,8 +173,8 @@ bool table_name_resolve(struct api_call *call, const struct node *name, struct s
     if (!slice_equal(service, SLICE("dynamodb")) || !slice_starts(rest, SLICE("table/")))
         return invalid_arn(call, name->text);
     *out = slice_from(rest, strlen("table/"));
-    if (out->len == 0 || out->len > 255 || memchr(out->data, '/', out->len))
-        return invalid_arn(call, name->text);
+    size_t least = name->shape->table_name == TABLE_NAME_OF_ITEMS ? 1 : 3;
+    if (out->len < least || out->len > 255 || !is_plain_name(*out)) return invalid_arn(call, name->text);
     if (!slice_equal(region, call->api->region) || !slice_equal(account, call->api->account))
         return refuse(call, "ResourceNotFoundException", "Requested resource not found");
     return true;

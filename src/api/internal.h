@@ -8,6 +8,8 @@
 #ifndef API_INTERNAL_H
 #define API_INTERNAL_H
 
+#include <stddef.h>
+
 #include "api/api.h"
 #include "base/json.h"
 #include "base/limits.h"
@@ -154,6 +156,12 @@ struct operation {
     void (*begin)(struct api_call *call, const struct node *input);
     void (*finish)(struct api_call *call); /* NULL for those that never write */
 };
+
+/* The call whose commit this is, for `apply`. */
+static inline struct api_call *call_of_commit(struct commit *commit)
+{
+    return (struct api_call *)(void *)((char *)commit - offsetof(struct api_call, commit));
+}
 
 struct api {
     struct engine *engine;

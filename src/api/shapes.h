@@ -16,6 +16,12 @@
 
 #include "api/internal.h"
 
+/* A slice that a static initializer may hold. */
+#define TEXT(literal)                                                                                        \
+    {                                                                                                        \
+        "" literal, sizeof(literal) - 1                                                                      \
+    }
+
 #define MEMBER(literal, of_shape)                                                                            \
     {                                                                                                        \
         {"" literal, sizeof(literal) - 1}, &(of_shape), false                                                \

@@ -1,0 +1,206 @@
+/* CreateTable. The request is turned into a definition here; whether the name is free is decided by the
+ * writer. The answer says CREATING, as the service's does; the table can be used at once. */
+#include "api/tables.h"
+
+enum {
+    CREATE_ATTRIBUTES,
+    CREATE_NAME,
+    CREATE_BILLING_MODE,
+    CREATE_UNITS,
+    CREATE_KEYS,
+    CREATE_LOCAL,
+    CREATE_GLOBAL,
+    CREATE_STREAM,
+    CREATE_SSE,
+    CREATE_TAGS,
+    CREATE_CLASS,
+    CREATE_PROTECTED,
+    CREATE_ON_DEMAND,
+    CREATE_WARM,
+    CREATE_POLICY,
+    CREATE_VECTORS,
+    CREATE_GLOBAL_SOURCE,
+    CREATE_GLOBAL_MODE,
+};
+
+static const struct shape_member create_members[] = {
+    [CREATE_ATTRIBUTES] = REQUIRED("AttributeDefinitions", shape_attribute_definitions),
+    [CREATE_NAME] = REQUIRED("TableName", shape_table_name_new),
+    [CREATE_BILLING_MODE] = MEMBER("BillingMode", shape_billing_mode),
+    [CREATE_UNITS] = MEMBER("ProvisionedThroughput", shape_units),
+    [CREATE_KEYS] = REQUIRED("KeySchema", shape_key_schema),
+    [CREATE_LOCAL] = MEMBER("LocalSecondaryIndexes", shape_local_indexes),
+    [CREATE_GLOBAL] = MEMBER("GlobalSecondaryIndexes", shape_global_indexes),
+    [CREATE_STREAM] = MEMBER("StreamSpecification", shape_stream),
+    [CREATE_SSE] = MEMBER("SSESpecification", shape_sse),
+    [CREATE_TAGS] = MEMBER("Tags", shape_tags),
+    [CREATE_CLASS] = MEMBER("TableClass", shape_table_class),
+    [CREATE_PROTECTED] = MEMBER("DeletionProtectionEnabled", shape_bool),
+    [CREATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
+    [CREATE_WARM] = MEMBER("WarmThroughput", shape_warm),
+    [CREATE_POLICY] = MEMBER("ResourcePolicy", shape_string),
+    [CREATE_VECTORS] = MEMBER("VectorIndexes", shape_unsupported_list),
+    [CREATE_GLOBAL_SOURCE] = MEMBER("GlobalTableSourceArn", shape_string),
+    [CREATE_GLOBAL_MODE] = MEMBER("GlobalTableSettingsReplicationMode", shape_string),
+};
+static const struct shape create_shape = STRUCT_SHAPE("CreateTableInput", create_members);
+
+struct table_creation {
+    struct table_definition definition;
+    enum table_change_result result;
+};
+
+/* ---- the parts of the definition ---- */
+
+static bool define_billing(struct verdict *verdict, const struct node *input, struct table_definition *out)
+{
+    const struct node *units = node_member(input, CREATE_UNITS);
+    out->throughput = throughput_none;
+    out->on_demand = node_says(node_member(input, CREATE_BILLING_MODE), "PAY_PER_REQUEST");
+    if (out->on_demand && units->present)
+        return reject(verdict,
+                      INVALID_VALUES "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                                     "BillingMode is PAY_PER_REQUEST");
+    if (!out->on_demand && !units->present)
+        return reject(verdict,
+                      INVALID_VALUES "ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+                                     "BillingMode is PROVISIONED");
+    if (out->on_demand) out->on_demand_since_ms = out->created_ms;
+    take_units(units, &out->throughput);
+    return check_units(verdict, units);
+}
+
+static bool define_schema(struct verdict *verdict, const struct node *input, struct table_definition *out)
+{
+    struct attributes attributes;
+    const struct node *local = node_member(input, CREATE_LOCAL), *global = node_member(input, CREATE_GLOBAL);
+    if (!define_attributes(verdict, node_member(input, CREATE_ATTRIBUTES), &attributes)) return false;
+    if (!define_keys(verdict, node_member(input, CREATE_KEYS), &attributes, out)) return false;
+    out->attributes = attributes.list;
+    out->attribute_count = attributes.count;
+    out->indexes = arena_array(verdict->arena, struct index_definition, local->count + global->count);
+    if (!local->present && !global->present) return check_all_used(verdict, out);
+    return define_local_indexes(verdict, local, out) && define_global_indexes(verdict, global, out) &&
+           check_all_used(verdict, out) && check_projected(verdict, out);
+}
+
+static bool define_limits(struct verdict *verdict, const struct node *input, struct table_definition *out)
+{
+    const struct node *on_demand = node_member(input, CREATE_ON_DEMAND);
+    const char *member = on_demand_member(on_demand);
+    if (member && !out->on_demand)
+        return reject(verdict,
+                      INVALID_VALUES
+                      "%s for OnDemandThroughput cannot be specified when table BillingMode is "
+                      "PROVISIONED.",
+                      member);
+    return define_on_demand(verdict, on_demand, false, &out->throughput) &&
+           define_warm(verdict, node_member(input, CREATE_WARM), &out->throughput);
+}
+
+static bool define_stream(struct verdict *verdict, const struct node *node, struct table_definition *out)
+{
+    if (!node->present) return true;
+    const struct node *view = node_member(node, STREAM_VIEW);
+    if (!node_is_true(node_member(node, STREAM_ENABLED))) {
+        if (!view->present) return true;
+        return reject(verdict, INVALID_VALUES
+                      "Table is being created with a stream disabled, UpdateViewType should not "
+                      "be specified");
+    }
+    if (!view->present)
+        return reject(verdict,
+                      INVALID_VALUES "Table is being created with a stream enabled, StreamViewType must be "
+                                     "specified");
+    out->stream = stream_view_from_node(view);
+    out->stream_since_ms = out->created_ms;
+    return true;
+}
+
+static bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out)
+{
+    if (list->count > LIMIT_TAGS)
+        return reject(verdict, INVALID_VALUES "Too many tags: the limit is %d per resource", LIMIT_TAGS);
+    out->tags = arena_array(verdict->arena, struct tag, list->count);
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!list->elements[i].present) continue;
+        struct slice key = node_member(&list->elements[i], TAG_KEY)->text;
+        for (uint32_t j = 0; j < out->tag_count; j++)
+            if (slice_equal(out->tags[j].key, key))
+                return reject(verdict, INVALID_VALUES "Duplicate tag key: %.*s", SLICE_ARG(key));
+        out->tags[out->tag_count++] = (struct tag){key, node_member(&list->elements[i], TAG_VALUE)->text};
+    }
+    return true;
+}
+
+static bool check_supported(struct verdict *verdict, const struct node *input)
+{
+    for (unsigned member = CREATE_VECTORS; member <= CREATE_GLOBAL_MODE; member++)
+        if (node_member(input, member)->present)
+            return reject(verdict, INVALID_VALUES "%.*s is not supported",
+                          SLICE_ARG(create_members[member].name));
+    return true;
+}
+
+static bool define_table(struct verdict *verdict, const struct node *input, struct table_definition *out)
+{
+    if (!define_billing(verdict, input, out) || !define_schema(verdict, input, out) ||
+        !define_limits(verdict, input, out) ||
+        !define_stream(verdict, node_member(input, CREATE_STREAM), out) ||
+        !define_tags(verdict, node_member(input, CREATE_TAGS), out) || !check_supported(verdict, input))
+        return false;
+    out->deletion_protected = node_is_true(node_member(input, CREATE_PROTECTED));
+    out->table_class = node_member(input, CREATE_CLASS)->text;
+    out->resource_policy = node_member(input, CREATE_POLICY)->text;
+    define_encryption(node_member(input, CREATE_SSE), out);
+    return true;
+}
+
+/* ---- the operation ---- */
+
+static void create_apply(struct commit *commit, struct batch *batch)
+{
+    struct table_creation *creation = call_of_commit(commit)->state;
+    creation->result = engine_table_create(batch, &creation->definition);
+}
+
+static void create_begin(struct api_call *call, const struct node *input)
+{
+    struct verdict verdict = {.arena = call->arena};
+    struct table_creation *creation = arena_new(call->arena, struct table_creation);
+    struct table_definition *definition = &creation->definition;
+    if (!table_name_resolve(call, node_member(input, CREATE_NAME), &definition->name)) return;
+    definition->created_ms = engine_now_ms(call->api->engine);
+    define_table(&verdict, input, definition);
+    if (!verdict_tell(call, &verdict)) return;
+    definition->id = engine_new_id(call->api->engine, call->arena);
+    call->state = creation;
+    call->commit.apply = create_apply;
+    call->is_write = true;
+}
+
+static void create_finish(struct api_call *call)
+{
+    const struct table_creation *creation = call->state;
+    const struct table_definition *definition = &creation->definition;
+    if (creation->result == TABLE_EXISTS) {
+        refuse(call, "ResourceInUseException", "Table already exists: %.*s", SLICE_ARG(definition->name));
+    } else if (creation->result == TABLE_TOO_MANY) {
+        refuse(call, "LimitExceededException",
+               "Subscriber limit exceeded: There is a limit of %d tables per subscriber", LIMIT_TABLES);
+    } else {
+        buf_text(call->reply, "{\"TableDescription\":");
+        table_describe(call->reply, &(struct description){.api = call->api,
+                                                          .definition = definition,
+                                                          .status = "CREATING",
+                                                          .now_ms = definition->created_ms});
+        buf_byte(call->reply, '}');
+    }
+}
+
+const struct operation operation_CreateTable = {
+    .name = TEXT("CreateTable"),
+    .input = &create_shape,
+    .begin = create_begin,
+    .finish = create_finish,
+};

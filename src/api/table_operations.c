@@ -1,0 +1,124 @@
+/* DescribeTable, DeleteTable and ListTables. */
+#include "api/tables.h"
+
+/* ---- DescribeTable ---- */
+
+static const struct shape_member name_only_members[] = {REQUIRED("TableName", shape_table_name_known)};
+static const struct shape describe_shape = STRUCT_SHAPE("DescribeTableInput", name_only_members);
+static const struct shape delete_shape = STRUCT_SHAPE("DeleteTableInput", name_only_members);
+
+static void put_description(struct api_call *call, const char *member, const struct table *table,
+                            const char *status)
+{
+    buf_printf(call->reply, "{\"%s\":", member);
+    table_describe(call->reply, &(struct description){.api = call->api,
+                                                      .definition = &table->definition,
+                                                      .status = status,
+                                                      .items = atomic_load(&table->counts->items),
+                                                      .bytes = atomic_load(&table->counts->bytes),
+                                                      .now_ms = engine_now_ms(call->api->engine)});
+    buf_byte(call->reply, '}');
+}
+
+static struct table *find_named(struct api_call *call, const struct node *input)
+{
+    struct slice name;
+    if (!table_name_resolve(call, node_member(input, 0), &name)) return NULL;
+    return find_table_to_manage(call, name);
+}
+
+static void describe_begin(struct api_call *call, const struct node *input)
+{
+    struct table *table = find_named(call, input);
+    if (table) put_description(call, "Table", table, "ACTIVE");
+}
+
+const struct operation operation_DescribeTable = {
+    .name = TEXT("DescribeTable"),
+    .input = &describe_shape,
+    .begin = describe_begin,
+};
+
+/* ---- DeleteTable ---- */
+
+/* The table is held from the beginning on, so that the answer can show what was deleted. */
+struct table_deletion {
+    struct table *table;
+    enum table_change_result result;
+};
+
+static void delete_apply(struct commit *commit, struct batch *batch)
+{
+    struct table_deletion *deletion = call_of_commit(commit)->state;
+    deletion->result = engine_table_drop(batch, deletion->table->definition.name);
+}
+
+static void delete_begin(struct api_call *call, const struct node *input)
+{
+    struct table *table = find_named(call, input);
+    if (!table) return;
+    struct table_deletion *deletion = arena_new(call->arena, struct table_deletion);
+    deletion->table = table;
+    call->state = deletion;
+    call->commit.apply = delete_apply;
+    call->is_write = true;
+}
+
+static void delete_finish(struct api_call *call)
+{
+    const struct table_deletion *deletion = call->state;
+    if (deletion->result == TABLE_MISSING)
+        refuse(call, "ResourceNotFoundException", "Requested resource not found: Table: %.*s not found",
+               SLICE_ARG(deletion->table->definition.name));
+    else if (deletion->result == TABLE_PROTECTED)
+        invalid(call,
+                "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
+                "protection first.");
+    else
+        put_description(call, "TableDescription", deletion->table, "DELETING");
+}
+
+const struct operation operation_DeleteTable = {
+    .name = TEXT("DeleteTable"),
+    .input = &delete_shape,
+    .begin = delete_begin,
+    .finish = delete_finish,
+};
+
+/* ---- ListTables ---- */
+
+enum { LIST_START, LIST_LIMIT };
+
+static const struct shape list_limit_shape = {
+    .kind = SHAPE_INT, .has_min = true, .min = 1, .has_max = true, .max = LIMIT_LIST_TABLES};
+static const struct shape_member list_members[] = {
+    [LIST_START] = MEMBER("ExclusiveStartTableName", shape_index_name), /* the rules for names are the same */
+    [LIST_LIMIT] = MEMBER("Limit", list_limit_shape),
+};
+static const struct shape list_shape = STRUCT_SHAPE("ListTablesInput", list_members);
+
+static void list_begin(struct api_call *call, const struct node *input)
+{
+    struct slice names[LIMIT_LIST_TABLES];
+    const struct node *limit = node_member(input, LIST_LIMIT), *start = node_member(input, LIST_START);
+    uint32_t most = limit->present ? (uint32_t)limit->integer : LIMIT_LIST_TABLES;
+    bool more = false;
+    uint32_t count = engine_table_names(call->api->engine, call->arena, start->text, most, names, &more);
+    buf_text(call->reply, "{\"TableNames\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) buf_byte(call->reply, ',');
+        json_put_string(call->reply, names[i]);
+    }
+    buf_byte(call->reply, ']');
+    if (more) {
+        buf_text(call->reply, ",\"LastEvaluatedTableName\":");
+        json_put_string(call->reply, names[count - 1]);
+    }
+    buf_byte(call->reply, '}');
+}
+
+const struct operation operation_ListTables = {
+    .name = TEXT("ListTables"),
+    .input = &list_shape,
+    .begin = list_begin,
+};

@@ -1,0 +1,297 @@
+/* UpdateTable. What concerns the request alone is checked at once; all else on the writer's thread, against
+ * the table as it is then. The answer shows the table UPDATING; the next DescribeTable finds the change made.
+ */
+#include "api/update_table.h"
+
+enum {
+    UPDATE_ATTRIBUTES,
+    UPDATE_NAME,
+    UPDATE_BILLING_MODE,
+    UPDATE_UNITS,
+    UPDATE_INDEXES,
+    UPDATE_STREAM,
+    UPDATE_SSE,
+    UPDATE_CLASS,
+    UPDATE_PROTECTED,
+    UPDATE_ON_DEMAND,
+    UPDATE_WARM,
+    UPDATE_REPLICAS,
+    UPDATE_CONSISTENCY,
+    UPDATE_WITNESSES,
+    UPDATE_GLOBAL_MODE,
+    UPDATE_VECTORS,
+};
+
+static const struct shape_member update_members[] = {
+    [UPDATE_ATTRIBUTES] = MEMBER("AttributeDefinitions", shape_attribute_definitions),
+    [UPDATE_NAME] = REQUIRED("TableName", shape_table_name_known),
+    [UPDATE_BILLING_MODE] = MEMBER("BillingMode", shape_billing_mode),
+    [UPDATE_UNITS] = MEMBER("ProvisionedThroughput", shape_units),
+    [UPDATE_INDEXES] = MEMBER("GlobalSecondaryIndexUpdates", shape_index_updates),
+    [UPDATE_STREAM] = MEMBER("StreamSpecification", shape_stream),
+    [UPDATE_SSE] = MEMBER("SSESpecification", shape_sse),
+    [UPDATE_CLASS] = MEMBER("TableClass", shape_table_class),
+    [UPDATE_PROTECTED] = MEMBER("DeletionProtectionEnabled", shape_bool),
+    [UPDATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
+    [UPDATE_WARM] = MEMBER("WarmThroughput", shape_warm),
+    [UPDATE_REPLICAS] = MEMBER("ReplicaUpdates", shape_unsupported_list),
+    [UPDATE_CONSISTENCY] = MEMBER("MultiRegionConsistency", shape_string),
+    [UPDATE_WITNESSES] = MEMBER("GlobalTableWitnessUpdates", shape_unsupported_list),
+    [UPDATE_GLOBAL_MODE] = MEMBER("GlobalTableSettingsReplicationMode", shape_string),
+    [UPDATE_VECTORS] = MEMBER("VectorIndexUpdates", shape_unsupported_list),
+};
+static const struct shape update_shape = STRUCT_SHAPE("UpdateTableInput", update_members);
+
+/* ---- checks of the request alone ---- */
+
+static bool check_not_empty(struct verdict *verdict, const struct node *input)
+{
+    if (node_member(input, UPDATE_INDEXES)->count || on_demand_member(node_member(input, UPDATE_ON_DEMAND)))
+        return true;
+    for (unsigned member = UPDATE_BILLING_MODE; member <= UPDATE_VECTORS; member++)
+        if (member != UPDATE_INDEXES && member != UPDATE_ON_DEMAND && node_member(input, member)->present)
+            return true;
+    return reject(verdict, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+                           "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
+}
+
+static bool reject_units(struct verdict *verdict)
+{
+    return reject(verdict,
+                  INVALID_VALUES "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                                 "BillingMode is PAY_PER_REQUEST");
+}
+
+static bool check_supported(struct verdict *verdict, const struct node *input)
+{
+    for (unsigned member = UPDATE_REPLICAS; member <= UPDATE_VECTORS; member++)
+        if (node_member(input, member)->present)
+            return reject(verdict, INVALID_VALUES "%.*s is not supported",
+                          SLICE_ARG(update_members[member].name));
+    return true;
+}
+
+static bool check_request(struct verdict *verdict, const struct node *input)
+{
+    const struct node *mode = node_member(input, UPDATE_BILLING_MODE),
+                      *units = node_member(input, UPDATE_UNITS);
+    if (!check_not_empty(verdict, input)) return false;
+    if (node_says(mode, "PAY_PER_REQUEST") && units->present) return reject_units(verdict);
+    if (node_says(mode, "PROVISIONED") && !units->present)
+        return reject(verdict, INVALID_VALUES
+                      "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
+    return check_units(verdict, units) && check_index_updates(verdict, node_member(input, UPDATE_INDEXES)) &&
+           check_supported(verdict, input);
+}
+
+/* ---- throughput, against the table ---- */
+
+static void go_on_demand(struct table_update *update)
+{
+    struct table_definition *after = update->after;
+    after->on_demand = true;
+    after->on_demand_since_ms = update->now_ms;
+    after->throughput.read_units = after->throughput.write_units = 0;
+    after->throughput_lowered_ms = update->now_ms;
+    for (uint32_t i = 0; i < after->index_count; i++)
+        after->indexes[i].throughput.read_units = after->indexes[i].throughput.write_units = 0;
+}
+
+static void leave_on_demand(struct table_definition *after)
+{
+    after->on_demand = false;
+    after->throughput.max_read = after->throughput.max_write = -1;
+    for (uint32_t i = 0; i < after->index_count; i++)
+        after->indexes[i].throughput.max_read = after->indexes[i].throughput.max_write = -1;
+}
+
+/* The dates of the last increase and decrease, and the decreases of the day. */
+static void note_change_of_units(struct table_update *update)
+{
+    const struct throughput *old = &update->before->throughput, *new = &update->after->throughput;
+    struct table_definition *after = update->after;
+    if (new->read_units > old->read_units || new->write_units > old->write_units)
+        after->throughput_raised_ms = update->now_ms;
+    if (new->read_units < old->read_units || new->write_units < old->write_units) {
+        bool same_day = after->throughput_lowered_ms / DAY_MS == update->now_ms / DAY_MS;
+        after->decreases_today = (same_day ? after->decreases_today : 0) + 1;
+        after->throughput_lowered_ms = update->now_ms;
+    }
+}
+
+static bool change_units(struct table_update *update)
+{
+    const struct node *units = node_member(&update->input, UPDATE_UNITS);
+    const struct throughput *old = &update->before->throughput;
+    struct throughput *new = &update->after->throughput;
+    if (!units->present) return true;
+    if (update->after->on_demand) return reject_units(&update->verdict);
+    take_units(units, new);
+    if (!update->before->on_demand &&
+        new->read_units == old->read_units &&new->write_units == old->write_units)
+        return reject(
+            &update->verdict,
+            "The provisioned throughput for the table will not change. The requested value equals the "
+            "current "
+            "value. Current ReadCapacityUnits provisioned for the table: %lld. Requested ReadCapacityUnits: "
+            "%lld. Current WriteCapacityUnits provisioned for the table: %lld. Requested WriteCapacityUnits: "
+            "%lld. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher "
+            "limits.",
+            (long long)old->read_units, (long long)new->read_units, (long long)old->write_units,
+            (long long)new->write_units);
+    if (!update->before->on_demand) note_change_of_units(update);
+    return true;
+}
+
+static bool change_on_demand(struct table_update *update)
+{
+    const struct node *node = node_member(&update->input, UPDATE_ON_DEMAND);
+    const char *member = on_demand_member(node);
+    if (member && !update->after->on_demand)
+        return reject(&update->verdict,
+                      INVALID_VALUES
+                      "%s for OnDemandThroughput cannot be specified when the table BillingMode is "
+                      "PROVISIONED",
+                      member);
+    return define_on_demand(&update->verdict, node, true, &update->after->throughput) &&
+           define_warm(&update->verdict, node_member(&update->input, UPDATE_WARM),
+                       &update->after->throughput);
+}
+
+static bool change_throughput(struct table_update *update)
+{
+    const struct node *mode = node_member(&update->input, UPDATE_BILLING_MODE);
+    if (node_says(mode, "PAY_PER_REQUEST") && !update->before->on_demand) go_on_demand(update);
+    if (node_says(mode, "PROVISIONED") && update->before->on_demand) leave_on_demand(update->after);
+    return change_on_demand(update) && change_units(update);
+}
+
+/* ---- the other settings, against the table ---- */
+
+static bool change_stream(struct table_update *update)
+{
+    const struct node *node = node_member(&update->input, UPDATE_STREAM);
+    struct table_definition *after = update->after;
+    if (!node->present) return true;
+    const struct node *view = node_member(node, STREAM_VIEW);
+    if (!node_member(node, STREAM_ENABLED)->truth) {
+        if (view->present)
+            return reject(&update->verdict, INVALID_VALUES
+                          "Table is being updated with a stream disabled, UpdateViewType should not be "
+                          "specified");
+        if (after->stream == STREAM_OFF)
+            return reject(&update->verdict, "Table has no stream to disable: TableName: %.*s",
+                          SLICE_ARG(after->name));
+        after->stream = STREAM_OFF;
+        return true;
+    }
+    if (after->stream != STREAM_OFF)
+        return reject(&update->verdict, "Table already has an enabled stream: TableName: %.*s",
+                      SLICE_ARG(after->name));
+    if (!view->present)
+        return reject(&update->verdict,
+                      "Invalid StreamViewType: Stream ViewType must not be null or empty when enabling "
+                      "streams.");
+    after->stream = stream_view_from_node(view);
+    after->stream_since_ms = update->now_ms;
+    return true;
+}
+
+static void change_settings(struct table_update *update)
+{
+    const struct node *class = node_member(&update->input, UPDATE_CLASS);
+    const struct node *protected = node_member(&update->input, UPDATE_PROTECTED);
+    struct table_definition *after = update->after;
+    if (class->present && !slice_equal(class->text, after->table_class)) {
+        after->table_class = class->text;
+        after->table_class_changed_ms = update->now_ms;
+    }
+    if (protected->present) after->deletion_protected = protected->truth;
+    define_encryption(node_member(&update->input, UPDATE_SSE), after);
+}
+
+/* AttributeDefinitions are a delta: new ones are added, known ones keep their type, and those that are no key
+ * any more go. */
+static void change_attributes(struct table_update *update, const struct attributes *given)
+{
+    struct table_definition *after = update->after;
+    uint32_t count = after->attribute_count, kept = 0;
+    struct key_attribute *merged = arena_array(update->verdict.arena, struct key_attribute,
+                                               count + given->count);
+    enum value_type known;
+    if (count) memcpy(merged, after->attributes, count * sizeof *merged);
+    for (uint32_t i = 0; i < given->count; i++)
+        if (!table_attribute_type(after, given->list[i].name, &known)) merged[count++] = given->list[i];
+    for (uint32_t i = 0; i < count; i++)
+        if (definition_uses(after, merged[i].name)) merged[kept++] = merged[i];
+    after->attributes = merged;
+    after->attribute_count = kept;
+}
+
+/* ---- the operation ---- */
+
+static bool change_table(struct table_update *update)
+{
+    const struct node *definitions = node_member(&update->input, UPDATE_ATTRIBUTES);
+    struct attributes given = {0};
+    if (definitions->present && !define_attributes(&update->verdict, definitions, &given)) return false;
+    if (!change_throughput(update)) return false;
+    if (!apply_index_updates(update, node_member(&update->input, UPDATE_INDEXES), &given)) return false;
+    if (update->before->on_demand && !update->after->on_demand && !check_index_units(update)) return false;
+    if (!check_projected(&update->verdict, update->after) || !change_stream(update)) return false;
+    change_settings(update);
+    change_attributes(update, &given);
+    return true;
+}
+
+static void update_table_apply(struct commit *commit, struct batch *batch)
+{
+    struct table_update *update = call_of_commit(commit)->state;
+    struct table *table = engine_table_in_batch(batch, update->name);
+    if (!table) {
+        reject_as(&update->verdict, "ResourceNotFoundException",
+                  "Requested resource not found: Table: %.*s not found", SLICE_ARG(update->name));
+        return;
+    }
+    update->before = table_definition_copy(update->verdict.arena, &table->definition);
+    update->after = table_definition_copy(update->verdict.arena, &table->definition);
+    update->items = atomic_load(&table->counts->items);
+    update->bytes = atomic_load(&table->counts->bytes);
+    if (change_table(update)) engine_table_replace(batch, update->after);
+}
+
+static void update_begin(struct api_call *call, const struct node *input)
+{
+    struct table_update *update = arena_new(call->arena, struct table_update);
+    update->input = *input;
+    update->verdict.arena = call->arena;
+    update->now_ms = engine_now_ms(call->api->engine);
+    if (!table_name_resolve(call, node_member(input, UPDATE_NAME), &update->name)) return;
+    check_request(&update->verdict, input);
+    if (!verdict_tell(call, &update->verdict)) return;
+    call->state = update;
+    call->commit.apply = update_table_apply;
+    call->is_write = true;
+}
+
+static void update_finish(struct api_call *call)
+{
+    const struct table_update *update = call->state;
+    if (!verdict_tell(call, &update->verdict)) return;
+    buf_text(call->reply, "{\"TableDescription\":");
+    table_describe(call->reply, &(struct description){.api = call->api,
+                                                      .definition = update->after,
+                                                      .before = update->before,
+                                                      .status = "UPDATING",
+                                                      .items = update->items,
+                                                      .bytes = update->bytes,
+                                                      .now_ms = update->now_ms});
+    buf_byte(call->reply, '}');
+}
+
+const struct operation operation_UpdateTable = {
+    .name = TEXT("UpdateTable"),
+    .input = &update_shape,
+    .begin = update_begin,
+    .finish = update_finish,
+};

@@ -1,0 +1,28 @@
+/* What update_table.c and update_indexes.c share: an UpdateTable between begin and finish. */
+#ifndef API_UPDATE_TABLE_H
+#define API_UPDATE_TABLE_H
+
+#include "api/tables.h"
+
+struct table_update {
+    struct node input;
+    struct slice name;
+    struct verdict verdict;
+    struct table_definition *before,
+        *after; /* copies of the definition as the writer found it; after gets changed */
+    int64_t now_ms;
+    int64_t items, bytes;
+};
+
+extern const struct shape shape_index_updates;
+
+/* What can be said about the list without knowing the table. */
+bool check_index_updates(struct verdict *verdict, const struct node *list);
+/* Updates, creates and deletes the indexes of update->after. `attributes` are those that the request itself
+ * defines. */
+bool apply_index_updates(struct table_update *update, const struct node *list,
+                         const struct attributes *attributes);
+/* A table that leaves on-demand mode must get units for each of its global indexes. */
+bool check_index_units(struct table_update *update);
+
+#endif
