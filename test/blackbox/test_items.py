@@ -237,5 +237,5 @@ def test_keys_of_their_longest(client, ranged):
     assert client.get_item(TableName=ranged, Key=key)["Item"] == key
     with invalid("hashkey has exceeded the maximum size limit of2048 bytes"):
         client.put_item(TableName=ranged, Item={**key, "pk": S("h" * 2049)})
-    with invalid("rangekey has exceeded the maximum size limit of1024 bytes"):
+    with invalid("Aggregated size of all range keys has exceeded the size limit of 1024 bytes"):
         client.put_item(TableName=ranged, Item={**key, "sk": S("r" * 1025)})

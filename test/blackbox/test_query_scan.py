@@ -165,7 +165,8 @@ CONDITIONS = [
     ("n IN (:six, :five)", True), ("attribute_exists(m.k)", True), ("attribute_not_exists(m.z)", True),
     ("attribute_type(t, :type)", True), ("begins_with(s, :he)", True), ("contains(s, :ll)", True),
     ("contains(t, :x)", True), ("contains(l, :five)", True), ("size(s) = :five", True), ("size(l) < size(s)", True),
-    ("NOT (n = :five)", False), ("n = :six OR m.k = :five AND s = :hello", True), ("(n = :six OR m.k = :five) AND n = :six", False),
+    ("NOT (n = :five)", False), ("n = :six OR m.k = :five AND s = :hello", True),
+    ("(n = :six OR m.k = :five) AND n = :six", False),
     ("l[0] = :five", True), ("l[7] = :five", False), ("m.k = n", True), ("s < n", False), ("absent = gone", False),
 ]
 

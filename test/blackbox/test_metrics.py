@@ -1,0 +1,94 @@
+"""/metrics: Prometheus' text format, read strictly, and numbers that follow what was done."""
+import re
+
+import pytest
+from support.process import Quipu
+from support.wire import Connection
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="[^"\\]*",?)*)\})? (\S+)')
+
+
+def parse(text):
+    """{name: {labels: value}} and {name: type}; fails on what Prometheus would not take."""
+    samples, types = {}, {}
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            continue
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in types, f"two TYPE lines for {name}"
+            assert kind in ("counter", "gauge", "histogram")
+            types[name] = kind
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        name, labels = match.group(1), match.group(2) or ""
+        assert labels not in samples.get(name, {}), f"twice: {line}"
+        samples.setdefault(name, {})[labels] = float(match.group(3))
+        family = re.sub("_(bucket|sum|count)$", "", name)
+        assert name in types or types.get(family) == "histogram", f"no TYPE for {name}"
+    return samples, types
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Quipu() as running:
+        yield running
+
+
+def read_metrics(server):
+    with Connection(server.url) as wire:
+        reply = wire.request("GET", "/metrics")
+        assert reply.status == 200
+        assert reply.header("content-type").startswith("text/plain; version=0.0.4")
+        return parse(reply.body.decode())
+
+
+def test_what_is_there(server):
+    samples, types = read_metrics(server)
+    for name in ("quipu_commits_total", "quipu_connections_total", "quipu_received_bytes_total",
+                 "quipu_sent_bytes_total", "quipu_refused_total", "quipu_timeouts_total"):
+        assert types[name] == "counter"
+    for name in ("quipu_cache_bytes", "quipu_store_disk_bytes", "quipu_connections_open", "quipu_uptime_seconds"):
+        assert types[name] == "gauge"
+        assert samples[name][""] >= 0
+    assert types["quipu_request_seconds"] == types["quipu_commit_seconds"] == "histogram"
+
+
+def test_numbers_follow_the_requests(server):
+    with Connection(server.url) as wire:
+        wire.call("CreateTable", {
+            "TableName": "counted", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}]})
+        before, _ = read_metrics(server)
+        for number in range(10):
+            assert wire.call("PutItem", {"TableName": "counted", "Item": {"pk": {"S": str(number)}}}).status == 200
+        for _ in range(3):
+            assert wire.call("PutItem", {"TableName": "counted", "Item": {}}).status == 400
+        after, _ = read_metrics(server)
+
+    def grown(name, labels=""):
+        return after[name][labels] - before.get(name, {}).get(labels, 0)
+
+    assert grown("quipu_requests_total", 'operation="PutItem"') == 13
+    assert grown("quipu_errors_total", 'exception="ValidationException"') == 3
+    assert grown("quipu_commits_total") == 10
+    assert grown("quipu_request_seconds_count", 'operation="PutItem"') == 13
+    assert grown("quipu_received_bytes_total") > 1000
+
+
+def test_histograms_add_up(server):
+    samples, types = read_metrics(server)
+    for family in [name for name, kind in types.items() if kind == "histogram"]:
+        buckets = {}
+        for labels, value in samples.get(family + "_bucket", {}).items():
+            series, bound = re.fullmatch(r'(?:(.*),)?le="([^"]*)"', labels).groups()
+            buckets.setdefault(series or "", []).append((float(bound), value))
+        for series, steps in buckets.items():
+            values = [value for _, value in sorted(steps)]
+            assert values == sorted(values), f"{family} falls"
+            assert sorted(steps)[-1][0] == float("inf")
+            assert values[-1] == samples[family + "_count"][series]
+            assert samples[family + "_sum"][series] >= 0

@@ -1,0 +1,154 @@
+"""Stopping and starting again: what is in flight is finished, what was written is there."""
+import json
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from conftest import boto_client, create_table
+from support.process import Quipu, run_quipu
+from support.wire import Closed, Connection, call_headers, request_bytes
+from values import B, L, M, N, NS, S, SS, same
+
+ITEM = {"pk": S("a"), "n": N("3.25"), "b": B(b"\x00\xff"), "l": L(S("x"), N(1)), "m": M(k=NS(1, 2)), "ss": SS("p", "q")}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_with_status_0(number):
+    with Quipu("--memory") as server:
+        server.signal(number)
+        assert server.wait() == 0
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", server.port), timeout=2)
+
+
+def test_an_idle_connection_does_not_delay_the_end():
+    with Quipu("--memory") as server:
+        with Connection(server.url) as wire:
+            wire.call("ListTables", {})
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < 5
+            assert wire.closed_by_server()
+
+
+def test_a_request_in_flight_is_finished(tmp_path):
+    """Half of its body has come when the signal arrives."""
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        create_table(boto_client(server.url), "flight")
+        body = json.dumps({"TableName": "flight", "Item": ITEM_JSON}).encode()
+        request = request_bytes("POST", "/", {"Host": "localhost", **call_headers("PutItem")}, body)
+        with Connection(server.url) as wire:
+            wire.send(request[:-20])
+            time.sleep(0.2)
+            server.signal(signal.SIGTERM)
+            time.sleep(0.3)
+            wire.send(request[-20:])
+            reply = wire.read()
+            assert (reply.status, reply.json) == (200, {})
+        assert server.wait() == 0
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        item = boto_client(server.url).get_item(TableName="flight", Key={"pk": S("a")})["Item"]
+        assert item == {"pk": S("a"), "v": S("x")}
+
+
+ITEM_JSON = {"pk": S("a"), "v": S("x")}
+
+
+def test_every_reply_before_the_end_is_kept(tmp_path):
+    """Writers until the connection breaks under SIGTERM: what was acknowledged is there."""
+    acknowledged = []
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        create_table(boto_client(server.url), "kept")
+        threads = [threading.Thread(target=write_until_closed, args=(server.url, name, acknowledged))
+                   for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        assert server.stop() == 0
+        for thread in threads:
+            thread.join()
+    assert len(acknowledged) > 20
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        client = boto_client(server.url)
+        found = {item["pk"]["S"] for page in client.get_paginator("scan").paginate(TableName="kept")
+                 for item in page["Items"]}
+        assert set(acknowledged) <= found
+
+
+def write_until_closed(url, name, acknowledged):
+    with Connection(url) as wire:
+        for number in range(100_000):
+            key = f"{name}{number}"
+            try:
+                reply = wire.call("PutItem", {"TableName": "kept", "Item": {"pk": S(key)}})
+            except (Closed, OSError):
+                return
+            if reply.status != 200:
+                return
+            acknowledged.append(key)
+
+
+def test_a_restart_keeps_tables_and_items(tmp_path):
+    data = str(tmp_path / "data")
+    with Quipu("--data", data) as server:
+        client = boto_client(server.url)
+        create_table(client, "kept", "S", "N")
+        create_table(client, "dropped")
+        for number in range(50):
+            client.put_item(TableName="kept", Item={**ITEM, "sk": N(number)})
+        client.delete_item(TableName="kept", Key={"pk": S("a"), "sk": N(7)})
+        client.delete_table(TableName="dropped")
+        before = client.describe_table(TableName="kept")["Table"]
+        assert server.stop() == 0
+    with Quipu("--data", data) as server:
+        client = boto_client(server.url)
+        assert client.list_tables()["TableNames"] == ["kept"]
+        after = client.describe_table(TableName="kept")["Table"]
+        assert after["ItemCount"] == 49
+        for member in ("TableId", "TableArn", "CreationDateTime", "KeySchema", "AttributeDefinitions",
+                       "TableSizeBytes"):
+            assert after[member] == before[member]
+        items = client.query(TableName="kept", KeyConditionExpression="pk = :a",
+                             ExpressionAttributeValues={":a": S("a")})["Items"]
+        assert [i["sk"] for i in items] == [N(n) for n in range(50) if n != 7]
+        assert same(items[0], {**ITEM, "sk": N(0)})
+
+
+@pytest.mark.parametrize("durability", ["sync", "os"])
+def test_a_kill_keeps_what_was_acknowledged(tmp_path, durability):
+    data = str(tmp_path / "data")
+    with Quipu("--data", data, "--durability", durability) as server:
+        client = boto_client(server.url)
+        create_table(client, "kept")
+        for number in range(20):
+            client.put_item(TableName="kept", Item={"pk": S(str(number))})
+        server.kill()
+    with Quipu("--data", data) as server:
+        assert boto_client(server.url).scan(TableName="kept")["Count"] == 20
+
+
+def test_memory_keeps_nothing(tmp_path):
+    for _ in range(2):
+        with Quipu("--memory", cwd=tmp_path) as server:
+            client = boto_client(server.url)
+            assert client.list_tables()["TableNames"] == []
+            create_table(client, "gone")
+            client.put_item(TableName="gone", Item=ITEM)
+            assert same(client.get_item(TableName="gone", Key={"pk": S("a")})["Item"], ITEM)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_restarts(tmp_path):
+    data = str(tmp_path / "data")
+    for number in range(5):
+        with Quipu("--data", data) as server:
+            client = boto_client(server.url)
+            if number == 0:
+                create_table(client, "counted")
+            reply = client.update_item(TableName="counted", Key={"pk": S("n")}, UpdateExpression="ADD n :one",
+                                       ExpressionAttributeValues={":one": N(1)}, ReturnValues="ALL_NEW")
+            assert reply["Attributes"]["n"] == N(number + 1)
+            assert server.stop() == 0
+    assert run_quipu("check", "--data", data).returncode == 0

@@ -1,0 +1,168 @@
+"""Sends requests to one server, and says how two replies differ.
+
+What the service leaves open is made equal first: the order of sets, of a scan's items and of a batch's items; times,
+ids and names of places in descriptions of tables."""
+import http.client
+import json
+import urllib.parse
+
+# In descriptions of tables: differs from run to run or by where the server says it stands.
+VOLATILE = {"CreationDateTime", "TableId", "TableArn", "IndexArn", "LatestStreamArn", "LatestStreamLabel",
+            "LastIncreaseDateTime", "LastDecreaseDateTime", "LastUpdateToPayPerRequestDateTime"}
+HEADERS = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "X-Amz-Date": "20260101T000000Z",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
+                     "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" + "0" * 64,
+}
+
+
+class Reply:
+    def __init__(self, status, body):
+        self.status, self.body = status, body
+
+    @property
+    def ok(self):
+        return self.status == 200
+
+    @property
+    def type(self):
+        return str(self.body.get("__type", "")).split("#")[-1] if isinstance(self.body, dict) else ""
+
+    @property
+    def message(self):
+        return self.body.get("message", self.body.get("Message", "")) if isinstance(self.body, dict) else ""
+
+    @property
+    def outcome(self):
+        """One line: `ok`, or status, exception and message."""
+        return "ok" if self.ok else f"{self.status} {self.type}: {self.message}"
+
+
+class Side:
+    """One of the two servers."""
+
+    def __init__(self, url):
+        self.address = urllib.parse.urlsplit(url).netloc
+        self.connection = None
+
+    def send(self, operation, body):
+        """The reply to these bytes. Opens the connection again once, since a server may close an idle one."""
+        headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        for attempt in (1, 2):
+            try:
+                if self.connection is None:
+                    self.connection = http.client.HTTPConnection(self.address, timeout=30)
+                self.connection.request("POST", "/", body, headers)
+                reply = self.connection.getresponse()
+                data = reply.read()
+                break
+            except (http.client.HTTPException, OSError):
+                self.connection = None
+                if attempt == 2:
+                    raise
+        try:
+            return Reply(reply.status, json.loads(data))
+        except ValueError:
+            return Reply(reply.status, data.decode("latin-1"))
+
+    def call(self, operation, request):
+        """A Scan in pages or segments is followed to its end: where its pages break is the server's own affair."""
+        if operation == "Scan" and isinstance(request, dict) and ("Limit" in request or "TotalSegments" in request):
+            return self.whole_scan(request)
+        return self.send(operation, json.dumps(request).encode())
+
+    def whole_scan(self, request):
+        first = self.send("Scan", json.dumps(request).encode())
+        if not first.ok:
+            return first
+        total = {"Count": 0, "ScannedCount": 0}
+        if "Items" in first.body:
+            total["Items"] = []
+        segments = request.get("TotalSegments")
+        for segment in range(segments) if segments else [None]:
+            page = {k: v for k, v in request.items() if k != "ExclusiveStartKey"}
+            if segment is not None:
+                page["Segment"] = segment
+            while page is not None:
+                reply = self.send("Scan", json.dumps(page).encode())
+                if not reply.ok:
+                    return reply
+                for member in total:
+                    total[member] += reply.body.get(member, [])
+                last = reply.body.get("LastEvaluatedKey")
+                page = {**page, "ExclusiveStartKey": last} if last else None
+        return Reply(200, total)
+
+
+def canonical(node):
+    return json.dumps(node, sort_keys=True)
+
+
+def normal(node):
+    """Sets sorted, volatile members left out, everywhere in the reply."""
+    if isinstance(node, list):
+        return [normal(n) for n in node]
+    if not isinstance(node, dict):
+        return node
+    result = {}
+    for name, value in node.items():
+        if name in VOLATILE and not isinstance(value, dict):
+            continue
+        if name in ("SS", "NS", "BS") and isinstance(value, list):
+            result[name] = sorted(value)
+        else:
+            result[name] = normal(value)
+    return result
+
+
+def without_order(operation, body):
+    """The reply with sorted items where the service promises no order."""
+    body = normal(body)
+    if operation == "Scan" and "Items" in body:
+        body["Items"].sort(key=canonical)
+    if operation == "BatchGetItem":
+        for items in body.get("Responses", {}).values():
+            items.sort(key=canonical)
+    for name in ("AttributeDefinitions",):
+        for description in (body.get("TableDescription", {}), body.get("Table", {})):
+            description.get(name, []).sort(key=canonical)
+    if isinstance(body.get("ConsumedCapacity"), list):
+        body["ConsumedCapacity"].sort(key=canonical)
+    return body
+
+
+def differing_members(ours, theirs, path=""):
+    """The places at which two bodies differ, as paths."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        places = []
+        for name in sorted(set(ours) | set(theirs)):
+            if name not in ours or name not in theirs:
+                places.append(f"{path}.{name}")
+            else:
+                places += differing_members(ours[name], theirs[name], f"{path}.{name}")
+        return places
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return [place for n, pair in enumerate(zip(ours, theirs))
+                for place in differing_members(*pair, f"{path}[{n}]")]
+    return [] if ours == theirs else [path]
+
+
+class Difference:
+    def __init__(self, operation, request, ours, theirs, places):
+        self.operation, self.request, self.ours, self.theirs, self.places = operation, request, ours, theirs, places
+
+
+def compare(operation, request, ours, theirs):
+    """None when the replies say the same."""
+    if not (ours.ok and theirs.ok):
+        same = ours.outcome == theirs.outcome and normal(item_of(ours)) == normal(item_of(theirs))
+        return None if same else Difference(operation, request, ours, theirs, [])
+    left, right = without_order(operation, ours.body), without_order(operation, theirs.body)
+    places = differing_members(left, right)
+    return Difference(operation, request, ours, theirs, places) if places else None
+
+
+def item_of(reply):
+    """What ReturnValuesOnConditionCheckFailure brings."""
+    return reply.body.get("Item") if isinstance(reply.body, dict) else None
