@@ -1,11 +1,22 @@
 # Quipu. `make` builds build/quipu; `make help` tells the rest.
 #
-# The rooms stand in ROOMS from the ground up: each may call those before it, never those behind it (test/rooms checks).
+# The rooms stand in ROOMS from the ground up, and below_ROOM names those it may call, upper ones first (test/rooms checks).
 
 CC      ?= cc
 PREFIX  ?= /usr/local
 OPT     ?= -O2 -g
 ROOMS   := base net value store expr engine api dynamo web main
+
+below_base   :=
+below_net    := base
+below_value  := base
+below_store  := base
+below_expr   := value base
+below_engine := expr value store base
+below_api    := engine expr value store base
+below_dynamo := api engine expr value store base
+below_web    := dynamo api engine expr value store net base
+below_main   := web dynamo api engine expr value store net base
 
 ifeq ($(SAN),address)
 VARIANT := -asan
@@ -32,9 +43,7 @@ LIBS := $(if $(STATIC),$(STATIC_LIBS),$(DYNAMIC_LIBS))
 
 objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
 # The archives of a room and of all below it, upper ones first, as the linker wants them.
-reverse = $(if $1,$(call reverse,$(wordlist 2,$(words $1),$1)) $(firstword $1))
-upto    = $(call reverse,$(wordlist 1,$(words $(filter-out @,$(shell for r in $(ROOMS); do echo $$r; [ $$r = $1 ] && break; done))),$(ROOMS)))
-archives = $(patsubst %,$B/lib/%.a,$(call upto,$1))
+archives = $(patsubst %,$B/lib/%.a,$1 $(below_$1))
 
 .PHONY: all test unit bench install clean help format
 all: $B/quipu
@@ -79,7 +88,7 @@ build/fuzz/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(filter-out -fsanitize=%,$(CFLAGS)) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 define fuzz_binary
-build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(call upto,$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
+build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(firstword $(subst _, ,$1)) $(below_$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
 	@mkdir -p $$(@D)
 	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $$(DYNAMIC_LIBS)
 endef
