@@ -49,7 +49,7 @@ const char *signature_fault(const struct keyring *keyring, const struct http_exc
 
 /* ---- metrics.c ---- */
 
-void metrics_count_error(struct web *web, const char *error);
-void metrics_put(struct web *web, struct buf *out);
+void web_count_error(struct web *web, const char *error);
+void web_put_metrics(struct web *web, struct buf *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include "web/internal.h"
 
 /* The names are string constants of one table, so their address tells them apart; a full table counts no new ones. */
-void metrics_count_error(struct web *web, const char *error)
+void web_count_error(struct web *web, const char *error)
 {
     for (int i = 0; i < WEB_ERROR_KINDS; i++) {
         const char *name = atomic_load(&web->errors[i].name), *none = NULL;
@@ -92,7 +92,7 @@ static void put_connections(struct web *web, struct buf *out)
     put_number(out, "quipu_sent_bytes_total", "counter", "Bytes written to clients.", stats_read(&stats->bytes_out));
 }
 
-void metrics_put(struct web *web, struct buf *out)
+void web_put_metrics(struct web *web, struct buf *out)
 {
     put_operations(web, out);
     put_errors(web, out);

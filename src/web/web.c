@@ -101,7 +101,7 @@ static void reply(struct web *web, struct http_exchange *exchange, int status, s
 static void reply_error(struct web *web, struct http_exchange *exchange, struct slice type, const char *error,
                         struct slice message)
 {
-    metrics_count_error(web, error);
+    web_count_error(web, error);
     reply(web, exchange, api_put_error(&exchange->reply, error, message), type);
 }
 
@@ -113,7 +113,7 @@ static void answer_call(struct web_call *call)
     struct operation_stats *stats = &call->web->operations[api_operation_number(call->call.operation)];
     stats_add(&stats->requests, 1);
     histogram_add(&stats->latency_us, (uint64_t)(monotonic_us() - exchange->began_us));
-    if (call->call.error) metrics_count_error(call->web, call->call.error);
+    if (call->call.error) web_count_error(call->web, call->call.error);
     reply(call->web, exchange, call->call.status, call->content_type);
 }
 
@@ -214,7 +214,7 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
     if (slice_equal(exchange->path, SLICE("/healthz"))) {
         serve_health(web, exchange);
     } else if (slice_equal(exchange->path, SLICE("/metrics"))) {
-        metrics_put(web, &exchange->reply);
+        web_put_metrics(web, &exchange->reply);
         reply(web, exchange, 200, SLICE("text/plain; version=0.0.4; charset=utf-8"));
     } else if (slice_equal(exchange->path, SLICE("/"))) {
         buf_text(&exchange->reply, "healthy: dynamodb.");
@@ -252,7 +252,7 @@ static struct slice refusal(void *context, int status, const char *reason, struc
 {
     struct web *web = context;
     const char *error = status == 413 ? "RequestEntityTooLargeException" : "SerializationException";
-    metrics_count_error(web, error);
+    web_count_error(web, error);
     api_put_error(body, error, slice_of(reason));
     return json_type;
 }
