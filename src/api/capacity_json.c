@@ -1,0 +1,117 @@
+/* ConsumedCapacity and ItemCollectionMetrics. An index costs what the change of its entry costs: entries that stay
+ * as they are cost nothing, one that moves to another key is a deletion and an insertion. */
+#include "api/items.h"
+
+bool capacity_wanted(const struct node *return_capacity)
+{
+    return return_capacity->present && !node_says(return_capacity, "NONE");
+}
+
+/* ---- what a write costs ---- */
+
+static bool same_keys(const struct index_definition *index, const struct map *a, const struct map *b)
+{
+    for (uint32_t i = 0; i < index->hash_count; i++)
+        if (!value_equal(map_find(a, index->hash[i]), map_find(b, index->hash[i]))) return false;
+    for (uint32_t i = 0; i < index->range_count; i++)
+        if (!value_equal(map_find(a, index->range[i]), map_find(b, index->range[i]))) return false;
+    return true;
+}
+
+static double index_write(struct arena *arena, const struct table *table, const struct index_definition *index,
+                          const struct map *old, const struct map *new)
+{
+    bool was = old && index_holds(table, index, old), is = new &&index_holds(table, index, new);
+    if (!was && !is) return 0;
+    struct map before = {0}, after = {0};
+    if (was) before = index_project(arena, table, index, old);
+    if (is) after = index_project(arena, table, index, new);
+    if (was && is && map_equal(&before, &after)) return 0;
+    size_t old_bytes = map_size(&before), new_bytes = map_size(&after);
+    if (was && is && !same_keys(index, old, new))
+        return capacity_write(old_bytes, 0) + capacity_write(0, new_bytes);
+    return capacity_write(old_bytes, new_bytes);
+}
+
+/* The items before and after, where there are any; an image that does not decode counts as none. */
+static const struct map *decode_image(struct arena *arena, struct slice image, struct map *out)
+{
+    return image.len && item_decode(arena, image, out) ? out : NULL;
+}
+
+void capacity_add_write(struct api_call *call, struct capacity *capacity, const struct write *write)
+{
+    const struct table_definition *definition = &write->table->definition;
+    capacity->table += capacity_write(write->old_size, write->new_size);
+    if (definition->index_count == 0) return;
+    struct map before, after;
+    const struct map *old = decode_image(call->arena, write->old_image, &before);
+    const struct map *new = decode_image(call->arena, write->new_image, &after);
+    for (uint32_t i = 0; i < definition->index_count; i++)
+        capacity->indexes[i] += index_write(call->arena, write->table, &definition->indexes[i], old, new);
+}
+
+/* ---- in JSON ---- */
+
+static void put_units(struct buf *out, double units)
+{
+    buf_text(out, "{\"CapacityUnits\":");
+    json_put_double(out, units);
+    buf_byte(out, '}');
+}
+
+static void put_indexes(struct buf *out, const struct table *table, const struct capacity *capacity,
+                        bool global)
+{
+    const struct table_definition *definition = &table->definition;
+    bool any = false;
+    for (uint32_t i = 0; i < definition->index_count; i++) {
+        if (definition->indexes[i].global != global || capacity->indexes[i] <= 0) continue;
+        if (any)
+            buf_byte(out, ',');
+        else if (global)
+            buf_text(out, ",\"GlobalSecondaryIndexes\":{");
+        else
+            buf_text(out, ",\"LocalSecondaryIndexes\":{");
+        any = true;
+        json_put_string(out, definition->indexes[i].name);
+        buf_byte(out, ':');
+        put_units(out, capacity->indexes[i]);
+    }
+    if (any) buf_byte(out, '}');
+}
+
+void capacity_put(struct buf *out, const struct node *return_capacity, struct slice table_name,
+                  const struct table *table, const struct capacity *capacity)
+{
+    double total = capacity->table;
+    for (uint32_t i = 0; i < table->definition.index_count; i++) total += capacity->indexes[i];
+    buf_text(out, "{\"TableName\":");
+    json_put_string(out, table_name);
+    buf_text(out, ",\"CapacityUnits\":");
+    json_put_double(out, total);
+    if (node_says(return_capacity, "INDEXES")) {
+        buf_text(out, ",\"Table\":");
+        put_units(out, capacity->table);
+        put_indexes(out, table, capacity, false);
+        put_indexes(out, table, capacity, true);
+    }
+    buf_byte(out, '}');
+}
+
+bool metrics_wanted(const struct node *return_metrics, const struct table *table)
+{
+    if (!node_says(return_metrics, "SIZE")) return false;
+    for (uint32_t i = 0; i < table->definition.index_count; i++)
+        if (!table->definition.indexes[i].global) return true;
+    return false;
+}
+
+void metrics_put(struct buf *out, const struct table *table, const struct value *hash)
+{
+    buf_text(out, "{\"ItemCollectionKey\":{");
+    json_put_string(out, table->keys.hash);
+    buf_byte(out, ':');
+    value_put_json(out, hash);
+    buf_text(out, "},\"SizeEstimateRangeGB\":[0.0,1.0]}");
+}

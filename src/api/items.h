@@ -1,0 +1,258 @@
+/* What the item operations share: maps of values, keys against a schema, expressions and their legacy forms,
+ * single writes, pages of items, consumed capacity.
+ *
+ * Every function that can refuse answers false (or NULL) after it has done so; the caller just returns. All
+ * memory is the call's arena. */
+#ifndef API_ITEMS_H
+#define API_ITEMS_H
+
+#include "api/shapes.h"
+
+/* ---- words and members of a request ---- */
+
+static inline bool node_says(const struct node *node, const char *word)
+{
+    return node->present && node->text.len == strlen(word) &&
+           memcmp(node->text.data, word, node->text.len) == 0;
+}
+
+static inline bool node_is_true(const struct node *node)
+{
+    return node->present && node->truth;
+}
+
+/* A member of a structure that may itself be null, as elements of maps and lists may. */
+const struct node *node_field(const struct node *node, unsigned index);
+
+/* ---- maps of values (value_map.c) ---- */
+
+/* Refuses when an attribute has no name, or too long a one. */
+bool check_attribute_name(struct api_call *call, struct slice name);
+/* An Item or Key as a map. Refuses when a value is unsound, in the words of the value. */
+bool map_from_node(struct api_call *call, const struct node *node, struct map *out);
+/* The same for an ExclusiveStartKey, which says of some faults that the starting key is invalid. */
+bool start_key_from_node(struct api_call *call, const struct node *node, struct map *out);
+
+/* ---- keys (keys.c) ---- */
+
+/* The key of one item: its values, and its bytes in the store. */
+struct item_key {
+    const struct value *hash, *range; /* range NULL where the table has none */
+    struct slice bytes;
+};
+
+/* A Key: exactly the table's key attributes. */
+bool key_from_map(struct api_call *call, const struct table *table, const struct map *key,
+                  struct item_key *out);
+/* An item to put: has the key attributes, and right types where it has attributes of index keys. Batches say
+ * less about a missing or mistyped key than PutItem does. */
+bool key_from_item(struct api_call *call, const struct table *table, const struct map *item, bool in_batch,
+                   struct item_key *out);
+/* The bytes of a key whose values are known to fit the schema. */
+struct slice key_bytes(struct api_call *call, const struct table *table, const struct value *hash,
+                       const struct value *range);
+/* Refuses a value that no key attribute may have: an empty or too long one. */
+bool check_key_value(struct api_call *call, struct slice name, const struct value *value, bool is_hash);
+/* The same as a sentence, or an empty slice; the second only about its length. */
+struct slice key_value_fault(struct arena *arena, struct slice name, const struct value *value, bool is_hash);
+struct slice key_length_fault(const struct value *value, bool is_hash);
+
+/* Key attributes of the table and its indexes cannot be looked into: refuses paths that do. Any of the three may
+ * be NULL. */
+bool check_key_paths(struct api_call *call, const struct table *table, const struct condition *condition,
+                     const struct update *update, const struct projection *projection);
+
+/* ---- indexes (index_keys.c) ---- */
+
+/* Visits each key attribute of each index, global indexes first; stops at false. */
+struct index_key {
+    const struct index_definition *index;
+    struct slice name;
+    enum value_type type;
+    bool is_hash;
+};
+bool visit_index_keys(const struct table *table, bool (*visit)(void *context, const struct index_key *key),
+                      void *context);
+bool check_item_index_keys(struct api_call *call, const struct table *table, const struct map *item);
+/* Refuses updates whose operands have the wrong type for an index key, as far as the request alone tells. */
+bool check_update_index_keys(struct api_call *call, const struct table *table, const struct update *update);
+/* For struct write: refuses what the update made of index keys. */
+bool check_updated_index_keys(const struct write *write, const struct map *item, struct slice *fault);
+bool check_legacy_index_keys(const struct write *write, const struct map *item, struct slice *fault);
+/* Index by name, or NULL. */
+const struct index_definition *index_find(const struct table *table, struct slice name);
+/* True when entries of the index hold the attribute. */
+bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
+/* True when the item has all keys of the index, and so an entry in it. */
+bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item);
+/* What an entry of the index holds of the item. */
+struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
+                         const struct map *item);
+
+/* ---- expressions (expressions.c) ---- */
+
+#define LEGACY_PARAMETERS 4
+
+struct legacy_parameter {
+    const char *name;
+    const struct node *node;
+};
+
+/* The expression parameters of a request. The operation fills in the nodes, NULL for those it does not know. */
+struct expressions {
+    const struct node *names, *values;
+    const struct node *update_text, *condition_text, *key_condition_text, *filter_text, *projection_text;
+    struct legacy_parameter legacy[LEGACY_PARAMETERS]; /* in the order in which the service prints them */
+
+    /* answers of expressions_parse: NULL where the text was absent */
+    struct expr_params params;
+    struct update *update;
+    struct condition *condition, *key_condition, *filter;
+    struct projection *projection;
+};
+
+/* Refuses expressions next to legacy parameters, and names or values without expressions. */
+bool expressions_check(struct api_call *call, const struct expressions *expressions);
+/* Parses and binds all texts; refuses names and values that none uses. */
+bool expressions_parse(struct api_call *call, struct expressions *expressions);
+
+/* ---- legacy parameters (legacy.c, legacy_update.c) ---- */
+
+extern const struct shape shape_expected_map;    /* Expected */
+extern const struct shape shape_condition_map;   /* KeyConditions, QueryFilter, ScanFilter */
+extern const struct shape shape_attribute_updates; /* AttributeUpdates */
+
+/* Expected or a filter as a condition; *out stays NULL when there is none. */
+bool expected_to_condition(struct api_call *call, const struct node *expected,
+                           const struct node *conditional_operator, struct condition **out);
+bool filter_to_condition(struct api_call *call, const struct node *filter,
+                         const struct node *conditional_operator, struct condition **out);
+/* KeyConditions: checked before the table is known, bound to its schema afterwards. */
+bool key_conditions_check(struct api_call *call, const struct node *conditions);
+bool key_conditions_bind(struct api_call *call, const struct node *conditions, const struct key_schema *schema,
+                         struct key_condition *out);
+/* AttributesToGet; *out stays NULL when there are none. */
+bool attributes_to_projection(struct api_call *call, const struct node *attributes, struct projection **out);
+bool attribute_updates_to_update(struct api_call *call, const struct node *updates, struct update **out);
+/* A fault of an update in the words of AttributeUpdates. */
+struct slice legacy_update_fault(struct slice fault);
+
+/* ---- reads (get_item.c) ---- */
+
+/* The stored item in JSON, or what the projection takes of it; false when the image is damaged. */
+bool put_read_item(struct api_call *call, struct slice image, const struct projection *projection);
+
+/* ---- single writes (item_write.c) ---- */
+
+enum return_values { RETURN_NONE, RETURN_ALL_OLD, RETURN_UPDATED_OLD, RETURN_ALL_NEW, RETURN_UPDATED_NEW };
+
+/* PutItem, UpdateItem and DeleteItem between begin and finish. */
+struct item_write {
+    struct write write;
+    struct slice table_name; /* as the request had it */
+    const struct node *return_capacity, *return_metrics;
+    enum return_values return_values;
+    bool return_on_failure;
+    bool is_legacy;
+    struct item_key key;
+};
+
+enum return_values return_values_from_node(const struct node *node);
+/* Encodes a PUT's item on this thread rather than the writer's; refuses one that is too large. */
+bool encode_put(struct api_call *call, struct write *write);
+/* Hands the write over; item_write_finish is the operations' finish. */
+void item_write_submit(struct api_call *call, struct item_write *item_write);
+void item_write_finish(struct api_call *call);
+
+/* ---- pages ---- */
+
+/* What Query and Scan ask for, once understood. */
+struct page_request {
+    const struct table *table;
+    const struct index_definition *index; /* or NULL */
+    struct slice table_name;              /* as the request had it */
+    const struct node *return_capacity;
+    bool backwards, consistent, count_only;
+    bool fetch_whole; /* of a local index: attributes that it does not project were asked for */
+    uint64_t limit;   /* 0: none */
+    const struct condition *filter;
+    const struct projection *projection;
+    const struct key_condition *key_condition; /* NULL: a scan */
+    uint32_t segment, segments;                /* scan; 1 segment is all */
+    const struct map *start;                   /* ExclusiveStartKey, or NULL */
+};
+
+/* The range of stored keys that the request reads from the table, behind its start key. False: it is empty.
+ * (page_range.c) */
+struct key_range {
+    struct slice from, to;
+};
+bool page_range(struct api_call *call, const struct page_request *request, struct key_range *out);
+
+/* Reads the page and writes the reply: from the table (page_reply.c), or from an index (index_read.c). */
+void page_reply(struct api_call *call, const struct page_request *request);
+void index_reply(struct api_call *call, const struct page_request *request);
+
+/* The reply while it grows. */
+struct page_writer {
+    struct api_call *call;
+    const struct page_request *request;
+    uint64_t items;
+    bool damaged; /* an image could not be read */
+};
+struct page_totals {
+    uint64_t scanned, matched;
+    double table_units, index_units;
+    const struct map *last; /* the last evaluated item when there is more, or NULL */
+};
+void page_begin(struct page_writer *writer, struct api_call *call, const struct page_request *request);
+/* One item: whole and encoded, or a map, of which the projection is taken. */
+void page_put_encoded(struct page_writer *writer, struct slice encoded);
+void page_put_map(struct page_writer *writer, const struct map *item);
+void page_end(struct page_writer *writer, const struct page_totals *totals);
+
+/* The index of this name, if one is given (query.c). */
+bool find_page_index(struct api_call *call, const struct node *name, struct page_request *request);
+
+/* ---- Select (select.c) ---- */
+
+/* Select, ProjectionExpression and AttributesToGet together. */
+bool check_select(struct api_call *call, const struct node *select, const struct node *projection_text,
+                  const struct node *attributes, bool has_index, bool is_query);
+/* Whether the index has what was asked for; sets fetch_whole. */
+bool check_index_select(struct api_call *call, const struct node *select, struct page_request *request);
+bool check_index_filter(struct api_call *call, const struct page_request *request);
+
+/* ---- ExclusiveStartKey (start_key.c) ---- */
+
+/* The keys that a page of the table or index runs by. */
+struct key_schema page_schema(const struct page_request *request);
+/* Against the keys of the index or table, then against the table's own. */
+bool check_query_start(struct api_call *call, const struct page_request *request);
+bool check_scan_start(struct api_call *call, const struct page_request *request);
+bool check_start_table_key(struct api_call *call, const struct page_request *request);
+/* A query cannot start where its conditions do not hold. */
+bool check_start_conditions(struct api_call *call, const struct page_request *request);
+bool key_condition_admits(const struct key_condition *condition, const struct value *range);
+
+/* ---- capacity (capacity_json.c) ---- */
+
+#define CAPACITY_INDEXES (LIMIT_LSI_COUNT + LIMIT_GSI_COUNT)
+
+struct capacity {
+    double table;
+    double indexes[CAPACITY_INDEXES]; /* by their place in the definition */
+};
+
+/* Adds what a write of one item cost: the table's part and each index's. */
+void capacity_add_write(struct api_call *call, struct capacity *capacity, const struct write *write);
+/* ,"ConsumedCapacity":{...} as a member, or one element of a batch's list; nothing unless asked for. */
+bool capacity_wanted(const struct node *return_capacity);
+void capacity_put(struct buf *out, const struct node *return_capacity, struct slice table_name,
+                  const struct table *table, const struct capacity *capacity);
+
+/* {"ItemCollectionKey":{...},"SizeEstimateRangeGB":[0.0,1.0]}: for tables with local indexes. */
+bool metrics_wanted(const struct node *return_metrics, const struct table *table);
+void metrics_put(struct buf *out, const struct table *table, const struct value *hash);
+
+#endif

@@ -1,0 +1,180 @@
+/* Query. */
+#include "api/items.h"
+
+enum {
+    QUERY_SELECT,
+    QUERY_INDEX_NAME,
+    QUERY_RETURN_CAPACITY,
+    QUERY_FILTER,
+    QUERY_TABLE_NAME,
+    QUERY_CONDITIONAL_OPERATOR,
+    QUERY_ATTRIBUTES,
+    QUERY_LIMIT,
+    QUERY_KEY_CONDITIONS,
+    QUERY_START,
+    QUERY_CONSISTENT,
+    QUERY_FORWARD,
+    QUERY_KEY_EXPRESSION,
+    QUERY_FILTER_EXPRESSION,
+    QUERY_PROJECTION,
+    QUERY_NAMES,
+    QUERY_VALUES,
+};
+
+static const struct shape_member members[] = {
+    [QUERY_SELECT] = MEMBER("Select", shape_select),
+    [QUERY_INDEX_NAME] = MEMBER("IndexName", shape_index_name),
+    [QUERY_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
+    [QUERY_FILTER] = MEMBER("QueryFilter", shape_condition_map),
+    [QUERY_TABLE_NAME] = REQUIRED("TableName", shape_table_name),
+    [QUERY_CONDITIONAL_OPERATOR] = MEMBER("ConditionalOperator", shape_conditional_operator),
+    [QUERY_ATTRIBUTES] = MEMBER("AttributesToGet", shape_name_list),
+    [QUERY_LIMIT] = MEMBER("Limit", shape_limit_terse),
+    [QUERY_KEY_CONDITIONS] = MEMBER("KeyConditions", shape_condition_map),
+    [QUERY_START] = MEMBER("ExclusiveStartKey", shape_value_map),
+    [QUERY_CONSISTENT] = MEMBER("ConsistentRead", shape_bool),
+    [QUERY_FORWARD] = MEMBER("ScanIndexForward", shape_bool),
+    [QUERY_KEY_EXPRESSION] = MEMBER("KeyConditionExpression", shape_expression),
+    [QUERY_FILTER_EXPRESSION] = MEMBER("FilterExpression", shape_expression),
+    [QUERY_PROJECTION] = MEMBER("ProjectionExpression", shape_expression),
+    [QUERY_NAMES] = MEMBER("ExpressionAttributeNames", shape_name_map),
+    [QUERY_VALUES] = MEMBER("ExpressionAttributeValues", shape_value_map),
+};
+static const struct shape shape = STRUCT_SHAPE("QueryInput", members);
+
+/* What lies between the two halves of the checks. */
+struct query {
+    struct page_request page;
+    struct condition *key_expression; /* or NULL: KeyConditions */
+    struct key_condition keys;
+    struct map start;
+};
+
+static bool parse(struct api_call *call, const struct node *input, struct expressions *expressions,
+                  struct query *query)
+{
+    struct condition *filter = NULL;
+    struct projection *projection = NULL;
+    if (!expressions_check(call, expressions) ||
+        !filter_to_condition(call, node_member(input, QUERY_FILTER),
+                             node_member(input, QUERY_CONDITIONAL_OPERATOR), &filter) ||
+        !attributes_to_projection(call, node_member(input, QUERY_ATTRIBUTES), &projection))
+        return false;
+    if (node_member(input, QUERY_START)->present) {
+        if (!start_key_from_node(call, node_member(input, QUERY_START), &query->start)) return false;
+        query->page.start = &query->start;
+    }
+    if (!node_member(input, QUERY_KEY_CONDITIONS)->present &&
+        !node_member(input, QUERY_KEY_EXPRESSION)->present)
+        return invalid(call, "Either the KeyConditions or KeyConditionExpression parameter must be specified "
+                             "in the request.");
+    if (!expressions_parse(call, expressions)) return false;
+    query->page.filter = filter ? filter : expressions->filter;
+    query->page.projection = projection ? projection : expressions->projection;
+    query->key_expression = expressions->key_condition;
+    return true;
+}
+
+/* The checks that need no table, in the service's order. */
+static bool understand(struct api_call *call, const struct node *input, struct query *query)
+{
+    const struct node *select = node_member(input, QUERY_SELECT);
+    struct expressions expressions = {
+        .names = node_member(input, QUERY_NAMES),
+        .values = node_member(input, QUERY_VALUES),
+        .projection_text = node_member(input, QUERY_PROJECTION),
+        .filter_text = node_member(input, QUERY_FILTER_EXPRESSION),
+        .key_condition_text = node_member(input, QUERY_KEY_EXPRESSION),
+        .legacy = {{"AttributesToGet", node_member(input, QUERY_ATTRIBUTES)},
+                   {"QueryFilter", node_member(input, QUERY_FILTER)},
+                   {"ConditionalOperator", node_member(input, QUERY_CONDITIONAL_OPERATOR)},
+                   {"KeyConditions", node_member(input, QUERY_KEY_CONDITIONS)}},
+    };
+    if (!parse(call, input, &expressions, query)) return false;
+    if (!query->key_expression && !key_conditions_check(call, node_member(input, QUERY_KEY_CONDITIONS)))
+        return false;
+    query->page.count_only = node_says(select, "COUNT");
+    return check_select(call, select, node_member(input, QUERY_PROJECTION),
+                        node_member(input, QUERY_ATTRIBUTES), node_member(input, QUERY_INDEX_NAME)->present,
+                        true);
+}
+
+bool find_page_index(struct api_call *call, const struct node *name, struct page_request *request)
+{
+    if (!name->present) return true;
+    request->index = index_find(request->table, name->text);
+    if (!request->index)
+        return invalid(call, "The table does not have the specified index: %.*s", SLICE_ARG(name->text));
+    if (request->index->global && request->consistent)
+        return invalid(call, "Consistent reads are not supported on global secondary indexes");
+    return true;
+}
+
+/* The key condition against the schema of the table or index. */
+static bool bind_keys(struct api_call *call, const struct node *input, struct query *query)
+{
+    struct key_schema schema = page_schema(&query->page);
+    struct key_condition *keys = &query->keys;
+    struct slice fault;
+    if (!query->key_expression) {
+        if (!key_conditions_bind(call, node_member(input, QUERY_KEY_CONDITIONS), &schema, keys)) return false;
+    } else if (!key_condition_bind(call->arena, query->key_expression, &schema, keys, &fault)) {
+        return invalid_text(call, fault);
+    }
+    query->page.key_condition = keys;
+    if (!check_key_value(call, schema.hash, keys->hash, true)) return false;
+    for (int i = 0; i < 2; i++)
+        if (keys->range[i] && !check_key_value(call, schema.range, keys->range[i], false)) return false;
+    return true;
+}
+
+static bool check_filter_key(struct api_call *call, const struct node *input, const struct query *query,
+                             struct slice name)
+{
+    bool is_legacy = node_member(input, QUERY_FILTER)->present;
+    if (!name.len || !query->page.filter || !condition_mentions(query->page.filter, name)) return true;
+    return invalid(call, "%s can only contain non-primary key attributes: Primary key attribute: %.*s",
+                   is_legacy ? "QueryFilter" : "Filter Expression", SLICE_ARG(name));
+}
+
+/* The checks against the table's schema, in the service's order. */
+static bool fit(struct api_call *call, const struct node *input, struct query *query)
+{
+    struct page_request *page = &query->page;
+    if (!find_page_index(call, node_member(input, QUERY_INDEX_NAME), page) || !check_query_start(call, page) ||
+        !bind_keys(call, input, query) || !check_start_table_key(call, page) ||
+        !check_start_conditions(call, page) ||
+        !check_key_paths(call, page->table, NULL, NULL, page->projection))
+        return false;
+    struct key_schema schema = page_schema(page);
+    if (!check_filter_key(call, input, query, schema.hash) ||
+        !check_filter_key(call, input, query, schema.range))
+        return false;
+    if (page->index && !check_index_select(call, node_member(input, QUERY_SELECT), page)) return false;
+    if (!check_key_paths(call, page->table, page->filter, NULL, NULL)) return false;
+    return !page->index || check_index_filter(call, page);
+}
+
+static void begin(struct api_call *call, const struct node *input)
+{
+    struct query query = {0};
+    struct page_request *page = &query.page;
+    const struct node *forward = node_member(input, QUERY_FORWARD);
+    struct slice name;
+    page->table_name = node_member(input, QUERY_TABLE_NAME)->text;
+    page->return_capacity = node_member(input, QUERY_RETURN_CAPACITY);
+    page->consistent = node_is_true(node_member(input, QUERY_CONSISTENT));
+    page->backwards = forward->present && !forward->truth;
+    if (node_member(input, QUERY_LIMIT)->present)
+        page->limit = (uint64_t)node_member(input, QUERY_LIMIT)->integer;
+    if (!understand(call, input, &query)) return;
+    if (!table_name_resolve(call, node_member(input, QUERY_TABLE_NAME), &name)) return;
+    page->table = find_table(call, name);
+    if (!page->table || !fit(call, input, &query)) return;
+    if (page->index)
+        index_reply(call, page);
+    else
+        page_reply(call, page);
+}
+
+const struct operation operation_Query = {SLICE("Query"), &shape, begin, NULL};

@@ -1,0 +1,129 @@
+/* ExclusiveStartKey: must have just the keys of the table, and of the index that is read, and must stand where the
+ * request's own conditions allow. Query and Scan say the same things in different words. */
+#include "api/items.h"
+#include "base/fail.h"
+
+#define INVALID_START "The provided starting key is invalid"
+#define MISMATCH      "The provided key element does not match the schema"
+
+struct key_schema page_schema(const struct page_request *request)
+{
+    const struct index_definition *index = request->index;
+    if (!index) return request->table->keys;
+    struct key_schema schema = {.hash = index->hash[0]};
+    ensure(table_attribute_type(&request->table->definition, schema.hash, &schema.hash_type));
+    if (index->range_count) {
+        schema.range = index->range[0];
+        ensure(table_attribute_type(&request->table->definition, schema.range, &schema.range_type));
+    }
+    return schema;
+}
+
+/* ---- which attributes ---- */
+
+static bool is_table_key(const struct table *table, struct slice name)
+{
+    return slice_equal(name, table->keys.hash) || (table->keys.range.len && slice_equal(name, table->keys.range));
+}
+
+/* How many attributes a start key has. */
+static uint32_t start_key_size(const struct page_request *request)
+{
+    const struct table *table = request->table;
+    const struct index_definition *index = request->index;
+    uint32_t size = table->keys.range.len ? 2 : 1;
+    for (uint32_t i = 0; index && i < index->hash_count; i++) size += !is_table_key(table, index->hash[i]);
+    for (uint32_t i = 0; index && i < index->range_count; i++) size += !is_table_key(table, index->range[i]);
+    return size;
+}
+
+/* One key attribute: it must be there, then have the right type and a value that keys may have. */
+static bool check_part(struct api_call *call, const struct page_request *request, struct slice name,
+                       bool is_hash)
+{
+    enum value_type type;
+    const struct value *value = map_find(request->start, name);
+    ensure(table_attribute_type(&request->table->definition, name, &type));
+    if (!value) return invalid(call, INVALID_START);
+    if (value->type != type) return invalid(call, MISMATCH);
+    return check_key_value(call, name, value, is_hash);
+}
+
+static bool check_index_parts(struct api_call *call, const struct page_request *request)
+{
+    const struct index_definition *index = request->index;
+    for (uint32_t i = 0; i < index->hash_count; i++)
+        if (!check_part(call, request, index->hash[i], true)) return false;
+    for (uint32_t i = 0; i < index->range_count; i++)
+        if (!check_part(call, request, index->range[i], false)) return false;
+    return true;
+}
+
+bool check_query_start(struct api_call *call, const struct page_request *request)
+{
+    const struct key_schema *keys = &request->table->keys;
+    if (!request->start) return true;
+    if (request->start->count != start_key_size(request)) return invalid(call, INVALID_START);
+    if (request->index) return check_index_parts(call, request);
+    return check_part(call, request, keys->hash, true) &&
+           (!keys->range.len || check_part(call, request, keys->range, false));
+}
+
+bool check_scan_start(struct api_call *call, const struct page_request *request)
+{
+    if (!request->start) return true;
+    bool fits = request->start->count == start_key_size(request);
+    if (!fits) return invalid(call, request->index ? INVALID_START : INVALID_START ": " MISMATCH);
+    return !request->index || check_index_parts(call, request);
+}
+
+static struct slice table_part_fault(struct api_call *call, const struct map *start, struct slice name,
+                                     enum value_type type, bool is_hash)
+{
+    const struct value *value = map_find(start, name);
+    if (!value || value->type != type) return SLICE(MISMATCH);
+    return key_value_fault(call->arena, name, value, is_hash);
+}
+
+bool check_start_table_key(struct api_call *call, const struct page_request *request)
+{
+    const struct key_schema *keys = &request->table->keys;
+    if (!request->start) return true;
+    struct slice fault = table_part_fault(call, request->start, keys->hash, keys->hash_type, true);
+    if (!fault.len && keys->range.len)
+        fault = table_part_fault(call, request->start, keys->range, keys->range_type, false);
+    return fault.len ? invalid(call, INVALID_START ": %.*s", SLICE_ARG(fault)) : true;
+}
+
+/* ---- where it stands ---- */
+
+bool key_condition_admits(const struct key_condition *condition, const struct value *range)
+{
+    int order = 0;
+    if (condition->compare != KEY_NONE && condition->compare != KEY_BEGINS_WITH)
+        order = value_compare(range, condition->range[0]);
+    switch (condition->compare) {
+    case KEY_NONE: return true;
+    case KEY_EQ: return order == 0;
+    case KEY_LT: return order < 0;
+    case KEY_LE: return order <= 0;
+    case KEY_GT: return order > 0;
+    case KEY_GE: return order >= 0;
+    case KEY_BETWEEN: return order >= 0 && value_compare(range, condition->range[1]) <= 0;
+    case KEY_BEGINS_WITH: return slice_starts(range->bytes, condition->range[0]->bytes);
+    }
+    return false;
+}
+
+bool check_start_conditions(struct api_call *call, const struct page_request *request)
+{
+    const struct key_condition *condition = request->key_condition;
+    struct key_schema schema = page_schema(request);
+    if (!request->start) return true;
+    bool same_hash = value_equal(map_find(request->start, schema.hash), condition->hash);
+    if (condition->compare == KEY_NONE)
+        return same_hash || invalid(call, "The provided starting key is outside query boundaries based on provided conditions");
+    if (!key_condition_admits(condition, map_find(request->start, schema.range)))
+        return invalid(call, "The provided starting key does not match the range key predicate");
+    return same_hash || invalid(call, "The query can return at most one row and cannot be restarted");
+}
