@@ -38,7 +38,7 @@
 #define EVENTS_MAX        256
 #define SILENCE_MS        20000 /* no reply to anybody for so long: the server hangs */
 #define ERROR_TEXT_MAX    512
-#define LOAD_SCATTER      2654435761 /* a prime above any number of batches: loads them in a scattered order */
+#define LOAD_SCATTER      2654435761 /* a prime above any number of batches, to load them scattered */
 #define SUB_BITS          6          /* 64 buckets a power of two: percentiles are exact to 1.6% */
 #define HISTOGRAM_BUCKETS ((64 - SUB_BITS) << SUB_BITS)
 
@@ -419,7 +419,8 @@ static void connection_finish(struct worker *worker, struct connection *connecti
     if (reply_is_success(connection, reply)) {
         worker_count(worker, connection, now);
     } else {
-        error_note("status %d: %.300s", reply->status, connection->reply);
+        error_note("status %d: %.*s", reply->status, (int)(reply->body.len < 300 ? reply->body.len : 300),
+                   reply->body.data);
     }
     connection_next(worker, connection, now);
 }

