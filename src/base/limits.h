@@ -12,6 +12,7 @@
 #define LIMIT_EXPRESSION_BYTES      4096
 #define LIMIT_EXPRESSION_OPERATORS  300
 #define LIMIT_EXPRESSION_IN         100
+#define LIMIT_EXPRESSION_DEPTH      1000 /* of parentheses and calls while parsing: ours, the parser recurses */
 #define LIMIT_PLACEHOLDER_BYTES     255
 #define LIMIT_PARAMETERS_BYTES      (2 * 1024 * 1024) /* all substituted names and values of a request */
 #define LIMIT_PAGE_BYTES            (1024 * 1024)     /* Query and Scan, before the filter */
@@ -44,7 +45,15 @@
 #define LIMIT_IDLE_MS               120000
 #define LIMIT_SEND_MS               60000 /* a client that does not take its reply */
 #define LIMIT_DRAIN_MS              10000 /* after SIGTERM, for what is in flight */
-#define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unread requests kept while one of the connection is served */
+#define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unsent replies of a connection before its next request is served */
+#define LIMIT_LINGER_MS             2000 /* for a refused client to finish sending and read why */
+#define LIMIT_CHUNK_LINE_BYTES      4096 /* a chunk's size and extensions */
+#define LIMIT_READ_BYTES            (16 * 1024)  /* first room for a request: most fit, head and body, in one read */
+#define LIMIT_SPARE_EXCHANGES       128          /* kept per loop for the next requests, and of their buffers ... */
+#define LIMIT_SPARE_BUFFER_BYTES    (64 * 1024)  /* ... those up to this size */
+#define LIMIT_GZIP_MIN_BYTES        1024 /* a smaller reply fits one packet as it is */
+#define LIMIT_REFUSED_CONNECTIONS   64 /* above the limit of connections, to be told so; the next are closed unheard */
+#define LIMIT_LISTENERS             8  /* addresses of one host name: localhost has two */
 
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */

@@ -1,11 +1,11 @@
 /* DynamoDB's expression language: text and parameters in, a bound tree out, and its evaluation on items.
  *
  * Pure: no clock, no store, no table. Every fault is the service's sentence, complete with its prefix
- * ("Invalid ConditionExpression: ..."), ready to be sent as a ValidationException. Names (#n) and values (:v) are bound
- * while parsing and marked as used, so that the caller can refuse unused ones.
+ * ("Invalid ConditionExpression: ..."), ready to be sent as a ValidationException. Names (#n) and values (:v)
+ * are bound while parsing and marked as used, so that the caller can refuse unused ones.
  *
- * Trees and everything they point at live in the arena given at parsing. Evaluation never changes an item: an update
- * builds a new map that shares what did not change. */
+ * Trees and everything they point at live in the arena given at parsing. Evaluation never changes an item: an
+ * update builds a new map that shares what did not change. */
 #ifndef EXPR_EXPR_H
 #define EXPR_EXPR_H
 
@@ -66,7 +66,7 @@ enum operand_kind { OPERAND_PATH, OPERAND_VALUE, OPERAND_SIZE };
 
 struct operand {
     enum operand_kind kind;
-    struct path path;         /* PATH, and what SIZE measures when it measures a path */
+    struct path path;          /* PATH, and what SIZE measures when it measures a path */
     const struct value *value; /* VALUE */
 };
 
@@ -103,8 +103,8 @@ struct condition {
 struct condition *condition_parse(struct arena *arena, enum expr_kind kind, struct slice text,
                                   struct expr_params *params, struct slice *fault);
 bool condition_holds(const struct condition *condition, const struct map *item);
-/* The first top-level attribute name the condition mentions that is `name`: "Filter Expression can only contain non-primary
- * key attributes". */
+/* The first top-level attribute name the condition mentions that is `name`: "Filter Expression can only
+ * contain non-primary key attributes". */
 bool condition_mentions(const struct condition *condition, struct slice name);
 
 /* ---- key conditions ---- */
@@ -123,9 +123,12 @@ struct key_schema {
     enum value_type hash_type, range_type;
 };
 
-/* Reads a parsed EXPR_KEY_CONDITION as a condition on this schema. False with *fault set when it is none the service takes. */
-bool key_condition_bind(struct arena *arena, const struct condition *condition, const struct key_schema *schema,
-                        struct key_condition *out, struct slice *fault);
+/* What is wrong with it on every schema: the service says so before it looks for the table. */
+bool key_condition_check(struct arena *arena, const struct condition *condition, struct slice *fault);
+/* Reads a parsed EXPR_KEY_CONDITION as a condition on this schema. False with *fault set when it is none the
+ * service takes. */
+bool key_condition_bind(struct arena *arena, const struct condition *condition,
+                        const struct key_schema *schema, struct key_condition *out, struct slice *fault);
 
 /* ---- projections ---- */
 
@@ -134,8 +137,8 @@ struct projection {
     uint32_t count;
 };
 
-bool projection_parse(struct arena *arena, struct slice text, struct expr_params *params, struct projection *out,
-                      struct slice *fault);
+bool projection_parse(struct arena *arena, struct slice text, struct expr_params *params,
+                      struct projection *out, struct slice *fault);
 /* The parts of the item that the paths lead to, in their places; list elements close ranks. */
 struct map projection_apply(struct arena *arena, const struct projection *projection, const struct map *item);
 /* The same for the values that an update touched: UPDATED_OLD and UPDATED_NEW. */
@@ -144,21 +147,26 @@ struct map projection_apply(struct arena *arena, const struct projection *projec
 
 enum update_verb { UPDATE_SET, UPDATE_REMOVE, UPDATE_ADD, UPDATE_DELETE };
 enum update_value_kind { UPDATE_PLAIN, UPDATE_PLUS, UPDATE_MINUS };
-enum update_operand_kind { UPDATE_OPERAND_VALUE, UPDATE_OPERAND_PATH, UPDATE_OPERAND_IF_NOT_EXISTS, UPDATE_OPERAND_LIST_APPEND };
+enum update_operand_kind {
+    UPDATE_OPERAND_VALUE,
+    UPDATE_OPERAND_PATH,
+    UPDATE_OPERAND_IF_NOT_EXISTS,
+    UPDATE_OPERAND_LIST_APPEND
+};
 
 struct update_operand {
     enum update_operand_kind kind;
-    const struct value *value;            /* VALUE */
-    struct path path;                     /* PATH, IF_NOT_EXISTS */
-    struct update_operand *left, *right;  /* LIST_APPEND; IF_NOT_EXISTS uses right */
+    const struct value *value;           /* VALUE */
+    struct path path;                    /* PATH, IF_NOT_EXISTS */
+    struct update_operand *left, *right; /* LIST_APPEND; IF_NOT_EXISTS uses right */
 };
 
 struct update_action {
     enum update_verb verb;
     struct path path;
-    enum update_value_kind value_kind;     /* SET: a, a + b, a - b */
-    struct update_operand *left, *right;   /* SET: right only with PLUS and MINUS */
-    const struct value *value;             /* ADD, DELETE */
+    enum update_value_kind value_kind;   /* SET: a, a + b, a - b */
+    struct update_operand *left, *right; /* SET: right only with PLUS and MINUS */
+    const struct value *value;           /* ADD, DELETE */
 };
 
 struct update {
@@ -166,14 +174,16 @@ struct update {
     uint32_t count;
 };
 
-struct update *update_parse(struct arena *arena, struct slice text, struct expr_params *params, struct slice *fault);
+struct update *update_parse(struct arena *arena, struct slice text, struct expr_params *params,
+                            struct slice *fault);
 /* True when an action changes the attribute with this name or something inside it. */
 bool update_touches(const struct update *update, struct slice name);
-/* The new item. False with *fault: a path that does not exist, an operand of the wrong type, number overflow, ... All operands are
- * read from the old item. */
+/* The new item. False with *fault: a path that does not exist, an operand of the wrong type, number overflow,
+ * ... All operands are read from the old item. */
 bool update_apply(struct arena *arena, const struct update *update, const struct map *old, struct map *out,
                   struct slice *fault);
-/* What ReturnValues UPDATED_OLD / UPDATED_NEW answer: the parts of the image that the actions' paths lead to. */
+/* What ReturnValues UPDATED_OLD / UPDATED_NEW answer: the parts of the image that the actions' paths lead to.
+ */
 struct map update_touched(struct arena *arena, const struct update *update, const struct map *image);
 
 /* ---- parameters, once all expressions of the request are parsed ---- */

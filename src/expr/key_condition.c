@@ -1,0 +1,236 @@
+/* Key conditions: which of the conditions that the language can say a Query accepts.
+ *
+ * What is wrong without knowing any table is reported before the table is looked up, so it has its own
+ * function. */
+#include "expr/parse.h"
+
+#include "base/fail.h"
+
+#define MOST_CONDITIONS 2
+
+/* One "attribute OP value" of the expression. */
+struct term {
+    struct slice name;
+    enum key_compare compare;
+    const struct value *values[2];
+};
+
+/* The terms that were found; only the first two are kept, for more are refused, but their names must be
+ * distinct, too. */
+struct terms {
+    struct arena *arena;
+    struct slice *fault;
+    struct term kept[MOST_CONDITIONS];
+    struct slice *names;
+    uint32_t count, capacity;
+};
+
+static struct slice kind_name(enum condition_kind kind)
+{
+    switch (kind) {
+    case CONDITION_AND: return SLICE("AND");
+    case CONDITION_OR: return SLICE("OR");
+    case CONDITION_NOT: return SLICE("NOT");
+    case CONDITION_EQ: return SLICE("=");
+    case CONDITION_NE: return SLICE("<>");
+    case CONDITION_LT: return SLICE("<");
+    case CONDITION_LE: return SLICE("<=");
+    case CONDITION_GT: return SLICE(">");
+    case CONDITION_GE: return SLICE(">=");
+    case CONDITION_BETWEEN: return SLICE("BETWEEN");
+    case CONDITION_IN: return SLICE("IN");
+    case CONDITION_EXISTS: return SLICE("attribute_exists");
+    case CONDITION_NOT_EXISTS: return SLICE("attribute_not_exists");
+    case CONDITION_TYPE: return SLICE("attribute_type");
+    case CONDITION_BEGINS_WITH: return SLICE("begins_with");
+    case CONDITION_CONTAINS: return SLICE("contains");
+    case CONDITION_NOT_CONTAINS: break;
+    }
+    ensure(!"a kind that no expression can have");
+    return SLICE_NONE;
+}
+
+static enum key_compare compare_of(enum condition_kind kind)
+{
+    switch (kind) {
+    case CONDITION_EQ: return KEY_EQ;
+    case CONDITION_LT: return KEY_LT;
+    case CONDITION_LE: return KEY_LE;
+    case CONDITION_GT: return KEY_GT;
+    case CONDITION_GE: return KEY_GE;
+    case CONDITION_BETWEEN: return KEY_BETWEEN;
+    case CONDITION_BEGINS_WITH: return KEY_BEGINS_WITH;
+    default: return KEY_NONE;
+    }
+}
+
+/* :v < a says a > :v. */
+static enum key_compare mirrored(enum key_compare compare)
+{
+    switch (compare) {
+    case KEY_LT: return KEY_GT;
+    case KEY_LE: return KEY_GE;
+    case KEY_GT: return KEY_LT;
+    case KEY_GE: return KEY_LE;
+    default: return compare;
+    }
+}
+
+static bool refuse(struct terms *terms, struct slice sentence)
+{
+    return FAULT(terms->arena, terms->fault, sentence);
+}
+
+/* Sorts the operands of one comparison into the one attribute and its values, in their order. */
+static bool read_operands(struct terms *terms, const struct condition *condition, struct term *term)
+{
+    uint32_t values = 0;
+    bool has_name = false,
+         must_begin = condition->kind == CONDITION_BETWEEN || condition->kind == CONDITION_BEGINS_WITH;
+    for (uint32_t i = 0; i < condition->operand_count; i++) {
+        const struct operand *operand = &condition->operands[i];
+        if (operand->kind == OPERAND_SIZE)
+            return refuse(terms, SLICE("KeyConditionExpressions cannot contain nested operations"));
+        if (operand->kind == OPERAND_VALUE) {
+            if (i == 0 && must_begin) {
+                return FAULT(terms->arena, terms->fault,
+                             SLICE("Invalid condition in KeyConditionExpression: "),
+                             kind_name(condition->kind),
+                             SLICE(" operator must have the key attribute as its first operand"));
+            }
+            if (values == 2) break;
+            term->values[values++] = operand->value;
+            continue;
+        }
+        if (has_name) {
+            return refuse(
+                terms, SLICE("Invalid condition in KeyConditionExpression: Multiple attribute names used in "
+                             "one condition"));
+        }
+        if (operand->path.count > 1)
+            return refuse(terms,
+                          SLICE("KeyConditionExpressions cannot have conditions on nested attributes"));
+        has_name = true;
+        term->name = operand->path.parts[0].name;
+        if (i > 0) term->compare = mirrored(term->compare);
+    }
+    if (has_name) return true;
+    return refuse(terms, SLICE("Invalid condition in KeyConditionExpression: No key attribute specified"));
+}
+
+static bool keep_term(struct terms *terms, const struct term *term)
+{
+    for (uint32_t i = 0; i < terms->count; i++) {
+        if (slice_equal(terms->names[i], term->name))
+            return refuse(terms, SLICE("KeyConditionExpressions must only contain one condition per key"));
+    }
+    if (terms->count == terms->capacity) {
+        terms->capacity = terms->capacity ? terms->capacity * 4 : MOST_CONDITIONS;
+        struct slice *names = arena_array(terms->arena, struct slice, terms->capacity);
+        if (terms->count) memcpy(names, terms->names, terms->count * sizeof *names);
+        terms->names = names;
+    }
+    if (terms->count < MOST_CONDITIONS) terms->kept[terms->count] = *term;
+    terms->names[terms->count++] = term->name;
+    return true;
+}
+
+static bool read_terms(struct terms *terms, const struct condition *condition)
+{
+    if (condition->kind == CONDITION_AND)
+        return read_terms(terms, condition->left) && read_terms(terms, condition->right);
+    struct term term = {.compare = compare_of(condition->kind)};
+    if (term.compare == KEY_NONE) {
+        return FAULT(terms->arena, terms->fault, SLICE("Invalid operator used in KeyConditionExpression: "),
+                     kind_name(condition->kind));
+    }
+    return read_operands(terms, condition, &term) && keep_term(terms, &term);
+}
+
+static bool check_terms(struct terms *terms, const struct condition *condition)
+{
+    if (!read_terms(terms, condition)) return false;
+    if (terms->count > MOST_CONDITIONS)
+        return refuse(terms, SLICE("Conditions can be of length 1 or 2 only"));
+    return true;
+}
+
+bool key_condition_check(struct arena *arena, const struct condition *condition, struct slice *fault)
+{
+    struct terms terms = {.arena = arena, .fault = fault};
+    return check_terms(&terms, condition);
+}
+
+/* ---- against a schema ---- */
+
+static const struct term *find_term(const struct terms *terms, struct slice name)
+{
+    for (uint32_t i = 0; i < terms->count; i++) {
+        if (slice_equal(terms->kept[i].name, name)) return &terms->kept[i];
+    }
+    return NULL;
+}
+
+static bool refuse_missing(struct terms *terms, struct slice name)
+{
+    return FAULT(terms->arena, terms->fault, SLICE("Query condition missed key schema element: "), name);
+}
+
+static bool check_value_types(struct terms *terms, const struct term *term, enum value_type type)
+{
+    for (unsigned i = 0; i < 2 && term->values[i]; i++) {
+        if (term->values[i]->type == type) continue;
+        return refuse(
+            terms, SLICE("One or more parameter values were invalid: Condition parameter type does not match "
+                         "schema type"));
+    }
+    return true;
+}
+
+static bool check_not_empty(struct terms *terms, const struct term *term)
+{
+    for (unsigned i = 0; i < 2 && term->values[i]; i++) {
+        const struct value *value = term->values[i];
+        if (value->type == VALUE_N || value->bytes.len > 0) continue;
+        return FAULT(
+            terms->arena, terms->fault,
+            SLICE("One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
+                  "contain an empty "),
+            value->type == VALUE_S ? SLICE("string") : SLICE("binary"), SLICE(" value. Key: "), term->name);
+    }
+    return true;
+}
+
+static bool bind_hash(struct terms *terms, const struct key_schema *schema, struct key_condition *out)
+{
+    if (schema->range.len == 0 && terms->count > 1)
+        return refuse(terms, SLICE("Query key condition not supported"));
+    const struct term *term = find_term(terms, schema->hash);
+    if (!term) return refuse_missing(terms, schema->hash);
+    if (!check_value_types(terms, term, schema->hash_type)) return false;
+    if (term->compare != KEY_EQ) return refuse(terms, SLICE("Query key condition not supported"));
+    if (!check_not_empty(terms, term)) return false;
+    out->hash = term->values[0];
+    return true;
+}
+
+static bool bind_range(struct terms *terms, const struct key_schema *schema, struct key_condition *out)
+{
+    if (terms->count == 1) return true;
+    const struct term *term = find_term(terms, schema->range);
+    if (!term) return refuse_missing(terms, schema->range);
+    if (!check_value_types(terms, term, schema->range_type) || !check_not_empty(terms, term)) return false;
+    out->compare = term->compare;
+    out->range[0] = term->values[0];
+    out->range[1] = term->values[1];
+    return true;
+}
+
+bool key_condition_bind(struct arena *arena, const struct condition *condition,
+                        const struct key_schema *schema, struct key_condition *out, struct slice *fault)
+{
+    struct terms terms = {.arena = arena, .fault = fault};
+    *out = (struct key_condition){.compare = KEY_NONE};
+    return check_terms(&terms, condition) && bind_hash(&terms, schema, out) &&
+           bind_range(&terms, schema, out);
+}

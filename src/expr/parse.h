@@ -1,0 +1,205 @@
+/* What the parsers of this room share: tokens, the syntax tree, faults, and the checks that all kinds of
+ * expression have in common.
+ *
+ * An expression passes through the service's phases, and each phase sees the whole text before the next
+ * begins:
+ *  1. size;
+ *  2. syntax ("Syntax error; token: ...") and, as they are read, redundant parentheses;
+ *  3. words: function names and where they stand, reserved words, list indexes; first to last, outer before
+ * inner;
+ *  4. binding: names and values are looked up, operands counted and their types compared; inner before outer.
+ * Conditions are bound first to last; updates and projections last to first, all their target paths before
+ * any operand;
+ *  5. the count of operators.
+ * So the text is read into a tree of nodes, and each later phase is a walk over it. */
+#ifndef EXPR_PARSE_H
+#define EXPR_PARSE_H
+
+#include "expr/expr.h"
+
+/* ---- tokens ---- */
+
+enum token_kind {
+    TOKEN_END,
+    TOKEN_UNKNOWN, /* one character that begins nothing */
+    TOKEN_NAME,    /* pk */
+    TOKEN_NAME_PLACEHOLDER,
+    TOKEN_VALUE_PLACEHOLDER,
+    TOKEN_INDEX, /* 0, or digits that do not begin with 0 */
+    TOKEN_AND,
+    TOKEN_OR,
+    TOKEN_NOT,
+    TOKEN_BETWEEN,
+    TOKEN_IN,
+    TOKEN_SET,
+    TOKEN_REMOVE,
+    TOKEN_ADD,
+    TOKEN_DELETE,
+    TOKEN_OPEN,
+    TOKEN_CLOSE,
+    TOKEN_OPEN_INDEX,
+    TOKEN_CLOSE_INDEX,
+    TOKEN_DOT,
+    TOKEN_COMMA,
+    TOKEN_PLUS,
+    TOKEN_MINUS,
+    TOKEN_EQ, /* the six comparisons in the order of enum operation */
+    TOKEN_NE,
+    TOKEN_LT,
+    TOKEN_LE,
+    TOKEN_GT,
+    TOKEN_GE,
+};
+
+struct token {
+    enum token_kind kind;
+    struct slice text; /* of END: empty, where the expression ends */
+};
+
+/* The first token at or after `at`. */
+struct token token_read(const char *at, const char *end);
+
+/* ---- the tree ---- */
+
+/* Everything that has operands. */
+enum operation {
+    OPERATION_AND,
+    OPERATION_OR,
+    OPERATION_NOT,
+    OPERATION_EQ,
+    OPERATION_NE,
+    OPERATION_LT,
+    OPERATION_LE,
+    OPERATION_GT,
+    OPERATION_GE,
+    OPERATION_BETWEEN,
+    OPERATION_IN,
+    OPERATION_PLUS,
+    OPERATION_MINUS,
+    OPERATION_EXISTS, /* from here on: functions */
+    OPERATION_NOT_EXISTS,
+    OPERATION_TYPE,
+    OPERATION_BEGINS_WITH,
+    OPERATION_CONTAINS,
+    OPERATION_SIZE,
+    OPERATION_IF_NOT_EXISTS,
+    OPERATION_LIST_APPEND,
+    OPERATION_UNKNOWN_FUNCTION,
+};
+
+enum node_kind { NODE_PATH, NODE_VALUE, NODE_OPERATION };
+
+struct node {
+    enum node_kind kind;
+    enum operation operation;
+    bool in_parentheses;
+    uint32_t operand_count;
+    struct slice word;                   /* OPERATION: a function's name as written; VALUE: its placeholder */
+    struct path path;                    /* PATH: as written, until bound */
+    const struct value *value;           /* VALUE, once bound */
+    struct node *operands, *last, *next; /* children, and the next among one's siblings */
+};
+
+/* The operation's name in faults; of an unknown function, the word in the text. */
+struct slice operation_name(const struct node *node);
+
+/* ---- parsing ---- */
+
+struct parser {
+    struct arena *arena;
+    enum expr_kind kind;
+    struct expr_params *params;
+    struct slice text;
+    struct token token, previous; /* previous.text.data is NULL before the first */
+    struct slice *fault;
+    unsigned depth, operators;
+    /* The service looks ahead until it knows what a parenthesis or a call is the beginning of. A syntax error
+     * on that way comes before redundant parentheses on that way. */
+    bool looks_ahead, has_redundant_parentheses;
+};
+
+/* Checks the size and reads the first token. False with the fault set when there is nothing to parse. */
+bool parser_begin(struct parser *parser, struct arena *arena, enum expr_kind kind, struct slice text,
+                  struct expr_params *params, struct slice *fault);
+void parser_advance(struct parser *parser);
+
+/* Ends the parsing with a sentence made of these slices after "Invalid ...Expression: ". Always false. */
+bool parser_refuse(struct parser *parser, const struct slice *pieces, unsigned count);
+#define REFUSE(parser, ...)                                                                                  \
+    parser_refuse((parser), (const struct slice[]){__VA_ARGS__},                                             \
+                  sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
+/* The same for the sentences that have no prefix. */
+bool fault_set(struct arena *arena, struct slice *fault, const struct slice *pieces, unsigned count);
+#define FAULT(arena, fault, ...)                                                                             \
+    fault_set((arena), (fault), (const struct slice[]){__VA_ARGS__},                                         \
+              sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
+struct slice number_slice(struct arena *arena, uint64_t number);
+
+/* The current token cannot stand here. Always NULL, so that a parse function can return it. */
+void *parser_syntax_error(struct parser *parser);
+/* Takes a token of this kind or reports it. */
+bool parser_expect(struct parser *parser, enum token_kind kind);
+/* One level of nesting down; false with the fault when there are too many. Callers step out with
+ * parser->depth--. */
+bool parser_descend(struct parser *parser);
+
+struct node *node_new(struct parser *parser, enum node_kind kind);
+struct node *operation_new(struct parser *parser, enum operation operation);
+void node_append(struct node *parent, struct node *operand);
+/* Notes that the node stood in parentheses; NULL when it did so already. */
+struct node *node_enclose(struct parser *parser, struct node *node);
+/* Ends the looking ahead: false with the fault when redundant parentheses were seen. */
+bool parser_resolve(struct parser *parser);
+
+/* path, :value, function(operand, ...) or one of these in parentheses. NULL on a fault, like all parse
+ * functions. */
+struct node *parse_operand(struct parser *parser);
+bool parse_path(struct parser *parser, struct path *out);
+/* Phase 5. */
+bool check_operator_count(struct parser *parser);
+
+/* ---- phase 3 ---- */
+
+/* Where a node stands: functions are allowed by place. */
+enum place { PLACE_CONDITION, PLACE_OPERAND, PLACE_SET_VALUE };
+bool check_words(struct parser *parser, struct node *node, enum place place);
+bool check_path_words(struct parser *parser, struct path *path);
+
+/* ---- phase 4 ---- */
+
+/* Replaces placeholders by names. */
+bool bind_path(struct parser *parser, struct path *path);
+bool bind_value(struct parser *parser, struct slice placeholder, const struct value **out);
+/* The node with all its operands, which are checked too. */
+bool bind_node(struct parser *parser, struct node *node);
+/* The checks on the bound operands of one operation. */
+bool check_operands(struct parser *parser, const struct node *node);
+
+/* ---- paths ---- */
+
+struct slice path_text(struct arena *arena, const struct path *path); /* [a, [1], b] */
+bool path_equal(const struct path *a, const struct path *b);
+/* By parts: indexes by number, names bytewise. */
+int path_compare(const struct path *a, const struct path *b);
+/* For qsort over struct path. */
+int path_order(const void *a, const void *b);
+/* What one part leads to from here, or NULL. */
+const struct value *part_find(const struct path_part *part, const struct value *from);
+
+/* The parts of the item that sorted, distinct, not overlapping paths lead to. */
+struct map project(struct arena *arena, const struct path *paths, uint32_t count, const struct map *item);
+
+/* The paths of a projection or an update so far. */
+struct path_tree;
+struct path_tree *path_tree_new(struct arena *arena);
+/* Refuses a path that contains, lies in, or contradicts one that was added before. */
+bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct path *path);
+
+/* ---- the order of a hash map in the service ---- */
+
+/* Where the service's hash map of this capacity holds the key. It walks its maps in this order, and some
+ * faults show it. */
+uint32_t java_bucket(struct slice key, uint32_t capacity);
+uint32_t java_capacity(uint32_t count);
+
+#endif
