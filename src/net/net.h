@@ -1,16 +1,17 @@
-/* Sockets and HTTP/1.1: event loops on epoll, one thread each, that turn bytes into requests and replies into bytes.
+/* Sockets and HTTP/1.1: event loops on epoll, one thread each, that turn bytes into requests and replies into
+ * bytes.
  *
- * Knows nothing of DynamoDB. A handler is called on the loop's thread with a whole request (headers and body read, chunks
- * joined, gzip undone); it answers at once or later. Requests of one connection are served one after the other, in order,
- * so a pipelining client sees its own writes.
+ * Knows nothing of DynamoDB. A handler is called on the loop's thread with a whole request (headers and body
+ * read, chunks joined, gzip undone); it answers at once or later. Requests of one connection are served one
+ * after the other, in order, so a pipelining client sees its own writes.
  *
  * Invariants:
  *  N1. An exchange lives until http_reply was called for it, also when its client has gone meanwhile.
  *  N2. Everything of a loop happens on its thread. net_post is the only function that other threads may call.
- *  N3. Every wait has a time-out and every size a limit (base/limits.h); a client that breaks one gets its status, then the
- *      connection is closed.
- *  N4. After all sockets that were ready have been read, the loop calls turn_end once: what was collected can then be handed
- *      on in one piece. Replies are written at the end of the turn, one system call per connection where possible. */
+ *  N3. Every wait has a time-out and every size a limit (base/limits.h); a client that breaks one gets its
+ * status, then the connection is closed. N4. After all sockets that were ready have been read, the loop calls
+ * turn_end once: what was collected can then be handed on in one piece. Replies are written at the end of the
+ * turn, one system call per connection where possible. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -26,7 +27,16 @@
 struct net_loop;
 struct net_server;
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER };
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OPTIONS,
+    HTTP_OTHER
+};
 
 struct http_header {
     struct slice name, value; /* name as it came; compare with slice_equal_ignoring_case */
@@ -39,28 +49,33 @@ struct http_exchange {
     struct slice path, query;         /* split at '?', still percent-encoded */
     struct http_header *headers;
     uint32_t header_count;
-    struct slice body;       /* decoded */
-    struct slice body_sent;  /* before gzip was undone: what a signature covers */
-    struct arena arena;      /* of this request; for the handler's use too */
-    struct buf reply;        /* the reply's body, filled by the handler before http_reply */
+    struct slice body;      /* decoded */
+    struct slice body_sent; /* before gzip was undone: what a signature covers */
+    struct arena arena;     /* of this request; for the handler's use too */
+    struct buf reply;       /* the reply's body, filled by the handler before http_reply */
     struct net_loop *loop;
-    int64_t began_us;        /* monotonic, when the request was whole */
-    void *user;              /* the handler's own */
+    int64_t began_us; /* monotonic, when the request was whole */
+    void *user;       /* the handler's own */
 };
 
 /* The value of a header, or an empty slice with NULL data. */
 struct slice http_header_find(const struct http_exchange *exchange, struct slice name);
 
-/* Sends exchange->reply with this status. extra_headers: ready lines, each ended by CRLF, may be empty. Sets Content-Length,
- * Date, Connection; gzips the body when it is large and the client accepts it; leaves the body out for HEAD. The exchange is
- * gone afterwards. On the loop's thread only. */
-void http_reply(struct http_exchange *exchange, int status, struct slice content_type, struct slice extra_headers);
+/* Sends exchange->reply with this status. extra_headers: ready lines, each ended by CRLF, may be empty. Sets
+ * Content-Length, Date, Connection; gzips the body when it is large and the client accepts it; leaves the
+ * body out for HEAD. The exchange is gone afterwards. On the loop's thread only. */
+void http_reply(struct http_exchange *exchange, int status, struct slice content_type,
+                struct slice extra_headers);
+
+/* Compresses the reply's body now, where http_reply would; for a handler that must see the bytes as they are
+ * sent, for a checksum of them. True when it was compressed. Once called, the body must not change. */
+bool http_reply_pack(struct http_exchange *exchange);
 
 struct net_handler {
     void (*request)(void *context, struct http_exchange *exchange);
     void (*turn_end)(void *context, struct net_loop *loop); /* may be NULL */
-    /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills *body and
-     * answers its content type. */
+    /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills
+     * *body and answers its content type. */
     struct slice (*refusal)(void *context, int status, const char *reason, struct buf *body);
     void *context;
 };
@@ -80,7 +95,8 @@ struct net_options {
     struct net_handler handler;
 };
 
-/* Binds and listens; serves nothing yet. NULL and one clear sentence on failure (port in use, bad certificate, ...). */
+/* Binds and listens; serves nothing yet. NULL and one clear sentence on failure (port in use, bad
+ * certificate, ...). */
 struct net_server *net_server_new(const struct net_options *options, char *error, size_t error_len);
 uint16_t net_server_port(const struct net_server *server);
 /* Runs the loops until net_server_stop; the calling thread is the first of them. */

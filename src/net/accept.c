@@ -1,0 +1,115 @@
+/* New clients. The first loop accepts for all and deals them out, fewest connections first: the kernel's own
+ * ways to share a port (SO_REUSEPORT, EPOLLEXCLUSIVE) leave loops idle when there are few connections. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "net/internal.h"
+
+#define ACCEPT_BATCH    64
+#define ACCEPT_PAUSE_US 500000 /* when descriptors have run out: others must close first */
+
+void loop_listen(struct net_loop *loop)
+{
+    struct net_server *server = loop->server;
+    for (unsigned i = 0; i < server->listener_count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &server->listeners[i]};
+        ensure(epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, server->listeners[i], &event) == 0);
+    }
+}
+
+void loop_listen_end(struct net_loop *loop)
+{
+    struct net_server *server = loop->server;
+    for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i]);
+    server->listener_count = 0;
+    loop->accept_again_us = 0;
+}
+
+static void accept_pause(struct net_loop *loop, const char *reason)
+{
+    struct net_server *server = loop->server;
+    log_line("new connections have to wait: %s", reason);
+    for (unsigned i = 0; i < server->listener_count; i++)
+        ensure(epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, server->listeners[i], NULL) == 0);
+    loop->accept_again_us = loop->now_us + ACCEPT_PAUSE_US;
+}
+
+void loop_accept_resume(struct net_loop *loop)
+{
+    loop->accept_again_us = 0;
+    loop_listen(loop);
+}
+
+/* Ties go round, so that short-lived connections spread too. */
+static struct net_loop *loop_choose(struct net_server *server)
+{
+    struct net_loop *best = NULL;
+    unsigned best_count = 0;
+    for (unsigned i = 0; i < server->loop_count; i++) {
+        struct net_loop *loop = &server->loops[(server->next_loop + i) % server->loop_count];
+        unsigned count = atomic_load_explicit(&loop->connection_count, memory_order_relaxed);
+        if (best && count >= best_count) continue;
+        best = loop;
+        best_count = count;
+    }
+    server->next_loop = (best->index + 1) % server->loop_count;
+    return best;
+}
+
+static void run_adopt(struct net_task *task)
+{
+    connection_adopt(link_owner(task, struct connection, adopt));
+}
+
+/* Too many: say so, as long as not even those who are told are too many. */
+static void accept_refuse(struct net_loop *loop, int fd, uint64_t open)
+{
+    struct net_server *server = loop->server;
+    if (server->tls || open >= server->limits.connections + LIMIT_REFUSED_CONNECTIONS) {
+        loop->refused++;
+        close(fd);
+        return;
+    }
+    struct connection *connection = connection_new(fd, loop);
+    connection_adopt(connection);
+    if (connection->state == CONNECTION_IDLE) connection_refuse(connection, 503, "too many connections");
+}
+
+static void accept_one(struct net_loop *loop, int fd)
+{
+    struct net_server *server = loop->server;
+    uint64_t open = stats_read(&server->stats.connections_open);
+    if (open >= server->limits.connections) {
+        accept_refuse(loop, fd, open);
+        return;
+    }
+    struct net_loop *home = loop_choose(server);
+    struct connection *connection = connection_new(fd, home);
+    if (home == loop) {
+        connection_adopt(connection);
+        return;
+    }
+    connection->adopt.run = run_adopt;
+    net_post(home, &connection->adopt);
+}
+
+void loop_accept(struct net_loop *loop, int listener)
+{
+    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            accept_one(loop, fd);
+            continue;
+        }
+        bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (exhausted && !loop->accept_again_us) accept_pause(loop, strerror(errno));
+        if (errno != ECONNABORTED && errno != EINTR) return;
+    }
+}

@@ -1,0 +1,86 @@
+/* Exchanges: taken when bytes arrive, given back when all is answered, kept as spares in between. The last
+ * given back is the first taken: its buffers are still in the processor's cache. */
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/limits.h"
+#include "net/internal.h"
+
+static struct exchange *exchange_new(const struct net_loop *loop)
+{
+    const struct net_limits *limits = &loop->server->limits;
+    struct exchange *exchange = must_zero(1, sizeof *exchange);
+    exchange->http.headers = must_alloc(limits->header_count * sizeof *exchange->http.headers);
+    buf_reserve(&exchange->input, LIMIT_READ_BYTES);
+    return exchange;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    arena_free(&exchange->http.arena);
+    buf_free(&exchange->http.reply);
+    buf_free(&exchange->input);
+    buf_free(&exchange->inflated);
+    buf_free(&exchange->out);
+    buf_free(&exchange->out_body);
+    free(exchange->http.headers);
+    free(exchange);
+}
+
+struct exchange *exchange_take(struct connection *connection)
+{
+    struct net_loop *loop = connection->loop;
+    struct exchange *exchange = loop->spares;
+    ensure(!connection->exchange);
+    if (exchange) {
+        loop->spares = exchange->next_spare;
+        loop->spare_count--;
+    } else {
+        exchange = exchange_new(loop);
+    }
+    exchange->connection = connection;
+    exchange->head.method = HTTP_GET; /* a refusal may come before any head */
+    exchange->http.loop = loop;
+    connection->exchange = exchange;
+    return exchange;
+}
+
+/* Empties it; memory that only a large request needed goes back. */
+static void buf_forget(struct buf *buf)
+{
+    buf->len = 0;
+    if (buf->cap > LIMIT_SPARE_BUFFER_BYTES) buf_free(buf);
+}
+
+void exchange_next(struct exchange *exchange)
+{
+    arena_reset(&exchange->http.arena);
+    buf_forget(&exchange->http.reply);
+    buf_forget(&exchange->inflated);
+    exchange->http.user = NULL;
+    exchange->head_whole = exchange->moved = exchange->continue_sent = false;
+    exchange->packed = exchange->gzipped = false;
+    exchange->body_bytes = exchange->scanned_bytes = 0;
+    if (exchange->input_at < exchange->input.len) return;
+    exchange->input_at = 0;
+    buf_forget(&exchange->input);
+}
+
+void exchange_release(struct exchange *exchange)
+{
+    struct net_loop *loop = exchange->connection->loop;
+    exchange->connection->exchange = NULL;
+    exchange->connection = NULL;
+    if (loop->spare_count == LIMIT_SPARE_EXCHANGES) {
+        exchange_free(exchange);
+        return;
+    }
+    exchange->input_at = exchange->input.len = 0;
+    exchange_next(exchange);
+    buf_forget(&exchange->out);
+    buf_free(&exchange->out_body);
+    exchange->out_sent = 0;
+    exchange->next_spare = loop->spares;
+    loop->spares = exchange;
+    loop->spare_count++;
+}

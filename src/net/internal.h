@@ -1,0 +1,236 @@
+/* What the files of this room share: the server, its loops, their connections, and the exchange that a busy
+ * connection holds.
+ *
+ * A connection between requests is a small struct and a socket, nothing else: ten thousand idle clients cost
+ * little. All buffers belong to the exchange, which a connection takes from its loop's spares when bytes
+ * arrive and gives back when everything was answered, so that a busy server allocates nothing.
+ *
+ * Invariants:
+ *  N5. A connection stands in exactly one state and in the list of that state; it moves as connection_moves
+ * allows. N6. A connection is registered with epoll once, edge-triggered; `readable` remembers an edge until
+ * a read came back short. N7. Bytes in exchange->input do not move while the handler has the exchange:
+ * nothing is read meanwhile. N8. A closed connection is freed at the end of the turn, because events of the
+ * same turn may still point to it. */
+#ifndef NET_INTERNAL_H
+#define NET_INTERNAL_H
+
+#include <openssl/types.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "net/gzip.h"
+#include "net/http_parse.h"
+#include "net/net.h"
+
+/* ---- lists: circular, the head is a link too ---- */
+struct link {
+    struct link *prev, *next;
+};
+
+static inline void link_init(struct link *link)
+{
+    link->prev = link->next = link;
+}
+
+static inline bool link_empty(const struct link *head)
+{
+    return head->next == head;
+}
+
+static inline void link_remove(struct link *link)
+{
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+    link_init(link);
+}
+
+static inline void link_append(struct link *head, struct link *link)
+{
+    link->prev = head->prev;
+    link->next = head;
+    head->prev->next = link;
+    head->prev = link;
+}
+
+#define link_owner(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+/* ---- connections ---- */
+enum connection_state {
+    CONNECTION_NEW,       /* accepted, not yet with its loop */
+    CONNECTION_HANDSHAKE, /* TLS is being agreed */
+    CONNECTION_IDLE,      /* between requests */
+    CONNECTION_HEAD,      /* a request's head has begun */
+    CONNECTION_BODY,      /* its head is whole, its body not */
+    CONNECTION_BUSY,      /* the handler has the exchange */
+    CONNECTION_SEND,      /* replies wait to be written */
+    CONNECTION_LINGER,    /* our side is shut; what the client still sends is thrown away */
+    CONNECTION_GONE,      /* the socket is closed, the handler still has the exchange */
+    CONNECTION_CLOSED,    /* to be freed at the end of the turn */
+    CONNECTION_STATES,
+};
+
+struct connection {
+    struct link by_state;
+    struct link queue; /* in its loop's unsent or unread, or in neither */
+    struct net_loop *loop;
+    struct exchange *exchange; /* NULL when idle */
+    SSL *tls;
+    struct net_task adopt; /* carries it to its loop */
+    int64_t deadline_us;
+    int fd;
+    enum connection_state state;
+    bool readable;    /* the socket may hold bytes that were not read */
+    bool half_closed; /* the client sends no more; a short read does not mean that all was read */
+    bool ended;       /* the end of the client's bytes was read */
+    bool closing;     /* close once everything is written */
+    bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
+    bool stuck;       /* the last write did not take everything */
+};
+
+/* A request, its reply, and all buffers of a connection that is not idle. */
+struct exchange {
+    struct http_exchange http; /* first: the handler's pointer is ours */
+    struct connection *connection;
+    struct exchange *next_spare;
+    struct http_head head;
+    struct http_chunks chunks;
+    struct buf input;     /* bytes of this request and of those that follow */
+    size_t input_at;      /* where this request begins */
+    size_t body_bytes;    /* of the body as it stands behind the head */
+    size_t scanned_bytes; /* of an unfinished head that hold no end */
+    struct buf inflated;  /* the body, where it came compressed */
+    struct buf out;       /* reply heads and small bodies, in order; then... */
+    struct buf out_body;  /* ... one large body, taken over from reply */
+    size_t out_sent;      /* of both together */
+    bool head_whole;
+    bool moved; /* input moved since the head was parsed: its slices are stale */
+    bool continue_sent;
+    bool packed;  /* it was decided whether the reply is compressed ... */
+    bool gzipped; /* ... and it is */
+};
+
+/* ---- loops ---- */
+struct net_loop {
+    struct net_server *server;
+    unsigned index;
+    int epoll_fd, wake_fd;
+    pthread_t thread;
+    _Atomic(struct net_task *) tasks; /* newest first */
+    _Atomic bool asleep;              /* in epoll_wait, or about to be */
+    _Atomic unsigned connection_count;
+    int64_t now_us; /* monotonic, of this turn */
+    struct link by_state[CONNECTION_STATES];
+    int64_t state_us[CONNECTION_STATES]; /* how long a connection may stay; 0: for ever */
+    struct link unsent;                  /* with something to write at the end of this turn */
+    struct link unread;                  /* to be looked at in the next turn without waiting */
+    struct exchange *spares;
+    unsigned spare_count;
+    struct gzip gzip;
+    char date[64]; /* a whole header line */
+    size_t date_len;
+    int64_t date_until_us;
+    uint64_t bytes_in, bytes_out, timeouts, refused; /* of this turn */
+    int64_t accept_again_us; /* 0, or when to try again after running out of descriptors */
+    int64_t drain_until_us;
+    bool draining;
+    void *user;
+};
+
+struct net_server {
+    struct net_limits limits;
+    struct net_handler handler;
+    struct net_stats stats;
+    SSL_CTX *tls;
+    int listeners[LIMIT_LISTENERS];
+    unsigned listener_count;
+    uint16_t port;
+    unsigned loop_count, next_loop;
+    struct net_loop *loops;
+    _Atomic bool stopping;
+};
+
+/* ---- server.c, listen.c ---- */
+/* Fills listeners and port. */
+bool net_listen(struct net_server *server, const char *host, uint16_t port, char *error, size_t error_len);
+
+/* ---- loop.c ---- */
+void loop_init(struct net_loop *loop, struct net_server *server, unsigned index);
+void loop_free(struct net_loop *loop);
+void loop_run(struct net_loop *loop);
+void loop_run_tasks(struct net_loop *loop);
+void loop_wake(struct net_loop *loop);
+
+/* ---- accept.c ---- */
+void loop_listen(struct net_loop *loop);
+void loop_listen_end(struct net_loop *loop);
+void loop_accept(struct net_loop *loop, int listener);
+/* After a pause for want of descriptors. */
+void loop_accept_resume(struct net_loop *loop);
+
+/* ---- timer.c ---- */
+void timer_init(struct net_loop *loop);
+/* Moves the connection to a state; the state's time begins now, unless it stands there already. */
+void connection_enter(struct connection *connection, enum connection_state state);
+/* Milliseconds until the first time-out, -1 for never. */
+int timer_wait_ms(const struct net_loop *loop);
+void timer_expire(struct net_loop *loop);
+
+/* ---- connection.c ---- */
+struct connection *connection_new(int fd, struct net_loop *loop);
+/* On its loop's thread: registers with epoll. */
+void connection_adopt(struct connection *connection);
+void connection_event(struct connection *connection, uint32_t events);
+/* Reads, parses and hands over as much as there is and fairness allows. */
+void connection_advance(struct connection *connection);
+void connection_flush(struct connection *connection);
+/* Something to write: at the end of this turn. */
+void connection_write_later(struct connection *connection);
+void connection_refuse(struct connection *connection, int status, const char *reason);
+void connection_timeout(struct connection *connection);
+/* Closes the socket; the struct follows at the end of the turn, or when the handler has answered. */
+void connection_close(struct connection *connection);
+void connection_free(struct connection *connection);
+
+/* ---- request.c ---- */
+/* Makes what has arrived into a request as far as it goes; moves the connection to HEAD or BODY when bytes
+ * are missing and refuses what is wrong. */
+enum http_progress request_parse(struct connection *connection);
+/* Hands the whole request to the handler. */
+void request_hand_over(struct connection *connection);
+/* Room for the next read behind the bytes that have arrived. */
+void request_make_room(struct exchange *exchange, const struct net_limits *limits);
+static inline bool request_pending(const struct exchange *exchange)
+{
+    return exchange && exchange->input.len > exchange->input_at;
+}
+
+/* ---- exchange.c ---- */
+struct exchange *exchange_take(struct connection *connection);
+/* Back to the spares; what it held is forgotten. */
+void exchange_release(struct exchange *exchange);
+/* The request was answered: ready for the next one of the same connection, whose bytes and replies stay. */
+void exchange_next(struct exchange *exchange);
+void exchange_free(struct exchange *exchange);
+static inline size_t exchange_unsent(const struct exchange *exchange)
+{
+    return exchange->out.len + exchange->out_body.len - exchange->out_sent;
+}
+
+/* ---- http_reply.c ---- */
+/* Puts the reply in exchange->http.reply into the connection's output. */
+void reply_put(struct exchange *exchange, int status, struct slice content_type, struct slice extra_headers);
+
+/* ---- tls.c ---- */
+SSL_CTX *tls_new(const char *cert, const char *key, char *error, size_t error_len);
+void tls_free(SSL_CTX *tls);
+bool tls_attach(struct connection *connection);
+/* Each answers bytes, 0 for "later", -1 for an end of the connection (read: also its orderly end).
+ * tls_handshake: 1 done. */
+int tls_handshake(struct connection *connection);
+ssize_t tls_read(struct connection *connection, void *data, size_t len);
+ssize_t tls_write(struct connection *connection, const void *data, size_t len);
+/* Tells the client that no more follows. */
+void tls_end(struct connection *connection);
+
+#endif

@@ -1,0 +1,185 @@
+/* From bytes to a request: finds where it ends, keeps room for what is still to come, and hands it over
+ * whole. */
+#include "base/fail.h"
+#include "base/limits.h"
+#include "net/internal.h"
+
+#define READ_MIN_BYTES 4096 /* less room than this behind the bytes at hand is not worth a system call */
+
+static struct slice pending_bytes(const struct exchange *exchange)
+{
+    return slice_from(buf_view(&exchange->input), exchange->input_at);
+}
+
+void request_make_room(struct exchange *exchange, const struct net_limits *limits)
+{
+    struct buf *input = &exchange->input;
+    size_t have = input->len - exchange->input_at, wanted = READ_MIN_BYTES;
+    if (exchange->head_whole && exchange->head.has_length) {
+        ensure(exchange->head.content_length <= limits->body_bytes);
+        size_t missing = exchange->head.bytes + (size_t)exchange->head.content_length - have;
+        if (missing < wanted) wanted = missing;
+    }
+    if (input->cap - input->len >= wanted) return;
+    exchange->moved = true;
+    if (exchange->input_at > 0) {
+        memmove(input->data, input->data + exchange->input_at, have);
+        input->len = have;
+        exchange->input_at = 0;
+        if (input->cap - input->len >= wanted) return;
+    }
+    buf_reserve(input, LIMIT_READ_BYTES);
+}
+
+/* True when the bytes that came since the last look may end the head: parsing it again and again as it
+ * trickles in would cost the square of its length. */
+static bool head_end_arrived(struct slice bytes, size_t scanned)
+{
+    const char *end = bytes.data + bytes.len;
+    const char *at = bytes.data + (scanned < 3 ? 0 : scanned - 3);
+    while ((at = memchr(at, '\n', (size_t)(end - at)))) {
+        at++;
+        if (at < end && *at == '\r') at++;
+        if (at < end && *at == '\n') return true;
+    }
+    return false;
+}
+
+static enum http_progress refused(struct connection *connection, int status, const char *reason)
+{
+    connection_refuse(connection, status, reason);
+    return HTTP_REFUSED;
+}
+
+/* What the server's limits and abilities say about a well-formed head. */
+static enum http_progress head_admit(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    const struct http_head *head = &exchange->head;
+    const struct net_limits *limits = &connection->loop->server->limits;
+    if (head->bytes > limits->header_bytes) return refused(connection, 431, "the headers are too large");
+    if (head->has_length && head->content_length > limits->body_bytes)
+        return refused(connection, 413, "the body is too large");
+    if (head->coding == HTTP_CODING_UNKNOWN)
+        return refused(connection, 415, "the content codings understood are gzip and deflate");
+    if (head->expects_other)
+        return refused(connection, 417, "the only expectation understood is 100-continue");
+    exchange->head_whole = true;
+    exchange->moved = false;
+    exchange->chunks = (struct http_chunks){0};
+    return HTTP_WHOLE;
+}
+
+static enum http_progress head_unfinished(struct connection *connection, struct slice bytes)
+{
+    connection->exchange->scanned_bytes = bytes.len;
+    if (bytes.len >= connection->loop->server->limits.header_bytes) {
+        bool in_request_line = !memchr(bytes.data, '\n', bytes.len);
+        return refused(connection, in_request_line ? 414 : 431,
+                       in_request_line ? "the request's target is too long" : "the headers are too large");
+    }
+    connection_enter(connection, CONNECTION_HEAD);
+    return HTTP_MORE;
+}
+
+static enum http_progress head_parse(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    struct slice bytes = pending_bytes(exchange);
+    if (exchange->scanned_bytes && !head_end_arrived(bytes, exchange->scanned_bytes))
+        return head_unfinished(connection, bytes);
+    uint32_t room = (uint32_t)connection->loop->server->limits.header_count;
+    enum http_progress progress = http_head_parse(&exchange->head, bytes, exchange->http.headers, room);
+    if (progress == HTTP_MORE) return head_unfinished(connection, bytes);
+    if (progress == HTTP_WHOLE) return head_admit(connection);
+    return refused(connection, exchange->head.fault.status, exchange->head.fault.reason);
+}
+
+static enum http_progress chunks_parse(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    const struct net_limits *limits = &connection->loop->server->limits;
+    size_t at = exchange->input_at + exchange->head.bytes + exchange->body_bytes, body, rest;
+    enum http_progress progress = http_chunks_decode(&exchange->chunks, exchange->input.data + at,
+                                                     exchange->input.len - at, limits->body_bytes,
+                                                     limits->header_bytes, &body, &rest);
+    exchange->body_bytes += body;
+    exchange->input.len = at + body + rest;
+    if (progress != HTTP_REFUSED) return progress;
+    return refused(connection, exchange->chunks.fault.status, exchange->chunks.fault.reason);
+}
+
+static enum http_progress body_parse(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    size_t behind_head = exchange->input.len - exchange->input_at - exchange->head.bytes;
+    enum http_progress progress = HTTP_WHOLE;
+    if (exchange->head.chunked) {
+        progress = chunks_parse(connection);
+    } else if (exchange->head.has_length) {
+        if (behind_head < exchange->head.content_length)
+            progress = HTTP_MORE;
+        else
+            exchange->body_bytes = (size_t)exchange->head.content_length;
+    }
+    if (progress != HTTP_MORE) return progress;
+    if (exchange->head.expects_continue && !exchange->continue_sent && behind_head == 0) {
+        struct buf *out = exchange->out_body.len ? &exchange->out_body : &exchange->out;
+        buf_text(out, "HTTP/1.1 100 Continue\r\n\r\n");
+        connection_write_later(connection);
+    }
+    exchange->continue_sent = true;
+    connection_enter(connection, CONNECTION_BODY);
+    return HTTP_MORE;
+}
+
+enum http_progress request_parse(struct connection *connection)
+{
+    if (!request_pending(connection->exchange)) return HTTP_MORE;
+    if (!connection->exchange->head_whole) {
+        enum http_progress progress = head_parse(connection);
+        if (progress != HTTP_WHOLE) return progress;
+    }
+    return body_parse(connection);
+}
+
+/* Undoes the body's compression. */
+static bool body_unpack(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    uint64_t max_bytes = connection->loop->server->limits.body_bytes;
+    enum gunzip result = gzip_unpack(&connection->loop->gzip, exchange->http.body_sent, max_bytes,
+                                     &exchange->inflated);
+    exchange->http.body = buf_view(&exchange->inflated);
+    if (result == GUNZIP_OK) return true;
+    if (result == GUNZIP_TOO_LARGE)
+        connection_refuse(connection, 413, "the decompressed body is too large");
+    else
+        connection_refuse(connection, 400, "the body is not what its Content-Encoding says");
+    return false;
+}
+
+void request_hand_over(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    struct http_exchange *http = &exchange->http;
+    const struct net_server *server = connection->loop->server;
+    struct http_head *head = &exchange->head;
+    if (exchange->moved) {
+        struct slice bytes = {exchange->input.data + exchange->input_at, head->bytes};
+        ensure(http_head_parse(head, bytes, http->headers, (uint32_t)server->limits.header_count) ==
+               HTTP_WHOLE);
+    }
+    http->method = head->method;
+    http->method_text = head->method_text;
+    http->target = head->target;
+    http->path = head->path;
+    http->query = head->query;
+    http->header_count = head->header_count;
+    http->body = http->body_sent = (struct slice){exchange->input.data + exchange->input_at + head->bytes,
+                                                  exchange->body_bytes};
+    if (head->coding == HTTP_CODING_ZLIB && exchange->body_bytes && !body_unpack(connection)) return;
+    http->began_us = connection->loop->now_us;
+    connection_enter(connection, CONNECTION_BUSY);
+    server->handler.request(server->handler.context, http);
+}

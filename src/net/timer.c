@@ -1,0 +1,76 @@
+/* Time-outs without timers. A connection may stay in a state for a time that depends on the state alone, so
+ * the list of a state is ordered by deadline as it is filled: starting and stopping a time-out is moving
+ * between two lists, and the first of each list is the next to expire. */
+#include "base/fail.h"
+#include "base/limits.h"
+#include "net/internal.h"
+
+#define TO(state) (1u << CONNECTION_##state)
+
+static const unsigned connection_moves[CONNECTION_STATES] = {
+    [CONNECTION_NEW] = TO(HANDSHAKE) | TO(IDLE) | TO(CLOSED),
+    [CONNECTION_HANDSHAKE] = TO(IDLE) | TO(CLOSED),
+    [CONNECTION_IDLE] = TO(HEAD) | TO(BODY) | TO(BUSY) | TO(SEND) | TO(CLOSED),
+    [CONNECTION_HEAD] = TO(BODY) | TO(BUSY) | TO(SEND) | TO(CLOSED),
+    [CONNECTION_BODY] = TO(BUSY) | TO(SEND) | TO(CLOSED),
+    [CONNECTION_BUSY] = TO(SEND) | TO(GONE),
+    [CONNECTION_SEND] = TO(IDLE) | TO(HEAD) | TO(BODY) | TO(BUSY) | TO(LINGER) | TO(CLOSED),
+    [CONNECTION_LINGER] = TO(CLOSED),
+    [CONNECTION_GONE] = TO(CLOSED),
+    [CONNECTION_CLOSED] = 0,
+};
+
+void timer_init(struct net_loop *loop)
+{
+    const struct net_limits *limits = &loop->server->limits;
+    loop->state_us[CONNECTION_HANDSHAKE] = limits->header_ms * 1000;
+    loop->state_us[CONNECTION_IDLE] = limits->idle_ms * 1000;
+    loop->state_us[CONNECTION_HEAD] = limits->header_ms * 1000;
+    loop->state_us[CONNECTION_BODY] = limits->body_ms * 1000;
+    loop->state_us[CONNECTION_SEND] = limits->send_ms * 1000;
+    loop->state_us[CONNECTION_LINGER] = LIMIT_LINGER_MS * 1000;
+    for (int state = 0; state < CONNECTION_STATES; state++) link_init(&loop->by_state[state]);
+}
+
+void connection_enter(struct connection *connection, enum connection_state state)
+{
+    if (connection->state == state) return;
+    ensure(connection_moves[connection->state] & 1u << state);
+    connection->state = state;
+    connection->deadline_us = connection->loop->now_us + connection->loop->state_us[state];
+    link_remove(&connection->by_state);
+    link_append(&connection->loop->by_state[state], &connection->by_state);
+}
+
+static struct connection *first_of(const struct net_loop *loop, int state)
+{
+    const struct link *head = &loop->by_state[state];
+    if (!loop->state_us[state] || link_empty(head)) return NULL;
+    return link_owner(head->next, struct connection, by_state);
+}
+
+int timer_wait_ms(const struct net_loop *loop)
+{
+    int64_t until_us = INT64_MAX;
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        const struct connection *first = first_of(loop, state);
+        if (first && first->deadline_us < until_us) until_us = first->deadline_us;
+    }
+    if (loop->accept_again_us && loop->accept_again_us < until_us) until_us = loop->accept_again_us;
+    if (loop->draining && loop->drain_until_us < until_us) until_us = loop->drain_until_us;
+    if (until_us == INT64_MAX) return -1;
+    int64_t wait_ms = (until_us - loop->now_us + 999) / 1000;
+    if (wait_ms < 0) return 0;
+    return wait_ms > 60000 ? 60000 : (int)wait_ms;
+}
+
+void timer_expire(struct net_loop *loop)
+{
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        struct connection *first;
+        while ((first = first_of(loop, state)) && first->deadline_us <= loop->now_us) {
+            connection_timeout(first);
+            ensure((int)first->state != state);
+        }
+    }
+}
