@@ -1,0 +1,295 @@
+/* Constraints of the shapes: all violations of a request in one sentence, and table names before everything
+ * else. */
+#include "api/shapes.h"
+#include "unit/api_fixture.h"
+
+#define AT(value, path, constraint) "Value " value " at '" path "' failed to satisfy constraint: " constraint
+#define NOT_NULL(path)              AT("null", path, "Member must not be null")
+#define KEYS                        "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]"
+
+static void put_name(struct buf *out, const char *before, size_t len, const char *after)
+{
+    out->len = 0;
+    buf_slice(out, slice_of(before));
+    for (size_t i = 0; i < len; i++) buf_byte(out, 'a');
+    buf_slice(out, slice_of(after));
+    buf_byte(out, 0);
+}
+
+TEST(names_of_new_tables)
+{
+    struct world world;
+    struct buf body = {0}, message = {0};
+    world_open(&world);
+    CHECK_INVALID(&world, "CreateTable", "{}",
+                  "The parameter 'TableName' is required but was not present in the request");
+    CHECK_INVALID(&world, "CreateTable", "{\"TableName\":\"ab\"}",
+                  "1 validation error detected: " AT("'ab'", "tableName",
+                                                     "Member must have length greater than or equal to 3"));
+    CHECK_INVALID(
+        &world, "CreateTable", "{\"TableName\":\"x!\",\"KeySchema\":[]}",
+        "2 validation errors detected: " AT(
+            "'x!'", "tableName",
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+") "; " AT("'x!'", "tableName",
+                                                                                       "Member must have "
+                                                                                       "length greater than "
+                                                                                       "or equal to 3"));
+    put_name(&body, "{\"TableName\":\"", 256, "\"}");
+    put_name(
+        &message, "1 validation error detected: Value '", 256,
+        "' at 'tableName' failed to satisfy constraint: Member must have length less than or equal to 255");
+    CHECK_INVALID(&world, "CreateTable", body.data, message.data);
+    buf_free(&body);
+    buf_free(&message);
+    world_close(&world);
+}
+
+TEST(names_of_known_tables)
+{
+    struct world world;
+    const char *operations[] = {"DescribeTable", "DeleteTable", "UpdateTable"};
+    world_open(&world);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INVALID(&world, operations[i], "{}",
+                      "The parameter 'TableName' is required but was not present in the request");
+        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"\"}",
+                      "TableName must be at least 3 characters long and at most 255 characters long");
+        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"a;\"}",
+                      "TableName must be at least 3 characters long and at most 255 characters long");
+        CHECK_INVALID(
+            &world, operations[i], "{\"TableName\":\"abc;\"}",
+            "1 validation error detected: " AT(
+                "'abc;'", "tableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"));
+    }
+    world_close(&world);
+}
+
+TEST(names_of_tables_as_arns)
+{
+    struct world world;
+    world_open(&world);
+    CHECK_REFUSED(&world, "DescribeTable",
+                  "{\"TableName\":\"arn:aws:dynamodb:us-east-1:000000000000:table/abc\"}",
+                  "ResourceNotFoundException", "Requested resource not found: Table: abc not found");
+    CHECK_REFUSED(&world, "DescribeTable",
+                  "{\"TableName\":\"arn:aws:dynamodb:eu-west-1:000000000000:table/abc\"}",
+                  "ResourceNotFoundException", "Requested resource not found");
+    const char *malformed[] = {"arn:",
+                               "arn:aws:s3:us-east-1:000000000000:table/abc",
+                               "arn:aws:dynamodb:us-east-1:abc",
+                               "arn:aws:dynamodb:us-east-1:000000000000:table/ab",
+                               "arn:aws:dynamodb:us-east-1:000000000000:table/a/index/b",
+                               "arn:aws:dynamodb:us-east-1:000000000000:table/"};
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        struct arena arena = {0};
+        struct slice body = arena_printf(&arena, "{\"TableName\":\"%s\"}", malformed[i]);
+        struct slice message = arena_printf(
+            &arena, "Invalid TableArn: Invalid ResourceArn provided as input %s", malformed[i]);
+        CHECK_INVALID(&world, "DescribeTable", body.data, message.data);
+        arena_free(&arena);
+    }
+    world_close(&world);
+}
+
+TEST(violations_come_together_and_in_order)
+{
+    struct world world;
+    world_open(&world);
+    CHECK_INVALID(
+        &world, "CreateTable", "{\"TableName\":\"abc\"}",
+        "2 validation errors detected: " NOT_NULL("attributeDefinitions") "; " NOT_NULL("keySchema"));
+    CHECK_INVALID(
+        &world, "CreateTable",
+        "{\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"KeySchema\":[],\"BillingMode\":\"A\","
+        "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}}",
+        "4 validation errors detected: " AT("'A'", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]") "; " NOT_NULL(
+            "provisionedThroughput.writeCapacityUnits") "; " AT("'-1'",
+                                                                "provisionedThroughput.readCapacityUnits",
+                                                                "Member must have value greater than or "
+                                                                "equal to 1") "; " AT("'[]'", "keySchema",
+                                                                                      "Member must have "
+                                                                                      "length greater than "
+                                                                                      "or equal to 1"));
+    world_close(&world);
+}
+
+TEST(violations_inside_lists)
+{
+    struct world world;
+    world_open(&world);
+    CHECK_INVALID(
+        &world, "CreateTable",
+        "{\"TableName\":\"abc\",\"AttributeDefinitions\":[{},{\"AttributeName\":\"a\",\"AttributeType\":"
+        "\"SS\"}]," KEYS "}",
+        "3 validation errors detected: " NOT_NULL(
+            "attributeDefinitions.1.member.attributeName") "; " NOT_NULL("attributeDefinitions.1.member."
+                                                                         "attributeType") "; " AT("'SS'",
+                                                                                                  "attributeD"
+                                                                                                  "efinitions"
+                                                                                                  ".2.member."
+                                                                                                  "attributeT"
+                                                                                                  "ype",
+                                                                                                  "Member "
+                                                                                                  "must "
+                                                                                                  "satisfy "
+                                                                                                  "enum "
+                                                                                                  "value "
+                                                                                                  "set: [B, "
+                                                                                                  "N, S]"));
+    CHECK_INVALID(
+        &world, "CreateTable",
+        "{\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"KeySchema\":[{\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"}]}",
+        "2 validation errors detected: " AT(
+            "'[KeySchemaElement(attributeName=null, keyType=HASH), KeySchemaElement(attributeName=b, "
+            "keyType=RANGE), KeySchemaElement(attributeName=c, keyType=RANGE)]'",
+            "keySchema",
+            "Member must have length less than or equal to 2") "; " NOT_NULL("keySchema.1.member."
+                                                                             "attributeName"));
+    CHECK_INVALID(
+        &world, "CreateTable",
+        "{\"TableName\":\"abc\",\"AttributeDefinitions\":[]," KEYS
+        ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"h;\","
+        "\"KeySchema\":[],\"Projection\":{\"ProjectionType\":\"abc\",\"NonKeyAttributes\":[\"\"]}}]}",
+        "5 validation errors detected: " AT("'h;'", "localSecondaryIndexes.1.member.indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+") "; " AT(
+            "'h;'", "localSecondaryIndexes.1.member.indexName",
+            "Member must have length greater than or equal to 3") "; " AT("'[]'",
+                                                                          "localSecondaryIndexes.1.member."
+                                                                          "keySchema",
+                                                                          "Member must have length greater "
+                                                                          "than or equal to 1") "; " AT("'abc"
+                                                                                                        "'",
+                                                                                                        "loca"
+                                                                                                        "lSec"
+                                                                                                        "onda"
+                                                                                                        "ryIn"
+                                                                                                        "dexe"
+                                                                                                        "s.1."
+                                                                                                        "memb"
+                                                                                                        "er."
+                                                                                                        "proj"
+                                                                                                        "ecti"
+                                                                                                        "on."
+                                                                                                        "proj"
+                                                                                                        "ecti"
+                                                                                                        "onTy"
+                                                                                                        "pe",
+                                                                                                        "Memb"
+                                                                                                        "er "
+                                                                                                        "must"
+                                                                                                        " sat"
+                                                                                                        "isfy"
+                                                                                                        " enu"
+                                                                                                        "m "
+                                                                                                        "valu"
+                                                                                                        "e "
+                                                                                                        "set:"
+                                                                                                        " ["
+                                                                                                        "ALL,"
+                                                                                                        " INC"
+                                                                                                        "LUDE"
+                                                                                                        ", "
+                                                                                                        "KEYS"
+                                                                                                        "_ONL"
+                                                                                                        "Y]") "; " AT("'[]'",
+                                                                                                                      "localSecondaryIndexes.1.member.projection.nonKeyAttributes",
+                                                                                                                      "Member must satisfy constraint: [Member must have length less than or equal to 255, Member must have "
+                                                                                                                      "length greater than or equal to 1]"));
+    world_close(&world);
+}
+
+TEST(no_more_than_ten_violations)
+{
+    struct world world;
+    world_open(&world);
+    struct slice reply = ask(&world, "CreateTable",
+                             "{\"TableName\":\"abc\",\"AttributeDefinitions\":[]," KEYS
+                             ",\"LocalSecondaryIndexes\":[{},{},{},{},{}]}");
+    struct slice message = member_text(&world, reply, "message");
+    CHECK(slice_starts(
+        message,
+        SLICE("10 validation errors detected: Value null at 'localSecondaryIndexes.1.member.indexName'")));
+    CHECK(slice_contains(message, SLICE("'localSecondaryIndexes.4.member.indexName'")));
+    CHECK(!slice_contains(message, SLICE("'localSecondaryIndexes.4.member.keySchema'")));
+    world_close(&world);
+}
+
+/* Maps, their keys and values, and the newer wording, of which the operations on tables have none. */
+static const struct shape few_strings = LIST_SHAPE_SIZED(shape_string, 1, 2);
+static const struct shape short_key = {.kind = SHAPE_STRING,
+                                       .has_min = true,
+                                       .min = 3,
+                                       .has_max = true,
+                                       .max = 5,
+                                       .pattern = "[a-z]+",
+                                       .matches = is_plain_name};
+static const struct shape request_items = {.kind = SHAPE_MAP,
+                                           .of = &few_strings,
+                                           .key = &short_key,
+                                           .has_min = true,
+                                           .min = 1,
+                                           .has_max = true,
+                                           .max = 2};
+static const struct shape_member keys_members[] = {MEMBER("Keys", few_strings),
+                                                   MEMBER("Limit", shape_limit_terse)};
+static const struct shape keys_shape = STRUCT_SHAPE("KeysAndAttributes", keys_members);
+static const struct shape keys_map = MAP_SHAPE(keys_shape);
+static const struct shape_member map_members[] = {MEMBER("RequestItems", request_items),
+                                                  MEMBER("More", keys_map)};
+static const struct shape maps_shape = STRUCT_SHAPE("Maps", map_members);
+
+static void check_maps(const char *body, const char *message)
+{
+    struct arena arena = {0};
+    struct buf reply = {0};
+    struct api_call call = {.arena = &arena, .reply = &reply, .body = slice_of(body)};
+    struct node root;
+    CHECK(request_decode(&call, &maps_shape, &root));
+    CHECK(request_check(&call, &root) == !message);
+    struct world reader = {0};
+    if (message) CHECK_TEXT(member_text(&reader, buf_view(&reply), "message"), message);
+    arena_free(&reader.arena);
+    buf_free(&reply);
+    arena_free(&arena);
+}
+
+TEST(maps_keys_and_values)
+{
+    check_maps("{\"RequestItems\":{\"abc\":[\"x\"],\"abd\":[\"x\",\"y\"]}}", NULL);
+    check_maps("{\"RequestItems\":{}}",
+               "1 validation error detected: " AT("'{}'", "requestItems",
+                                                  "Member must have length greater than or equal to 1"));
+    check_maps("{\"RequestItems\":{\"abc\":[]}}",
+               "1 validation error detected: " AT(
+                   "'{abc=[]}'", "requestItems",
+                   "Map value must satisfy constraint: [Member must have length less than or "
+                   "equal to 2, Member must have length greater than or equal to 1]"));
+    check_maps("{\"RequestItems\":{\"ab\":[\"x\"]}}",
+               "1 validation error detected: " AT(
+                   "'{ab=[x]}'", "requestItems",
+                   "Map keys must satisfy constraint: [Member must have length less than or "
+                   "equal to 5, Member must have length greater than or equal to 3, Member "
+                   "must satisfy regular expression pattern: [a-z]+]"));
+}
+
+TEST(paths_through_maps_and_the_newer_wording)
+{
+    check_maps("{\"More\":{\"Abc\":{\"Keys\":[]}}}",
+               "1 validation error detected: " AT("'[]'", "more.Abc.member.keys",
+                                                  "Member must have length greater than or equal to 1"));
+    check_maps("{\"More\":{\"Abc\":{\"Limit\":0}}}",
+               "1 validation error detected: Value at 'More.Abc.member.Limit' failed to satisfy constraint: "
+               "Member must have "
+               "value greater than or equal to 1");
+}
+
+/* Java counts UTF-16 units: the euro sign is one, an emoji two. */
+TEST(lengths_are_counted_as_java_does)
+{
+    check_maps("{\"RequestItems\":{\"\xe2\x82\xac\xe2\x82\xac\":[\"x\"]}}",
+               "1 validation error detected: " AT(
+                   "'{\xe2\x82\xac\xe2\x82\xac=[x]}'", "requestItems",
+                   "Map keys must satisfy constraint: [Member must have length less than or "
+                   "equal to 5, Member must have length greater than or equal to 3, Member "
+                   "must satisfy regular expression pattern: [a-z]+]"));
+}
