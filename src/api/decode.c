@@ -247,11 +247,14 @@ static void mark_repeated(struct arena *arena, const char *array, uint32_t count
 /* Few names are compared each with each, which is quicker than sorting and needs no memory. */
 static bool has_repeated(const char *array, uint32_t count, size_t size)
 {
-    for (uint32_t i = 1; i < count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (slice_equal(*(const struct slice *)(array + i * size),
-                            *(const struct slice *)(array + j * size)))
-                return true;
+    for (uint32_t i = 1; i < count; i++) {
+        struct slice name = *(const struct slice *)(array + i * size);
+        for (uint32_t j = 0; j < i; j++) {
+            struct slice other = *(const struct slice *)(array + j * size);
+            if (name.len != other.len || (name.len && name.data[0] != other.data[0])) continue;
+            if (slice_equal(name, other)) return true;
+        }
+    }
     return false;
 }
 

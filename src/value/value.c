@@ -23,7 +23,9 @@ struct slice value_type_name(enum value_type type)
 bool value_type_from_name(struct slice name, enum value_type *out)
 {
     for (unsigned type = 0; type < VALUE_TYPES; type++) {
-        if (!slice_equal(name, type_names[type])) continue;
+        /* names of one length differ in their first letter */
+        if (name.len != type_names[type].len || name.data[0] != type_names[type].data[0]) continue;
+        if (!slice_equal(name, type_names[type])) return false;
         *out = (enum value_type)type;
         return true;
     }
