@@ -9,8 +9,6 @@
 
 #define CACHE_SHARDS      64
 #define CACHE_MIN_BUCKETS 64
-/* An image that would fill more than this part of its shard would only drive out others. */
-#define CACHE_VALUE_SHARE 8
 
 struct shard {
     pthread_mutex_t lock;
@@ -143,11 +141,14 @@ static void grow_buckets(struct shard *shard)
     shard->bucket_count = count;
 }
 
+/* A value in flux stays: it keeps readers from filling in what is about to be stale. There are at most a batch of them, so
+ * the clock's hand need not look at more than that and one round of the used ones. */
 static void evict(struct shard *shard, uint64_t capacity)
 {
-    while (shard->bytes > capacity && shard->oldest) {
+    uint32_t looks = shard->count * 2;
+    while (shard->bytes > capacity && shard->oldest && looks--) {
         struct cache_value *value = shard->oldest;
-        if (value->used) {
+        if (value->used || atomic_load_explicit(&value->in_flux, memory_order_relaxed)) {
             value->used = false;
             unlink_order(shard, value);
             link_newest(shard, value);
@@ -159,10 +160,6 @@ static void evict(struct shard *shard, uint64_t capacity)
 
 static void insert(struct cache *cache, struct shard *shard, struct cache_value *value)
 {
-    if (value_footprint(value) > cache->shard_bytes / CACHE_VALUE_SHARE) {
-        cache_value_release(value);
-        return;
-    }
     if (shard->count >= shard->bucket_count) grow_buckets(shard);
     struct cache_value **bucket = bucket_of(shard, value->hash);
     value->next_in_bucket = *bucket;
@@ -173,18 +170,24 @@ static void insert(struct cache *cache, struct shard *shard, struct cache_value 
     evict(shard, cache->shard_bytes);
 }
 
-struct cache_value *cache_find(struct cache *cache, uint64_t hash, struct slice key, uint64_t *version)
+enum cache_result cache_find(struct cache *cache, uint64_t hash, struct slice key, struct cache_value **out,
+                             uint64_t *version)
 {
     struct shard *shard = shard_of(cache, hash);
+    enum cache_result result = CACHE_UNKNOWN;
     pthread_mutex_lock(&shard->lock);
     struct cache_value *value = *find_place(shard, hash, key);
-    if (value) {
+    if (value && !atomic_load_explicit(&value->in_flux, memory_order_acquire)) {
         value->used = true;
+        result = value->deleted ? CACHE_MISSING : CACHE_FOUND;
+    }
+    if (result == CACHE_FOUND) {
         atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
+        *out = value;
     }
     *version = shard->version;
     pthread_mutex_unlock(&shard->lock);
-    return value;
+    return result;
 }
 
 void cache_offer(struct cache *cache, struct cache_value *value, uint64_t version)
@@ -198,16 +201,24 @@ void cache_offer(struct cache *cache, struct cache_value *value, uint64_t versio
     pthread_mutex_unlock(&shard->lock);
 }
 
-void cache_publish(struct cache *cache, struct cache_value *value)
+void cache_announce(struct cache *cache, struct cache_value *value)
 {
     struct shard *shard = shard_of(cache, value->hash);
+    atomic_store_explicit(&value->in_flux, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
     pthread_mutex_lock(&shard->lock);
     shard->version++;
     struct cache_value **place = find_place(shard, value->hash, cache_value_key(value));
     if (*place) remove_at(shard, place);
-    if (value->deleted) cache_value_release(value);
-    else insert(cache, shard, value);
+    insert(cache, shard, value);
     pthread_mutex_unlock(&shard->lock);
+}
+
+void cache_publish(struct cache *cache, struct cache_value *value)
+{
+    (void)cache;
+    atomic_store_explicit(&value->in_flux, false, memory_order_release);
+    cache_value_release(value);
 }
 
 uint64_t cache_bytes(struct cache *cache)

@@ -3,15 +3,9 @@
 #include "base/fail.h"
 #include "engine/internal.h"
 
-/* ---- building the item ---- */
+/* ---- building an item ---- */
 
-struct builder {
-    struct arena *arena;
-    struct attribute *attributes;
-    uint32_t count, capacity;
-};
-
-static void add(struct builder *builder, const char *name, struct value value)
+void builder_add(struct builder *builder, const char *name, struct value value)
 {
     if (builder->count == builder->capacity) {
         uint32_t capacity = builder->capacity ? builder->capacity * 2 : 16;
@@ -23,7 +17,7 @@ static void add(struct builder *builder, const char *name, struct value value)
     builder->attributes[builder->count++] = (struct attribute){slice_of(name), value};
 }
 
-static struct map finish(struct builder *builder)
+struct map builder_finish(struct builder *builder)
 {
     struct map map = {builder->attributes, builder->count};
     struct slice duplicate;
@@ -41,19 +35,19 @@ static struct value integer_value(struct arena *arena, int64_t integer)
     return (struct value){.type = VALUE_N, .bytes = arena_printf(arena, "%lld", (long long)integer)};
 }
 
-static void add_text(struct builder *builder, const char *name, struct slice text)
+void builder_text(struct builder *builder, const char *name, struct slice text)
 {
-    if (text.len) add(builder, name, text_value(text));
+    if (text.len) builder_add(builder, name, text_value(text));
 }
 
-static void add_integer(struct builder *builder, const char *name, int64_t integer)
+void builder_integer(struct builder *builder, const char *name, int64_t integer)
 {
-    add(builder, name, integer_value(builder->arena, integer));
+    builder_add(builder, name, integer_value(builder->arena, integer));
 }
 
-static void add_truth(struct builder *builder, const char *name, bool truth)
+void builder_truth(struct builder *builder, const char *name, bool truth)
 {
-    add(builder, name, (struct value){.type = VALUE_BOOL, .truth = truth});
+    builder_add(builder, name, (struct value){.type = VALUE_BOOL, .truth = truth});
 }
 
 static void add_texts(struct builder *builder, const char *name, const struct slice *texts, uint32_t count)
@@ -61,30 +55,32 @@ static void add_texts(struct builder *builder, const char *name, const struct sl
     struct value list = {.type = VALUE_L, .count = count};
     list.elements = arena_array(builder->arena, struct value, count);
     for (uint32_t i = 0; i < count; i++) list.elements[i] = text_value(texts[i]);
-    add(builder, name, list);
+    builder_add(builder, name, list);
 }
 
 static void add_throughput(struct builder *builder, const struct throughput *throughput)
 {
-    add_integer(builder, "read_units", throughput->read_units);
-    add_integer(builder, "write_units", throughput->write_units);
-    add_integer(builder, "max_read", throughput->max_read);
-    add_integer(builder, "max_write", throughput->max_write);
-    add_integer(builder, "warm_read", throughput->warm_read);
-    add_integer(builder, "warm_write", throughput->warm_write);
+    builder_integer(builder, "read_units", throughput->read_units);
+    builder_integer(builder, "write_units", throughput->write_units);
+    builder_integer(builder, "max_read", throughput->max_read);
+    builder_integer(builder, "max_write", throughput->max_write);
+    builder_integer(builder, "warm_read", throughput->warm_read);
+    builder_integer(builder, "warm_write", throughput->warm_write);
 }
 
 static struct value index_value(struct arena *arena, const struct index_definition *index)
 {
     struct builder builder = {.arena = arena};
-    add_text(&builder, "name", index->name);
-    add_truth(&builder, "global", index->global);
+    builder_text(&builder, "name", index->name);
+    builder_integer(&builder, "number", index->number);
+    builder_integer(&builder, "status", index->status);
+    builder_truth(&builder, "global", index->global);
     add_texts(&builder, "hash", index->hash, index->hash_count);
     add_texts(&builder, "range", index->range, index->range_count);
-    add_integer(&builder, "projection", index->projection);
+    builder_integer(&builder, "projection", index->projection);
     add_texts(&builder, "non_key", index->non_key, index->non_key_count);
     add_throughput(&builder, &index->throughput);
-    return (struct value){.type = VALUE_M, .map = finish(&builder)};
+    return (struct value){.type = VALUE_M, .map = builder_finish(&builder)};
 }
 
 static void add_attributes(struct builder *builder, const struct table_definition *definition)
@@ -95,7 +91,7 @@ static void add_attributes(struct builder *builder, const struct table_definitio
         list.elements[2 * i] = text_value(definition->attributes[i].name);
         list.elements[2 * i + 1] = text_value(value_type_name(definition->attributes[i].type));
     }
-    add(builder, "attributes", list);
+    builder_add(builder, "attributes", list);
 }
 
 static void add_indexes(struct builder *builder, const struct table_definition *definition)
@@ -104,7 +100,7 @@ static void add_indexes(struct builder *builder, const struct table_definition *
     list.elements = arena_array(builder->arena, struct value, list.count);
     for (uint32_t i = 0; i < definition->index_count; i++)
         list.elements[i] = index_value(builder->arena, &definition->indexes[i]);
-    add(builder, "indexes", list);
+    builder_add(builder, "indexes", list);
 }
 
 static void add_tags(struct builder *builder, const struct table_definition *definition)
@@ -115,55 +111,59 @@ static void add_tags(struct builder *builder, const struct table_definition *def
         list.elements[2 * i] = text_value(definition->tags[i].key);
         list.elements[2 * i + 1] = text_value(definition->tags[i].value);
     }
-    add(builder, "tags", list);
+    builder_add(builder, "tags", list);
 }
 
 void table_definition_encode(struct buf *out, const struct table_definition *definition)
 {
     struct arena arena = {0};
     struct builder builder = {.arena = &arena};
-    add_text(&builder, "name", definition->name);
-    add_text(&builder, "id", definition->id);
-    add_integer(&builder, "created_ms", definition->created_ms);
+    builder_text(&builder, "name", definition->name);
+    builder_text(&builder, "id", definition->id);
+    builder_integer(&builder, "created_ms", definition->created_ms);
     add_attributes(&builder, definition);
-    add_text(&builder, "hash", definition->hash);
-    add_text(&builder, "range", definition->range);
-    add_truth(&builder, "on_demand", definition->on_demand);
-    add_integer(&builder, "on_demand_since_ms", definition->on_demand_since_ms);
-    add_integer(&builder, "throughput_raised_ms", definition->throughput_raised_ms);
-    add_integer(&builder, "throughput_lowered_ms", definition->throughput_lowered_ms);
-    add_integer(&builder, "decreases_today", definition->decreases_today);
+    builder_text(&builder, "hash", definition->hash);
+    builder_text(&builder, "range", definition->range);
+    builder_truth(&builder, "on_demand", definition->on_demand);
+    builder_integer(&builder, "on_demand_since_ms", definition->on_demand_since_ms);
+    builder_integer(&builder, "throughput_raised_ms", definition->throughput_raised_ms);
+    builder_integer(&builder, "throughput_lowered_ms", definition->throughput_lowered_ms);
+    builder_integer(&builder, "decreases_today", definition->decreases_today);
     add_throughput(&builder, &definition->throughput);
     add_indexes(&builder, definition);
-    add_integer(&builder, "stream", definition->stream);
-    add_integer(&builder, "stream_since_ms", definition->stream_since_ms);
-    add_truth(&builder, "deletion_protected", definition->deletion_protected);
-    add_text(&builder, "table_class", definition->table_class);
-    add_integer(&builder, "table_class_changed_ms", definition->table_class_changed_ms);
-    add_truth(&builder, "encrypted", definition->encrypted);
-    add_text(&builder, "kms_key", definition->kms_key);
-    add_text(&builder, "resource_policy", definition->resource_policy);
+    builder_integer(&builder, "next_index_number", definition->next_index_number);
+    builder_integer(&builder, "stream", definition->stream);
+    builder_integer(&builder, "stream_since_ms", definition->stream_since_ms);
+    builder_integer(&builder, "stream_number", definition->stream_number);
+    builder_text(&builder, "ttl_attribute", definition->ttl_attribute);
+    builder_truth(&builder, "ttl_ready", definition->ttl_ready);
+    builder_truth(&builder, "deletion_protected", definition->deletion_protected);
+    builder_text(&builder, "table_class", definition->table_class);
+    builder_integer(&builder, "table_class_changed_ms", definition->table_class_changed_ms);
+    builder_truth(&builder, "encrypted", definition->encrypted);
+    builder_text(&builder, "kms_key", definition->kms_key);
+    builder_text(&builder, "resource_policy", definition->resource_policy);
     add_tags(&builder, definition);
-    struct map item = finish(&builder);
+    struct map item = builder_finish(&builder);
     item_encode(out, &item);
     arena_free(&arena);
 }
 
 /* ---- reading it back: what is absent keeps its zero ---- */
 
-static struct slice text_of(const struct map *map, const char *name)
+struct slice stored_text(const struct map *map, const char *name)
 {
     const struct value *value = map_find(map, slice_of(name));
     return value && value->type == VALUE_S ? value->bytes : SLICE_NONE;
 }
 
-static bool truth_of(const struct map *map, const char *name)
+bool stored_truth(const struct map *map, const char *name)
 {
     const struct value *value = map_find(map, slice_of(name));
     return value && value->type == VALUE_BOOL && value->truth;
 }
 
-static int64_t integer_of(const struct map *map, const char *name)
+int64_t stored_integer(const struct map *map, const char *name)
 {
     const struct value *value = map_find(map, slice_of(name));
     struct slice text = value && value->type == VALUE_N ? value->bytes : SLICE_NONE;
@@ -188,12 +188,12 @@ static struct slice element_text(const struct value *list, uint32_t at)
 
 static struct throughput throughput_of(const struct map *map)
 {
-    return (struct throughput){.read_units = integer_of(map, "read_units"),
-                               .write_units = integer_of(map, "write_units"),
-                               .max_read = integer_of(map, "max_read"),
-                               .max_write = integer_of(map, "max_write"),
-                               .warm_read = integer_of(map, "warm_read"),
-                               .warm_write = integer_of(map, "warm_write")};
+    return (struct throughput){.read_units = stored_integer(map, "read_units"),
+                               .write_units = stored_integer(map, "write_units"),
+                               .max_read = stored_integer(map, "max_read"),
+                               .max_write = stored_integer(map, "max_write"),
+                               .warm_read = stored_integer(map, "warm_read"),
+                               .warm_write = stored_integer(map, "warm_write")};
 }
 
 static uint32_t key_parts(const struct map *map, const char *name, struct slice parts[INDEX_KEY_PARTS])
@@ -208,10 +208,13 @@ static void index_from(struct arena *arena, const struct value *value, struct in
 {
     static const struct map nothing;
     const struct map *map = value->type == VALUE_M ? &value->map : &nothing;
-    *out = (struct index_definition){.name = text_of(map, "name"), .global = truth_of(map, "global")};
+    *out = (struct index_definition){.name = stored_text(map, "name"),
+                                     .number = (uint32_t)stored_integer(map, "number"),
+                                     .status = (enum index_status)stored_integer(map, "status"),
+                                     .global = stored_truth(map, "global")};
     out->hash_count = key_parts(map, "hash", out->hash);
     out->range_count = key_parts(map, "range", out->range);
-    out->projection = (enum projection_type)integer_of(map, "projection");
+    out->projection = (enum projection_type)stored_integer(map, "projection");
     out->throughput = throughput_of(map);
     const struct value *non_key = list_of(map, "non_key");
     out->non_key_count = non_key->count;
@@ -246,25 +249,29 @@ bool table_definition_decode(struct arena *arena, struct slice bytes, struct tab
     enum value_type type;
     if (!item_decode(arena, bytes, &map)) return false;
     *out = (struct table_definition){
-        .name = text_of(&map, "name"),
-        .id = text_of(&map, "id"),
-        .created_ms = integer_of(&map, "created_ms"),
-        .hash = text_of(&map, "hash"),
-        .range = text_of(&map, "range"),
-        .on_demand = truth_of(&map, "on_demand"),
-        .on_demand_since_ms = integer_of(&map, "on_demand_since_ms"),
-        .throughput_raised_ms = integer_of(&map, "throughput_raised_ms"),
-        .throughput_lowered_ms = integer_of(&map, "throughput_lowered_ms"),
-        .decreases_today = integer_of(&map, "decreases_today"),
+        .name = stored_text(&map, "name"),
+        .id = stored_text(&map, "id"),
+        .created_ms = stored_integer(&map, "created_ms"),
+        .hash = stored_text(&map, "hash"),
+        .range = stored_text(&map, "range"),
+        .on_demand = stored_truth(&map, "on_demand"),
+        .on_demand_since_ms = stored_integer(&map, "on_demand_since_ms"),
+        .throughput_raised_ms = stored_integer(&map, "throughput_raised_ms"),
+        .throughput_lowered_ms = stored_integer(&map, "throughput_lowered_ms"),
+        .decreases_today = stored_integer(&map, "decreases_today"),
         .throughput = throughput_of(&map),
-        .stream = (enum stream_view)integer_of(&map, "stream"),
-        .stream_since_ms = integer_of(&map, "stream_since_ms"),
-        .deletion_protected = truth_of(&map, "deletion_protected"),
-        .table_class = text_of(&map, "table_class"),
-        .table_class_changed_ms = integer_of(&map, "table_class_changed_ms"),
-        .encrypted = truth_of(&map, "encrypted"),
-        .kms_key = text_of(&map, "kms_key"),
-        .resource_policy = text_of(&map, "resource_policy"),
+        .stream = (enum stream_view)stored_integer(&map, "stream"),
+        .next_index_number = (uint32_t)stored_integer(&map, "next_index_number"),
+        .stream_since_ms = stored_integer(&map, "stream_since_ms"),
+        .stream_number = (uint32_t)stored_integer(&map, "stream_number"),
+        .ttl_attribute = stored_text(&map, "ttl_attribute"),
+        .ttl_ready = stored_truth(&map, "ttl_ready"),
+        .deletion_protected = stored_truth(&map, "deletion_protected"),
+        .table_class = stored_text(&map, "table_class"),
+        .table_class_changed_ms = stored_integer(&map, "table_class_changed_ms"),
+        .encrypted = stored_truth(&map, "encrypted"),
+        .kms_key = stored_text(&map, "kms_key"),
+        .resource_policy = stored_text(&map, "resource_policy"),
     };
     lists_from(arena, &map, out);
     if (!out->name.len || !out->hash.len || !table_attribute_type(out, out->hash, &type)) return false;

@@ -1,9 +1,13 @@
 /* Opening and closing: the tables are read into the registry, the writer starts, and at the end everything is synced. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/fail.h"
 #include "engine/internal.h"
+
+#define DAY_MS        (24ll * 3600 * 1000)
+#define STREAM_SHARDS 4
 
 struct table_counts *engine_counts_new(struct engine *engine)
 {
@@ -30,11 +34,12 @@ static bool load_fault(struct load *load, const char *what, uint32_t number)
     return false;
 }
 
-static bool load_counts(struct load *load, uint32_t number, struct table_counts *counts)
+static bool load_counts(struct load *load, uint32_t number, uint32_t index, struct table_counts *counts)
 {
     struct buf key = {0}, bytes = {0};
     int64_t items = 0, size = 0;
     key_of_kind(&key, KEY_COUNTS, number);
+    if (index) buf_u32(&key, index);
     bool fine = store_get(load->engine->store, buf_view(&key), &bytes) == STORE_OK &&
                 counts_decode(buf_view(&bytes), &items, &size);
     atomic_init(&counts->items, items);
@@ -54,33 +59,69 @@ static bool load_table(void *context, struct slice key, struct slice value)
     bool fine = table_definition_decode(&arena, value, &definition) || load_fault(load, "definition", number);
     if (fine) {
         struct table_counts *counts = engine_counts_new(load->engine);
-        fine = load_counts(load, number, counts);
-        registry_put(&load->engine->registry, table_new(&definition, number, counts));
+        struct table *table = table_new(&definition, number, counts);
+        fine = load_counts(load, number, 0, counts);
+        for (uint32_t i = 0; i < definition.index_count && fine; i++) {
+            table->index_counts[i] = engine_counts_new(load->engine);
+            fine = load_counts(load, number, definition.indexes[i].number, table->index_counts[i]);
+        }
+        registry_put(&load->engine->registry, table);
     }
     arena_free(&arena);
     return fine;
 }
 
-static bool load_next_number(struct load *load)
+static bool load_setting(struct load *load, struct slice key, size_t len, struct buf *bytes)
 {
-    struct buf bytes = {0};
-    enum store_result result = store_get(load->engine->store, key_next_table, &bytes);
-    bool fine = result == STORE_MISSING || (result == STORE_OK && bytes.len == 4);
-    load->engine->next_table_number = result == STORE_OK && fine ? bytes_u32(bytes.data) : 1;
-    buf_free(&bytes);
+    enum store_result result = store_get(load->engine->store, key, bytes);
+    bool fine = result == STORE_MISSING || (result == STORE_OK && bytes->len == len);
     if (!fine) snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
     return fine;
+}
+
+static bool load_settings(struct load *load)
+{
+    struct engine *engine = load->engine;
+    struct buf table = {0}, sequence = {0};
+    bool fine = load_setting(load, key_next_table, 4, &table) && load_setting(load, key_next_sequence, 8, &sequence);
+    engine->next_table_number = fine && table.len ? bytes_u32(table.data) : 1;
+    engine->next_sequence = fine && sequence.len ? bytes_u64(sequence.data) : 1;
+    atomic_init(&engine->published_sequence, engine->next_sequence);
+    buf_free(&table);
+    buf_free(&sequence);
+    return fine;
+}
+
+static bool load_stream(void *context, struct slice key, struct slice value)
+{
+    struct load *load = context;
+    struct engine *engine = load->engine;
+    struct stream *stream = stream_decode(value);
+    (void)key;
+    if (!stream) return load_fault(load, "stream", 0);
+    if (engine->streams_count == engine->streams_capacity) {
+        engine->streams_capacity = engine->streams_capacity ? engine->streams_capacity * 2 : 16;
+        engine->streams = must_realloc(engine->streams, engine->streams_capacity * sizeof *engine->streams);
+    }
+    engine->streams[engine->streams_count++] = stream; /* the store's order is that of the numbers */
+    return true;
+}
+
+static bool load_kind(struct load *load, char kind, store_visitor visitor)
+{
+    const char from = kind, to = (char)(kind + 1);
+    enum store_result result =
+        store_scan(load->engine->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor, load);
+    if (result != STORE_OK)
+        snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
+    return result == STORE_OK && !load->damaged;
 }
 
 static bool load_all(struct engine *engine, char *error, size_t error_len)
 {
     struct load load = {.engine = engine, .error = error, .error_len = error_len};
-    const char from[] = {KEY_TABLE}, to[] = {KEY_TABLE + 1};
-    if (!load_next_number(&load)) return false;
-    enum store_result result =
-        store_scan(engine->store, (struct slice){from, 1}, (struct slice){to, 1}, false, load_table, &load);
-    if (result != STORE_OK) snprintf(error, error_len, "the store cannot be read: %s", engine->store->error);
-    return result == STORE_OK && !load.damaged;
+    return load_settings(&load) && load_kind(&load, KEY_TABLE, load_table) &&
+           load_kind(&load, KEY_STREAM, load_stream);
 }
 
 static void engine_free(struct engine *engine)
@@ -90,13 +131,38 @@ static void engine_free(struct engine *engine)
     cache_free(engine->cache);
     for (uint32_t i = 0; i < engine->all_counts_count; i++) free(engine->all_counts[i]);
     free(engine->all_counts);
+    for (uint32_t i = 0; i < engine->streams_count; i++) engine_stream_release(engine->streams[i]);
+    free(engine->streams);
     store_close(engine->store);
     pthread_mutex_destroy(&engine->queue_lock);
     pthread_mutex_destroy(&engine->batch_lock);
     pthread_mutex_destroy(&engine->random_lock);
     pthread_cond_destroy(&engine->queue_filled);
     pthread_cond_destroy(&engine->commit_done);
+    pthread_mutex_destroy(&engine->keeper_lock);
+    pthread_mutex_destroy(&engine->poke_lock);
+    pthread_cond_destroy(&engine->keeper_wake);
+    pthread_rwlock_destroy(&engine->streams_lock);
+    pthread_mutex_destroy(&engine->watchers_lock);
     free(engine);
+}
+
+static void init_locks(struct engine *engine)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&engine->queue_lock, NULL);
+    pthread_mutex_init(&engine->batch_lock, NULL);
+    pthread_mutex_init(&engine->random_lock, NULL);
+    pthread_mutex_init(&engine->keeper_lock, NULL);
+    pthread_mutex_init(&engine->poke_lock, NULL);
+    pthread_mutex_init(&engine->watchers_lock, NULL);
+    pthread_rwlock_init(&engine->streams_lock, NULL);
+    pthread_cond_init(&engine->queue_filled, NULL);
+    pthread_cond_init(&engine->commit_done, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&engine->keeper_wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }
 
 struct engine *engine_open(const struct engine_options *options, char *error, size_t error_len)
@@ -110,11 +176,10 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->failure_context = options->failure_context;
     engine->cache = cache_new(options->cache_bytes);
     registry_init(&engine->registry);
-    pthread_mutex_init(&engine->queue_lock, NULL);
-    pthread_mutex_init(&engine->batch_lock, NULL);
-    pthread_mutex_init(&engine->random_lock, NULL);
-    pthread_cond_init(&engine->queue_filled, NULL);
-    pthread_cond_init(&engine->commit_done, NULL);
+    init_locks(engine);
+    engine->ttl_interval_ms = options->ttl_interval_ms ? options->ttl_interval_ms : 1000;
+    engine->stream_retention_ms = options->stream_retention_ms ? options->stream_retention_ms : DAY_MS;
+    engine->stream_shards = options->stream_shards ? options->stream_shards : STREAM_SHARDS;
     if (options->seed) random_seed(&engine->random, options->seed);
     else random_seed_from_system(&engine->random);
     if (!load_all(engine, error, error_len)) {
@@ -122,11 +187,13 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
         return NULL;
     }
     writer_start(engine);
+    keeper_start(engine);
     return engine;
 }
 
 void engine_close(struct engine *engine)
 {
+    keeper_stop(engine);
     writer_stop(engine);
     if (!atomic_load(&engine->failed) && store_sync(engine->store) != STORE_OK) engine_fail(engine, "closing");
     engine_free(engine);

@@ -3,10 +3,11 @@
  * Invariants:
  *  E1. Apply many, sync once, then reply. Commits queue; the writer takes all that wait, applies them in order to one batch,
  *      writes it to the store (durable, unless the engine was opened with durability `os`), and only then calls `done`.
- *  E2. Readers see durable state only. Images that a batch has made are in its own overlay until the store has them; then
- *      they are published to the cache. So whatever a reply has shown survives a power cut.
- *  E3. A cached image equals the stored one. A reader that filled the cache from the store while the writer published
- *      gives its stale copy up (the shard's version moved).
+ *  E2. Readers see durable state only. Images that a batch has made are in its own overlay until the store has them. So
+ *      whatever a reply has shown survives a power cut.
+ *  E3. A cached image equals the stored one. New images are announced to the cache before they go to the store and
+ *      published afterwards; in between, readers ask the store. A reader that fills the cache from the store while the
+ *      writer announced something gives its copy up (the shard's version moved).
  *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail, nothing is
  *      acknowledged that may be lost.
  *  E5. A table's number is never used again, so its stale cache entries and stored keys can never be taken for another's.
@@ -24,6 +25,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/random.h"
 #include "base/stats.h"
 #include "expr/expr.h"
@@ -33,6 +35,7 @@
 /* ---- what a table is ---- */
 
 #define INDEX_KEY_PARTS 4 /* a global index may have up to 4 hash and 4 range attributes */
+#define TABLE_INDEXES   (LIMIT_LSI_COUNT + LIMIT_GSI_COUNT)
 
 struct throughput {
     int64_t read_units, write_units; /* provisioned; 0 when on demand */
@@ -46,9 +49,12 @@ struct key_attribute {
 };
 
 enum projection_type { PROJECT_ALL, PROJECT_KEYS_ONLY, PROJECT_INCLUDE };
+enum index_status { INDEX_ACTIVE, INDEX_CREATING }; /* CREATING: entries of older items are still being made */
 
 struct index_definition {
     struct slice name;
+    uint32_t number; /* in stored keys, unique within the table for ever; 0: new, the engine gives one */
+    enum index_status status;
     bool global;
     uint32_t hash_count, range_count;
     struct slice hash[INDEX_KEY_PARTS], range[INDEX_KEY_PARTS];
@@ -78,8 +84,12 @@ struct table_definition {
     struct throughput throughput;
     struct index_definition *indexes;
     uint32_t index_count;
+    uint32_t next_index_number; /* the engine's */
     enum stream_view stream;
     int64_t stream_since_ms; /* names the stream's label; kept when the stream is switched off; 0: never had one */
+    uint32_t stream_number;  /* the engine's: which stream the records go to, or went to last; 0: none ever */
+    struct slice ttl_attribute; /* empty: off */
+    bool ttl_ready;             /* the engine's: every item stands in the expiry index */
     bool deletion_protected;
     struct slice table_class; /* "STANDARD", "STANDARD_INFREQUENT_ACCESS", or empty: never given */
     int64_t table_class_changed_ms;
@@ -108,6 +118,7 @@ struct table {
     struct key_schema keys;
     uint32_t number; /* in stored keys */
     struct table_counts *counts;
+    struct table_counts *index_counts[TABLE_INDEXES]; /* in the order of definition.indexes */
     /* private */
     struct arena arena;
     _Atomic uint32_t references;
@@ -124,6 +135,9 @@ struct engine_options {
     uint64_t cache_bytes;
     const struct clock *clock;
     uint64_t seed; /* of ids; 0: from the system */
+    int64_t ttl_interval_ms;      /* how often expired items are looked for; 0: every second */
+    int64_t stream_retention_ms;  /* how long stream records are kept; 0: a day */
+    uint32_t stream_shards;       /* a new stream begins with so many; 0: 4 */
     void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */
     void *failure_context;
 };
@@ -182,6 +196,34 @@ void engine_scan_range(const struct table *table, uint32_t segment, uint32_t seg
 bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
                         struct buf *to);
 
+/* ---- secondary indexes ---- */
+
+const struct index_definition *table_index_find(const struct table *table, struct slice name);
+/* True when the item has all keys of the index, of the right types, and so an entry in it. */
+bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item);
+/* What an entry of the index holds of the item. */
+struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
+                         const struct map *item);
+bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
+
+/* A query's condition on an index: all hash attributes, the first range attributes by equality, the next one as compared. */
+struct index_condition {
+    const struct value *hash[INDEX_KEY_PARTS];
+    const struct value *equal[INDEX_KEY_PARTS];
+    uint32_t equal_count;
+    enum key_compare compare;
+    const struct value *range[2];
+};
+
+/* The same ranges over an index's entries; a page over them emits entries as they are projected. */
+void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
+                             uint32_t segments, struct buf *from, struct buf *to);
+bool engine_index_query_range(const struct table *table, const struct index_definition *index,
+                              const struct index_condition *condition, struct buf *from, struct buf *to);
+/* The stored key of the entry of an item, of which all keys (the index's and the table's) must be there. */
+void engine_index_key(struct buf *out, const struct table *table, const struct index_definition *index,
+                      const struct map *item);
+
 /* ---- writing ---- */
 
 struct batch; /* the writer's view while it applies commits */
@@ -207,8 +249,9 @@ enum write_kind { WRITE_PUT, WRITE_UPDATE, WRITE_DELETE, WRITE_CHECK };
 enum write_outcome {
     WRITE_APPLIED,
     WRITE_CONDITION_FAILED,
-    WRITE_INVALID, /* fault holds the service's sentence */
+    WRITE_INVALID,  /* fault holds the service's sentence */
     WRITE_NO_TABLE, /* the table went away between validation and commit */
+    WRITE_CONFLICT, /* a transaction of the same batch has the item */
 };
 
 /* One write of one item. The caller fills the first part; engine_write the second. */
@@ -220,6 +263,8 @@ struct write {
     const struct condition *condition; /* or NULL */
     const struct update *update;       /* UPDATE; NULL means none: the item comes to exist */
     struct arena *arena;               /* for images and faults */
+    bool in_transaction;
+    bool by_expiry;        /* the service deletes an expired item: says so in the stream */
     bool plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
     /* UPDATE: what the service checks on the new item (types of index keys); NULL for nothing. False with *fault. */
     bool (*check_new)(const struct write *write, const struct map *item, struct slice *fault);
@@ -233,9 +278,76 @@ struct write {
 
 /* Encodes a PUT's image on the caller's thread, so that the writer need not. */
 void engine_write_prepare(struct write *write);
-/* Checks the condition, makes the new image, adds it to the batch when `keep`; only from within apply. A transaction checks
- * all of its writes with keep false first. */
-void engine_write(struct batch *batch, struct write *write, bool keep);
+/* Only from within apply. engine_write_check finds the outcome and makes the new image; engine_write_keep adds what was
+ * checked to the batch. A transaction checks all of its writes before it keeps any; engine_write does both at once. */
+void engine_write_check(struct batch *batch, struct write *write);
+void engine_write_keep(struct batch *batch, struct write *write);
+void engine_write(struct batch *batch, struct write *write);
+/* An item as the batch sees it, for transactional reads: the encoded image in the arena, or false. */
+bool engine_read_in_batch(struct batch *batch, struct arena *arena, struct slice key, struct slice *image);
+
+/* ---- idempotency tokens: what a transaction was, for ten minutes ---- */
+
+enum token_result { TOKEN_NEW, TOKEN_SAME, TOKEN_DIFFERENT };
+/* Looks the token up. SAME: *note is what engine_token_keep was given. */
+enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token, uint64_t payload_hash,
+                                     struct slice *note);
+void engine_token_keep(struct batch *batch, struct slice token, uint64_t payload_hash, struct slice note);
+
+/* ---- streams ---- */
+
+/* One shard: takes the keys whose hash is in low .. high. */
+struct shard_description {
+    uint32_t number, parent; /* parent 0: none */
+    uint64_t first, last;    /* sequence numbers; last 0: open */
+    uint32_t low, high;
+    int64_t created_ms;
+};
+
+/* A stream: immutable and counted, like a table. */
+struct stream {
+    uint32_t number;
+    struct slice table_name;
+    enum stream_view view;
+    int64_t since_ms, disabled_ms; /* disabled_ms 0: its table writes to it */
+    struct slice hash, range;      /* of the table, for DescribeStream; range.len 0: none */
+    struct shard_description *shards; /* oldest first */
+    uint32_t shard_count;
+    /* private */
+    struct arena arena;
+    _Atomic uint32_t references;
+};
+
+struct stream *engine_stream_find(struct engine *engine, uint32_t number); /* counted, or NULL */
+void engine_stream_release(struct stream *stream);
+/* All streams, ascending by number, counted; the array is in the arena. */
+struct stream **engine_streams(struct engine *engine, struct arena *arena, uint32_t *count);
+/* The number that the next record will get: all below are durable and can be read. */
+uint64_t engine_stream_next(struct engine *engine);
+
+/* Records of one shard from a sequence number on. The record is an item: "event" (0 INSERT, 1 MODIFY, 2 REMOVE), "keys", "new",
+ * "old", "time" (ms), "size", "expired". The visitor answers false to stop. */
+typedef bool (*engine_record_visitor)(void *context, uint64_t sequence, struct slice record);
+enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, uint32_t shard, uint64_t from,
+                                      engine_record_visitor visitor, void *context);
+/* From within apply: closes an open shard; its successors (one, or two with half of its keys each) begin. */
+bool engine_shard_roll(struct batch *batch, uint32_t stream, uint32_t shard, bool split);
+
+/* Called after each commit that wrote stream records, on the writer's thread; must be quick. */
+struct engine_watcher {
+    void (*notify)(struct engine_watcher *watcher, uint64_t next_sequence);
+    struct engine_watcher *next;
+};
+void engine_watch(struct engine *engine, struct engine_watcher *watcher); /* keeps it until engine_unwatch */
+void engine_unwatch(struct engine *engine, struct engine_watcher *watcher);
+
+/* ---- what goes on by itself: index entries of older items, expired items, old stream records, old tokens ---- */
+
+/* Does what is due and answers whether more is to be done at once. The engine's own thread calls it; with inline_writer the
+ * caller does. */
+bool engine_keep_house(struct engine *engine);
+/* Waits until nothing is due. */
+void engine_wait_idle(struct engine *engine);
 
 enum table_change_result { TABLE_CHANGED, TABLE_EXISTS, TABLE_MISSING, TABLE_PROTECTED, TABLE_TOO_MANY };
 
@@ -266,15 +378,19 @@ const struct engine_stats *engine_stats(struct engine *engine);
 void engine_store_stats(struct engine *engine, struct store_stats *stats);
 uint64_t engine_cache_bytes(struct engine *engine);
 
-/* Verifies a whole store: definitions decode, items decode, stand under their own keys, and add up to the counts. Writes a
- * line per fault to out and answers their number; -1 when the store cannot be read. */
+/* Verifies a whole store: definitions and items decode, items stand under their own keys, indexes and expiries hold what the
+ * items ask for and nothing else, counts add up, and streams end in what the items are now. Writes a line per fault to out and answers their number; -1 when the store cannot be read. */
 struct check_report {
-    uint64_t tables, items, faults;
+    uint64_t tables, items, records, faults;
 };
 bool engine_check(struct store *store, struct check_report *report, struct buf *out);
 /* Walks all entries of a store and tells what each means: its key in words, its value as stored. The visitor answers false to
  * stop. False when the store cannot be read. */
-enum stored_kind { STORED_SETTING, STORED_DEFINITION, STORED_COUNTS, STORED_ITEM, STORED_UNKNOWN };
+enum stored_kind {
+    STORED_TEXT, /* the value was put into words */
+    STORED_ITEM, /* the value is an encoded item: an item, a definition, an index entry, a stream, a record */
+    STORED_UNKNOWN,
+};
 typedef bool (*engine_entry_visitor)(void *context, enum stored_kind kind, struct slice meaning, struct slice value);
 bool engine_show(struct store *store, engine_entry_visitor visitor, void *context);
 

@@ -6,24 +6,64 @@
 
 #include "engine/engine.h"
 
-/* ---- stored keys: the first byte says what an entry is (describe.c prints them all) ----
- *   'm' name                                        settings of the whole store (the next table number)
- *   't' table number                                a table's definition
- *   'c' table number                                its counts: items, bytes
- *   'i' table number, hash of the hash key, hash key, range key      an item
- * Numbers are 32 bits, big-endian. The hash in front of the hash key spreads a scan's segments evenly. */
-#define KEY_META   'm'
-#define KEY_TABLE  't'
-#define KEY_COUNTS 'c'
-#define KEY_ITEM   'i'
+/* ---- stored keys: the first byte says what an entry is (show.c prints them all) ----
+ *   'm' name                                                settings of the whole store: next table number, next sequence
+ *   't' table                                               a table's definition
+ *   'c' table [index]                                       counts of a table, or of an index: items, bytes
+ *   'i' table, hash of the hash key, hash key, range key    an item
+ *   'x' table, index, hash of the index's hash key, index hash key, index range key, hash key, range key
+ *                                                           an index's entry: the projected item
+ *   'e' table, second, hash of the hash key, hash key, range key
+ *                                                           when an item expires
+ *   'h' stream                                              a stream and its shards
+ *   's' stream, shard, sequence                             a stream record
+ *   'k' minute                                              the first sequence of that minute, for trimming
+ *   'o' hash of a token                                     an idempotency token: time, payload, note
+ *   'O' millisecond, hash of a token                        when a token was made
+ * Tables, indexes, streams, shards and hashes are 32 bits; seconds, minutes, milliseconds and sequences 64; all big-endian. The
+ * hash in front of a hash key spreads a scan's segments, and a stream's shards, evenly. */
+#define KEY_META       'm'
+#define KEY_TABLE      't'
+#define KEY_COUNTS     'c'
+#define KEY_ITEM       'i'
+#define KEY_INDEX      'x'
+#define KEY_EXPIRY     'e'
+#define KEY_STREAM     'h'
+#define KEY_RECORD     's'
+#define KEY_MINUTE     'k'
+#define KEY_TOKEN      'o'
+#define KEY_TOKEN_TIME 'O'
 
-#define ITEM_KEY_HEAD 9 /* kind, table number, hash */
+#define ITEM_KEY_HEAD   9  /* kind, table, hash */
+#define ITEM_HASH_AT    5  /* where the hash stands in an item's key */
+#define INDEX_KEY_HEAD  13 /* kind, table, index, hash */
+#define EXPIRY_KEY_HEAD 13 /* kind, table, second; the item's key follows from its hash on */
+#define RECORD_KEY      17 /* kind, stream, shard, sequence */
 
 void key_of_kind(struct buf *out, char kind, uint32_t number);
-extern const struct slice key_next_table; /* 'm' entry: the number that the next table gets */
+extern const struct slice key_next_table;    /* 'm' entry: the number that the next table or stream gets */
+extern const struct slice key_next_sequence; /* 'm' entry: the sequence that the next record gets */
 
 void counts_encode(struct buf *out, int64_t items, int64_t bytes);
 bool counts_decode(struct slice bytes, int64_t *items, int64_t *out_bytes);
+
+/* ---- building and reading small items: definitions, streams, records (definition.c) ---- */
+
+struct builder {
+    struct arena *arena;
+    struct attribute *attributes;
+    uint32_t count, capacity;
+};
+
+void builder_add(struct builder *builder, const char *name, struct value value);
+void builder_text(struct builder *builder, const char *name, struct slice text); /* nothing when empty */
+void builder_integer(struct builder *builder, const char *name, int64_t integer);
+void builder_truth(struct builder *builder, const char *name, bool truth);
+struct map builder_finish(struct builder *builder);
+/* What is absent or of another type reads as empty, zero or false. */
+struct slice stored_text(const struct map *map, const char *name);
+int64_t stored_integer(const struct map *map, const char *name);
+bool stored_truth(const struct map *map, const char *name);
 
 /* ---- cache: images by stored key, shared by readers and the writer ---- */
 
@@ -35,9 +75,11 @@ struct cache_value {
     struct cache_value *next_in_bucket;
     struct cache_value *older, *newer; /* order of eviction */
     bool used;                         /* since the clock's hand passed last */
-    bool deleted;                      /* overlay only: the item is gone */
-    uint32_t table_number;             /* overlay only, with the next: whose counts it changes */
-    struct table_counts *counts;
+    bool deleted;                      /* there is no such item */
+    _Atomic bool in_flux;              /* announced, not yet published */
+    bool uncached;                     /* overlay only: index entries and the like, which nobody reads by key */
+    bool by_transaction;               /* overlay only: a transaction of this batch wrote it ... */
+    uint64_t commit_number;            /* ... and which */
     char data[];                       /* key, then value */
 };
 
@@ -50,11 +92,17 @@ void cache_value_release(struct cache_value *value);
 struct cache;
 struct cache *cache_new(uint64_t capacity_bytes);
 void cache_free(struct cache *cache);
-/* The value with a reference for the caller, or NULL; *version is then what cache_offer needs. */
-struct cache_value *cache_find(struct cache *cache, uint64_t hash, struct slice key, uint64_t *version);
-/* A reader offers what it read from the store; refused when the writer published to the shard meanwhile. */
+/* What the cache knows of a key. FOUND: *out has a reference for the caller. UNKNOWN: the store must be asked, and what it
+ * answered may be offered with *version. */
+enum cache_result { CACHE_FOUND, CACHE_MISSING, CACHE_UNKNOWN };
+enum cache_result cache_find(struct cache *cache, uint64_t hash, struct slice key, struct cache_value **out,
+                             uint64_t *version);
+/* A reader offers what it read from the store; refused when the writer announced something in the shard meanwhile. */
 void cache_offer(struct cache *cache, struct cache_value *value, uint64_t version);
-/* The writer publishes a new image, or a deletion; takes over its reference. */
+/* The writer announces a new image (or deletion) before it goes to the store: until it is published, readers ask the store,
+ * which alone knows whether it is there already. So no reader can meet the new state in the store and then the old one here. */
+void cache_announce(struct cache *cache, struct cache_value *value);
+/* It is in the store: readers may have it from here. Takes over the writer's reference. */
 void cache_publish(struct cache *cache, struct cache_value *value);
 uint64_t cache_bytes(struct cache *cache);
 
@@ -66,6 +114,7 @@ struct registry {
     uint32_t count, capacity;
 };
 
+/* The counts of its indexes are filled in by the caller. */
 struct table *table_new(const struct table_definition *definition, uint32_t number, struct table_counts *counts);
 void registry_init(struct registry *registry);
 void registry_free(struct registry *registry);
@@ -74,6 +123,7 @@ void registry_put(struct registry *registry, struct table *table);
 void registry_remove(struct registry *registry, struct slice name);
 struct table *registry_find(struct registry *registry, struct slice name); /* counted */
 uint32_t registry_count(struct registry *registry);
+struct table **registry_all(struct registry *registry, uint32_t *count); /* all, counted; free the array */
 
 /* ---- a batch ---- */
 
@@ -84,9 +134,14 @@ struct table_change {
 };
 
 struct count_change {
-    struct table_counts *counts;
-    uint32_t number;
+    struct table_counts *counts, *table_counts; /* whose, and of which table: dropped with it */
+    uint32_t table, index;                      /* numbers; index 0: of the table itself */
     int64_t items, bytes;
+};
+
+struct stream_change {
+    uint32_t number;
+    struct stream *stream; /* NULL: forgotten */
 };
 
 struct batch {
@@ -98,20 +153,70 @@ struct batch {
     uint32_t counts_count, counts_capacity;
     struct table_change *changes;
     uint32_t changes_count, changes_capacity;
-    struct arena scratch; /* while one commit is applied */
-    uint64_t bytes;       /* of images, to end a batch in time */
-    bool failed;          /* the store could not be read */
+    struct stream_change *streams;
+    uint32_t streams_count, streams_capacity;
+    uint64_t first_sequence;                /* of this batch */
+    struct arena scratch;                   /* while one commit is applied */
+    struct buf key, value, old_key, old_value; /* for building entries */
+    uint64_t bytes;                         /* of images, to end a batch in time */
+    uint64_t commit_number;                 /* which commit is being applied */
+    bool failed;                            /* the store could not be read */
 };
 
 void batch_begin(struct batch *batch, struct engine *engine);
 void batch_free(struct batch *batch);
-/* The bytes of an image as the batch sees it, copied into the arena. False when there is none. */
+/* The bytes of an entry as the batch sees it, copied into the arena. False when there is none. */
 bool batch_find(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out);
-/* Sets (or, with no image, deletes) the item and moves the counts by the billed sizes. */
-void batch_set(struct batch *batch, const struct table *table, uint64_t hash, struct slice key, const struct slice *image,
-               uint64_t old_size, uint64_t new_size, bool existed);
+/* Sets an entry, or deletes it (bytes NULL). */
+struct cache_value *batch_set(struct batch *batch, uint64_t hash, struct slice key, const struct slice *bytes);
+/* The same for entries that are never read by their key but by ranges: kept out of the cache. */
+void batch_set_uncached(struct batch *batch, struct slice key, const struct slice *bytes);
+/* Deletes all entries of a range, those that the batch itself has set included. */
+void batch_clear(struct batch *batch, struct slice from, struct slice to);
+/* What the batch itself has set under the key, or NULL. */
+const struct cache_value *batch_own(struct batch *batch, uint64_t hash, struct slice key);
+void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items, int64_t bytes);
+#define COUNT_OF_TABLE UINT32_MAX /* index_place */
 /* Writes all to the store and publishes it. False when the store failed: nothing was published. */
 bool batch_commit(struct batch *batch);
+
+/* ---- what follows from the change of an item ---- */
+
+/* A change; maps are NULL where there is no item. Images are their encoded forms. */
+struct change {
+    const struct table *table;
+    struct slice key; /* the item's */
+    const struct map *old, *new;
+    struct slice old_image, new_image;
+    bool by_expiry;
+};
+
+/* index.c: entries of all indexes, and of one for an item that was there before the index. */
+void index_follow(struct batch *batch, const struct change *change);
+void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key, const struct map *item,
+                struct slice image);
+/* Everything of one index, or of all of a table's. */
+void index_clear(struct batch *batch, const struct table *table, const struct index_definition *index);
+/* expiry.c */
+bool expiry_of(const struct table *table, const struct map *item, uint64_t *second);
+void expiry_follow(struct batch *batch, const struct change *change);
+void expiry_fill(struct batch *batch, const struct table *table, struct slice key, const struct map *item);
+bool expiry_keep_house(struct engine *engine);
+/* stream.c */
+void stream_follow(struct batch *batch, const struct change *change);
+struct stream *stream_in_batch(struct batch *batch, uint32_t number);
+/* A new stream for the table; answers its number. And the end of one. */
+uint32_t stream_begin(struct batch *batch, const struct table_definition *definition);
+void stream_end(struct batch *batch, uint32_t number);
+void stream_forget(struct batch *batch, uint32_t number);
+void stream_drop_shards(struct batch *batch, uint32_t number, uint64_t before);
+struct stream *stream_decode(struct slice bytes); /* NULL when damaged */
+bool stream_load_all(struct engine *engine);
+bool stream_keep_house(struct engine *engine);
+/* token.c */
+bool token_keep_house(struct engine *engine);
+/* backfill.c */
+bool backfill_keep_house(struct engine *engine);
 
 /* ---- the engine ---- */
 
@@ -121,13 +226,32 @@ struct engine {
     struct registry registry;
     const struct clock *clock;
     bool durable, inline_writer;
-    uint32_t next_table_number; /* the writer's */
+    uint32_t next_table_number; /* the writer's, with the next three */
+    uint64_t next_sequence;
+    uint64_t marked_minute;
+    _Atomic uint64_t published_sequence;
+    struct stream **streams; /* ascending by number; under streams_lock, changed by the writer only */
+    uint32_t streams_count, streams_capacity;
+    pthread_rwlock_t streams_lock;
+    pthread_mutex_t watchers_lock;
+    struct engine_watcher *watchers;
+    int64_t ttl_interval_ms, stream_retention_ms;
+    uint32_t stream_shards;
+
+    pthread_t keeper;
+    pthread_mutex_t keeper_lock; /* one round of house-keeping at a time */
+    pthread_mutex_t poke_lock;
+    pthread_cond_t keeper_wake;
+    bool poked;
+    bool keeper_runs;
+    int64_t ttl_due_ms, trim_due_ms;
     struct engine_stats stats;
 
     pthread_mutex_t queue_lock;
     pthread_cond_t queue_filled, commit_done;
     struct commit_list queue;
     bool stopping, writer_runs;
+    _Atomic bool closing; /* house-keeping ends */
     pthread_t writer;
     pthread_mutex_t batch_lock; /* held while a batch is made: only contended without a writer thread */
     struct batch batch;
@@ -159,6 +283,15 @@ bool catalog_load(struct catalog *catalog, struct store *store, void (*fault)(vo
                   void *context);
 void catalog_free(struct catalog *catalog);
 uint32_t catalog_place(const struct catalog *catalog, uint32_t number); /* UINT32_MAX: no such table */
+
+/* check_stream.c: all streams of a store; each fault is told as a sentence. False when the store cannot be read. */
+bool check_streams(struct store *store, const struct catalog *catalog, uint64_t *records,
+                   void (*fault)(void *context, const char *sentence), void *context);
+
+/* keeper.c */
+void keeper_start(struct engine *engine);
+void keeper_stop(struct engine *engine);
+void keeper_poke(struct engine *engine);
 
 /* writer.c */
 void writer_start(struct engine *engine);

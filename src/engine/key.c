@@ -4,6 +4,7 @@
 #include "engine/internal.h"
 
 const struct slice key_next_table = SLICE("mnext-table");
+const struct slice key_next_sequence = SLICE("mnext-sequence");
 
 void key_of_kind(struct buf *out, char kind, uint32_t number)
 {
@@ -28,16 +29,37 @@ bool counts_decode(struct slice from, int64_t *items, int64_t *bytes)
     return true;
 }
 
+/* Room for the hash, the encoded parts of the hash key behind it, and then the hash itself. */
+static size_t hash_begin(struct buf *out)
+{
+    buf_u32(out, 0);
+    return out->len;
+}
+
+static void hash_end(struct buf *out, size_t at)
+{
+    struct slice encoded = {out->data + at, out->len - at};
+    uint32_t spread = (uint32_t)(hash_bytes(encoded) >> 32);
+    for (size_t i = 0; i < 4; i++) out->data[at - 4 + i] = (char)(spread >> (24 - 8 * i));
+}
+
 /* Kind, table, hash and hash key: what all items of one hash key share. */
 static void partition_key(struct buf *out, const struct table *table, const struct value *hash)
 {
     key_of_kind(out, KEY_ITEM, table->number);
-    size_t at = out->len;
-    buf_u32(out, 0);
+    size_t at = hash_begin(out);
     key_encode(out, hash);
-    struct slice encoded = {out->data + at + 4, out->len - at - 4};
-    uint32_t spread = (uint32_t)(hash_bytes(encoded) >> 32);
-    for (int i = 0; i < 4; i++) out->data[at + (size_t)i] = (char)(spread >> (24 - 8 * i));
+    hash_end(out, at);
+}
+
+static void index_partition_key(struct buf *out, const struct table *table, const struct index_definition *index,
+                                const struct value *const *hash)
+{
+    key_of_kind(out, KEY_INDEX, table->number);
+    buf_u32(out, index->number);
+    size_t at = hash_begin(out);
+    for (uint32_t i = 0; i < index->hash_count; i++) key_encode(out, hash[i]);
+    hash_end(out, at);
 }
 
 void engine_item_key(struct buf *out, const struct table *table, const struct value *hash, const struct value *range)
@@ -47,76 +69,81 @@ void engine_item_key(struct buf *out, const struct table *table, const struct va
     if (range) key_encode(out, range);
 }
 
-void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from, struct buf *to)
+void engine_index_key(struct buf *out, const struct table *table, const struct index_definition *index,
+                      const struct map *item)
+{
+    const struct value *hash[INDEX_KEY_PARTS];
+    for (uint32_t i = 0; i < index->hash_count; i++) hash[i] = map_find(item, index->hash[i]);
+    index_partition_key(out, table, index, hash);
+    for (uint32_t i = 0; i < index->range_count; i++) key_encode(out, map_find(item, index->range[i]));
+    key_encode(out, map_find(item, table->keys.hash));
+    if (table->keys.range.len) key_encode(out, map_find(item, table->keys.range));
+}
+
+/* ---- ranges ---- */
+
+/* Both ends hold the part in front of the hash; the segment's hashes follow. */
+static void segment_range(uint32_t segment, uint32_t segments, struct buf *from, struct buf *to)
 {
     ensure(segments > 0 && segment < segments);
     uint64_t first = ((uint64_t)segment << 32) / segments, end = ((uint64_t)(segment + 1) << 32) / segments;
-    key_of_kind(from, KEY_ITEM, table->number);
+    buf_slice(to, buf_view(from));
     buf_u32(from, (uint32_t)first);
-    if (end >> 32) {
-        key_of_kind(to, KEY_ITEM, table->number + 1);
-    } else {
-        key_of_kind(to, KEY_ITEM, table->number);
-        buf_u32(to, (uint32_t)end);
-    }
+    if (end >> 32) ensure(key_successor(to));
+    else buf_u32(to, (uint32_t)end);
 }
 
-/* The end of a range that holds every key starting with these bytes. */
-static void end_behind(struct buf *to, const struct buf *prefix)
+void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from, struct buf *to)
 {
-    buf_slice(to, buf_view(prefix));
-    ensure(key_successor(to)); /* the kind byte is not 0xff */
+    key_of_kind(from, KEY_ITEM, table->number);
+    segment_range(segment, segments, from, to);
+}
+
+void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
+                             uint32_t segments, struct buf *from, struct buf *to)
+{
+    key_of_kind(from, KEY_INDEX, table->number);
+    buf_u32(from, index->number);
+    segment_range(segment, segments, from, to);
+}
+
+/* Both ends hold what all keys of the range begin with; narrows them by a comparison of the next part of the key. */
+static bool compare_range(enum key_compare compare, const struct value *const range[2], struct buf *from, struct buf *to)
+{
+    struct buf first = {0}, second = {0};
+    buf_slice(&first, buf_view(from));
+    buf_slice(&second, buf_view(from));
+    if (compare == KEY_BEGINS_WITH) key_encode_prefix(&first, range[0]);
+    else if (compare != KEY_NONE) key_encode(&first, range[0]);
+    if (compare == KEY_BETWEEN) key_encode(&second, range[1]);
+    bool from_first = compare == KEY_EQ || compare == KEY_BEGINS_WITH || compare == KEY_GE || compare == KEY_GT ||
+                      compare == KEY_BETWEEN;
+    bool to_first = compare == KEY_EQ || compare == KEY_BEGINS_WITH || compare == KEY_LE || compare == KEY_LT;
+    struct buf *end = to_first ? &first : compare == KEY_BETWEEN ? &second : from;
+    to->len = 0;
+    buf_slice(to, buf_view(end));
+    if (compare != KEY_LT) ensure(key_successor(to)); /* never all 0xff: the kind stands first */
+    if (from_first) {
+        from->len = 0;
+        buf_slice(from, buf_view(&first));
+        if (compare == KEY_GT) ensure(key_successor(from));
+    }
+    buf_free(&first);
+    buf_free(&second);
+    return slice_compare(buf_view(from), buf_view(to)) < 0;
 }
 
 bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
                         struct buf *to)
 {
     partition_key(from, table, condition->hash);
-    buf_slice(to, buf_view(from));
-    const struct value *first = condition->range[0], *second = condition->range[1];
-    struct buf exact = {0};
-    if (condition->compare == KEY_NONE) {
-        ensure(key_successor(to));
-        return true;
-    }
-    buf_slice(&exact, buf_view(from));
-    if (condition->compare == KEY_BEGINS_WITH) key_encode_prefix(&exact, first);
-    else key_encode(&exact, first);
-    switch (condition->compare) {
-    case KEY_EQ:
-    case KEY_BEGINS_WITH:
-        from->len = to->len = 0;
-        buf_slice(from, buf_view(&exact));
-        end_behind(to, &exact);
-        break;
-    case KEY_LT:
-        to->len = 0;
-        buf_slice(to, buf_view(&exact));
-        break;
-    case KEY_LE:
-        to->len = 0;
-        end_behind(to, &exact);
-        break;
-    case KEY_GT:
-        ensure(key_successor(to));
-        from->len = 0;
-        end_behind(from, &exact);
-        break;
-    case KEY_GE:
-        ensure(key_successor(to));
-        from->len = 0;
-        buf_slice(from, buf_view(&exact));
-        break;
-    case KEY_BETWEEN:
-        from->len = 0;
-        buf_slice(from, buf_view(&exact));
-        exact.len = to->len;
-        key_encode(&exact, second);
-        to->len = 0;
-        end_behind(to, &exact);
-        break;
-    case KEY_NONE: break;
-    }
-    buf_free(&exact);
-    return slice_compare(buf_view(from), buf_view(to)) < 0;
+    return compare_range(condition->compare, condition->range, from, to);
+}
+
+bool engine_index_query_range(const struct table *table, const struct index_definition *index,
+                              const struct index_condition *condition, struct buf *from, struct buf *to)
+{
+    index_partition_key(from, table, index, condition->hash);
+    for (uint32_t i = 0; i < condition->equal_count; i++) key_encode(from, condition->equal[i]);
+    return compare_range(condition->compare, condition->range, from, to);
 }

@@ -23,11 +23,12 @@ enum engine_result engine_get(struct engine *engine, const struct table *table, 
 {
     (void)table;
     uint64_t hash = hash_bytes(key), version;
-    struct cache_value *value = cache_find(engine->cache, hash, key, &version);
+    struct cache_value *value;
     *out = (struct image){0};
-    if (value) {
+    enum cache_result known = cache_find(engine->cache, hash, key, &value, &version);
+    if (known != CACHE_UNKNOWN) {
         stats_add(&engine->stats.cache_hits, 1);
-        return hold(out, value);
+        return known == CACHE_FOUND ? hold(out, value) : ENGINE_MISSING;
     }
     stats_add(&engine->stats.cache_misses, 1);
     struct buf bytes = {0};

@@ -115,6 +115,19 @@ uint32_t registry_count(struct registry *registry)
     return count;
 }
 
+struct table **registry_all(struct registry *registry, uint32_t *count)
+{
+    pthread_rwlock_rdlock(&registry->lock);
+    *count = registry->count;
+    struct table **tables = must_alloc((registry->count + 1) * sizeof *tables);
+    for (uint32_t i = 0; i < registry->count; i++) {
+        tables[i] = registry->tables[i];
+        atomic_fetch_add_explicit(&tables[i]->references, 1, memory_order_relaxed);
+    }
+    pthread_rwlock_unlock(&registry->lock);
+    return tables;
+}
+
 struct table *engine_table_find(struct engine *engine, struct slice name)
 {
     return registry_find(&engine->registry, name);

@@ -94,58 +94,129 @@ static void put_key_value(struct buf *out, struct slice name, const struct value
     else buf_slice(out, value->bytes);
 }
 
+static const struct table *table_of(const struct show *show, struct slice key)
+{
+    uint32_t place = key.len >= 5 ? catalog_place(&show->catalog, bytes_u32(key.data + 1)) : UINT32_MAX;
+    return place == UINT32_MAX ? NULL : show->catalog.tables[place];
+}
+
+static void put_attribute(struct show *show, const struct table *table, struct slice name, struct slice *rest)
+{
+    enum value_type type;
+    struct value value;
+    if (table_attribute_type(&table->definition, name, &type) && key_decode(&show->scratch, rest, type, &value))
+        put_key_value(&show->meaning, name, &value);
+}
+
+/* What stands behind the head of an item's key, of an index entry's, and of an expiry's. */
+static void put_table_keys(struct show *show, const struct table *table, struct slice rest)
+{
+    put_attribute(show, table, table->keys.hash, &rest);
+    if (table->keys.range.len) put_attribute(show, table, table->keys.range, &rest);
+}
+
 static enum stored_kind describe_item(struct show *show, struct slice key)
 {
-    struct buf *out = &show->meaning;
-    uint32_t place = key.len >= ITEM_KEY_HEAD ? catalog_place(&show->catalog, bytes_u32(key.data + 1)) : UINT32_MAX;
-    if (place == UINT32_MAX) {
-        buf_text(out, "an item of no table");
+    const struct table *table = table_of(show, key);
+    if (!table || key.len < ITEM_KEY_HEAD) {
+        buf_text(&show->meaning, "an item of no table");
         return STORED_UNKNOWN;
     }
-    const struct table *table = show->catalog.tables[place];
-    struct value value;
-    struct slice rest = slice_from(key, ITEM_KEY_HEAD);
-    buf_text(out, "item of ");
-    buf_slice(out, table->definition.name);
-    buf_byte(out, ':');
-    if (key_decode(&show->scratch, &rest, table->keys.hash_type, &value)) put_key_value(out, table->keys.hash, &value);
-    if (table->keys.range.len && key_decode(&show->scratch, &rest, table->keys.range_type, &value))
-        put_key_value(out, table->keys.range, &value);
+    buf_printf(&show->meaning, "item of %.*s:", SLICE_ARG(table->definition.name));
+    put_table_keys(show, table, slice_from(key, ITEM_KEY_HEAD));
     return STORED_ITEM;
 }
 
-static enum stored_kind describe_table_entry(struct show *show, struct slice key, const char *what, enum stored_kind kind)
+static enum stored_kind describe_index_entry(struct show *show, struct slice key)
 {
-    uint32_t number = key.len == 5 ? bytes_u32(key.data + 1) : 0, place = catalog_place(&show->catalog, number);
-    buf_printf(&show->meaning, "%s of table %u", what, number);
-    if (place == UINT32_MAX) return kind;
-    struct slice name = show->catalog.tables[place]->definition.name;
-    buf_printf(&show->meaning, " (%.*s)", SLICE_ARG(name));
-    return kind;
+    const struct table *table = table_of(show, key);
+    const struct index_definition *index = NULL;
+    for (uint32_t i = 0; table && key.len >= INDEX_KEY_HEAD && i < table->definition.index_count; i++)
+        if (table->definition.indexes[i].number == bytes_u32(key.data + 5)) index = &table->definition.indexes[i];
+    if (!index) {
+        buf_text(&show->meaning, "an entry of no index");
+        return STORED_UNKNOWN;
+    }
+    struct slice rest = slice_from(key, INDEX_KEY_HEAD);
+    buf_printf(&show->meaning, "entry of %.*s, index %.*s:", SLICE_ARG(table->definition.name), SLICE_ARG(index->name));
+    for (uint32_t i = 0; i < index->hash_count; i++) put_attribute(show, table, index->hash[i], &rest);
+    for (uint32_t i = 0; i < index->range_count; i++) put_attribute(show, table, index->range[i], &rest);
+    buf_text(&show->meaning, " of item");
+    put_table_keys(show, table, rest);
+    return STORED_ITEM;
+}
+
+static enum stored_kind describe_expiry(struct show *show, struct slice key)
+{
+    const struct table *table = table_of(show, key);
+    if (!table || key.len < EXPIRY_KEY_HEAD + 4) {
+        buf_text(&show->meaning, "an expiry of no table");
+        return STORED_UNKNOWN;
+    }
+    buf_printf(&show->meaning, "expiry in %.*s at %llu:", SLICE_ARG(table->definition.name),
+               (unsigned long long)bytes_u64(key.data + 5));
+    put_table_keys(show, table, slice_from(key, EXPIRY_KEY_HEAD + 4));
+    return STORED_TEXT;
+}
+
+static void put_table_entry(struct show *show, struct slice key, const char *what)
+{
+    const struct table *table = table_of(show, key);
+    buf_printf(&show->meaning, "%s of table %u", what, key.len >= 5 ? bytes_u32(key.data + 1) : 0);
+    if (table) buf_printf(&show->meaning, " (%.*s)", SLICE_ARG(table->definition.name));
+    if (key.len == 9) buf_printf(&show->meaning, ", index %u", bytes_u32(key.data + 5));
+}
+
+/* The few bytes of settings, counts and tokens in words. */
+static struct slice put_into_words(struct show *show, char kind, struct slice value)
+{
+    int64_t items, bytes;
+    if (kind == KEY_COUNTS && counts_decode(value, &items, &bytes))
+        return arena_printf(&show->scratch, "%lld items, %lld bytes", (long long)items, (long long)bytes);
+    if (kind == KEY_TOKEN && value.len >= 16)
+        return arena_printf(&show->scratch, "at %llu ms", (unsigned long long)bytes_u64(value.data));
+    if (value.len == 4) return arena_printf(&show->scratch, "%u", bytes_u32(value.data));
+    if (value.len == 8) return arena_printf(&show->scratch, "%llu", (unsigned long long)bytes_u64(value.data));
+    return value.len ? arena_printf(&show->scratch, "(%zu bytes)", value.len) : SLICE("");
+}
+
+static enum stored_kind describe_other(struct show *show, struct slice key)
+{
+    struct buf *out = &show->meaning;
+    switch (key.data[0]) {
+    case KEY_META: buf_printf(out, "setting %.*s", SLICE_ARG(slice_from(key, 1))); return STORED_TEXT;
+    case KEY_COUNTS: put_table_entry(show, key, "counts"); return STORED_TEXT;
+    case KEY_TABLE: put_table_entry(show, key, "definition"); return STORED_ITEM;
+    case KEY_TOKEN: buf_text(out, "token"); return STORED_TEXT;
+    case KEY_TOKEN_TIME: buf_text(out, "time of a token"); return STORED_TEXT;
+    case KEY_STREAM:
+        if (key.len != 5) break;
+        buf_printf(out, "stream %u", bytes_u32(key.data + 1));
+        return STORED_ITEM;
+    case KEY_RECORD:
+        if (key.len != RECORD_KEY) break;
+        buf_printf(out, "record of stream %u, shard %u: %llu", bytes_u32(key.data + 1), bytes_u32(key.data + 5),
+                   (unsigned long long)bytes_u64(key.data + 9));
+        return STORED_ITEM;
+    case KEY_MINUTE:
+        if (key.len != 9) break;
+        buf_printf(out, "first sequence of minute %llu", (unsigned long long)bytes_u64(key.data + 1));
+        return STORED_TEXT;
+    default: break;
+    }
+    buf_text(out, "an entry of no known kind");
+    return STORED_UNKNOWN;
 }
 
 static enum stored_kind describe(struct show *show, struct slice key)
 {
     switch (key.len ? key.data[0] : 0) {
     case KEY_ITEM: return describe_item(show, key);
-    case KEY_TABLE: return describe_table_entry(show, key, "definition", STORED_DEFINITION);
-    case KEY_COUNTS: return describe_table_entry(show, key, "counts", STORED_COUNTS);
-    case KEY_META:
-        buf_text(&show->meaning, "setting ");
-        buf_slice(&show->meaning, slice_from(key, 1));
-        return STORED_SETTING;
-    default: buf_text(&show->meaning, "an entry of no known kind"); return STORED_UNKNOWN;
+    case KEY_INDEX: return describe_index_entry(show, key);
+    case KEY_EXPIRY: return describe_expiry(show, key);
+    case 0: buf_text(&show->meaning, "an entry without a key"); return STORED_UNKNOWN;
+    default: return describe_other(show, key);
     }
-}
-
-/* Settings and counts are few bytes: their numbers are put into words here. */
-static struct slice readable_value(struct show *show, enum stored_kind kind, struct slice value)
-{
-    int64_t items, bytes;
-    if (kind == STORED_COUNTS && counts_decode(value, &items, &bytes))
-        return arena_printf(&show->scratch, "%lld items, %lld bytes", (long long)items, (long long)bytes);
-    if (kind == STORED_SETTING && value.len == 4) return arena_printf(&show->scratch, "%u", bytes_u32(value.data));
-    return value;
 }
 
 static bool show_entry(void *context, struct slice key, struct slice value)
@@ -154,7 +225,8 @@ static bool show_entry(void *context, struct slice key, struct slice value)
     arena_reset(&show->scratch);
     show->meaning.len = 0;
     enum stored_kind kind = describe(show, key);
-    return show->visitor(show->context, kind, buf_view(&show->meaning), readable_value(show, kind, value));
+    if (kind == STORED_TEXT) value = put_into_words(show, key.data[0], value);
+    return show->visitor(show->context, kind, buf_view(&show->meaning), value);
 }
 
 bool engine_show(struct store *store, engine_entry_visitor visitor, void *context)

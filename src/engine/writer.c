@@ -45,6 +45,7 @@ static void run_batch(struct engine *engine, struct commit_list *list)
     batch_begin(batch, engine);
     while (end && count < LIMIT_COMMIT_REQUESTS && batch->bytes < LIMIT_COMMIT_BYTES && !batch->failed) {
         arena_reset(&batch->scratch);
+        batch->commit_number++;
         end->apply(end, batch);
         end = end->next;
         count++;
@@ -79,6 +80,7 @@ static void run_all(struct engine *engine, struct commit_list *list)
 static void *writer_main(void *argument)
 {
     struct engine *engine = argument;
+    pthread_setname_np(pthread_self(), "quipu-writer");
     for (;;) {
         pthread_mutex_lock(&engine->queue_lock);
         while (!engine->queue.first && !engine->stopping) pthread_cond_wait(&engine->queue_filled, &engine->queue_lock);

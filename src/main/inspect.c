@@ -58,8 +58,9 @@ int command_check(int argc, char **argv)
         complain("the store cannot be read: %s", store->error);
         status = EXIT_FAULT;
     } else {
-        printf("%llu tables, %llu items, %llu faults\n", (unsigned long long)report.tables,
-               (unsigned long long)report.items, (unsigned long long)report.faults);
+        printf("%llu tables, %llu items, %llu stream records, %llu faults\n", (unsigned long long)report.tables,
+               (unsigned long long)report.items, (unsigned long long)report.records,
+               (unsigned long long)report.faults);
         status = report.faults ? EXIT_FAULT : EXIT_FINE;
     }
     buf_free(&out);
@@ -73,7 +74,7 @@ static bool print_entry(void *context, enum stored_kind kind, struct slice meani
     line->len = 0;
     buf_slice(line, meaning);
     buf_byte(line, '\t');
-    if (kind == STORED_ITEM || kind == STORED_DEFINITION) {
+    if (kind == STORED_ITEM) {
         if (!api_put_encoded_item_json(line, value)) buf_text(line, "(damaged)");
     } else if (kind == STORED_UNKNOWN) {
         buf_printf(line, "(%zu bytes)", value.len);
