@@ -54,6 +54,7 @@ void connection_event(struct connection *connection, uint32_t events)
     if (events & EPOLLRDHUP) connection->half_closed = true;
     /* TLS may have to read in order to write and the reverse, so there every event is worth a try. */
     if (events & (EPOLLIN | EPOLLRDHUP) || connection->tls) connection->readable = true;
+    connection->drained = false;
     if (has_unsent(connection)) connection_write_later(connection);
     connection_advance(connection);
 }
@@ -80,7 +81,10 @@ static void connection_end(struct connection *connection)
 static bool connection_fill(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange ? connection->exchange : exchange_take(connection);
-    request_make_room(exchange, &connection->loop->server->limits);
+    if (!request_make_room(exchange)) {
+        connection_refuse(connection, 503, "too many large requests at once");
+        return false;
+    }
     struct buf *input = &exchange->input;
     size_t room = input->cap - input->len;
     ssize_t count = socket_read(connection, input->data + input->len, room);
