@@ -1,5 +1,5 @@
-/* PutItem, UpdateItem and DeleteItem once they are understood: one write, handed to the writer, and the reply that
- * follows from its outcome. What apply does on the writer's thread is nothing but the write itself. */
+/* PutItem, UpdateItem and DeleteItem once they are understood: one write, handed to the writer, and the reply
+ * that follows from its outcome. What apply does on the writer's thread is nothing but the write itself. */
 #include "api/items.h"
 
 enum return_values return_values_from_node(const struct node *node)
@@ -68,8 +68,7 @@ static bool check_outcome(struct api_call *call, const struct item_write *item_w
     switch (item_write->write.outcome) {
     case WRITE_APPLIED: return true;
     case WRITE_CONDITION_FAILED: refuse_condition(call, item_write); return false;
-    case WRITE_INVALID:
-        return invalid_text(call, item_write->is_legacy ? legacy_update_fault(fault) : fault);
+    case WRITE_INVALID: return invalid_text(call, item_write->is_legacy ? legacy_update_fault(fault) : fault);
     case WRITE_NO_TABLE: return refuse(call, "ResourceNotFoundException", "Requested resource not found");
     }
     return false;
