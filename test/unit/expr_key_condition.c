@@ -104,7 +104,7 @@ TEST(key_condition_empty_keys)
 
 static struct key_condition bound(struct world *world, const char *text)
 {
-    struct key_condition key;
+    struct key_condition key = {0};
     struct condition *condition = condition_parse(&world->arena, EXPR_KEY_CONDITION, slice_of(text),
                                                   &world->params, &world->fault);
     CHECK(condition && key_condition_check(&world->arena, condition, &world->fault));
