@@ -25,11 +25,27 @@ bool encode_put(struct api_call *call, struct write *write)
     return true;
 }
 
+/* An update that only clears attributes does not bring a missing item into being. */
+static void apply_clearing(struct batch *batch, struct write *write)
+{
+    engine_write(batch, write, false);
+    if (write->outcome != WRITE_APPLIED) return;
+    if (write->existed) {
+        engine_write(batch, write, true);
+        return;
+    }
+    write->new_image = SLICE_NONE;
+    write->new_size = 0;
+}
+
 static void apply_write(struct commit *commit, struct batch *batch)
 {
     struct api_call *call = (struct api_call *)((char *)commit - offsetof(struct api_call, commit));
     struct item_write *item_write = call->state;
-    engine_write(batch, &item_write->write, true);
+    if (item_write->only_clears)
+        apply_clearing(batch, &item_write->write);
+    else
+        engine_write(batch, &item_write->write, true);
 }
 
 void item_write_submit(struct api_call *call, struct item_write *item_write)

@@ -155,6 +155,7 @@ struct item_write {
     enum return_values return_values;
     bool return_on_failure;
     bool is_legacy;
+    bool only_clears; /* an update of nothing but REMOVE and DELETE */
     struct item_key key;
 };
 

@@ -98,6 +98,19 @@ TEST(an_update_returns_what_was_asked_for)
          "{'TableName':'hash','Key':{'a':{'S':'1'}},'UpdateExpression':'SET m.x = "
          ":n','ExpressionAttributeValues':{':n':{'N':'8'}},'ReturnValues':'UPDATED_OLD'}",
          "{'Attributes':{'m':{'M':{'x':{'N':'9'}}}}}"},
+        {"UpdateItem",
+         "{'TableName':'hash','Key':{'a':{'S':'no'}},'UpdateExpression':'REMOVE "
+         "x','ReturnValues':'ALL_NEW','ReturnConsumedCapacity':'TOTAL'}",
+         "{'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1}}"},
+        {"UpdateItem",
+         "{'TableName':'hash','Key':{'a':{'S':'no'}},'UpdateExpression':'DELETE x "
+         ":x','ExpressionAttributeValues':{':x':{'SS':['a']}},'ReturnValues':'ALL_NEW'}",
+         "{}"},
+        {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'no'}}}", "{}"},
+        {"UpdateItem",
+         "{'TableName':'hash','Key':{'a':{'S':'yes'}},'UpdateExpression':'REMOVE x SET y = "
+         ":y','ExpressionAttributeValues':{':y':{'N':'1'}},'ReturnValues':'ALL_NEW'}",
+         "{'Attributes':{'a':{'S':'yes'},'y':{'N':'1'}}}"},
         {"UpdateItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'ReturnValues':'UPDATED_NEW'}", "{}"},
         {"UpdateItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'ReturnValues':'ALL_NEW'}",
          "{'Attributes':{'a':{'S':'1'},'m':{'M':{'x':{'N':'8'},'y':{'N':'2'}}}}}"},
