@@ -266,7 +266,7 @@ void connection_refuse(struct connection *connection, int status, const char *re
     struct slice type = handler->refusal(handler->context, status, reason, &exchange->http.reply);
     exchange->packed = true; /* never compressed: the head may not even be whole */
     connection->closing = connection->lingering = true;
-    connection->loop->refused++;
+    stats_add(&connection->loop->server->stats.refused, 1);
     reply_put(exchange, status, type, SLICE_NONE);
     exchange->input_at = exchange->input.len;
     exchange_next(exchange);
@@ -276,13 +276,14 @@ void connection_refuse(struct connection *connection, int status, const char *re
 
 void connection_timeout(struct connection *connection)
 {
-    if (connection->state != CONNECTION_LINGER) connection->loop->timeouts++;
-    if (connection->state == CONNECTION_HEAD)
+    enum connection_state state = connection->state;
+    if (state == CONNECTION_HEAD)
         connection_refuse(connection, 408, "the headers took too long");
-    else if (connection->state == CONNECTION_BODY)
+    else if (state == CONNECTION_BODY)
         connection_refuse(connection, 408, "the body took too long");
     else
         connection_close(connection);
+    if (state != CONNECTION_LINGER) stats_add(&connection->loop->server->stats.timeouts, 1);
 }
 
 void connection_close(struct connection *connection)

@@ -134,8 +134,8 @@ struct net_loop {
     char date[64]; /* a whole header line */
     size_t date_len;
     int64_t date_until_us;
-    uint64_t bytes_in, bytes_out, timeouts, refused; /* of this turn */
-    int64_t accept_again_us; /* 0, or when to try again after running out of descriptors */
+    uint64_t bytes_in, bytes_out; /* of this turn */
+    int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
     int64_t drain_until_us;
     bool draining;
     void *user;
