@@ -88,7 +88,7 @@ def start_rows(results):
 def scale_rows(scale):
     rows = []
     for operation in ("get-item", "put-item", "update-item"):
-        rates = scale.get("rates", {}).get(operation)
+        rates = scale.get("loaded", {}).get(operation)
         rows.append(target_row(f"{OPERATIONS[operation]}, {items_text(scale)} / 10 thousand items",
                                rates and rates["large"] / rates["small"], SCALE_RATIO, " x", True))
     restart = scale.get("restart_ms")
@@ -119,9 +119,10 @@ def scale_lines(scale):
                      f"{scale['restart_killed_ms']:.0f} ms after SIGKILL behind writes; "
                      "every item asked for afterwards was there.")
     lines.append("")
-    rows = [[OPERATIONS[operation], f"{rates['small']:.0f}", f"{rates['large']:.0f}",
-             f"{rates['large'] / rates['small']:.2f}"] for operation, rates in scale["rates"].items()]
-    heads = ["operation", "ops/s, 10 thousand", f"ops/s, {items_text(scale)}", "ratio"]
+    rows = [[OPERATIONS[operation], when, f"{rates['small']:.0f}", f"{rates['large']:.0f}",
+             f"{rates['large'] / rates['small']:.2f}"]
+            for when in ("loaded", "restarted") for operation, rates in scale[when].items()]
+    heads = ["operation", "many items", "ops/s, 10 thousand", f"ops/s, {items_text(scale)}", "ratio"]
     return lines + [table(heads, rows)]
 
 

@@ -19,8 +19,8 @@ static const struct shape_member write_members[] = {
     [WRITE_REQUEST_PUT] = MEMBER("PutRequest", shape_put_request),
 };
 static const struct shape shape_write_request = STRUCT_SHAPE("WriteRequest", write_members);
-static const struct shape shape_write_requests =
-    LIST_SHAPE_SIZED(shape_write_request, 1, LIMIT_BATCH_WRITE_REQUESTS);
+static const struct shape shape_write_requests = LIST_SHAPE_SIZED(shape_write_request, 1,
+                                                                  LIMIT_BATCH_WRITE_REQUESTS);
 static const struct shape shape_request_items = {
     .kind = SHAPE_MAP, .of = &shape_write_requests, .key = &shape_table_key};
 
@@ -66,9 +66,11 @@ static bool check_choices(struct api_call *call, const struct node *requests)
 {
     for (uint32_t i = 0; i < requests->count; i++) {
         const struct node *request = &requests->elements[i];
-        if (node_field(request, WRITE_REQUEST_PUT)->present == node_field(request, WRITE_REQUEST_DELETE)->present)
-            return invalid(call, "Supplied AttributeValue has more than one datatypes set, must contain exactly "
-                                 "one of the supported datatypes");
+        if (node_field(request, WRITE_REQUEST_PUT)->present ==
+            node_field(request, WRITE_REQUEST_DELETE)->present)
+            return invalid(call,
+                           "Supplied AttributeValue has more than one datatypes set, must contain exactly "
+                           "one of the supported datatypes");
     }
     return true;
 }
@@ -97,7 +99,8 @@ static bool find_tables(struct api_call *call, struct batch_write *batch)
 {
     batch->tables = arena_array(call->arena, struct table *, batch->request->count);
     for (uint32_t i = 0; i < batch->request->count; i++) {
-        struct node name_node = {.present = true, .text = batch->request->entries[i].key};
+        struct node name_node = {
+            .shape = &shape_table_name, .present = true, .text = batch->request->entries[i].key};
         struct slice name;
         if (!table_name_resolve(call, &name_node, &name)) return false;
         batch->tables[i] = find_table(call, name);

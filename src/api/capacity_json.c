@@ -1,5 +1,5 @@
-/* ConsumedCapacity and ItemCollectionMetrics. An index costs what the change of its entry costs: entries that stay
- * as they are cost nothing, one that moves to another key is a deletion and an insertion. */
+/* ConsumedCapacity and ItemCollectionMetrics. An index costs what the change of its entry costs: entries that
+ * stay as they are cost nothing, one that moves to another key is a deletion and an insertion. */
 #include "api/items.h"
 
 bool capacity_wanted(const struct node *return_capacity)
@@ -18,8 +18,8 @@ static bool same_keys(const struct index_definition *index, const struct map *a,
     return true;
 }
 
-static double index_write(struct arena *arena, const struct table *table, const struct index_definition *index,
-                          const struct map *old, const struct map *new)
+static double index_write(struct arena *arena, const struct table *table,
+                          const struct index_definition *index, const struct map *old, const struct map *new)
 {
     bool was = old && index_holds(table, index, old), is = new &&index_holds(table, index, new);
     if (!was && !is) return 0;

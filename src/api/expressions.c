@@ -1,5 +1,5 @@
-/* The expression parameters of a request, checked and parsed in the service's order: which parameters may stand
- * together, the placeholders, then each text, at last the placeholders that nobody used. */
+/* The expression parameters of a request, checked and parsed in the service's order: which parameters may
+ * stand together, the placeholders, then each text, at last the placeholders that nobody used. */
 #include "api/items.h"
 
 #define EXPRESSION_PARAMETERS 5
@@ -61,7 +61,8 @@ static bool refuse_mixture(struct api_call *call, const struct expressions *expr
 }
 
 /* Values without any expression that could use them; the message lists those of the operation. */
-static bool refuse_values(struct api_call *call, const struct expression_parameter list[EXPRESSION_PARAMETERS])
+static bool refuse_values(struct api_call *call,
+                          const struct expression_parameter list[EXPRESSION_PARAMETERS])
 {
     struct buf names = {0};
     unsigned count = 0;
@@ -130,10 +131,11 @@ static bool check_name(struct api_call *call, const struct node_entry *entry)
                        "ExpressionAttributeNames contains invalid value: Empty attribute name for key %.*s",
                        SLICE_ARG(entry->key));
     if (name.len > LIMIT_ATTRIBUTE_NAME_BYTES)
-        return invalid(call,
-                       "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be "
-                       "less than 65536 bytes for key %.*s",
-                       SLICE_ARG(entry->key));
+        return invalid(
+            call,
+            "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be "
+            "less than 65536 bytes for key %.*s",
+            SLICE_ARG(entry->key));
     return true;
 }
 
@@ -170,7 +172,8 @@ static bool check_value_key(struct api_call *call, struct slice key)
 /* Too deep a value is told as in an item, without saying where it stood. */
 static bool refuse_value(struct api_call *call, const struct node_entry *entry)
 {
-    if (slice_starts(entry->node.fault, SLICE("Nesting Levels"))) return invalid_text(call, entry->node.fault);
+    if (slice_starts(entry->node.fault, SLICE("Nesting Levels")))
+        return invalid_text(call, entry->node.fault);
     return invalid(call, "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",
                    SLICE_ARG(entry->node.fault), SLICE_ARG(entry->key));
 }
@@ -217,7 +220,8 @@ static bool parse_update(struct api_call *call, struct expressions *expressions)
 {
     struct slice fault;
     if (!is_given(expressions->update_text)) return true;
-    expressions->update = update_parse(call->arena, expressions->update_text->text, &expressions->params, &fault);
+    expressions->update = update_parse(call->arena, expressions->update_text->text, &expressions->params,
+                                       &fault);
     return expressions->update || invalid_text(call, fault);
 }
 

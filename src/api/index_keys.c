@@ -149,8 +149,8 @@ static bool check_updated_key(void *context, const struct index_key *key)
     const struct value *value = map_find(check->item, key->name);
     if (!value || !update_touches(check->write->update, key->name)) return true;
     if (value->type != key->type)
-        check->fault =
-            SLICE("The update expression attempted to update the secondary index key to unsupported type");
+        check->fault = SLICE(
+            "The update expression attempted to update the secondary index key to unsupported type");
     else if (is_empty(value) && check->is_legacy)
         check->fault = empty_fault(check->write->arena, key);
     else if (is_empty(value))
@@ -204,7 +204,8 @@ bool index_projects(const struct table *table, const struct index_definition *in
 {
     if (index->projection == PROJECT_ALL || slice_equal(name, table->keys.hash)) return true;
     if (table->keys.range.len && slice_equal(name, table->keys.range)) return true;
-    return is_among(index->hash, index->hash_count, name) || is_among(index->range, index->range_count, name) ||
+    return is_among(index->hash, index->hash_count, name) ||
+           is_among(index->range, index->range_count, name) ||
            is_among(index->non_key, index->non_key_count, name);
 }
 

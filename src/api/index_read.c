@@ -1,9 +1,10 @@
-/* Reading from an index while indexes have no stored entries of their own: the table's items are looked through,
- * those that the index holds are put in its order, and a page is cut from them. Right, and as slow as the table
- * is large. Everything about this way of reading is in this file; index_reply is its only door.
+/* Reading from an index while indexes have no stored entries of their own: the table's items are looked
+ * through, those that the index holds are put in its order, and a page is cut from them. Right, and as slow
+ * as the table is large. Everything about this way of reading is in this file; index_reply is its only door.
  *
- * A scan takes the table's own order and so may stop when the page is full. A query must see all items that could
- * come first; what cannot be among the first megabyte is dropped as it goes, so memory stays bounded. */
+ * A scan takes the table's own order and so may stop when the page is full. A query must see all items that
+ * could come first; what cannot be among the first megabyte is dropped as it goes, so memory stays bounded.
+ */
 #include <stdlib.h>
 
 #include "api/items.h"
@@ -120,8 +121,8 @@ static void gather(void *context, struct slice encoded, const struct map *item)
     }
     struct arena *arena = &gathering->arenas[gathering->in_use];
     struct map entry = index_project(arena, request->table, request->index, item);
-    gathering->found[gathering->count++] =
-        (struct found){arena_copy(arena, order), arena_copy(arena, encoded), map_size(&entry)};
+    gathering->found[gathering->count++] = (struct found){arena_copy(arena, order),
+                                                          arena_copy(arena, encoded), map_size(&entry)};
     gathering->image_bytes += encoded.len;
     if (gathering->image_bytes > GATHER_BYTES) cut_back(gathering);
 }
@@ -163,7 +164,8 @@ static bool gather_all(struct gathering *gathering)
         bool sound = engine_page(gathering->call->api->engine, &page) == ENGINE_OK;
         if (sound && page.more) {
             struct slice last = key_bytes(gathering->call, table, map_find(&page.last, table->keys.hash),
-                                          table->keys.range.len ? map_find(&page.last, table->keys.range) : NULL);
+                                          table->keys.range.len ? map_find(&page.last, table->keys.range)
+                                                                : NULL);
             range.from = (struct slice){last.data, last.len + 1}; /* arena_copy ends in a zero byte */
         }
         arena_free(&scratch);

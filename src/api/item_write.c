@@ -1,5 +1,5 @@
-/* PutItem, UpdateItem and DeleteItem once they are understood: one write, handed to the writer, and the reply that
- * follows from its outcome. What apply does on the writer's thread is nothing but the write itself. */
+/* PutItem, UpdateItem and DeleteItem once they are understood: one write, handed to the writer, and the reply
+ * that follows from its outcome. What apply does on the writer's thread is nothing but the write itself. */
 #include "api/items.h"
 
 enum return_values return_values_from_node(const struct node *node)
@@ -25,11 +25,27 @@ bool encode_put(struct api_call *call, struct write *write)
     return true;
 }
 
+/* An update that only clears attributes does not bring a missing item into being. */
+static void apply_clearing(struct batch *batch, struct write *write)
+{
+    engine_write(batch, write, false);
+    if (write->outcome != WRITE_APPLIED) return;
+    if (write->existed) {
+        engine_write(batch, write, true);
+        return;
+    }
+    write->new_image = SLICE_NONE;
+    write->new_size = 0;
+}
+
 static void apply_write(struct commit *commit, struct batch *batch)
 {
     struct api_call *call = (struct api_call *)((char *)commit - offsetof(struct api_call, commit));
     struct item_write *item_write = call->state;
-    engine_write(batch, &item_write->write, true);
+    if (item_write->only_clears)
+        apply_clearing(batch, &item_write->write);
+    else
+        engine_write(batch, &item_write->write, true);
 }
 
 void item_write_submit(struct api_call *call, struct item_write *item_write)
@@ -68,8 +84,7 @@ static bool check_outcome(struct api_call *call, const struct item_write *item_w
     switch (item_write->write.outcome) {
     case WRITE_APPLIED: return true;
     case WRITE_CONDITION_FAILED: refuse_condition(call, item_write); return false;
-    case WRITE_INVALID:
-        return invalid_text(call, item_write->is_legacy ? legacy_update_fault(fault) : fault);
+    case WRITE_INVALID: return invalid_text(call, item_write->is_legacy ? legacy_update_fault(fault) : fault);
     case WRITE_NO_TABLE: return refuse(call, "ResourceNotFoundException", "Requested resource not found");
     }
     return false;

@@ -57,8 +57,8 @@ bool check_key_value(struct api_call *call, struct slice name, const struct valu
 struct slice key_value_fault(struct arena *arena, struct slice name, const struct value *value, bool is_hash);
 struct slice key_length_fault(const struct value *value, bool is_hash);
 
-/* Key attributes of the table and its indexes cannot be looked into: refuses paths that do. Any of the three may
- * be NULL. */
+/* Key attributes of the table and its indexes cannot be looked into: refuses paths that do. Any of the three
+ * may be NULL. */
 bool check_key_paths(struct api_call *call, const struct table *table, const struct condition *condition,
                      const struct update *update, const struct projection *projection);
 
@@ -98,7 +98,8 @@ struct legacy_parameter {
     const struct node *node;
 };
 
-/* The expression parameters of a request. The operation fills in the nodes, NULL for those it does not know. */
+/* The expression parameters of a request. The operation fills in the nodes, NULL for those it does not know.
+ */
 struct expressions {
     const struct node *names, *values;
     const struct node *update_text, *condition_text, *key_condition_text, *filter_text, *projection_text;
@@ -118,8 +119,8 @@ bool expressions_parse(struct api_call *call, struct expressions *expressions);
 
 /* ---- legacy parameters (legacy.c, legacy_update.c) ---- */
 
-extern const struct shape shape_expected_map;    /* Expected */
-extern const struct shape shape_condition_map;   /* KeyConditions, QueryFilter, ScanFilter */
+extern const struct shape shape_expected_map;      /* Expected */
+extern const struct shape shape_condition_map;     /* KeyConditions, QueryFilter, ScanFilter */
 extern const struct shape shape_attribute_updates; /* AttributeUpdates */
 
 /* Expected or a filter as a condition; *out stays NULL when there is none. */
@@ -129,8 +130,8 @@ bool filter_to_condition(struct api_call *call, const struct node *filter,
                          const struct node *conditional_operator, struct condition **out);
 /* KeyConditions: checked before the table is known, bound to its schema afterwards. */
 bool key_conditions_check(struct api_call *call, const struct node *conditions);
-bool key_conditions_bind(struct api_call *call, const struct node *conditions, const struct key_schema *schema,
-                         struct key_condition *out);
+bool key_conditions_bind(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
+                         struct key_condition *out, struct slice *fault);
 /* AttributesToGet; *out stays NULL when there are none. */
 bool attributes_to_projection(struct api_call *call, const struct node *attributes, struct projection **out);
 bool attribute_updates_to_update(struct api_call *call, const struct node *updates, struct update **out);
@@ -154,6 +155,7 @@ struct item_write {
     enum return_values return_values;
     bool return_on_failure;
     bool is_legacy;
+    bool only_clears; /* an update of nothing but REMOVE and DELETE */
     struct item_key key;
 };
 
@@ -227,9 +229,13 @@ bool check_index_filter(struct api_call *call, const struct page_request *reques
 
 /* The keys that a page of the table or index runs by. */
 struct key_schema page_schema(const struct page_request *request);
-/* Against the keys of the index or table, then against the table's own. */
+/* Against the keys of the index or table: a query looks at its number of attributes first, then at hash and
+ * range key, each in its turn; a scan at all of it at once. */
 bool check_query_start(struct api_call *call, const struct page_request *request);
+bool check_query_start_hash(struct api_call *call, const struct page_request *request);
+bool check_query_start_range(struct api_call *call, const struct page_request *request);
 bool check_scan_start(struct api_call *call, const struct page_request *request);
+/* Against the table's own keys. */
 bool check_start_table_key(struct api_call *call, const struct page_request *request);
 /* A query cannot start where its conditions do not hold. */
 bool check_start_conditions(struct api_call *call, const struct page_request *request);

@@ -1,5 +1,5 @@
-/* Key attributes are scalars: no expression may look into one. Finds paths that do, in conditions, updates and
- * projections, and refuses them in the service's words. */
+/* Key attributes are scalars: no expression may look into one. Finds paths that do, in conditions, updates
+ * and projections, and refuses them in the service's words. */
 #include "api/items.h"
 
 /* The expressions of one request that are looked through. */

@@ -1,5 +1,8 @@
 /* The parameters of before 2014: Expected and filters as condition trees, KeyConditions as a key condition,
- * AttributesToGet as a projection. They mean what the expressions mean, but are checked in words of their own. */
+ * AttributesToGet as a projection. They mean what the expressions mean, but are checked in words of their
+ * own. */
+#include <stdlib.h>
+
 #include "api/items.h"
 #include "base/fail.h"
 
@@ -120,11 +123,11 @@ static void make_comparison(struct arena *arena, struct condition *out, enum con
     out->operands = arena_zero(arena, out->operand_count * sizeof *out->operands);
     out->operands[0] = (struct operand){.kind = OPERAND_PATH, .path = single_path(arena, name)};
     for (uint32_t i = 0; i < arguments.count; i++)
-        out->operands[i + 1] =
-            (struct operand){.kind = OPERAND_VALUE, .value = &arguments.nodes[i].value};
+        out->operands[i + 1] = (struct operand){.kind = OPERAND_VALUE, .value = &arguments.nodes[i].value};
 }
 
-/* Joins the comparisons into a balanced tree: a request may hold so many that a chain would be too deep to walk. */
+/* Joins the comparisons into a balanced tree: a request may hold so many that a chain would be too deep to
+ * walk. */
 static struct condition *join(struct arena *arena, struct condition *leaves, uint32_t count,
                               enum condition_kind kind)
 {
@@ -173,7 +176,8 @@ static bool expected_comparison(struct api_call *call, const struct node *expect
                        comparison->word, SLICE_ARG(name));
     struct arguments arguments = list_arguments(values);
     if (value->present) arguments = (struct arguments){value, 1};
-    if (!check_argument_faults(call, arguments) || !check_arguments(call, comparison, arguments)) return false;
+    if (!check_argument_faults(call, arguments) || !check_arguments(call, comparison, arguments))
+        return false;
     make_comparison(call->arena, out, comparison->kind, name, arguments);
     return true;
 }
@@ -265,44 +269,64 @@ static const struct node *condition_on(const struct node *conditions, struct sli
 }
 
 /* One condition on a key attribute of the given type. */
-static bool bind_condition(struct api_call *call, const struct node *condition, enum value_type type,
-                           enum key_compare *compare, struct arguments *arguments)
+static bool bind_condition(const struct node *condition, enum value_type type, enum key_compare *compare,
+                           struct arguments *arguments, struct slice *fault)
 {
     const struct comparison *comparison = find_comparison(node_field(condition, CONDITION_OPERATOR));
     *arguments = list_arguments(node_field(condition, CONDITION_VALUES));
     *compare = comparison->key;
-    if (comparison->key == KEY_NONE)
-        return invalid(call, "Attempted conditional constraint is not an indexable operation");
+    *fault = SLICE("Attempted conditional constraint is not an indexable operation");
+    if (comparison->key == KEY_NONE) return false;
+    *fault = SLICE(
+        "One or more parameter values were invalid: Condition parameter type does not match schema type");
     for (uint32_t i = 0; i < arguments->count; i++)
-        if (arguments->nodes[i].value.type != type)
-            return invalid(call, "One or more parameter values were invalid: Condition parameter type does "
-                                 "not match schema type");
+        if (arguments->nodes[i].value.type != type) return false;
     return true;
 }
 
-bool key_conditions_bind(struct api_call *call, const struct node *conditions, const struct key_schema *schema,
-                         struct key_condition *out)
+static bool miss_element(struct arena *arena, struct slice name, struct slice *fault)
+{
+    *fault = arena_printf(arena, "Query condition missed key schema element: %.*s", SLICE_ARG(name));
+    return false;
+}
+
+static bool bind_hash(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
+                      struct key_condition *out, struct slice *fault)
 {
     const struct node *on_hash = condition_on(conditions, schema->hash);
-    const struct node *on_range = schema->range.len ? condition_on(conditions, schema->range) : NULL;
+    const struct slice not_supported = SLICE("Query key condition not supported");
     enum key_compare compare;
     struct arguments arguments;
-    *out = (struct key_condition){0};
-    if (!schema->range.len && conditions->count > 1) return invalid(call, "Query key condition not supported");
-    if (!on_hash)
-        return invalid(call, "Query condition missed key schema element: %.*s", SLICE_ARG(schema->hash));
-    if (!bind_condition(call, on_hash, schema->hash_type, &compare, &arguments)) return false;
-    if (compare != KEY_EQ) return invalid(call, "Query key condition not supported");
+    *fault = not_supported;
+    if (!schema->range.len && conditions->count > 1) return false;
+    if (!on_hash) return miss_element(arena, schema->hash, fault);
+    if (!bind_condition(on_hash, schema->hash_type, &compare, &arguments, fault)) return false;
+    *fault = not_supported;
+    if (compare != KEY_EQ) return false;
     out->hash = &arguments.nodes[0].value;
+    return true;
+}
+
+bool key_conditions_bind(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
+                         struct key_condition *out, struct slice *fault)
+{
+    struct arguments arguments;
+    *out = (struct key_condition){0};
+    if (!bind_hash(arena, conditions, schema, out, fault)) return false;
     if (conditions->count == 1) return true;
-    if (!on_range)
-        return invalid(call, "Query condition missed key schema element: %.*s", SLICE_ARG(schema->range));
-    if (!bind_condition(call, on_range, schema->range_type, &out->compare, &arguments)) return false;
+    const struct node *on_range = condition_on(conditions, schema->range);
+    if (!on_range) return miss_element(arena, schema->range, fault);
+    if (!bind_condition(on_range, schema->range_type, &out->compare, &arguments, fault)) return false;
     for (uint32_t i = 0; i < arguments.count; i++) out->range[i] = &arguments.nodes[i].value;
     return true;
 }
 
 /* ---- AttributesToGet ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return slice_compare(((const struct path *)a)->parts[0].name, ((const struct path *)b)->parts[0].name);
+}
 
 bool attributes_to_projection(struct api_call *call, const struct node *attributes, struct projection **out)
 {
@@ -321,6 +345,8 @@ bool attributes_to_projection(struct api_call *call, const struct node *attribut
                                SLICE_ARG(name));
         projection->paths[i] = single_path(call->arena, name);
     }
+    qsort(projection->paths, projection->count, sizeof *projection->paths,
+          by_name); /* as the parser leaves them */
     *out = projection;
     return true;
 }

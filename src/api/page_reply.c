@@ -63,7 +63,8 @@ static void put_last_key(struct buf *out, const struct page_request *request, co
     buf_byte(out, '}');
 }
 
-static void put_capacity(struct buf *out, const struct page_request *request, const struct page_totals *totals)
+static void put_capacity(struct buf *out, const struct page_request *request,
+                         const struct page_totals *totals)
 {
     struct capacity capacity = {.table = totals->table_units};
     if (!capacity_wanted(request->return_capacity)) return;

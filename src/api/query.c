@@ -91,8 +91,13 @@ static bool understand(struct api_call *call, const struct node *input, struct q
                    {"KeyConditions", node_member(input, QUERY_KEY_CONDITIONS)}},
     };
     if (!parse(call, input, &expressions, query)) return false;
-    if (!query->key_expression && !key_conditions_check(call, node_member(input, QUERY_KEY_CONDITIONS)))
+    if (query->key_expression) {
+        struct slice fault;
+        if (!key_condition_check(call->arena, query->key_expression, &fault))
+            return invalid_text(call, fault);
+    } else if (!key_conditions_check(call, node_member(input, QUERY_KEY_CONDITIONS))) {
         return false;
+    }
     query->page.count_only = node_says(select, "COUNT");
     return check_select(call, select, node_member(input, QUERY_PROJECTION),
                         node_member(input, QUERY_ATTRIBUTES), node_member(input, QUERY_INDEX_NAME)->present,
@@ -110,17 +115,21 @@ bool find_page_index(struct api_call *call, const struct node *name, struct page
     return true;
 }
 
-/* The key condition against the schema of the table or index. */
+/* The key condition against the schema of the table or index. The start key is looked at in between: the
+ * service checks the hash key in both, then the range key in both. */
 static bool bind_keys(struct api_call *call, const struct node *input, struct query *query)
 {
     struct key_schema schema = page_schema(&query->page);
     struct key_condition *keys = &query->keys;
+    const struct node *legacy = node_member(input, QUERY_KEY_CONDITIONS);
     struct slice fault;
-    if (!query->key_expression) {
-        if (!key_conditions_bind(call, node_member(input, QUERY_KEY_CONDITIONS), &schema, keys)) return false;
-    } else if (!key_condition_bind(call->arena, query->key_expression, &schema, keys, &fault)) {
-        return invalid_text(call, fault);
-    }
+    bool bound = query->key_expression
+                     ? key_condition_bind(call->arena, query->key_expression, &schema, keys, &fault)
+                     : key_conditions_bind(call->arena, legacy, &schema, keys, &fault);
+    if (!check_query_start_hash(call, &query->page)) return false;
+    if (!keys->hash) return invalid_text(call, fault);
+    if (!check_query_start_range(call, &query->page)) return false;
+    if (!bound) return invalid_text(call, fault);
     query->page.key_condition = keys;
     if (!check_key_value(call, schema.hash, keys->hash, true)) return false;
     for (int i = 0; i < 2; i++)
@@ -137,11 +146,19 @@ static bool check_filter_key(struct api_call *call, const struct node *input, co
                    is_legacy ? "QueryFilter" : "Filter Expression", SLICE_ARG(name));
 }
 
+/* Key conditions reach one hash and one range attribute; an index with more of them can only be scanned. */
+static bool check_index_keys(struct api_call *call, const struct index_definition *index)
+{
+    if (!index || (index->hash_count == 1 && index->range_count <= 1)) return true;
+    return invalid(call, "Query key condition not supported");
+}
+
 /* The checks against the table's schema, in the service's order. */
 static bool fit(struct api_call *call, const struct node *input, struct query *query)
 {
     struct page_request *page = &query->page;
-    if (!find_page_index(call, node_member(input, QUERY_INDEX_NAME), page) || !check_query_start(call, page) ||
+    if (!find_page_index(call, node_member(input, QUERY_INDEX_NAME), page) ||
+        !check_index_keys(call, page->index) || !check_query_start(call, page) ||
         !bind_keys(call, input, query) || !check_start_table_key(call, page) ||
         !check_start_conditions(call, page) ||
         !check_key_paths(call, page->table, NULL, NULL, page->projection))

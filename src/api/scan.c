@@ -43,8 +43,9 @@ static const struct shape shape = STRUCT_SHAPE("ScanInput", members);
 static bool check_segments(struct api_call *call, const struct node *segment, const struct node *segments)
 {
     if (segment->present && !segments->present)
-        return invalid(call, "The TotalSegments parameter is required but was not present in the request when "
-                             "Segment parameter is present");
+        return invalid(call,
+                       "The TotalSegments parameter is required but was not present in the request when "
+                       "Segment parameter is present");
     if (segments->present && !segment->present)
         return invalid(call, "The Segment parameter is required but was not present in the request when "
                              "parameter TotalSegments is present");
@@ -87,8 +88,9 @@ static bool understand(struct api_call *call, const struct node *input, struct p
     page->filter = filter ? filter : expressions.filter;
     page->projection = projection ? projection : expressions.projection;
     page->count_only = node_says(select, "COUNT");
-    return check_select(call, select, node_member(input, SCAN_PROJECTION), node_member(input, SCAN_ATTRIBUTES),
-                        node_member(input, SCAN_INDEX_NAME)->present, false);
+    return check_select(call, select, node_member(input, SCAN_PROJECTION),
+                        node_member(input, SCAN_ATTRIBUTES), node_member(input, SCAN_INDEX_NAME)->present,
+                        false);
 }
 
 /* A start key must lie in the segment whose scan it continues. */

@@ -5,7 +5,8 @@ static bool refuse_choice(struct api_call *call, const char *parameter, const st
 {
     if (node_says(select, "COUNT"))
         return invalid(call, "Cannot specify the %s when choosing to get only the Count", parameter);
-    return invalid(call, "Cannot specify the %s when choosing to get %.*s", parameter, SLICE_ARG(select->text));
+    return invalid(call, "Cannot specify the %s when choosing to get %.*s", parameter,
+                   SLICE_ARG(select->text));
 }
 
 bool check_select(struct api_call *call, const struct node *select, const struct node *projection_text,

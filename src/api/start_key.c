@@ -1,5 +1,5 @@
-/* ExclusiveStartKey: must have just the keys of the table, and of the index that is read, and must stand where the
- * request's own conditions allow. Query and Scan say the same things in different words. */
+/* ExclusiveStartKey: must have just the keys of the table, and of the index that is read, and must stand
+ * where the request's own conditions allow. Query and Scan say the same things in different words. */
 #include "api/items.h"
 #include "base/fail.h"
 
@@ -23,7 +23,8 @@ struct key_schema page_schema(const struct page_request *request)
 
 static bool is_table_key(const struct table *table, struct slice name)
 {
-    return slice_equal(name, table->keys.hash) || (table->keys.range.len && slice_equal(name, table->keys.range));
+    return slice_equal(name, table->keys.hash) ||
+           (table->keys.range.len && slice_equal(name, table->keys.range));
 }
 
 /* How many attributes a start key has. */
@@ -49,24 +50,34 @@ static bool check_part(struct api_call *call, const struct page_request *request
     return check_key_value(call, name, value, is_hash);
 }
 
-static bool check_index_parts(struct api_call *call, const struct page_request *request)
+static bool check_parts(struct api_call *call, const struct page_request *request, const struct slice *names,
+                        uint32_t count, bool is_hash)
 {
-    const struct index_definition *index = request->index;
-    for (uint32_t i = 0; i < index->hash_count; i++)
-        if (!check_part(call, request, index->hash[i], true)) return false;
-    for (uint32_t i = 0; i < index->range_count; i++)
-        if (!check_part(call, request, index->range[i], false)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!check_part(call, request, names[i], is_hash)) return false;
     return true;
 }
 
 bool check_query_start(struct api_call *call, const struct page_request *request)
 {
-    const struct key_schema *keys = &request->table->keys;
+    if (!request->start || request->start->count == start_key_size(request)) return true;
+    return invalid(call, INVALID_START);
+}
+
+bool check_query_start_hash(struct api_call *call, const struct page_request *request)
+{
+    const struct index_definition *index = request->index;
     if (!request->start) return true;
-    if (request->start->count != start_key_size(request)) return invalid(call, INVALID_START);
-    if (request->index) return check_index_parts(call, request);
-    return check_part(call, request, keys->hash, true) &&
-           (!keys->range.len || check_part(call, request, keys->range, false));
+    if (index) return check_parts(call, request, index->hash, index->hash_count, true);
+    return check_part(call, request, request->table->keys.hash, true);
+}
+
+bool check_query_start_range(struct api_call *call, const struct page_request *request)
+{
+    const struct index_definition *index = request->index;
+    if (!request->start) return true;
+    if (index) return check_parts(call, request, index->range, index->range_count, false);
+    return !request->table->keys.range.len || check_part(call, request, request->table->keys.range, false);
 }
 
 bool check_scan_start(struct api_call *call, const struct page_request *request)
@@ -74,7 +85,8 @@ bool check_scan_start(struct api_call *call, const struct page_request *request)
     if (!request->start) return true;
     bool fits = request->start->count == start_key_size(request);
     if (!fits) return invalid(call, request->index ? INVALID_START : INVALID_START ": " MISMATCH);
-    return !request->index || check_index_parts(call, request);
+    return !request->index ||
+           (check_query_start_hash(call, request) && check_query_start_range(call, request));
 }
 
 static struct slice table_part_fault(struct api_call *call, const struct map *start, struct slice name,
@@ -122,7 +134,9 @@ bool check_start_conditions(struct api_call *call, const struct page_request *re
     if (!request->start) return true;
     bool same_hash = value_equal(map_find(request->start, schema.hash), condition->hash);
     if (condition->compare == KEY_NONE)
-        return same_hash || invalid(call, "The provided starting key is outside query boundaries based on provided conditions");
+        return same_hash ||
+               invalid(call,
+                       "The provided starting key is outside query boundaries based on provided conditions");
     if (!key_condition_admits(condition, map_find(request->start, schema.range)))
         return invalid(call, "The provided starting key does not match the range key predicate");
     return same_hash || invalid(call, "The query can return at most one row and cannot be restarted");

@@ -71,8 +71,8 @@ static const struct shape shape_local_index = STRUCT_SHAPE("LocalSecondaryIndex"
 const struct shape shape_local_indexes = LIST_SHAPE(shape_local_index);
 
 static const struct shape_member global_members[] = {
-    [GLOBAL_PROJECTION] = REQUIRED("Projection", shape_projection),
     [GLOBAL_NAME] = REQUIRED("IndexName", shape_index_name),
+    [GLOBAL_PROJECTION] = REQUIRED("Projection", shape_projection),
     [GLOBAL_UNITS] = MEMBER("ProvisionedThroughput", shape_units),
     [GLOBAL_KEYS] = REQUIRED("KeySchema", shape_global_keys),
     [GLOBAL_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),

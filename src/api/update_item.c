@@ -62,6 +62,13 @@ static bool understand(struct api_call *call, const struct node *input, struct i
     return true;
 }
 
+static bool only_clears(const struct update *update)
+{
+    for (uint32_t i = 0; i < update->count; i++)
+        if (update->actions[i].verb == UPDATE_SET || update->actions[i].verb == UPDATE_ADD) return false;
+    return update->count > 0;
+}
+
 static bool check_no_key_update(struct api_call *call, const struct update *update, struct slice name)
 {
     if (!update_touches(update, name)) return true;
@@ -77,6 +84,7 @@ static bool check_update(struct api_call *call, struct item_write *item_write)
     const struct table *table = item_write->write.table;
     const struct update *update = item_write->write.update;
     if (update) {
+        item_write->only_clears = only_clears(update);
         if (!check_no_key_update(call, update, table->keys.hash)) return false;
         if (table->keys.range.len && !check_no_key_update(call, update, table->keys.range)) return false;
         if (!check_update_index_keys(call, table, update)) return false;

@@ -1,5 +1,6 @@
-/* Maps of values out of a request: an Item, a Key, an ExclusiveStartKey as the sorted map that the rooms below
- * work with. The decoder has left each value's fault for the operation to tell in its turn: that is here. */
+/* Maps of values out of a request: an Item, a Key, an ExclusiveStartKey as the sorted map that the rooms
+ * below work with. The decoder has left each value's fault for the operation to tell in its turn: that is
+ * here. */
 #include "api/items.h"
 #include "base/fail.h"
 
@@ -39,11 +40,12 @@ bool map_from_node(struct api_call *call, const struct node *node, struct map *o
     return true;
 }
 
-/* Faults of numbers and of repeated members stand alone; the service says of the others that the key is invalid. */
+/* Faults of numbers and of repeated members stand alone; the service says of the others that the key is
+ * invalid. */
 static bool fault_stands_alone(struct slice fault)
 {
-    return slice_contains(fault, SLICE("contains duplicates")) || slice_contains(fault, SLICE("number set")) ||
-           slice_contains(fault, SLICE("numeric value")) ||
+    return slice_contains(fault, SLICE("contains duplicates")) ||
+           slice_contains(fault, SLICE("number set")) || slice_contains(fault, SLICE("numeric value")) ||
            slice_contains(fault, SLICE("significant digits")) ||
            slice_contains(fault, SLICE("number with magnitude"));
 }

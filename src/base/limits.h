@@ -37,6 +37,7 @@
 
 /* ---- HTTP ---- */
 #define LIMIT_BODY_BYTES            (16 * 1024 * 1024) /* the service's own request limit */
+#define LIMIT_BUFFERED_BYTES        (1024 * 1024 * 1024) /* large requests in memory, of all connections together */
 #define LIMIT_HEADER_BYTES          (64 * 1024)        /* request line and headers together; XRay causes are long */
 #define LIMIT_HEADER_COUNT          100
 #define LIMIT_CONNECTIONS           10000

@@ -124,7 +124,7 @@ static bool comparison_holds(const struct condition *condition, const struct map
     struct scratch scratch[3];
     const struct value *value[3] = {NULL, NULL, NULL};
     uint32_t count = condition->kind == CONDITION_IN ? 1 : condition->operand_count;
-    ensure(count >= 1 && count <= 3);
+    ensure(condition->kind > CONDITION_NOT && count >= 1 && count <= 3);
     for (uint32_t i = 0; i < count; i++) value[i] = operand_value(&condition->operands[i], item, &scratch[i]);
     int order;
     switch (condition->kind) {
@@ -142,8 +142,11 @@ static bool comparison_holds(const struct condition *condition, const struct map
     case CONDITION_BEGINS_WITH: return begins_with(value[0], value[1]);
     case CONDITION_CONTAINS: return contains(value[0], value[1]);
     case CONDITION_NOT_CONTAINS: return contains_not(value[0], value[1]);
-    default: ensure(!"a condition of conditions among the comparisons"); return false;
+    case CONDITION_AND:
+    case CONDITION_OR:
+    case CONDITION_NOT: break;
     }
+    return false;
 }
 
 bool condition_holds(const struct condition *condition, const struct map *item)

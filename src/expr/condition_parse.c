@@ -137,28 +137,24 @@ static struct node *parse_or(struct parser *parser, bool may_be_operand)
 
 /* ---- binding ---- */
 
-static enum condition_kind condition_kind_of(enum operation operation)
-{
-    switch (operation) {
-    case OPERATION_AND: return CONDITION_AND;
-    case OPERATION_OR: return CONDITION_OR;
-    case OPERATION_NOT: return CONDITION_NOT;
-    case OPERATION_EQ: return CONDITION_EQ;
-    case OPERATION_NE: return CONDITION_NE;
-    case OPERATION_LT: return CONDITION_LT;
-    case OPERATION_LE: return CONDITION_LE;
-    case OPERATION_GT: return CONDITION_GT;
-    case OPERATION_GE: return CONDITION_GE;
-    case OPERATION_BETWEEN: return CONDITION_BETWEEN;
-    case OPERATION_IN: return CONDITION_IN;
-    case OPERATION_EXISTS: return CONDITION_EXISTS;
-    case OPERATION_NOT_EXISTS: return CONDITION_NOT_EXISTS;
-    case OPERATION_TYPE: return CONDITION_TYPE;
-    case OPERATION_BEGINS_WITH: return CONDITION_BEGINS_WITH;
-    case OPERATION_CONTAINS: return CONDITION_CONTAINS;
-    default: ensure(!"an operation of updates in a bound condition"); return CONDITION_AND;
-    }
-}
+static const enum condition_kind condition_kinds[] = {
+    [OPERATION_AND] = CONDITION_AND,
+    [OPERATION_OR] = CONDITION_OR,
+    [OPERATION_NOT] = CONDITION_NOT,
+    [OPERATION_EQ] = CONDITION_EQ,
+    [OPERATION_NE] = CONDITION_NE,
+    [OPERATION_LT] = CONDITION_LT,
+    [OPERATION_LE] = CONDITION_LE,
+    [OPERATION_GT] = CONDITION_GT,
+    [OPERATION_GE] = CONDITION_GE,
+    [OPERATION_BETWEEN] = CONDITION_BETWEEN,
+    [OPERATION_IN] = CONDITION_IN,
+    [OPERATION_EXISTS] = CONDITION_EXISTS,
+    [OPERATION_NOT_EXISTS] = CONDITION_NOT_EXISTS,
+    [OPERATION_TYPE] = CONDITION_TYPE,
+    [OPERATION_BEGINS_WITH] = CONDITION_BEGINS_WITH,
+    [OPERATION_CONTAINS] = CONDITION_CONTAINS,
+};
 
 static struct operand operand_of(const struct node *node)
 {
@@ -186,7 +182,8 @@ static bool fill_condition(struct parser *parser, struct node *node, struct cond
 static struct condition *bind_condition(struct parser *parser, struct node *node)
 {
     struct condition *condition = arena_new(parser->arena, struct condition);
-    condition->kind = condition_kind_of(node->operation);
+    ensure(node->kind == NODE_OPERATION && node->operation <= OPERATION_CONTAINS);
+    condition->kind = condition_kinds[node->operation];
     if (node->operation > OPERATION_NOT) return fill_condition(parser, node, condition) ? condition : NULL;
     condition->left = bind_condition(parser, node->operands);
     if (!condition->left) return NULL;

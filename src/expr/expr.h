@@ -141,7 +141,6 @@ bool projection_parse(struct arena *arena, struct slice text, struct expr_params
                       struct projection *out, struct slice *fault);
 /* The parts of the item that the paths lead to, in their places; list elements close ranks. */
 struct map projection_apply(struct arena *arena, const struct projection *projection, const struct map *item);
-/* The same for the values that an update touched: UPDATED_OLD and UPDATED_NEW. */
 
 /* ---- updates ---- */
 
@@ -182,6 +181,10 @@ bool update_touches(const struct update *update, struct slice name);
  * ... All operands are read from the old item. */
 bool update_apply(struct arena *arena, const struct update *update, const struct map *old, struct map *out,
                   struct slice *fault);
+/* The same where no item exists: `key` holds its key attributes. There, REMOVE may name a path that leads
+ * nowhere. */
+bool update_create(struct arena *arena, const struct update *update, const struct map *key, struct map *out,
+                   struct slice *fault);
 /* What ReturnValues UPDATED_OLD / UPDATED_NEW answer: the parts of the image that the actions' paths lead to.
  */
 struct map update_touched(struct arena *arena, const struct update *update, const struct map *image);

@@ -10,8 +10,10 @@
 
 /* One "attribute OP value" of the expression. */
 struct term {
+    bool has_name;
     struct slice name;
     enum key_compare compare;
+    uint32_t value_count;
     const struct value *values[2];
 };
 
@@ -25,30 +27,24 @@ struct terms {
     uint32_t count, capacity;
 };
 
-static struct slice kind_name(enum condition_kind kind)
-{
-    switch (kind) {
-    case CONDITION_AND: return SLICE("AND");
-    case CONDITION_OR: return SLICE("OR");
-    case CONDITION_NOT: return SLICE("NOT");
-    case CONDITION_EQ: return SLICE("=");
-    case CONDITION_NE: return SLICE("<>");
-    case CONDITION_LT: return SLICE("<");
-    case CONDITION_LE: return SLICE("<=");
-    case CONDITION_GT: return SLICE(">");
-    case CONDITION_GE: return SLICE(">=");
-    case CONDITION_BETWEEN: return SLICE("BETWEEN");
-    case CONDITION_IN: return SLICE("IN");
-    case CONDITION_EXISTS: return SLICE("attribute_exists");
-    case CONDITION_NOT_EXISTS: return SLICE("attribute_not_exists");
-    case CONDITION_TYPE: return SLICE("attribute_type");
-    case CONDITION_BEGINS_WITH: return SLICE("begins_with");
-    case CONDITION_CONTAINS: return SLICE("contains");
-    case CONDITION_NOT_CONTAINS: break;
-    }
-    ensure(!"a kind that no expression can have");
-    return SLICE_NONE;
-}
+static const struct slice kind_names[] = {
+    [CONDITION_AND] = {"AND", 3},
+    [CONDITION_OR] = {"OR", 2},
+    [CONDITION_NOT] = {"NOT", 3},
+    [CONDITION_EQ] = {"=", 1},
+    [CONDITION_NE] = {"<>", 2},
+    [CONDITION_LT] = {"<", 1},
+    [CONDITION_LE] = {"<=", 2},
+    [CONDITION_GT] = {">", 1},
+    [CONDITION_GE] = {">=", 2},
+    [CONDITION_BETWEEN] = {"BETWEEN", 7},
+    [CONDITION_IN] = {"IN", 2},
+    [CONDITION_EXISTS] = {"attribute_exists", 16},
+    [CONDITION_NOT_EXISTS] = {"attribute_not_exists", 20},
+    [CONDITION_TYPE] = {"attribute_type", 14},
+    [CONDITION_BEGINS_WITH] = {"begins_with", 11},
+    [CONDITION_CONTAINS] = {"contains", 8},
+};
 
 static enum key_compare compare_of(enum condition_kind kind)
 {
@@ -64,7 +60,6 @@ static enum key_compare compare_of(enum condition_kind kind)
     }
 }
 
-/* :v < a says a > :v. */
 static enum key_compare mirrored(enum key_compare compare)
 {
     switch (compare) {
@@ -81,40 +76,49 @@ static bool refuse(struct terms *terms, struct slice sentence)
     return FAULT(terms->arena, terms->fault, sentence);
 }
 
-/* Sorts the operands of one comparison into the one attribute and its values, in their order. */
+static bool take_name(struct terms *terms, const struct path *path, struct term *term)
+{
+    if (term->has_name) {
+        return refuse(
+            terms, SLICE("Invalid condition in KeyConditionExpression: Multiple attribute names used in one "
+                         "condition"));
+    }
+    if (path->count > 1)
+        return refuse(terms, SLICE("KeyConditionExpressions cannot have conditions on nested attributes"));
+    term->has_name = true;
+    term->name = path->parts[0].name;
+    /* :v < a says a > :v. */
+    if (term->value_count > 0) term->compare = mirrored(term->compare);
+    return true;
+}
+
+/* The key attribute may stand on either side of a comparison, but BETWEEN and begins_with begin with it. */
+static bool take_value(struct terms *terms, const struct condition *condition, const struct value *value,
+                       struct term *term)
+{
+    bool begins_with_key = condition->kind == CONDITION_BETWEEN || condition->kind == CONDITION_BEGINS_WITH;
+    if (begins_with_key && !term->has_name) {
+        return FAULT(terms->arena, terms->fault, SLICE("Invalid condition in KeyConditionExpression: "),
+                     kind_names[condition->kind],
+                     SLICE(" operator must have the key attribute as its first operand"));
+    }
+    ensure(term->value_count < 2);
+    term->values[term->value_count++] = value;
+    return true;
+}
+
+/* Sorts the operands of one comparison into the one attribute and its values. */
 static bool read_operands(struct terms *terms, const struct condition *condition, struct term *term)
 {
-    uint32_t values = 0;
-    bool has_name = false,
-         must_begin = condition->kind == CONDITION_BETWEEN || condition->kind == CONDITION_BEGINS_WITH;
     for (uint32_t i = 0; i < condition->operand_count; i++) {
         const struct operand *operand = &condition->operands[i];
         if (operand->kind == OPERAND_SIZE)
             return refuse(terms, SLICE("KeyConditionExpressions cannot contain nested operations"));
-        if (operand->kind == OPERAND_VALUE) {
-            if (i == 0 && must_begin) {
-                return FAULT(terms->arena, terms->fault,
-                             SLICE("Invalid condition in KeyConditionExpression: "),
-                             kind_name(condition->kind),
-                             SLICE(" operator must have the key attribute as its first operand"));
-            }
-            if (values == 2) break;
-            term->values[values++] = operand->value;
-            continue;
-        }
-        if (has_name) {
-            return refuse(
-                terms, SLICE("Invalid condition in KeyConditionExpression: Multiple attribute names used in "
-                             "one condition"));
-        }
-        if (operand->path.count > 1)
-            return refuse(terms,
-                          SLICE("KeyConditionExpressions cannot have conditions on nested attributes"));
-        has_name = true;
-        term->name = operand->path.parts[0].name;
-        if (i > 0) term->compare = mirrored(term->compare);
+        bool taken = operand->kind == OPERAND_PATH ? take_name(terms, &operand->path, term)
+                                                   : take_value(terms, condition, operand->value, term);
+        if (!taken) return false;
     }
-    if (has_name) return true;
+    if (term->has_name) return true;
     return refuse(terms, SLICE("Invalid condition in KeyConditionExpression: No key attribute specified"));
 }
 
@@ -139,10 +143,11 @@ static bool read_terms(struct terms *terms, const struct condition *condition)
 {
     if (condition->kind == CONDITION_AND)
         return read_terms(terms, condition->left) && read_terms(terms, condition->right);
+    ensure(condition->kind <= CONDITION_CONTAINS);
     struct term term = {.compare = compare_of(condition->kind)};
     if (term.compare == KEY_NONE) {
         return FAULT(terms->arena, terms->fault, SLICE("Invalid operator used in KeyConditionExpression: "),
-                     kind_name(condition->kind));
+                     kind_names[condition->kind]);
     }
     return read_operands(terms, condition, &term) && keep_term(terms, &term);
 }
@@ -178,7 +183,7 @@ static bool refuse_missing(struct terms *terms, struct slice name)
 
 static bool check_value_types(struct terms *terms, const struct term *term, enum value_type type)
 {
-    for (unsigned i = 0; i < 2 && term->values[i]; i++) {
+    for (uint32_t i = 0; i < term->value_count; i++) {
         if (term->values[i]->type == type) continue;
         return refuse(
             terms, SLICE("One or more parameter values were invalid: Condition parameter type does not match "
@@ -189,7 +194,7 @@ static bool check_value_types(struct terms *terms, const struct term *term, enum
 
 static bool check_not_empty(struct terms *terms, const struct term *term)
 {
-    for (unsigned i = 0; i < 2 && term->values[i]; i++) {
+    for (uint32_t i = 0; i < term->value_count; i++) {
         const struct value *value = term->values[i];
         if (value->type == VALUE_N || value->bytes.len > 0) continue;
         return FAULT(

@@ -35,7 +35,7 @@ static bool refuse_unused(struct arena *arena, struct slice member, struct param
                           uint32_t capacity, struct slice *fault)
 {
     for (uint32_t i = 0; i < count; i++) {
-        unused[i].bucket = java_bucket(unused[i].placeholder, capacity);
+        unused[i].bucket = java_bucket(java_hash(unused[i].placeholder), capacity);
         unused[i].position = i;
     }
     qsort(unused, count, sizeof *unused, parameter_order);
@@ -52,20 +52,20 @@ static bool refuse_unused(struct arena *arena, struct slice member, struct param
 
 bool expr_params_all_used(struct arena *arena, const struct expr_params *params, struct slice *fault)
 {
-    uint32_t most = params->name_count > params->value_count ? params->name_count : params->value_count,
-             count = 0;
+    uint32_t most = params->name_count > params->value_count ? params->name_count : params->value_count;
+    uint32_t count = 0;
     struct parameter *unused = arena_array(arena, struct parameter, most);
     for (uint32_t i = 0; i < params->name_count; i++) {
         if (!params->names[i].used) unused[count++].placeholder = params->names[i].placeholder;
     }
     if (count) {
         return refuse_unused(arena, SLICE("ExpressionAttributeNames"), unused, count,
-                             java_capacity(params->name_count), fault);
+                             java_set_capacity(params->name_count), fault);
     }
     for (uint32_t i = 0; i < params->value_count; i++) {
         if (!params->values[i].used) unused[count++].placeholder = params->values[i].placeholder;
     }
     if (!count) return true;
     return refuse_unused(arena, SLICE("ExpressionAttributeValues"), unused, count,
-                         java_capacity(params->value_count), fault);
+                         java_set_capacity(params->value_count), fault);
 }

@@ -193,13 +193,17 @@ struct map project(struct arena *arena, const struct path *paths, uint32_t count
 struct path_tree;
 struct path_tree *path_tree_new(struct arena *arena);
 /* Refuses a path that contains, lies in, or contradicts one that was added before. */
-bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct path *path);
+bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct path *path, uint32_t position);
+/* The positions of all paths in the order of the service's walk over its tree; answers their count. */
+uint32_t path_tree_walk(struct arena *arena, const struct path_tree *tree, uint32_t *positions);
 
 /* ---- the order of a hash map in the service ---- */
 
-/* Where the service's hash map of this capacity holds the key. It walks its maps in this order, and some
- * faults show it. */
-uint32_t java_bucket(struct slice key, uint32_t capacity);
+/* The service is written in Java and walks its hash maps bucket by bucket; some faults show that order. */
+uint32_t java_hash(struct slice key);
+uint32_t java_bucket(uint32_t hash, uint32_t capacity);
+/* Of a map that grew by one entry at a time, and of a set that was copied from a collection. */
 uint32_t java_capacity(uint32_t count);
+uint32_t java_set_capacity(uint32_t count);
 
 #endif

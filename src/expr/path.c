@@ -1,11 +1,16 @@
 /* Document paths: following them into an item, their order, their text, and the tree that finds overlaps. */
 #include "expr/parse.h"
 
+#include <stdlib.h>
+
 #include "base/buf.h"
 #include "base/fail.h"
 #include "base/limits.h"
 
 #define JAVA_FIRST_CAPACITY 16
+#define PATH_PART_HASH                                                                                       \
+    1040257 /* what the service adds to the hash of a name or index in a path; measured                      \
+             */
 
 const struct value *part_find(const struct path_part *part, const struct value *from)
 {
@@ -73,7 +78,7 @@ struct slice path_text(struct arena *arena, const struct path *path)
 /* ---- the order of the service's hash maps ---- */
 
 /* The hash of a Java string runs over UTF-16 units. */
-static uint32_t java_hash(struct slice key)
+uint32_t java_hash(struct slice key)
 {
     uint32_t hash = 0;
     for (size_t i = 0; i < key.len;) {
@@ -92,9 +97,8 @@ static uint32_t java_hash(struct slice key)
     return hash;
 }
 
-uint32_t java_bucket(struct slice key, uint32_t capacity)
+uint32_t java_bucket(uint32_t hash, uint32_t capacity)
 {
-    uint32_t hash = java_hash(key);
     return (hash ^ hash >> 16) & (capacity - 1);
 }
 
@@ -105,11 +109,19 @@ uint32_t java_capacity(uint32_t count)
     return capacity;
 }
 
+uint32_t java_set_capacity(uint32_t count)
+{
+    uint32_t capacity = JAVA_FIRST_CAPACITY;
+    while (capacity < (uint64_t)count * 4 / 3 + 1) capacity *= 2;
+    return capacity;
+}
+
 /* ---- overlaps ---- */
 
 struct path_tree {
     struct path_part part;
-    bool is_end; /* a path ends here */
+    bool is_end;       /* a path ends here */
+    uint32_t position; /* of that path, as its owner counts */
     uint32_t child_count;
     struct path_tree *children, *last_child, *next; /* in order of arrival */
 };
@@ -140,29 +152,34 @@ static struct path_tree *tree_grow(struct arena *arena, struct path_tree *tree, 
     return child;
 }
 
-/* The child that the service's walk over the children meets last. */
-static struct path_tree *tree_last(struct path_tree *tree)
+static uint32_t tree_bucket(const struct path_tree *child, uint32_t capacity)
 {
-    struct path_tree *last = NULL;
-    uint32_t capacity = java_capacity(tree->child_count), last_bucket = 0;
-    for (struct path_tree *child = tree->children; child; child = child->next) {
-        uint32_t bucket = child->part.is_index ? child->part.index & (capacity - 1)
-                                               : java_bucket(child->part.name, capacity);
-        if (last && bucket < last_bucket) continue;
-        last = child;
-        last_bucket = bucket;
-    }
-    return last;
+    uint32_t hash = child->part.is_index ? child->part.index : java_hash(child->part.name);
+    return java_bucket(hash + PATH_PART_HASH, capacity);
 }
 
-/* The service does not name the path that overlaps, but the last one that it finds under the same parent. */
-static struct slice other_path(struct arena *arena, struct path_tree *parent, const struct path *path,
+/* The child that the service's walk over the children meets first. */
+static struct path_tree *tree_first(const struct path_tree *tree)
+{
+    struct path_tree *first = NULL;
+    uint32_t capacity = java_capacity(tree->child_count), first_bucket = 0;
+    for (struct path_tree *child = tree->children; child; child = child->next) {
+        uint32_t bucket = tree_bucket(child, capacity);
+        if (first && bucket >= first_bucket) continue;
+        first = child;
+        first_bucket = bucket;
+    }
+    return first;
+}
+
+/* The service does not name the path that overlaps, but the first one that it finds under the same parent. */
+static struct slice other_path(struct arena *arena, const struct path_tree *parent, const struct path *path,
                                uint32_t depth)
 {
     struct path_part parts[LIMIT_NESTING];
     struct path other = {parts, depth};
     memcpy(parts, path->parts, depth * sizeof *parts);
-    for (struct path_tree *child = tree_last(parent); child; child = tree_last(child)) {
+    for (const struct path_tree *child = tree_first(parent); child; child = tree_first(child)) {
         ensure(other.count < LIMIT_NESTING);
         parts[other.count++] = child->part;
     }
@@ -178,7 +195,7 @@ static bool refuse_pair(struct parser *parser, struct slice what, const struct p
                   other_path(parser->arena, parent, path, depth));
 }
 
-bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct path *path)
+bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct path *path, uint32_t position)
 {
     for (uint32_t depth = 0; depth < path->count; depth++) {
         const struct path_part *part = &path->parts[depth];
@@ -191,5 +208,34 @@ bool path_tree_add(struct parser *parser, struct path_tree *tree, const struct p
         tree = child ? child : tree_grow(parser->arena, tree, part);
     }
     tree->is_end = true;
+    tree->position = position;
     return true;
+}
+
+/* A child in its bucket. */
+struct tree_place {
+    const struct path_tree *child;
+    uint32_t bucket, arrival;
+};
+
+static int place_order(const void *left, const void *right)
+{
+    const struct tree_place *a = left, *b = right;
+    if (a->bucket != b->bucket) return a->bucket < b->bucket ? -1 : 1;
+    return (a->arrival > b->arrival) - (a->arrival < b->arrival);
+}
+
+uint32_t path_tree_walk(struct arena *arena, const struct path_tree *tree, uint32_t *positions)
+{
+    if (tree->is_end) {
+        positions[0] = tree->position;
+        return 1;
+    }
+    struct tree_place *places = arena_array(arena, struct tree_place, tree->child_count);
+    uint32_t count = 0, capacity = java_capacity(tree->child_count), found = 0;
+    for (const struct path_tree *child = tree->children; child; child = child->next, count++)
+        places[count] = (struct tree_place){child, tree_bucket(child, capacity), count};
+    if (count > 1) qsort(places, count, sizeof *places, place_order);
+    for (uint32_t i = 0; i < count; i++) found += path_tree_walk(arena, places[i].child, positions + found);
+    return found;
 }

@@ -33,7 +33,8 @@ static bool bind_paths(struct parser *parser, struct projection *out)
 {
     struct path_tree *tree = path_tree_new(parser->arena);
     for (uint32_t i = out->count; i-- > 0;) {
-        if (!bind_path(parser, &out->paths[i]) || !path_tree_add(parser, tree, &out->paths[i])) return false;
+        if (!bind_path(parser, &out->paths[i]) || !path_tree_add(parser, tree, &out->paths[i], i))
+            return false;
     }
     return true;
 }

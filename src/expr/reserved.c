@@ -76,7 +76,8 @@ static const struct slice reserved_words[] = {RESERVED_WORDS(W)};
 
 /* Where the words with each first letter begin, and behind Z, where they end. */
 static const uint16_t first_letters[27] = {
-    0, 31, 50, 103, 140, 170, 195, 206, 214, 250, 251, 253, 283, 304, 319, 343, 376, 379, 427, 496, 526, 546, 559, 571, 571, 572, 573};
+    0, 31, 50, 103, 140, 170, 195, 206, 214, 250, 251, 253, 283, 304,
+    319, 343, 376, 379, 427, 496, 526, 546, 559, 571, 571, 572, 573};
 /* clang-format on */
 
 _Static_assert(sizeof reserved_words / sizeof *reserved_words == RESERVED_COUNT, "the list is complete");

@@ -19,6 +19,7 @@ struct change {
 struct work {
     struct arena *arena;
     const struct map *old;
+    bool is_new; /* old is nothing but the key of an item that does not exist yet */
     struct slice *fault;
 };
 
@@ -173,11 +174,18 @@ static bool has_parent(struct work *work, const struct path *path)
     return parent && parent->type == (path->parts[path->count - 1].is_index ? VALUE_L : VALUE_M);
 }
 
-static bool compute_change(struct work *work, const struct update_action *action, struct change *change)
+/* Into an item that does not exist yet, a path may lead nowhere if it is only to be removed; it then does not
+ * apply. */
+static bool compute_change(struct work *work, const struct update_action *action, struct change *change,
+                           bool *applies)
 {
+    *applies = true;
     change->path = action->path;
     change->value = NULL;
-    if (!has_parent(work, &action->path)) return refuse_path(work);
+    if (!has_parent(work, &action->path)) {
+        *applies = false;
+        return (work->is_new && action->verb == UPDATE_REMOVE) || refuse_path(work);
+    }
     const struct value *old = path_find(&action->path, work->old);
     bool done = true;
     switch (action->verb) {
@@ -274,18 +282,33 @@ static struct value rebuild_value(const struct batch *batch, const struct value 
     return (struct value){.type = VALUE_M, .map = rebuild_map(batch, &old->map)};
 }
 
+static bool apply(struct work *work, const struct update *update, struct map *out)
+{
+    struct change *changes = arena_array(work->arena, struct change, update->count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < update->count; i++) {
+        bool applies;
+        if (!compute_change(work, &update->actions[i], &changes[count], &applies)) return false;
+        count += applies;
+    }
+    if (count > 1) qsort(changes, count, sizeof *changes, path_order);
+    struct batch batch = {work->arena, changes, count, 0};
+    *out = rebuild_map(&batch, work->old);
+    return true;
+}
+
 bool update_apply(struct arena *arena, const struct update *update, const struct map *old, struct map *out,
                   struct slice *fault)
 {
-    struct work work = {arena, old, fault};
-    struct change *changes = arena_array(arena, struct change, update->count);
-    for (uint32_t i = 0; i < update->count; i++) {
-        if (!compute_change(&work, &update->actions[i], &changes[i])) return false;
-    }
-    if (update->count > 1) qsort(changes, update->count, sizeof *changes, path_order);
-    struct batch batch = {arena, changes, update->count, 0};
-    *out = rebuild_map(&batch, old);
-    return true;
+    struct work work = {arena, old, false, fault};
+    return apply(&work, update, out);
+}
+
+bool update_create(struct arena *arena, const struct update *update, const struct map *key, struct map *out,
+                   struct slice *fault)
+{
+    struct work work = {arena, key, true, fault};
+    return apply(&work, update, out);
 }
 
 struct map update_touched(struct arena *arena, const struct update *update, const struct map *image)

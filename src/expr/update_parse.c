@@ -202,21 +202,34 @@ static bool bind_action(struct parser *parser, const struct clause *clause, stru
 }
 
 /* The service binds the last action first, and all target paths before any operand. */
-static struct update *bind_clauses(struct parser *parser, struct clauses *clauses)
+static bool bind_clauses(struct parser *parser, struct clauses *clauses, struct path_tree *tree,
+                         struct update_action *actions)
 {
-    struct update *update = arena_new(parser->arena, struct update);
-    struct path_tree *tree = path_tree_new(parser->arena);
-    update->count = clauses->count;
-    update->actions = arena_zero(parser->arena, clauses->count * sizeof *update->actions);
     for (uint32_t i = clauses->count; i-- > 0;) {
         struct clause *clause = &clauses->items[i];
-        if (!bind_path(parser, &clause->path) || !path_tree_add(parser, tree, &clause->path)) return NULL;
-        update->actions[i].verb = clause->verb;
-        update->actions[i].path = clause->path;
+        if (!bind_path(parser, &clause->path) || !path_tree_add(parser, tree, &clause->path, i)) return false;
+        actions[i].verb = clause->verb;
+        actions[i].path = clause->path;
     }
     for (uint32_t i = clauses->count; i-- > 0;) {
-        if (!bind_action(parser, &clauses->items[i], &update->actions[i])) return NULL;
+        if (!bind_action(parser, &clauses->items[i], &actions[i])) return false;
     }
+    return true;
+}
+
+/* The service carries the actions out as it walks its tree of paths: the first that fails on an item is the
+ * one reported, so they are kept in that order. */
+static struct update *build_update(struct parser *parser, const struct path_tree *tree,
+                                   struct update_action *actions, uint32_t count)
+{
+    struct update *update = arena_new(parser->arena, struct update);
+    update->actions = actions;
+    update->count = count;
+    if (count == 1) return update;
+    uint32_t *positions = arena_array(parser->arena, uint32_t, count);
+    ensure(path_tree_walk(parser->arena, tree, positions) == count);
+    update->actions = arena_array(parser->arena, struct update_action, count);
+    for (uint32_t i = 0; i < count; i++) update->actions[i] = actions[positions[i]];
     return update;
 }
 
@@ -230,8 +243,10 @@ struct update *update_parse(struct arena *arena, struct slice text, struct expr_
         if (!parse_section(&parser, &clauses)) return NULL;
     } while (parser.token.kind != TOKEN_END);
     if (!check_clauses(&parser, &clauses)) return NULL;
-    struct update *update = bind_clauses(&parser, &clauses);
-    return update && check_operator_count(&parser) ? update : NULL;
+    struct path_tree *tree = path_tree_new(arena);
+    struct update_action *actions = arena_zero(arena, clauses.count * sizeof *actions);
+    if (!bind_clauses(&parser, &clauses, tree, actions) || !check_operator_count(&parser)) return NULL;
+    return build_update(&parser, tree, actions, clauses.count);
 }
 
 bool update_touches(const struct update *update, struct slice name)

@@ -73,7 +73,7 @@ static void accept_refuse(struct net_loop *loop, int fd, uint64_t open)
 {
     struct net_server *server = loop->server;
     if (server->tls || open >= server->limits.connections + LIMIT_REFUSED_CONNECTIONS) {
-        loop->refused++;
+        stats_add(&server->stats.refused, 1);
         close(fd);
         return;
     }

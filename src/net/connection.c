@@ -54,6 +54,7 @@ void connection_event(struct connection *connection, uint32_t events)
     if (events & EPOLLRDHUP) connection->half_closed = true;
     /* TLS may have to read in order to write and the reverse, so there every event is worth a try. */
     if (events & (EPOLLIN | EPOLLRDHUP) || connection->tls) connection->readable = true;
+    connection->drained = false;
     if (has_unsent(connection)) connection_write_later(connection);
     connection_advance(connection);
 }
@@ -80,7 +81,10 @@ static void connection_end(struct connection *connection)
 static bool connection_fill(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange ? connection->exchange : exchange_take(connection);
-    request_make_room(exchange, &connection->loop->server->limits);
+    if (!request_make_room(exchange)) {
+        connection_refuse(connection, 503, "too many large requests at once");
+        return false;
+    }
     struct buf *input = &exchange->input;
     size_t room = input->cap - input->len;
     ssize_t count = socket_read(connection, input->data + input->len, room);
@@ -262,7 +266,7 @@ void connection_refuse(struct connection *connection, int status, const char *re
     struct slice type = handler->refusal(handler->context, status, reason, &exchange->http.reply);
     exchange->packed = true; /* never compressed: the head may not even be whole */
     connection->closing = connection->lingering = true;
-    connection->loop->refused++;
+    stats_add(&connection->loop->server->stats.refused, 1);
     reply_put(exchange, status, type, SLICE_NONE);
     exchange->input_at = exchange->input.len;
     exchange_next(exchange);
@@ -272,13 +276,14 @@ void connection_refuse(struct connection *connection, int status, const char *re
 
 void connection_timeout(struct connection *connection)
 {
-    if (connection->state != CONNECTION_LINGER) connection->loop->timeouts++;
-    if (connection->state == CONNECTION_HEAD)
+    enum connection_state state = connection->state;
+    if (state == CONNECTION_HEAD)
         connection_refuse(connection, 408, "the headers took too long");
-    else if (connection->state == CONNECTION_BODY)
+    else if (state == CONNECTION_BODY)
         connection_refuse(connection, 408, "the body took too long");
     else
         connection_close(connection);
+    if (state != CONNECTION_LINGER) stats_add(&connection->loop->server->stats.timeouts, 1);
 }
 
 void connection_close(struct connection *connection)

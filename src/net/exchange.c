@@ -45,6 +45,26 @@ struct exchange *exchange_take(struct connection *connection)
     return exchange;
 }
 
+static size_t large_bytes(const struct buf *buf)
+{
+    return buf->cap > LIMIT_SPARE_BUFFER_BYTES ? buf->cap : 0;
+}
+
+bool exchange_charge(struct exchange *exchange)
+{
+    struct net_server *server = exchange->http.loop->server;
+    size_t before = exchange->charged_bytes;
+    size_t now = large_bytes(&exchange->input) + large_bytes(&exchange->inflated);
+    if (now == before) return true;
+    exchange->charged_bytes = now;
+    if (now < before) {
+        atomic_fetch_sub_explicit(&server->buffered_bytes, before - now, memory_order_relaxed);
+        return true;
+    }
+    uint64_t others = atomic_fetch_add_explicit(&server->buffered_bytes, now - before, memory_order_relaxed);
+    return others + (now - before) <= server->limits.buffered_bytes;
+}
+
 /* Empties it; memory that only a large request needed goes back. */
 static void buf_forget(struct buf *buf)
 {
@@ -61,9 +81,11 @@ void exchange_next(struct exchange *exchange)
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
     exchange->packed = exchange->gzipped = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;
-    if (exchange->input_at < exchange->input.len) return;
-    exchange->input_at = 0;
-    buf_forget(&exchange->input);
+    if (exchange->input_at == exchange->input.len) {
+        exchange->input_at = 0;
+        buf_forget(&exchange->input);
+    }
+    exchange_charge(exchange);
 }
 
 void exchange_release(struct exchange *exchange)
@@ -71,12 +93,12 @@ void exchange_release(struct exchange *exchange)
     struct net_loop *loop = exchange->connection->loop;
     exchange->connection->exchange = NULL;
     exchange->connection = NULL;
+    exchange->input_at = exchange->input.len = 0;
+    exchange_next(exchange);
     if (loop->spare_count == LIMIT_SPARE_EXCHANGES) {
         exchange_free(exchange);
         return;
     }
-    exchange->input_at = exchange->input.len = 0;
-    exchange_next(exchange);
     buf_forget(&exchange->out);
     buf_free(&exchange->out_body);
     exchange->out_sent = 0;

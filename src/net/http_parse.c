@@ -6,6 +6,8 @@
  * lengths that differ. */
 #include "net/http_parse.h"
 
+#include <endian.h>
+
 #include "base/fail.h"
 #include "base/limits.h"
 
@@ -65,22 +67,31 @@ static bool name_is(struct slice name, struct slice lower)
     return true;
 }
 
+/* Of eight bytes, the high bit of each that is below ' ' or is DEL. Bytes above the first such one may be
+ * marked in error: a borrow travels upward. */
+static uint64_t controls_of(uint64_t word)
+{
+    uint64_t below_space = (word - ONES * 0x20) & ~word;
+    uint64_t rubout = word ^ (ONES * 0x7f);
+    return (below_space | ((rubout - ONES) & ~rubout)) & HIGHS;
+}
+
 const char *http_text_end(const char *at, const char *end)
 {
-    for (;;) {
-        while (end - at >= 8) {
-            uint64_t word;
-            memcpy(&word, at, 8);
-            uint64_t below_space = (word - ONES * 0x20) & ~word;
-            uint64_t rubout = word ^ (ONES * 0x7f);
-            rubout = (rubout - ONES) & ~rubout;
-            if ((below_space | rubout) & HIGHS) break;
+    while (end - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        uint64_t controls = controls_of(le64toh(word));
+        if (!controls) {
             at += 8;
+            continue;
         }
-        const char *stop = end - at > 8 ? at + 8 : end;
-        while (at < stop && !is_control((unsigned char)*at)) at++;
-        if (at < stop || at == end) return at;
+        at += __builtin_ctzll(controls) / 8;
+        if (*at != '\t') return at;
+        at++;
     }
+    while (at < end && !is_control((unsigned char)*at)) at++;
+    return at;
 }
 
 /* The CRLF that must stand at *at. */
@@ -246,35 +257,35 @@ static void content_coding_note(struct http_head *head, struct slice value)
     head->coding = known && head->coding == HTTP_CODING_NONE ? HTTP_CODING_ZLIB : HTTP_CODING_UNKNOWN;
 }
 
-static enum http_progress header_note(struct http_head *head, struct http_header field)
+static enum http_progress header_note(struct http_head *head, const struct http_header *field)
 {
-    switch (field.name.len) { /* most headers differ in length from all of these */
+    switch (field->name.len) { /* most headers differ in length from all of these */
     case 4:
-        if (!name_is(field.name, SLICE("host"))) break;
+        if (!name_is(field->name, SLICE("host"))) break;
         if (head->has_host) return refuse(&head->fault, 400, "two Host headers");
         head->has_host = true;
         break;
     case 6:
-        if (!name_is(field.name, SLICE("expect"))) break;
-        if (slice_equal_ignoring_case(field.value, SLICE("100-continue")))
+        if (!name_is(field->name, SLICE("expect"))) break;
+        if (slice_equal_ignoring_case(field->value, SLICE("100-continue")))
             head->expects_continue = true;
         else
             head->expects_other = true;
         break;
     case 10:
-        if (name_is(field.name, SLICE("connection"))) connection_note(head, field.value);
+        if (name_is(field->name, SLICE("connection"))) connection_note(head, field->value);
         break;
     case 14:
-        if (name_is(field.name, SLICE("content-length"))) return length_note(head, field.value);
+        if (name_is(field->name, SLICE("content-length"))) return length_note(head, field->value);
         break;
     case 15:
-        if (name_is(field.name, SLICE("accept-encoding"))) head->accept_encoding = field.value;
+        if (name_is(field->name, SLICE("accept-encoding"))) head->accept_encoding = field->value;
         break;
     case 16:
-        if (name_is(field.name, SLICE("content-encoding"))) content_coding_note(head, field.value);
+        if (name_is(field->name, SLICE("content-encoding"))) content_coding_note(head, field->value);
         break;
     case 17:
-        if (name_is(field.name, SLICE("transfer-encoding"))) return transfer_coding_note(head, field.value);
+        if (name_is(field->name, SLICE("transfer-encoding"))) return transfer_coding_note(head, field->value);
         break;
     default: break;
     }
@@ -307,11 +318,13 @@ enum http_progress http_head_parse(struct http_head *head, struct slice bytes, s
             head->bytes = (size_t)(at - bytes.data);
             return head_check(head);
         }
-        struct http_header field;
-        progress = http_field_parse(&at, end, &field, &head->fault);
+        struct http_header surplus;
+        struct http_header *field = head->header_count < header_room ? &headers[head->header_count]
+                                                                     : &surplus;
+        progress = http_field_parse(&at, end, field, &head->fault);
         if (progress != HTTP_WHOLE) return progress;
-        if (head->header_count == header_room) return refuse(&head->fault, 431, "too many headers");
-        headers[head->header_count++] = field;
+        if (field == &surplus) return refuse(&head->fault, 431, "too many headers");
+        head->header_count++;
         progress = header_note(head, field);
     }
     return progress;

@@ -55,6 +55,8 @@ static inline void link_append(struct link *head, struct link *link)
 
 #define link_owner(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
+struct tls;
+
 /* ---- connections ---- */
 enum connection_state {
     CONNECTION_NEW,       /* accepted, not yet with its loop */
@@ -81,6 +83,7 @@ struct connection {
     int fd;
     enum connection_state state;
     bool readable;    /* the socket may hold bytes that were not read */
+    bool drained;     /* TLS: the last read of the socket itself came back short */
     bool half_closed; /* the client sends no more; a short read does not mean that all was read */
     bool ended;       /* the end of the client's bytes was read */
     bool closing;     /* close once everything is written */
@@ -103,6 +106,7 @@ struct exchange {
     struct buf out;       /* reply heads and small bodies, in order; then... */
     struct buf out_body;  /* ... one large body, taken over from reply */
     size_t out_sent;      /* of both together */
+    size_t charged_bytes; /* what it holds of the server's buffered_bytes */
     bool head_whole;
     bool moved; /* input moved since the head was parsed: its slices are stale */
     bool continue_sent;
@@ -130,8 +134,8 @@ struct net_loop {
     char date[64]; /* a whole header line */
     size_t date_len;
     int64_t date_until_us;
-    uint64_t bytes_in, bytes_out, timeouts, refused; /* of this turn */
-    int64_t accept_again_us; /* 0, or when to try again after running out of descriptors */
+    uint64_t bytes_in, bytes_out; /* of this turn */
+    int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
     int64_t drain_until_us;
     bool draining;
     void *user;
@@ -141,12 +145,13 @@ struct net_server {
     struct net_limits limits;
     struct net_handler handler;
     struct net_stats stats;
-    SSL_CTX *tls;
+    struct tls *tls; /* NULL: plain HTTP */
     int listeners[LIMIT_LISTENERS];
     unsigned listener_count;
     uint16_t port;
     unsigned loop_count, next_loop;
     struct net_loop *loops;
+    _Atomic uint64_t buffered_bytes; /* by requests too large for a spare exchange's buffers */
     _Atomic bool stopping;
 };
 
@@ -198,8 +203,9 @@ void connection_free(struct connection *connection);
 enum http_progress request_parse(struct connection *connection);
 /* Hands the whole request to the handler. */
 void request_hand_over(struct connection *connection);
-/* Room for the next read behind the bytes that have arrived. */
-void request_make_room(struct exchange *exchange, const struct net_limits *limits);
+/* Room for the next read behind the bytes that have arrived; false when all connections together hold too
+ * much. */
+bool request_make_room(struct exchange *exchange);
 static inline bool request_pending(const struct exchange *exchange)
 {
     return exchange && exchange->input.len > exchange->input_at;
@@ -207,6 +213,9 @@ static inline bool request_pending(const struct exchange *exchange)
 
 /* ---- exchange.c ---- */
 struct exchange *exchange_take(struct connection *connection);
+/* Brings what the request holds in large buffers to the server's account; false when that exceeds the limit.
+ */
+bool exchange_charge(struct exchange *exchange);
 /* Back to the spares; what it held is forgotten. */
 void exchange_release(struct exchange *exchange);
 /* The request was answered: ready for the next one of the same connection, whose bytes and replies stay. */
@@ -222,8 +231,8 @@ static inline size_t exchange_unsent(const struct exchange *exchange)
 void reply_put(struct exchange *exchange, int status, struct slice content_type, struct slice extra_headers);
 
 /* ---- tls.c ---- */
-SSL_CTX *tls_new(const char *cert, const char *key, char *error, size_t error_len);
-void tls_free(SSL_CTX *tls);
+struct tls *tls_new(const char *cert, const char *key, char *error, size_t error_len);
+void tls_free(struct tls *tls);
 bool tls_attach(struct connection *connection);
 /* Each answers bytes, 0 for "later", -1 for an end of the connection (read: also its orderly end).
  * tls_handshake: 1 done. */

@@ -12,14 +12,6 @@
 
 #define LISTEN_BACKLOG 4096
 
-static void port_set(struct addrinfo *address, uint16_t port)
-{
-    if (address->ai_family == AF_INET6)
-        ((struct sockaddr_in6 *)(void *)address->ai_addr)->sin6_port = htons(port);
-    else
-        ((struct sockaddr_in *)(void *)address->ai_addr)->sin_port = htons(port);
-}
-
 static uint16_t port_of(int fd)
 {
     struct sockaddr_storage address;
@@ -30,14 +22,21 @@ static uint16_t port_of(int fd)
 }
 
 /* A socket that listens on the address, or -1 and errno. */
-static int listener_open(const struct addrinfo *address)
+static int listener_open(const struct addrinfo *address, uint16_t port)
 {
     int on = 1;
+    struct sockaddr_storage place = {0};
+    memcpy(&place, address->ai_addr, address->ai_addrlen);
+    if (address->ai_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)&place)->sin6_port = htons(port);
+    else
+        ((struct sockaddr_in *)(void *)&place)->sin_port = htons(port);
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* accepted sockets inherit it */
-    if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0) return fd;
+    if (bind(fd, (struct sockaddr *)&place, address->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+        return fd;
     int saved = errno;
     close(fd);
     errno = saved;
@@ -54,15 +53,25 @@ static void explain(int number, const char *host, uint16_t port, char *error, si
         snprintf(error, error_len, "cannot listen on port %u of %s: %s", port, host, strerror(number));
 }
 
+/* Two lines of the hosts file may give a name the same address twice. */
+static bool address_seen(const struct addrinfo *first, const struct addrinfo *address)
+{
+    for (; first != address; first = first->ai_next)
+        if (first->ai_addrlen == address->ai_addrlen &&
+            memcmp(first->ai_addr, address->ai_addr, address->ai_addrlen) == 0)
+            return true;
+    return false;
+}
+
 /* A name may stand for addresses that this machine does not have (::1 without IPv6): those are passed over as
  * long as one works. */
-static bool listen_all(struct net_server *server, struct addrinfo *address, uint16_t port)
+static bool listen_all(struct net_server *server, const struct addrinfo *first, uint16_t port)
 {
     int failure = EADDRNOTAVAIL;
     server->port = port;
-    for (; address && server->listener_count < LIMIT_LISTENERS; address = address->ai_next) {
-        port_set(address, server->port);
-        int fd = listener_open(address);
+    for (const struct addrinfo *address = first; address; address = address->ai_next) {
+        if (address_seen(first, address) || server->listener_count == LIMIT_LISTENERS) continue;
+        int fd = listener_open(address, server->port);
         if (fd < 0) {
             failure = errno;
             if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) continue;

@@ -81,7 +81,7 @@ struct net_handler {
 };
 
 struct net_limits {
-    uint64_t body_bytes, header_bytes, header_count, connections;
+    uint64_t body_bytes, buffered_bytes, header_bytes, header_count, connections;
     int64_t header_ms, body_ms, idle_ms, send_ms, drain_ms;
 };
 extern const struct net_limits net_limits_default;

@@ -11,24 +11,24 @@ static struct slice pending_bytes(const struct exchange *exchange)
     return slice_from(buf_view(&exchange->input), exchange->input_at);
 }
 
-void request_make_room(struct exchange *exchange, const struct net_limits *limits)
+bool request_make_room(struct exchange *exchange)
 {
     struct buf *input = &exchange->input;
     size_t have = input->len - exchange->input_at, wanted = READ_MIN_BYTES;
     if (exchange->head_whole && exchange->head.has_length) {
-        ensure(exchange->head.content_length <= limits->body_bytes);
         size_t missing = exchange->head.bytes + (size_t)exchange->head.content_length - have;
         if (missing < wanted) wanted = missing;
     }
-    if (input->cap - input->len >= wanted) return;
+    if (input->cap - input->len >= wanted) return true;
     exchange->moved = true;
     if (exchange->input_at > 0) {
         memmove(input->data, input->data + exchange->input_at, have);
         input->len = have;
         exchange->input_at = 0;
-        if (input->cap - input->len >= wanted) return;
+        if (input->cap - input->len >= wanted) return true;
     }
     buf_reserve(input, LIMIT_READ_BYTES);
+    return exchange_charge(exchange);
 }
 
 /* True when the bytes that came since the last look may end the head: parsing it again and again as it
@@ -151,6 +151,10 @@ static bool body_unpack(struct connection *connection)
     enum gunzip result = gzip_unpack(&connection->loop->gzip, exchange->http.body_sent, max_bytes,
                                      &exchange->inflated);
     exchange->http.body = buf_view(&exchange->inflated);
+    if (!exchange_charge(exchange)) {
+        connection_refuse(connection, 503, "too many large requests at once");
+        return false;
+    }
     if (result == GUNZIP_OK) return true;
     if (result == GUNZIP_TOO_LARGE)
         connection_refuse(connection, 413, "the decompressed body is too large");

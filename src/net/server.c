@@ -10,6 +10,7 @@
 
 const struct net_limits net_limits_default = {
     .body_bytes = LIMIT_BODY_BYTES,
+    .buffered_bytes = LIMIT_BUFFERED_BYTES,
     .header_bytes = LIMIT_HEADER_BYTES,
     .header_count = LIMIT_HEADER_COUNT,
     .connections = LIMIT_CONNECTIONS,
@@ -69,7 +70,6 @@ static void loop_threads_start(struct net_server *server)
 
 void net_server_run(struct net_server *server)
 {
-    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
     loop_threads_start(server);
     loop_run(&server->loops[0]);
     for (unsigned i = 1; i < server->loop_count; i++) pthread_join(server->loops[i].thread, NULL);

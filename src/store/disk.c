@@ -6,15 +6,14 @@
  * writing (S3): what of the log is on disk is then unknown, and only reading it back at the next start tells.
  *
  * Called by any thread to read and by the writer's alone to write, stats excepted. */
-#include <dirent.h>
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/fail.h"
 #include "store/batch.h"
 #include "store/disk_options.h"
+#include "store/disk_reclaim.h"
 #include "store/failure.h"
 #include "store/folder.h"
 
@@ -30,6 +29,7 @@ struct disk {
     rocksdb_writeoptions_t *write_synced, *write_unsynced;
     rocksdb_writebatch_t *batch; /* the writer's, reused */
     struct store_batch cleared;  /* its large ranges, whose space can be given back */
+    struct reclaim reclaim;
     struct failure failure;
     bool read_only;
 };
@@ -47,10 +47,8 @@ static struct disk *disk_of(struct store *store)
 /* One sentence with the folder's path around RocksDB's own words, which are freed. */
 static void describe(const struct disk *disk, const char *what, char *words, char *out, size_t out_len)
 {
-    int folder_len = (int)(strlen(disk->folder.store_path) - strlen("/store"));
     const char *cause = strstr(words, "No space left") ? ", the disk is full" : "";
-    snprintf(out, out_len, "the data folder %.*s %s%s: %s", folder_len, disk->folder.store_path, what, cause,
-             words);
+    snprintf(out, out_len, "the data folder %s %s%s: %s", disk->folder.path, what, cause, words);
     rocksdb_free(words);
 }
 
@@ -70,10 +68,20 @@ static enum store_result write_failed(struct disk *disk, char *words)
 
 /* ---- reading ---- */
 
+/* RocksDB counts what it does per thread unless told otherwise; that is a tenth of a cached read. */
+static void counting_off(void)
+{
+    static _Thread_local bool off;
+    if (off) return;
+    rocksdb_set_perf_level(rocksdb_disable);
+    off = true;
+}
+
 static enum store_result disk_get(struct store *store, struct slice key, struct buf *value)
 {
     struct disk *disk = disk_of(store);
     char *words = NULL;
+    counting_off();
     rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned(disk->db, disk->read, key.data, key.len, &words);
     if (words) return read_failed(disk, words);
     if (!pinned) return STORE_MISSING;
@@ -106,6 +114,7 @@ static enum store_result disk_scan(struct store *store, struct slice from, struc
 {
     struct disk *disk = disk_of(store);
     if (to.len && slice_compare(from, to) >= 0) return STORE_OK;
+    counting_off();
     rocksdb_readoptions_t *read = rocksdb_readoptions_create();
     if (to.len) rocksdb_readoptions_set_iterate_upper_bound(read, to.data, to.len);
     if (from.len) rocksdb_readoptions_set_iterate_lower_bound(read, from.data, from.len);
@@ -186,34 +195,15 @@ static bool add_range(struct disk *disk, const struct store_batch *batch, const 
     return true;
 }
 
-/* A key below `to` with nearly nothing in between: rocksdb_delete_file_in_range counts the end in. */
-static void last_key_below(struct buf *out, struct slice to)
-{
-    char last = to.data[to.len - 1];
-    buf_put(out, to.data, to.len - 1);
-    if (last == '\0') return;
-    buf_byte(out, (unsigned char)(last - 1));
-    buf_text(out, "\xff\xff\xff\xff\xff\xff\xff\xff");
-}
-
-/* Gives the space of cleared ranges back: files that hold nothing else are dropped at once, the rest is
- * compacted when there is time. Only ranges with a tombstone qualify: it keeps older values hidden that the
- * dropped files may have overwritten in deeper levels. And only once the batch is durable, for a dropped file
- * does not come back when the log's end is lost. */
-static char *reclaim_space(struct disk *disk)
+/* The tombstones must be on disk before any file is dropped. */
+static char *reclaim_cleared(struct disk *disk)
 {
     struct batch_reader reader = batch_read(&disk->cleared);
-    struct buf last = {0};
     char *words = NULL;
     rocksdb_flush_wal(disk->db, true, &words);
     for (struct batch_entry range; !words && batch_next(&reader, &range);) {
-        struct slice from = range.key, to = range.value;
-        last.len = 0;
-        last_key_below(&last, to);
-        rocksdb_delete_file_in_range(disk->db, from.data, from.len, last.data, last.len, &words);
-        if (!words) rocksdb_suggest_compact_range(disk->db, from.data, from.len, to.data, to.len, &words);
+        words = reclaim_range(&disk->reclaim, range.key, range.value);
     }
-    buf_free(&last);
     return words;
 }
 
@@ -256,7 +246,8 @@ static enum store_result background_check(struct disk *disk)
     if (rocksdb_property_int(disk->db, "rocksdb.background-errors", &errors) != 0 || errors == 0)
         return STORE_OK;
     char text[sizeof disk->store.error];
-    snprintf(text, sizeof text, "writing %s failed in the background", disk->folder.store_path);
+    snprintf(text, sizeof text, "the data folder %s cannot be written in the background; %s/LOG says why",
+             disk->folder.path, disk->folder.store_path);
     return failure_of_write(&disk->failure, &disk->store, text);
 }
 
@@ -265,12 +256,13 @@ static enum store_result disk_write(struct store *store, const struct store_batc
     struct disk *disk = disk_of(store);
     ensure(!disk->read_only);
     if (disk->failure.writes_refused) return STORE_FAILED;
+    counting_off();
     batch_empty(disk);
     if (!batch_fill(disk, batch))
         return failure_of_write(&disk->failure, store, "the range to delete cannot be read");
     char *words = NULL;
     rocksdb_write(disk->db, durable ? disk->write_synced : disk->write_unsynced, disk->batch, &words);
-    if (!words && disk->cleared.count) words = reclaim_space(disk);
+    if (!words && disk->cleared.count) words = reclaim_cleared(disk);
     return words ? write_failed(disk, words) : background_check(disk);
 }
 
@@ -286,21 +278,6 @@ static enum store_result disk_sync(struct store *store)
 
 /* ---- the rest ---- */
 
-static uint64_t files_bytes(const char *path)
-{
-    uint64_t bytes = 0;
-    DIR *directory = opendir(path);
-    if (!directory) return 0;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        struct stat file;
-        if (fstatat(dirfd(directory), entry->d_name, &file, 0) == 0 && S_ISREG(file.st_mode)) {
-            bytes += (uint64_t)file.st_size;
-        }
-    }
-    closedir(directory);
-    return bytes;
-}
-
 static uint64_t property(struct disk *disk, const char *name)
 {
     uint64_t value = 0;
@@ -310,7 +287,7 @@ static uint64_t property(struct disk *disk, const char *name)
 static void disk_stats(struct store *store, struct store_stats *stats)
 {
     struct disk *disk = disk_of(store);
-    stats->disk_bytes = files_bytes(disk->folder.store_path);
+    stats->disk_bytes = folder_bytes(&disk->folder);
     stats->memory_bytes = property(disk, "rocksdb.cur-size-all-mem-tables") +
                           property(disk, "rocksdb.estimate-table-readers-mem") +
                           rocksdb_cache_get_usage(disk->options.cache);
@@ -320,7 +297,10 @@ static void disk_stats(struct store *store, struct store_stats *stats)
 static void disk_close(struct store *store)
 {
     struct disk *disk = disk_of(store);
-    if (disk->db) rocksdb_close(disk->db);
+    if (disk->db) {
+        reclaim_stop(&disk->reclaim);
+        rocksdb_close(disk->db);
+    }
     rocksdb_writebatch_destroy(disk->batch);
     store_batch_free(&disk->cleared);
     rocksdb_readoptions_destroy(disk->read);
@@ -344,7 +324,10 @@ static bool database_open(struct disk *disk, char *error, size_t error_len)
     } else {
         disk->db = rocksdb_open(disk->options.rocksdb, disk->folder.store_path, &words);
     }
-    if (!words) return true;
+    if (!words) {
+        reclaim_init(&disk->reclaim, disk->db);
+        return true;
+    }
     bool damaged = strncmp(words, "Corruption", strlen("Corruption")) == 0;
     describe(disk, damaged ? "is damaged" : "cannot be opened", words, error, error_len);
     return false;
@@ -359,7 +342,7 @@ struct store *store_open_disk(const struct store_options *options, char *error, 
     disk->folder = folder;
     disk->read_only = options->read_only;
     failure_init(&disk->failure);
-    disk_options_init(&disk->options, options);
+    disk_options_init(&disk->options, options, options->read_only ? 0 : folder_tidy_logs(&folder));
     disk->read = rocksdb_readoptions_create();
     disk->write_synced = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(disk->write_synced, true);

@@ -1,29 +1,51 @@
-/* RocksDB's many settings, chosen for one writer, values of 100 bytes to 400 KB, point reads and short scans,
- * a small idle process and a quick start. */
+/* RocksDB's settings for one writer, values of 100 bytes to 400 KB, point reads and short scans, a small idle
+ * process and a quick start. Measured with RocksDB 7.8.3 of Debian 12 on two shared cores with an ext4 disk
+ * (ratios matter):
+ *
+ *  - Log. A sync of the appended log costs about 140 us; overwriting an old file would cost 75, but this
+ * RocksDB recycles its logs only when told to skip damaged records, and skipping may lose what was
+ * acknowledged. Neither O_DIRECT nor a written-through log is within its reach. So each commit is one write
+ * and one fdatasync: 170 us for 1 KB, 390 us for 64 values of 300 bytes, of which the rest is inserting them
+ * into memory.
+ *  - Recovery tolerates a log that ends in an incomplete record, which nobody was told of, and refuses any
+ * other damage. (Point-in-time recovery would silently forget every acknowledged write behind it.)
+ *  - Memtables of 16 MB: a start reads back at most two or three of them, 50 to 150 ms each; 32 MB doubled
+ * that and gained nothing. A filter over the memtable's keys takes a read that need not look there from 1.8
+ * to 0.6 us.
+ *  - Blocks of 8 KB, a hash index and a restart every 4 keys: 3.4 us for a cached read among a million keys
+ * (16 keys: 4.7), 7 us for a scan of ten. XXH3 instead of CRC32C, which Debian's build computes without the
+ * processor's help.
+ *  - A start does not flush what it read back, so it writes nothing; but each start leaves a log, so once
+ * there are many it does, and they go. */
 #include "store/disk_options.h"
 
 #include <stdbool.h>
 
 #include "base/fail.h"
 
-#define MEMTABLE_BYTES  ((size_t)32 * 1024 * 1024)
-#define MEMTABLE_COUNT  3
-#define LOG_TOTAL_BYTES ((uint64_t)64 * 1024 * 1024) /* replayed at the start: bounds how long that takes */
-#define BLOCK_BYTES     ((size_t)8 * 1024)
-#define FILTER_BITS     10
-#define LEVELS          7
+#define MEMTABLE_BYTES        ((size_t)16 * 1024 * 1024)
+#define MEMTABLE_COUNT        3
+#define MEMTABLE_FILTER_SHARE 0.02
+#define LOG_TOTAL_BYTES       ((uint64_t)64 * 1024 * 1024)
+#define LOG_FILES_MANY        8
+#define BLOCK_BYTES           ((size_t)8 * 1024)
+#define BLOCK_RESTART_KEYS    4
+#define FILTER_BITS           10
+#define CHECKSUM_XXH3         4 /* rocksdb::kXXH3, which c.h does not name */
+#define LEVEL_BASE_BYTES      ((uint64_t)64 * 1024 * 1024)
+#define SYNC_EVERY_BYTES      ((uint64_t)1024 * 1024) /* of files being written, so that no single sync is long \
+                                                       */
+#define DIARY_BYTES    ((size_t)1024 * 1024)
+#define DIARY_WARNINGS 2
 
-/* What the C interface has no function for. */
-static const char options_by_name[] =
-    "avoid_flush_during_recovery=true;" /* a start only reads the log back */
-    "avoid_flush_during_shutdown=true;"
-    "max_bgerror_resume_count=0"; /* a failure is final, S3 */
-
-static rocksdb_options_t *options_named(rocksdb_options_t *base)
+/* Sets what the C interface has no function for. Takes base over. */
+static rocksdb_options_t *options_named(rocksdb_options_t *base, bool flush_at_start)
 {
+    const char *names = flush_at_start ? "avoid_flush_during_recovery=false;max_bgerror_resume_count=0"
+                                       : "avoid_flush_during_recovery=true;max_bgerror_resume_count=0";
     rocksdb_options_t *options = rocksdb_options_create();
     char *words = NULL;
-    rocksdb_get_options_from_string(base, options_by_name, options, &words);
+    rocksdb_get_options_from_string(base, names, options, &words);
     ensure(!words);
     rocksdb_options_destroy(base);
     return options;
@@ -34,61 +56,71 @@ static void set_tables(rocksdb_options_t *options, rocksdb_cache_t *cache)
     rocksdb_block_based_table_options_t *tables = rocksdb_block_based_options_create();
     rocksdb_block_based_options_set_block_cache(tables, cache);
     rocksdb_block_based_options_set_block_size(tables, BLOCK_BYTES);
+    rocksdb_block_based_options_set_block_restart_interval(tables, BLOCK_RESTART_KEYS);
     rocksdb_block_based_options_set_filter_policy(tables,
                                                   rocksdb_filterpolicy_create_bloom_full(FILTER_BITS));
     rocksdb_block_based_options_set_format_version(tables, 5);
+    rocksdb_block_based_options_set_checksum(tables, CHECKSUM_XXH3);
     rocksdb_block_based_options_set_data_block_index_type(
         tables, rocksdb_block_based_table_data_block_index_type_binary_search_and_hash);
     rocksdb_options_set_block_based_table_factory(options, tables);
     rocksdb_block_based_options_destroy(tables);
 }
 
-static void set_log(rocksdb_options_t *options)
+static void set_memory(rocksdb_options_t *options)
 {
-    rocksdb_options_set_wal_recovery_mode(options, rocksdb_point_in_time_recovery);
-    rocksdb_options_set_max_total_wal_size(options, LOG_TOTAL_BYTES);
     rocksdb_options_set_write_buffer_size(options, MEMTABLE_BYTES);
     rocksdb_options_set_max_write_buffer_number(options, MEMTABLE_COUNT);
+    rocksdb_options_set_memtable_prefix_bloom_size_ratio(options, MEMTABLE_FILTER_SHARE);
+    rocksdb_options_set_memtable_whole_key_filtering(options, true);
+    /* There is one writer: the simpler insert is the quicker. */
     rocksdb_options_set_allow_concurrent_memtable_write(options, false);
-    rocksdb_options_set_enable_pipelined_write(options, false);
 }
 
-static void set_levels(rocksdb_options_t *options)
+static void set_files(rocksdb_options_t *options)
 {
-    static const int compression[LEVELS] = {
-        rocksdb_no_compression,  rocksdb_no_compression,  rocksdb_lz4_compression, rocksdb_lz4_compression,
-        rocksdb_lz4_compression, rocksdb_lz4_compression, rocksdb_lz4_compression,
-    };
-    rocksdb_options_set_compression_per_level(options, compression, LEVELS);
-    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, false);
+    /* The top two levels are rewritten too soon for compression to pay. */
+    static const int compression[] = {rocksdb_no_compression, rocksdb_no_compression,
+                                      rocksdb_lz4_compression};
+    rocksdb_options_set_compression_per_level(options, compression,
+                                              sizeof compression / sizeof compression[0]);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, true);
+    rocksdb_options_set_max_bytes_for_level_base(options, LEVEL_BASE_BYTES);
     rocksdb_options_set_max_background_jobs(options, 2);
-    rocksdb_options_set_bytes_per_sync(options, 1024 * 1024);
+    rocksdb_options_set_bytes_per_sync(options, SYNC_EVERY_BYTES);
+    /* Readers run on the loops: obsolete files are deleted behind their backs. */
+    rocksdb_options_set_avoid_unnecessary_blocking_io(options, true);
 }
 
-static void set_house(rocksdb_options_t *options, bool read_only)
+static void set_start(rocksdb_options_t *options)
 {
-    rocksdb_options_set_max_open_files(options, -1);
+    rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
+    rocksdb_options_set_max_total_wal_size(options, LOG_TOTAL_BYTES);
+    rocksdb_options_set_max_open_files(options, -1); /* a read then need not look for its file's reader */
     rocksdb_options_set_max_file_opening_threads(options, 2);
-    rocksdb_options_set_skip_stats_update_on_db_open(options, true);
     rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(options, true);
-    rocksdb_options_set_info_log_level(options, 2); /* warnings */
+}
+
+/* RocksDB's own log of events, not of data. */
+static void set_diary(rocksdb_options_t *options)
+{
+    rocksdb_options_set_info_log_level(options, DIARY_WARNINGS);
     rocksdb_options_set_keep_log_file_num(options, 2);
-    rocksdb_options_set_max_log_file_size(options, 1024 * 1024);
+    rocksdb_options_set_max_log_file_size(options, DIARY_BYTES);
     rocksdb_options_set_stats_dump_period_sec(options, 0);
     rocksdb_options_set_stats_persist_period_sec(options, 0);
-    /* A reader must not change the folder, not even by RocksDB's own diary: no file can be made there. */
-    if (read_only) rocksdb_options_set_db_log_dir(options, "/dev/null");
 }
 
-void disk_options_init(struct disk_options *out, const struct store_options *options)
+void disk_options_init(struct disk_options *out, const struct store_options *options, uint32_t log_files)
 {
-    rocksdb_options_t *rocksdb = options_named(rocksdb_options_create());
+    rocksdb_options_t *rocksdb = options_named(rocksdb_options_create(), log_files >= LOG_FILES_MANY);
     out->cache = rocksdb_cache_create_lru((size_t)options->cache_bytes);
     rocksdb_options_set_create_if_missing(rocksdb, !options->read_only);
     set_tables(rocksdb, out->cache);
-    set_log(rocksdb);
-    set_levels(rocksdb);
-    set_house(rocksdb, options->read_only);
+    set_memory(rocksdb);
+    set_files(rocksdb);
+    set_start(rocksdb);
+    set_diary(rocksdb);
     out->rocksdb = rocksdb;
 }
 

@@ -11,7 +11,8 @@ struct disk_options {
     rocksdb_cache_t *cache;
 };
 
-void disk_options_init(struct disk_options *out, const struct store_options *options);
+/* log_files: how many write-ahead logs lie in the folder. */
+void disk_options_init(struct disk_options *out, const struct store_options *options, uint32_t log_files);
 void disk_options_free(struct disk_options *options);
 
 #endif

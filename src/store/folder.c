@@ -227,15 +227,53 @@ static bool marker_check(const struct opening *opening, const struct content *co
     return true;
 }
 
+/* ---- RocksDB's files ---- */
+
+/* The next regular file of the directory. */
+static const char *file_next(DIR *directory, struct stat *file)
+{
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (fstatat(dirfd(directory), entry->d_name, file, 0) == 0 && S_ISREG(file->st_mode))
+            return entry->d_name;
+    }
+    return NULL;
+}
+
+static bool has_ending(const char *name, const char *ending)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && !strcmp(dot, ending);
+}
+
+/* RocksDB finds everything through its file CURRENT; without it, it would begin anew and sweep the old files
+ * away. */
+static bool files_check(const struct opening *opening, const char *store_path)
+{
+    bool data = false, current = false;
+    struct stat file;
+    DIR *directory = opendir(store_path);
+    if (!directory) return errno == ENOENT || refuse_errno(opening, "cannot be read");
+    for (const char *name; (name = file_next(directory, &file));) {
+        if (!strcmp(name, "CURRENT")) current = true;
+        if (has_ending(name, ".sst") || (has_ending(name, ".log") && file.st_size > 0)) data = true;
+    }
+    closedir(directory);
+    if (current || !data) return true;
+    return refuse(opening, "the data folder %s is damaged: the file %s/CURRENT is missing",
+                  opening->options->folder, store_path);
+}
+
 bool folder_open(struct folder *folder, const struct store_options *options, char *error, size_t error_len)
 {
     struct opening opening = {options, error, error_len};
     struct content content = {0};
     *folder = (struct folder){.lock = -1};
+    folder->path = strdup(options->folder);
+    ensure(folder->path);
+    folder->store_path = path_join(options->folder, STORE_NAME);
     if (folder_find(&opening) && folder_look(&opening, &content) &&
         marker_open(&opening, &content, &folder->lock) && marker_lock(&opening, folder->lock) &&
-        marker_check(&opening, &content, folder->lock)) {
-        folder->store_path = path_join(options->folder, STORE_NAME);
+        marker_check(&opening, &content, folder->lock) && files_check(&opening, folder->store_path)) {
         return true;
     }
     folder_close(folder);
@@ -245,6 +283,35 @@ bool folder_open(struct folder *folder, const struct store_options *options, cha
 void folder_close(struct folder *folder)
 {
     if (folder->lock >= 0) close(folder->lock);
+    free(folder->path);
     free(folder->store_path);
     *folder = (struct folder){.lock = -1};
+}
+
+uint64_t folder_bytes(const struct folder *folder)
+{
+    uint64_t bytes = 0;
+    DIR *directory = opendir(folder->store_path);
+    if (!directory) return 0;
+    for (struct stat file; file_next(directory, &file);) bytes += (uint64_t)file.st_size;
+    closedir(directory);
+    return bytes;
+}
+
+uint32_t folder_tidy_logs(const struct folder *folder)
+{
+    uint32_t logs = 0;
+    struct stat file;
+    DIR *directory = opendir(folder->store_path);
+    if (!directory) return 0; /* before the first start */
+    for (const char *name; (name = file_next(directory, &file));) {
+        if (!has_ending(name, ".log")) continue;
+        if (file.st_size == 0) {
+            unlinkat(dirfd(directory), name, 0);
+        } else {
+            logs++;
+        }
+    }
+    closedir(directory);
+    return logs;
 }

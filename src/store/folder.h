@@ -8,7 +8,8 @@
 
 struct folder {
     int lock;         /* the open marker file; its lock lasts as long as this is open */
-    char *store_path; /* where the files of the store itself live */
+    char *path;       /* as the user named it */
+    char *store_path; /* where RocksDB's files live */
 };
 
 /* Finds or makes the folder and locks it: alone, or shared among those that only read. False and one sentence
@@ -16,5 +17,11 @@ struct folder {
  * may have been made. */
 bool folder_open(struct folder *folder, const struct store_options *options, char *error, size_t error_len);
 void folder_close(struct folder *folder);
+
+/* Bytes of RocksDB's files. */
+uint64_t folder_bytes(const struct folder *folder);
+/* How many of them are write-ahead logs; those with nothing in them, one from each start, are deleted on the
+ * way. Only before RocksDB has the folder open. */
+uint32_t folder_tidy_logs(const struct folder *folder);
 
 #endif

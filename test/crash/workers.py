@@ -67,7 +67,7 @@ class Worker:
     def run(self, port, stopped):
         self.client = Client(port)
         try:
-            while True:
+            while not stopped.is_set():
                 self.step()
                 self.acknowledged += 1
         except (OSError, http.client.HTTPException):

@@ -1,7 +1,9 @@
 """Sends requests to one server, and says how two replies differ.
 
 What the service leaves open is made equal first: the order of sets, of a scan's items and of a batch's items; times,
-ids and names of places in descriptions of tables."""
+ids and names of places in descriptions of tables. The service brings numbers into one form, DynamoDB Local often
+returns them as they were sent, so its numbers (never Quipu's) are brought into that form here."""
+import decimal
 import http.client
 import json
 import urllib.parse
@@ -49,7 +51,7 @@ class Side:
     def send(self, operation, body):
         """The reply to these bytes. Opens the connection again once, since a server may close an idle one."""
         headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
-        for attempt in (1, 2):
+        for _ in range(2):
             try:
                 if self.connection is None:
                     self.connection = http.client.HTTPConnection(self.address, timeout=30)
@@ -57,23 +59,28 @@ class Side:
                 reply = self.connection.getresponse()
                 data = reply.read()
                 break
-            except (http.client.HTTPException, OSError):
+            except (http.client.HTTPException, OSError) as error:
                 self.connection = None
-                if attempt == 2:
-                    raise
+                gone = error
+        else:
+            return Reply(0, {"__type": "NoReply", "message": repr(gone)})
         try:
             return Reply(reply.status, json.loads(data))
         except ValueError:
             return Reply(reply.status, data.decode("latin-1"))
 
     def call(self, operation, request):
-        """A Scan in pages or segments is followed to its end: where its pages break is the server's own affair."""
-        if operation == "Scan" and isinstance(request, dict) and ("Limit" in request or "TotalSegments" in request):
-            return self.whole_scan(request)
+        """A Scan, or a Query of an index, is followed to its end: where its pages break is the server's own affair."""
+        in_parts = isinstance(request, dict) and (
+            operation == "Scan" and ("Limit" in request or "TotalSegments" in request)
+            or operation == "Query" and "IndexName" in request and "Limit" in request)
+        if in_parts and "ExclusiveStartKey" not in request:
+            return self.all_pages(operation, request)
         return self.send(operation, json.dumps(request).encode())
 
-    def whole_scan(self, request):
-        first = self.send("Scan", json.dumps(request).encode())
+    def all_pages(self, operation, request):
+        """The items of all pages and segments in one reply; the refusal when the first of them is one."""
+        first = self.send(operation, json.dumps(request).encode())
         if not first.ok:
             return first
         total = {"Count": 0, "ScannedCount": 0}
@@ -81,11 +88,9 @@ class Side:
             total["Items"] = []
         segments = request.get("TotalSegments")
         for segment in range(segments) if segments else [None]:
-            page = {k: v for k, v in request.items() if k != "ExclusiveStartKey"}
-            if segment is not None:
-                page["Segment"] = segment
+            page = dict(request) if segment is None else {**request, "Segment": segment}
             while page is not None:
-                reply = self.send("Scan", json.dumps(page).encode())
+                reply = self.send(operation, json.dumps(page).encode())
                 if not reply.ok:
                     return reply
                 for member in total:
@@ -99,28 +104,43 @@ def canonical(node):
     return json.dumps(node, sort_keys=True)
 
 
-def normal(node):
-    """Sets sorted, volatile members left out, everywhere in the reply."""
+def plain_number(text):
+    """The service's form: no exponent, no zeros at the ends."""
+    text = format(decimal.Decimal(text), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text
+
+
+def as_it_is(text):
+    return text
+
+
+def normal(node, number=as_it_is):
+    """Sets sorted, volatile members left out, numbers passed through `number`, everywhere in the reply."""
     if isinstance(node, list):
-        return [normal(n) for n in node]
+        return [normal(n, number) for n in node]
     if not isinstance(node, dict):
         return node
     result = {}
     for name, value in node.items():
         if name in VOLATILE and not isinstance(value, dict):
             continue
-        if name in ("SS", "NS", "BS") and isinstance(value, list):
-            result[name] = sorted(value)
+        if name == "N" and isinstance(value, str):
+            result[name] = number(value)
+        elif name in ("SS", "NS", "BS") and isinstance(value, list):
+            result[name] = sorted(map(number, value) if name == "NS" else value)
         else:
-            result[name] = normal(value)
+            result[name] = normal(value, number)
     return result
 
 
-def without_order(operation, body):
+def without_order(operation, request, body, number):
     """The reply with sorted items where the service promises no order."""
-    body = normal(body)
+    body = normal(body, number)
     if operation == "Scan" and "Items" in body:
         body["Items"].sort(key=canonical)
+    if operation == "Query" and "IndexName" in request:
+        without_order_of_equals(request, body)
     if operation == "BatchGetItem":
         for items in body.get("Responses", {}).values():
             items.sort(key=canonical)
@@ -128,8 +148,24 @@ def without_order(operation, body):
         for description in (body.get("TableDescription", {}), body.get("Table", {})):
             description.get(name, []).sort(key=canonical)
     if isinstance(body.get("ConsumedCapacity"), list):
-        body["ConsumedCapacity"].sort(key=canonical)
+        body["ConsumedCapacity"].sort(key=lambda table: table["TableName"])
     return body
+
+
+def without_order_of_equals(request, body):
+    """Items with the same index keys have no order of their own, so a start key among them has no meaning either."""
+    if "ExclusiveStartKey" in request:
+        for name in ("Items", "Count", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"):
+            body.pop(name, None)
+        return
+    items, groups = body.get("Items", []), []
+    ordered = request["IndexName"] != "keys" and all("r" in item for item in items)
+    for item in items:
+        if groups and (not ordered or groups[-1][0]["r"] == item["r"]):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    body["Items"] = [item for group in groups for item in sorted(group, key=canonical)]
 
 
 def differing_members(ours, theirs, path=""):
@@ -156,10 +192,10 @@ class Difference:
 def compare(operation, request, ours, theirs):
     """None when the replies say the same."""
     if not (ours.ok and theirs.ok):
-        same = ours.outcome == theirs.outcome and normal(item_of(ours)) == normal(item_of(theirs))
+        same = ours.outcome == theirs.outcome and normal(item_of(ours)) == normal(item_of(theirs), plain_number)
         return None if same else Difference(operation, request, ours, theirs, [])
-    left, right = without_order(operation, ours.body), without_order(operation, theirs.body)
-    places = differing_members(left, right)
+    places = differing_members(without_order(operation, request, ours.body, as_it_is),
+                               without_order(operation, request, theirs.body, plain_number))
     return Difference(operation, request, ours, theirs, places) if places else None
 
 

@@ -244,8 +244,8 @@ class Legacy:
         return self.several(self.attribute_update)
 
     def attribute_update(self):
-        action = self.rng.choice(["PUT", "PUT", "ADD", "DELETE", None])
-        update = {"Action": action} if action else {}
+        action = self.rng.choice(["PUT", "PUT", "ADD", "DELETE"])
+        update = {"Action": action}
         if action == "DELETE" and self.chance(0.5):
             return update
         update["Value"] = self.values_of.value(1)

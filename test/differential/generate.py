@@ -2,9 +2,8 @@
 import copy
 
 from expressions import Expressions, Legacy
-from values import NAMES, Schema, Values
+from values import NAMES, Schema, Values, table_schemas
 
-SCHEMAS = [("S", None), ("S", "S"), ("S", "N"), ("N", "B"), ("B", "S")]
 WRONG = [None, True, 0, 1.5, -1, "", "x", "x" * 300, [], {}, [[]], {"S": "x"}, [{}], "ALL_OLD", 10 ** 20]
 CAPACITY = ["NONE", "TOTAL", "INDEXES"]
 
@@ -15,7 +14,7 @@ class Requests:
         self.values = Values(rng)
         self.legacy = Legacy(self.values)
         self.prefix = prefix
-        self.schemas = [Schema(f"{prefix}{number}", *types) for number, types in enumerate(SCHEMAS)]
+        self.schemas = table_schemas(prefix)
         self.kinds = [(self.put, 12), (self.get, 8), (self.update, 20), (self.delete, 7), (self.batch_get, 4),
                       (self.batch_write, 6), (self.query, 16), (self.scan, 12), (self.create_table, 3),
                       (self.describe_table, 2), (self.update_table, 2), (self.delete_table, 3), (self.list_tables, 2)]
@@ -24,11 +23,12 @@ class Requests:
         return self.rng.random() < probability
 
     def next(self):
-        """(operation, request, spoilt): one in eight is spoilt in one random place."""
+        """(operation, request): one in eight is spoilt in one random place."""
         make = self.rng.choices([k for k, _ in self.kinds], [w for _, w in self.kinds])[0]
         operation, request = make()
-        spoilt = self.chance(0.125)
-        return operation, self.spoil(request) if spoilt else request, spoilt
+        if not self.chance(0.125):
+            return operation, request
+        return operation, self.with_actions(self.spoil(request))
 
     # ---- parts ----
 
@@ -146,6 +146,7 @@ class Requests:
     def query(self):
         schema, expressions = self.schema(), Expressions(self.values)
         request = {"TableName": self.table_name(schema)}
+        table, schema = schema, self.maybe_index(request, schema, 0.7)
         if self.chance(0.2):
             request["KeyConditions"] = self.legacy.key_conditions(schema)
             if self.chance(0.3):
@@ -158,8 +159,17 @@ class Requests:
         self.add_read_options(request, expressions)
         self.maybe(request, 0.3, ScanIndexForward=self.chance(0.4))
         if self.chance(0.15):
-            request["ExclusiveStartKey"] = self.values.key(schema)
+            request["ExclusiveStartKey"] = {**self.values.key(table), **self.values.key(schema)}
         return "Query", {**request, **expressions.parameters()}
+
+    def maybe_index(self, request, table, probability):
+        """Names an index of the table and answers it; else the table itself."""
+        if not table.indexes or not self.chance(probability):
+            self.maybe(request, 0.01, IndexName=self.rng.choice(["missing", "x"]))
+            return table
+        index = self.rng.choice(table.indexes)
+        request["IndexName"] = index.name
+        return index
 
     def add_read_options(self, request, expressions):
         if self.chance(0.2):
@@ -174,6 +184,7 @@ class Requests:
     def scan(self):
         schema, expressions = self.schema(), Expressions(self.values)
         request = {"TableName": self.table_name(schema)}
+        self.maybe_index(request, schema, 0.5)
         if self.chance(0.15):
             request["ScanFilter"] = self.legacy.several(self.legacy.condition)
             self.maybe(request, 0.3, ConditionalOperator=self.rng.choice(["AND", "OR"]))
@@ -193,8 +204,8 @@ class Requests:
         return {"ReadCapacityUnits": self.rng.randint(1, 5), "WriteCapacityUnits": self.rng.randint(1, 5)}
 
     def create_table(self):
-        hash_type, range_type = self.rng.choice(SCHEMAS)
-        request = Schema(self.other_name(), hash_type, range_type).create_request()
+        keys = self.rng.choice(self.schemas).keys
+        request = Schema(self.other_name(), *keys).create_request()
         if self.chance(0.4):
             del request["BillingMode"]
             request["ProvisionedThroughput"] = self.throughput()
@@ -271,6 +282,14 @@ class Requests:
             holder[self.rng.choice(["Unknown", "S", "N", "", "a", "#a", ":a"])] = holder.pop(key) if pick == 8 else "x"
         else:
             holder.append(copy.deepcopy(holder[key]))
+        return request
+
+    def with_actions(self, request):
+        """Names the action of each attribute update: Local silently ignores one without, and the items would differ."""
+        updates = request.get("AttributeUpdates")
+        for update in updates.values() if isinstance(updates, dict) else ():
+            if isinstance(update, dict) and update.get("Action") is None:
+                update["Action"] = "PUT"
         return request
 
     def places(self, node):

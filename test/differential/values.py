@@ -15,22 +15,44 @@ TEXTS = ["", "a", "b", "ab", "abc", "x y", "é", "\U0001f600", "\u0000", "\"quot
 
 
 class Schema:
-    """A table: its name and keys as (name, type), the range key None where there is none."""
+    """A table or an index: its keys as (name, type), the range key None where there is none."""
 
-    def __init__(self, name, hash_type, range_type=None):
-        self.name = name
-        self.hash = ("pk", hash_type)
-        self.range = ("sk", range_type) if range_type else None
+    def __init__(self, name, hash_key, range_key=None, indexes=()):
+        self.name, self.hash, self.range, self.indexes = name, hash_key, range_key, indexes
 
     @property
     def keys(self):
         return [self.hash] + ([self.range] if self.range else [])
 
+    def key_schema(self):
+        return [{"AttributeName": n, "KeyType": k} for (n, _), k in zip(self.keys, ("HASH", "RANGE"))]
+
     def create_request(self):
-        return {"TableName": self.name, "BillingMode": "PAY_PER_REQUEST",
-                "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in self.keys],
-                "KeySchema": [{"AttributeName": n, "KeyType": k}
-                              for (n, _), k in zip(self.keys, ("HASH", "RANGE"))]}
+        keys = dict(self.keys + [key for index in self.indexes for key in index.keys])
+        request = {"TableName": self.name, "BillingMode": "PAY_PER_REQUEST", "KeySchema": self.key_schema(),
+                   "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in keys.items()]}
+        for index in self.indexes:
+            kind = "LocalSecondaryIndexes" if index.hash == self.hash else "GlobalSecondaryIndexes"
+            request.setdefault(kind, []).append(
+                {"IndexName": index.name, "KeySchema": index.key_schema(), "Projection": index.projection})
+        return request
+
+
+class Index(Schema):
+    def __init__(self, name, hash_key, range_key, projection):
+        super().__init__(name, hash_key, range_key)
+        self.projection = projection
+
+
+def table_schemas(prefix):
+    """The tables that items are written to: every type of key, and one table with indexes."""
+    pk, sk = ("pk", "S"), ("sk", "S")
+    indexes = [Index("global", ("g", "S"), ("r", "N"), {"ProjectionType": "ALL"}),
+               Index("keys", ("r", "N"), None, {"ProjectionType": "KEYS_ONLY"}),
+               Index("local", pk, ("r", "N"), {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b"]})]
+    return [Schema(prefix + "hash", pk), Schema(prefix + "text", pk, sk), Schema(prefix + "number", pk, ("sk", "N")),
+            Schema(prefix + "bytes", ("pk", "N"), ("sk", "B")), Schema(prefix + "blob", ("pk", "B"), sk),
+            Schema(prefix + "indexed", pk, sk, indexes)]
 
 
 class Values:
@@ -106,4 +128,7 @@ class Values:
         item = self.key(schema)
         for name in self.rng.sample(NAMES, self.rng.randrange(6)):
             item[name] = self.value()
+        for name, kind in (key for index in schema.indexes for key in index.keys):
+            if name not in item and self.chance(0.6):
+                item[name] = {kind: self.rng.choice(HASHES[kind])} if not self.chance(0.03) else self.value(0)
         return item

@@ -3,9 +3,37 @@
 #include "api/shapes.h"
 #include "unit/api_fixture.h"
 
-#define AT(value, path, constraint) "Value " value " at '" path "' failed to satisfy constraint: " constraint
-#define NOT_NULL(path)              AT("null", path, "Member must not be null")
-#define KEYS                        "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]"
+#define KEYS "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]"
+
+/* "2 validation errors detected: Value ... failed to satisfy constraint: ...; Value ...": the list holds the
+ * value, the path and the constraint of each, and ends with NULL. */
+static struct slice violations(struct arena *arena, const char *const *list)
+{
+    struct buf text = {0};
+    unsigned count = 0;
+    for (; list[3 * count]; count++)
+        buf_printf(&text, "%sValue %s%sat '%s' failed to satisfy constraint: %s", count ? "; " : "",
+                   list[3 * count], list[3 * count][0] ? " " : "", list[3 * count + 1], list[3 * count + 2]);
+    struct slice message = arena_printf(arena, "%u validation error%s detected: %.*s", count,
+                                        count == 1 ? "" : "s", SLICE_ARG(buf_view(&text)));
+    buf_free(&text);
+    return message;
+}
+
+static void check_violations(struct world *world, const char *operation, const char *body,
+                             const char *const *list)
+{
+    struct arena arena = {0};
+    struct slice message = violations(&arena, list);
+    CHECK_INVALID(world, operation, body, message.data);
+    arena_free(&arena);
+}
+
+#define VIOLATIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define NULLED          "Member must not be null"
+#define PATTERN         "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+#define LEAST_1         "Member must have length greater than or equal to 1"
+#define LEAST_3         "Member must have length greater than or equal to 3"
 
 static void put_name(struct buf *out, const char *before, size_t len, const char *after)
 {
@@ -23,17 +51,10 @@ TEST(names_of_new_tables)
     world_open(&world);
     CHECK_INVALID(&world, "CreateTable", "{}",
                   "The parameter 'TableName' is required but was not present in the request");
-    CHECK_INVALID(&world, "CreateTable", "{\"TableName\":\"ab\"}",
-                  "1 validation error detected: " AT("'ab'", "tableName",
-                                                     "Member must have length greater than or equal to 3"));
-    CHECK_INVALID(
-        &world, "CreateTable", "{\"TableName\":\"x!\",\"KeySchema\":[]}",
-        "2 validation errors detected: " AT(
-            "'x!'", "tableName",
-            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+") "; " AT("'x!'", "tableName",
-                                                                                       "Member must have "
-                                                                                       "length greater than "
-                                                                                       "or equal to 3"));
+    check_violations(&world, "CreateTable", "{\"TableName\":\"ab\"}",
+                     VIOLATIONS("'ab'", "tableName", LEAST_3));
+    check_violations(&world, "CreateTable", "{\"TableName\":\"x!\",\"KeySchema\":[]}",
+                     VIOLATIONS("'x!'", "tableName", PATTERN, "'x!'", "tableName", LEAST_3));
     put_name(&body, "{\"TableName\":\"", 256, "\"}");
     put_name(
         &message, "1 validation error detected: Value '", 256,
@@ -48,18 +69,15 @@ TEST(names_of_known_tables)
 {
     struct world world;
     const char *operations[] = {"DescribeTable", "DeleteTable", "UpdateTable"};
+    const char *length = "TableName must be at least 3 characters long and at most 255 characters long";
     world_open(&world);
     for (int i = 0; i < 3; i++) {
         CHECK_INVALID(&world, operations[i], "{}",
                       "The parameter 'TableName' is required but was not present in the request");
-        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"\"}",
-                      "TableName must be at least 3 characters long and at most 255 characters long");
-        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"a;\"}",
-                      "TableName must be at least 3 characters long and at most 255 characters long");
-        CHECK_INVALID(
-            &world, operations[i], "{\"TableName\":\"abc;\"}",
-            "1 validation error detected: " AT(
-                "'abc;'", "tableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"));
+        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"\"}", length);
+        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"a;\"}", length);
+        check_violations(&world, operations[i], "{\"TableName\":\"abc;\"}",
+                         VIOLATIONS("'abc;'", "tableName", PATTERN));
     }
     world_close(&world);
 }
@@ -95,21 +113,16 @@ TEST(violations_come_together_and_in_order)
 {
     struct world world;
     world_open(&world);
-    CHECK_INVALID(
-        &world, "CreateTable", "{\"TableName\":\"abc\"}",
-        "2 validation errors detected: " NOT_NULL("attributeDefinitions") "; " NOT_NULL("keySchema"));
-    CHECK_INVALID(
+    check_violations(&world, "CreateTable", "{\"TableName\":\"abc\"}",
+                     VIOLATIONS("null", "attributeDefinitions", NULLED, "null", "keySchema", NULLED));
+    check_violations(
         &world, "CreateTable",
         "{\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"KeySchema\":[],\"BillingMode\":\"A\","
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}}",
-        "4 validation errors detected: " AT("'A'", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]") "; " NOT_NULL(
-            "provisionedThroughput.writeCapacityUnits") "; " AT("'-1'",
-                                                                "provisionedThroughput.readCapacityUnits",
-                                                                "Member must have value greater than or "
-                                                                "equal to 1") "; " AT("'[]'", "keySchema",
-                                                                                      "Member must have "
-                                                                                      "length greater than "
-                                                                                      "or equal to 1"));
+        VIOLATIONS("'A'", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]",
+                   "null", "provisionedThroughput.writeCapacityUnits", NULLED, "'-1'",
+                   "provisionedThroughput.readCapacityUnits",
+                   "Member must have value greater than or equal to 1", "'[]'", "keySchema", LEAST_1));
     world_close(&world);
 }
 
@@ -117,84 +130,42 @@ TEST(violations_inside_lists)
 {
     struct world world;
     world_open(&world);
-    CHECK_INVALID(
-        &world, "CreateTable",
-        "{\"TableName\":\"abc\",\"AttributeDefinitions\":[{},{\"AttributeName\":\"a\",\"AttributeType\":"
-        "\"SS\"}]," KEYS "}",
-        "3 validation errors detected: " NOT_NULL(
-            "attributeDefinitions.1.member.attributeName") "; " NOT_NULL("attributeDefinitions.1.member."
-                                                                         "attributeType") "; " AT("'SS'",
-                                                                                                  "attributeD"
-                                                                                                  "efinitions"
-                                                                                                  ".2.member."
-                                                                                                  "attributeT"
-                                                                                                  "ype",
-                                                                                                  "Member "
-                                                                                                  "must "
-                                                                                                  "satisfy "
-                                                                                                  "enum "
-                                                                                                  "value "
-                                                                                                  "set: [B, "
-                                                                                                  "N, S]"));
-    CHECK_INVALID(
+    check_violations(&world, "CreateTable",
+                     "{\"TableName\":\"abc\",\"AttributeDefinitions\":[{},{\"AttributeName\":\"a\","
+                     "\"AttributeType\":\"SS\"}]," KEYS "}",
+                     VIOLATIONS("null", "attributeDefinitions.1.member.attributeName", NULLED, "null",
+                                "attributeDefinitions.1.member.attributeType", NULLED, "'SS'",
+                                "attributeDefinitions.2.member.attributeType",
+                                "Member must satisfy enum value set: [B, N, S]"));
+    check_violations(
         &world, "CreateTable",
         "{\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"KeySchema\":[{\"KeyType\":\"HASH\"},"
         "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"}]}",
-        "2 validation errors detected: " AT(
-            "'[KeySchemaElement(attributeName=null, keyType=HASH), KeySchemaElement(attributeName=b, "
-            "keyType=RANGE), KeySchemaElement(attributeName=c, keyType=RANGE)]'",
-            "keySchema",
-            "Member must have length less than or equal to 2") "; " NOT_NULL("keySchema.1.member."
-                                                                             "attributeName"));
-    CHECK_INVALID(
+        VIOLATIONS("'[KeySchemaElement(attributeName=null, keyType=HASH), KeySchemaElement(attributeName=b, "
+                   "keyType=RANGE), KeySchemaElement(attributeName=c, keyType=RANGE)]'",
+                   "keySchema", "Member must have length less than or equal to 2", "null",
+                   "keySchema.1.member.attributeName", NULLED));
+    world_close(&world);
+}
+
+TEST(violations_of_indexes)
+{
+    struct world world;
+    world_open(&world);
+#define LOCAL "localSecondaryIndexes.1.member."
+    check_violations(
         &world, "CreateTable",
         "{\"TableName\":\"abc\",\"AttributeDefinitions\":[]," KEYS
-        ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"h;\","
-        "\"KeySchema\":[],\"Projection\":{\"ProjectionType\":\"abc\",\"NonKeyAttributes\":[\"\"]}}]}",
-        "5 validation errors detected: " AT("'h;'", "localSecondaryIndexes.1.member.indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+") "; " AT(
-            "'h;'", "localSecondaryIndexes.1.member.indexName",
-            "Member must have length greater than or equal to 3") "; " AT("'[]'",
-                                                                          "localSecondaryIndexes.1.member."
-                                                                          "keySchema",
-                                                                          "Member must have length greater "
-                                                                          "than or equal to 1") "; " AT("'abc"
-                                                                                                        "'",
-                                                                                                        "loca"
-                                                                                                        "lSec"
-                                                                                                        "onda"
-                                                                                                        "ryIn"
-                                                                                                        "dexe"
-                                                                                                        "s.1."
-                                                                                                        "memb"
-                                                                                                        "er."
-                                                                                                        "proj"
-                                                                                                        "ecti"
-                                                                                                        "on."
-                                                                                                        "proj"
-                                                                                                        "ecti"
-                                                                                                        "onTy"
-                                                                                                        "pe",
-                                                                                                        "Memb"
-                                                                                                        "er "
-                                                                                                        "must"
-                                                                                                        " sat"
-                                                                                                        "isfy"
-                                                                                                        " enu"
-                                                                                                        "m "
-                                                                                                        "valu"
-                                                                                                        "e "
-                                                                                                        "set:"
-                                                                                                        " ["
-                                                                                                        "ALL,"
-                                                                                                        " INC"
-                                                                                                        "LUDE"
-                                                                                                        ", "
-                                                                                                        "KEYS"
-                                                                                                        "_ONL"
-                                                                                                        "Y]") "; " AT("'[]'",
-                                                                                                                      "localSecondaryIndexes.1.member.projection.nonKeyAttributes",
-                                                                                                                      "Member must satisfy constraint: [Member must have length less than or equal to 255, Member must have "
-                                                                                                                      "length greater than or equal to 1]"));
+        ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"h;\",\"KeySchema\":[],"
+        "\"Projection\":{\"ProjectionType\":\"abc\",\"NonKeyAttributes\":[\"\"]}}]}",
+        VIOLATIONS(
+            "'h;'", LOCAL "indexName", PATTERN, "'h;'", LOCAL "indexName", LEAST_3, "'[]'", LOCAL "keySchema",
+            LEAST_1, "'abc'", LOCAL "projection.projectionType",
+            "Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]", "'[]'",
+            LOCAL "projection.nonKeyAttributes",
+            "Member must satisfy constraint: [Member must have length less than or equal to 255, " LEAST_1
+            "]"));
+#undef LOCAL
     world_close(&world);
 }
 
@@ -206,9 +177,8 @@ TEST(no_more_than_ten_violations)
                              "{\"TableName\":\"abc\",\"AttributeDefinitions\":[]," KEYS
                              ",\"LocalSecondaryIndexes\":[{},{},{},{},{}]}");
     struct slice message = member_text(&world, reply, "message");
-    CHECK(slice_starts(
-        message,
-        SLICE("10 validation errors detected: Value null at 'localSecondaryIndexes.1.member.indexName'")));
+    CHECK(slice_starts(message, SLICE("10 validation errors detected: Value null at "
+                                      "'localSecondaryIndexes.1.member.indexName'")));
     CHECK(slice_contains(message, SLICE("'localSecondaryIndexes.4.member.indexName'")));
     CHECK(!slice_contains(message, SLICE("'localSecondaryIndexes.4.member.keySchema'")));
     world_close(&world);
@@ -238,58 +208,48 @@ static const struct shape_member map_members[] = {MEMBER("RequestItems", request
                                                   MEMBER("More", keys_map)};
 static const struct shape maps_shape = STRUCT_SHAPE("Maps", map_members);
 
-static void check_maps(const char *body, const char *message)
+static void check_maps(const char *body, const char *const *list)
 {
     struct arena arena = {0};
     struct buf reply = {0};
     struct api_call call = {.arena = &arena, .reply = &reply, .body = slice_of(body)};
     struct node root;
-    CHECK(request_decode(&call, &maps_shape, &root));
-    CHECK(request_check(&call, &root) == !message);
     struct world reader = {0};
-    if (message) CHECK_TEXT(member_text(&reader, buf_view(&reply), "message"), message);
+    CHECK(request_decode(&call, &maps_shape, &root));
+    CHECK(request_check(&call, &root) == !list);
+    if (list) CHECK_TEXT(member_text(&reader, buf_view(&reply), "message"), violations(&arena, list).data);
     arena_free(&reader.arena);
     buf_free(&reply);
     arena_free(&arena);
 }
 
+#define KEY_RULES                                                                                            \
+    "Map keys must satisfy constraint: [Member must have length less than or equal to 5, " LEAST_3           \
+    ", Member must satisfy regular expression pattern: [a-z]+]"
+
 TEST(maps_keys_and_values)
 {
     check_maps("{\"RequestItems\":{\"abc\":[\"x\"],\"abd\":[\"x\",\"y\"]}}", NULL);
-    check_maps("{\"RequestItems\":{}}",
-               "1 validation error detected: " AT("'{}'", "requestItems",
-                                                  "Member must have length greater than or equal to 1"));
-    check_maps("{\"RequestItems\":{\"abc\":[]}}",
-               "1 validation error detected: " AT(
-                   "'{abc=[]}'", "requestItems",
-                   "Map value must satisfy constraint: [Member must have length less than or "
-                   "equal to 2, Member must have length greater than or equal to 1]"));
-    check_maps("{\"RequestItems\":{\"ab\":[\"x\"]}}",
-               "1 validation error detected: " AT(
-                   "'{ab=[x]}'", "requestItems",
-                   "Map keys must satisfy constraint: [Member must have length less than or "
-                   "equal to 5, Member must have length greater than or equal to 3, Member "
-                   "must satisfy regular expression pattern: [a-z]+]"));
+    check_maps("{\"RequestItems\":{}}", VIOLATIONS("'{}'", "requestItems", LEAST_1));
+    check_maps(
+        "{\"RequestItems\":{\"abc\":[]}}",
+        VIOLATIONS(
+            "'{abc=[]}'", "requestItems",
+            "Map value must satisfy constraint: [Member must have length less than or equal to 2, " LEAST_1
+            "]"));
+    check_maps("{\"RequestItems\":{\"ab\":[\"x\"]}}", VIOLATIONS("'{ab=[x]}'", "requestItems", KEY_RULES));
 }
 
 TEST(paths_through_maps_and_the_newer_wording)
 {
-    check_maps("{\"More\":{\"Abc\":{\"Keys\":[]}}}",
-               "1 validation error detected: " AT("'[]'", "more.Abc.member.keys",
-                                                  "Member must have length greater than or equal to 1"));
+    check_maps("{\"More\":{\"Abc\":{\"Keys\":[]}}}", VIOLATIONS("'[]'", "more.Abc.member.keys", LEAST_1));
     check_maps("{\"More\":{\"Abc\":{\"Limit\":0}}}",
-               "1 validation error detected: Value at 'More.Abc.member.Limit' failed to satisfy constraint: "
-               "Member must have "
-               "value greater than or equal to 1");
+               VIOLATIONS("", "More.Abc.member.Limit", "Member must have value greater than or equal to 1"));
 }
 
-/* Java counts UTF-16 units: the euro sign is one, an emoji two. */
+/* Java counts UTF-16 units: the euro sign, three bytes, is one. */
 TEST(lengths_are_counted_as_java_does)
 {
     check_maps("{\"RequestItems\":{\"\xe2\x82\xac\xe2\x82\xac\":[\"x\"]}}",
-               "1 validation error detected: " AT(
-                   "'{\xe2\x82\xac\xe2\x82\xac=[x]}'", "requestItems",
-                   "Map keys must satisfy constraint: [Member must have length less than or "
-                   "equal to 5, Member must have length greater than or equal to 3, Member "
-                   "must satisfy regular expression pattern: [a-z]+]"));
+               VIOLATIONS("'{\xe2\x82\xac\xe2\x82\xac=[x]}'", "requestItems", KEY_RULES));
 }

@@ -181,6 +181,7 @@ TEST(faults_of_sets_and_null)
     check_fault("{\"BS\":[\"AQ==\",\"AQ==\"]}",
                 FAULT("Input collection [AQ==, AQ==]of type BS contains duplicates."));
     check_fault("{\"SS\":[null]}", FAULT("An string set may not have a null string as a member"));
+    check_fault("{\"NS\":[\"2\",null,\"1\"]}", "The parameter cannot be converted to a numeric value");
     check_fault("{\"NULL\":false}", FAULT("Null attribute value types must have the value of true"));
     check_fault("{\"NULL\":\"no\"}", FAULT("Null attribute value types must have the value of true"));
 #undef FAULT

@@ -30,7 +30,7 @@ static void must(bool holds, const char *what)
 
 static struct slice read_text(struct json_reader *reader)
 {
-    struct slice text;
+    struct slice text = SLICE_NONE;
     must(json_peek(reader) == JSON_STRING && json_string(reader, &text), "a string was expected");
     return text;
 }
@@ -68,7 +68,7 @@ static void read_set(struct json_reader *reader, struct value *value)
 static struct value read_value(struct json_reader *reader)
 {
     struct value value = {0};
-    struct slice type;
+    struct slice type = SLICE_NONE;
     must(json_peek(reader) == JSON_OBJECT && json_enter(reader) && json_member(reader, &type), "a value");
     must(value_type_from_name(type, &value.type), "a type");
     switch (value.type) {

@@ -273,7 +273,7 @@ bool client_read_head(int fd, struct reply *reply)
 
 const char *reply_header(const struct reply *reply, const char *name)
 {
-    static char value[1024];
+    static _Thread_local char value[1024];
     size_t name_len = strlen(name);
     for (const char *line = strstr(reply->head, "\r\n"); line && line[2]; line = strstr(line + 2, "\r\n")) {
         if (strncasecmp(line + 2, name, name_len) != 0 || line[2 + name_len] != ':') continue;

@@ -7,6 +7,15 @@
 
 #include "base/fail.h"
 
+#ifdef THREAD_SANITIZER
+/* RocksDB is not compiled for it: what its threads agree on by atomics would be taken for races. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "called_from_lib:librocksdb.so\n";
+}
+#endif
+
 char *folder_make(void)
 {
     struct buf path = {0};
@@ -27,6 +36,14 @@ void folder_remove(char *folder)
 {
     CHECK(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
     free(folder);
+}
+
+char *path_in(const char *folder, const char *name)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", folder, name);
+    buf_byte(&path, '\0');
+    return path.data;
 }
 
 struct store *disk_open(const char *folder)

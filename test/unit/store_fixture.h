@@ -6,9 +6,18 @@
 #include "store/store.h"
 #include "unit/test.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER
+#endif
+#endif
+
 /* A fresh, empty folder; free with folder_remove, which deletes it with all it holds. */
 char *folder_make(void);
 void folder_remove(char *folder);
+char *path_in(const char *folder, const char *name); /* free() it */
 
 struct store *disk_open(const char *folder); /* with its failure shown; NULL then */
 

@@ -1,9 +1,5 @@
 /* What only the store in memory can do: fail on purpose, go back to a snapshot; and readers beside a writer.
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "base/fail.h"
 #include "unit/store_fixture.h"
 
 TEST(faults_strike_the_chosen_call)
@@ -116,84 +112,4 @@ TEST(a_snapshot_costs_nothing_until_something_changes)
     CHECK_TEXT(value_of(store, "1000"), "a value");
     for (int i = 0; i < SNAPSHOTS; i++) store_snapshot_free(snapshots[i]);
     store_close(store);
-}
-
-/* ---- threads ---- */
-
-enum { PAIRS = 64, ROUNDS = 3000, READERS = 3 };
-
-struct threads {
-    struct store *store;
-    _Atomic bool done;
-    _Atomic int torn;
-};
-
-struct agreement {
-    int seen;
-    bool torn;
-    char first[16];
-};
-
-/* Every batch gives all keys the same value, so a reader must never see two. */
-static bool compare_values(void *context, struct slice key, struct slice value)
-{
-    struct agreement *agreement = context;
-    char text[16];
-    (void)key;
-    snprintf(text, sizeof text, "%.*s", SLICE_ARG(value));
-    if (agreement->seen++ == 0) memcpy(agreement->first, text, sizeof text);
-    agreement->torn = agreement->torn || strcmp(agreement->first, text) != 0;
-    return true;
-}
-
-static void *read_along(void *argument)
-{
-    struct threads *threads = argument;
-    while (!threads->done) {
-        struct agreement agreement = {0};
-        struct buf value = {0};
-        store_scan(threads->store, SLICE(""), SLICE(""), agreement.seen % 2, compare_values, &agreement);
-        if (agreement.torn || (agreement.seen != 0 && agreement.seen != PAIRS)) threads->torn++;
-        enum store_result result = store_get(threads->store, SLICE("k07"), &value);
-        if (result == STORE_FAILED) threads->torn++;
-        buf_free(&value);
-    }
-    return NULL;
-}
-
-static void write_rounds(struct store *store)
-{
-    struct store_batch batch = {0};
-    struct store_snapshot *snapshot = NULL;
-    for (int round = 0; round < ROUNDS; round++) {
-        char key[8], value[16];
-        snprintf(value, sizeof value, "%d", round);
-        store_batch_clear(&batch);
-        if (round % 3 == 0) store_batch_delete_range(&batch, SLICE("k10"), SLICE("k50"));
-        for (int i = 0; i < PAIRS; i++) {
-            snprintf(key, sizeof key, "k%02d", i);
-            store_batch_put(&batch, slice_of(key), slice_of(value));
-        }
-        CHECK(store_write(store, &batch, false) == STORE_OK);
-        if (round % 100 == 0) {
-            store_snapshot_free(snapshot);
-            snapshot = store_snapshot_take(store);
-        } else if (round % 100 == 50) {
-            store_snapshot_restore(store, snapshot);
-        }
-    }
-    store_snapshot_free(snapshot);
-    store_batch_free(&batch);
-}
-
-TEST(readers_see_whole_batches_beside_the_writer)
-{
-    struct threads threads = {.store = store_open_memory(NULL)};
-    pthread_t readers[READERS];
-    for (int i = 0; i < READERS; i++) ensure(pthread_create(&readers[i], NULL, read_along, &threads) == 0);
-    write_rounds(threads.store);
-    threads.done = true;
-    for (int i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
-    CHECK_INT(threads.torn, 0);
-    store_close(threads.store);
 }
