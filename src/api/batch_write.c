@@ -138,7 +138,7 @@ static void apply(struct commit *commit, struct batch *writer)
         batch->table_is_gone |= !now || now->number != batch->tables[i]->number;
     }
     for (uint32_t i = 0; !batch->table_is_gone && i < batch->count; i++)
-        engine_write(writer, &batch->items[i].write, true);
+        engine_write(writer, &batch->items[i].write);
 }
 
 /* ---- the reply ---- */

@@ -1,5 +1,5 @@
 /* Secondary indexes as the item operations see them: the types their key attributes must have in items and
- * updates, which attributes they project, which items they hold. */
+ * updates. */
 #include "api/items.h"
 #include "base/fail.h"
 
@@ -182,57 +182,4 @@ bool check_updated_index_keys(const struct write *write, const struct map *item,
 bool check_legacy_index_keys(const struct write *write, const struct map *item, struct slice *fault)
 {
     return check_updated(write, item, true, fault);
-}
-
-/* ---- what an index holds ---- */
-
-const struct index_definition *index_find(const struct table *table, struct slice name)
-{
-    for (uint32_t i = 0; i < table->definition.index_count; i++)
-        if (slice_equal(table->definition.indexes[i].name, name)) return &table->definition.indexes[i];
-    return NULL;
-}
-
-static bool is_among(const struct slice *names, uint32_t count, struct slice name)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (slice_equal(names[i], name)) return true;
-    return false;
-}
-
-bool index_projects(const struct table *table, const struct index_definition *index, struct slice name)
-{
-    if (index->projection == PROJECT_ALL || slice_equal(name, table->keys.hash)) return true;
-    if (table->keys.range.len && slice_equal(name, table->keys.range)) return true;
-    return is_among(index->hash, index->hash_count, name) ||
-           is_among(index->range, index->range_count, name) ||
-           is_among(index->non_key, index->non_key_count, name);
-}
-
-static bool has_key(const struct table *table, const struct map *item, struct slice name)
-{
-    enum value_type type;
-    const struct value *value = map_find(item, name);
-    ensure(table_attribute_type(&table->definition, name, &type));
-    return value && value->type == type && !is_empty(value);
-}
-
-bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item)
-{
-    for (uint32_t i = 0; i < index->hash_count; i++)
-        if (!has_key(table, item, index->hash[i])) return false;
-    for (uint32_t i = 0; i < index->range_count; i++)
-        if (!has_key(table, item, index->range[i])) return false;
-    return true;
-}
-
-struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
-                         const struct map *item)
-{
-    if (index->projection == PROJECT_ALL) return *item;
-    struct map entry = {arena_array(arena, struct attribute, item->count), 0};
-    for (uint32_t i = 0; i < item->count; i++)
-        if (index_projects(table, index, item->attributes[i].name))
-            entry.attributes[entry.count++] = item->attributes[i];
-    return entry;
 }

@@ -28,10 +28,10 @@ bool encode_put(struct api_call *call, struct write *write)
 /* An update that only clears attributes does not bring a missing item into being. */
 static void apply_clearing(struct batch *batch, struct write *write)
 {
-    engine_write(batch, write, false);
+    engine_write_check(batch, write);
     if (write->outcome != WRITE_APPLIED) return;
     if (write->existed) {
-        engine_write(batch, write, true);
+        engine_write_keep(batch, write);
         return;
     }
     write->new_image = SLICE_NONE;
@@ -45,7 +45,7 @@ static void apply_write(struct commit *commit, struct batch *batch)
     if (item_write->only_clears)
         apply_clearing(batch, &item_write->write);
     else
-        engine_write(batch, &item_write->write, true);
+        engine_write(batch, &item_write->write);
 }
 
 void item_write_submit(struct api_call *call, struct item_write *item_write)
@@ -86,6 +86,8 @@ static bool check_outcome(struct api_call *call, const struct item_write *item_w
     case WRITE_CONDITION_FAILED: refuse_condition(call, item_write); return false;
     case WRITE_INVALID: return invalid_text(call, item_write->is_legacy ? legacy_update_fault(fault) : fault);
     case WRITE_NO_TABLE: return refuse(call, "ResourceNotFoundException", "Requested resource not found");
+    case WRITE_CONFLICT:
+        return refuse(call, "TransactionConflictException", "Transaction is ongoing for the item");
     }
     return false;
 }

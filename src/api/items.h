@@ -79,15 +79,6 @@ bool check_update_index_keys(struct api_call *call, const struct table *table, c
 /* For struct write: refuses what the update made of index keys. */
 bool check_updated_index_keys(const struct write *write, const struct map *item, struct slice *fault);
 bool check_legacy_index_keys(const struct write *write, const struct map *item, struct slice *fault);
-/* Index by name, or NULL. */
-const struct index_definition *index_find(const struct table *table, struct slice name);
-/* True when entries of the index hold the attribute. */
-bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
-/* True when the item has all keys of the index, and so an entry in it. */
-bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item);
-/* What an entry of the index holds of the item. */
-struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
-                         const struct map *item);
 
 /* ---- expressions (expressions.c) ---- */
 
@@ -190,17 +181,19 @@ struct key_range {
     struct slice from, to;
 };
 bool page_range(struct api_call *call, const struct page_request *request, struct key_range *out);
+/* The stored key of the start key: of an item, or of an index's entry. */
+struct slice page_start(struct api_call *call, const struct page_request *request);
 
-/* Reads the page and writes the reply: from the table (page_reply.c), or from an index (index_read.c). */
+/* Reads the page, from the table or an index, and writes the reply. (page_reply.c) */
 void page_reply(struct api_call *call, const struct page_request *request);
-void index_reply(struct api_call *call, const struct page_request *request);
 
 /* The reply while it grows. */
 struct page_writer {
     struct api_call *call;
     const struct page_request *request;
     uint64_t items;
-    bool damaged; /* an image could not be read */
+    bool damaged;         /* an image could not be read */
+    double fetched_units; /* of items read beside their index entries */
 };
 struct page_totals {
     uint64_t scanned, matched;

@@ -87,12 +87,34 @@ void page_end(struct page_writer *writer, const struct page_totals *totals)
     buf_byte(out, '}');
 }
 
-/* ---- from the table ---- */
+/* ---- reading ---- */
+
+/* A local index's entry does not hold all that was asked for: the item itself is read too, and charged. */
+static void put_whole(struct page_writer *writer, const struct map *entry)
+{
+    const struct page_request *request = writer->request;
+    const struct key_schema *keys = &request->table->keys;
+    struct image image;
+    struct map item;
+    struct slice key = key_bytes(writer->call, request->table, map_find(entry, keys->hash),
+                                 keys->range.len ? map_find(entry, keys->range) : NULL);
+    enum engine_result result = engine_get(writer->call->api->engine, request->table, key, &image);
+    if (result == ENGINE_MISSING) return; /* deleted since the entry was read */
+    if (result == ENGINE_OK && item_decode(writer->call->arena, image.bytes, &item)) {
+        writer->fetched_units += capacity_read(item_encoded_size(image.bytes), request->consistent);
+        page_put_map(writer, &item);
+    } else {
+        writer->damaged = true;
+    }
+    image_release(&image);
+}
 
 static void emit(void *context, struct slice encoded, const struct map *item)
 {
     struct page_writer *writer = context;
-    if (writer->request->projection)
+    if (writer->request->fetch_whole)
+        put_whole(writer, item);
+    else if (writer->request->projection)
         page_put_map(writer, item);
     else
         page_put_encoded(writer, encoded);
@@ -108,7 +130,7 @@ void page_reply(struct api_call *call, const struct page_request *request)
                         .scratch = call->arena,
                         .emit = emit,
                         .context = &writer,
-                        .decode = request->projection != NULL};
+                        .decode = request->projection != NULL || request->fetch_whole};
     page_begin(&writer, call, request);
     if (page_range(call, request, &range)) {
         page.from = range.from;
@@ -118,8 +140,10 @@ void page_reply(struct api_call *call, const struct page_request *request)
             return;
         }
     }
+    double units = capacity_read(page.bytes, request->consistent);
     page_end(&writer, &(struct page_totals){.scanned = page.scanned,
                                             .matched = page.matched,
-                                            .table_units = capacity_read(page.bytes, request->consistent),
+                                            .table_units = request->index ? writer.fetched_units : units,
+                                            .index_units = request->index ? units : 0,
                                             .last = page.more ? &page.last : NULL});
 }

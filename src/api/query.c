@@ -107,9 +107,11 @@ static bool understand(struct api_call *call, const struct node *input, struct q
 bool find_page_index(struct api_call *call, const struct node *name, struct page_request *request)
 {
     if (!name->present) return true;
-    request->index = index_find(request->table, name->text);
+    request->index = table_index_find(request->table, name->text);
     if (!request->index)
         return invalid(call, "The table does not have the specified index: %.*s", SLICE_ARG(name->text));
+    if (request->index->status == INDEX_CREATING)
+        return invalid(call, "Cannot read from backfilling global secondary index: %.*s", SLICE_ARG(name->text));
     if (request->index->global && request->consistent)
         return invalid(call, "Consistent reads are not supported on global secondary indexes");
     return true;
@@ -188,10 +190,7 @@ static void begin(struct api_call *call, const struct node *input)
     if (!table_name_resolve(call, node_member(input, QUERY_TABLE_NAME), &name)) return;
     page->table = find_table(call, name);
     if (!page->table || !fit(call, input, &query)) return;
-    if (page->index)
-        index_reply(call, page);
-    else
-        page_reply(call, page);
+    page_reply(call, page);
 }
 
 const struct operation operation_Query = {SLICE("Query"), &shape, begin, NULL};

@@ -96,12 +96,11 @@ static bool understand(struct api_call *call, const struct node *input, struct p
 /* A start key must lie in the segment whose scan it continues. */
 static bool check_segment_start(struct api_call *call, const struct page_request *page)
 {
-    const struct key_schema *keys = &page->table->keys;
     struct buf from = {0}, to = {0};
     if (!page->start || page->segments == 1) return true;
-    struct slice start = key_bytes(call, page->table, map_find(page->start, keys->hash),
-                                   keys->range.len ? map_find(page->start, keys->range) : NULL);
-    engine_scan_range(page->table, page->segment, page->segments, &from, &to);
+    struct slice start = page_start(call, page);
+    if (page->index) engine_index_scan_range(page->table, page->index, page->segment, page->segments, &from, &to);
+    else engine_scan_range(page->table, page->segment, page->segments, &from, &to);
     bool inside = slice_compare(start, buf_view(&from)) >= 0 && slice_compare(start, buf_view(&to)) < 0;
     buf_free(&from);
     buf_free(&to);
@@ -140,10 +139,7 @@ static void begin(struct api_call *call, const struct node *input)
     if (!table_name_resolve(call, node_member(input, SCAN_TABLE_NAME), &name)) return;
     page.table = find_table(call, name);
     if (!page.table || !fit(call, input, &page)) return;
-    if (page.index)
-        index_reply(call, &page);
-    else
-        page_reply(call, &page);
+    page_reply(call, &page);
 }
 
 const struct operation operation_Scan = {SLICE("Scan"), &shape, begin, NULL};

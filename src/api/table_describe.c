@@ -162,6 +162,16 @@ static void put_billing(struct buf *out, const struct description *description)
 
 /* ---- indexes ---- */
 
+static void index_counts(const struct table *table, const struct index_definition *index, int64_t *items,
+                         int64_t *bytes)
+{
+    for (uint32_t i = 0; table && i < table->definition.index_count; i++) {
+        if (table->definition.indexes[i].number != index->number) continue;
+        *items = atomic_load(&table->index_counts[i]->items);
+        *bytes = atomic_load(&table->index_counts[i]->bytes);
+    }
+}
+
 static void put_index_head(struct buf *out, const struct description *description,
                            const struct index_definition *index)
 {
@@ -172,8 +182,10 @@ static void put_index_head(struct buf *out, const struct description *descriptio
     buf_text(out, ",\"IndexArn\":\"");
     put_table_arn(out, description->api, description->definition->name);
     buf_printf(out, "/index/%.*s\"", SLICE_ARG(index->name));
-    put_int(out, "IndexSizeBytes", 0);
-    put_int(out, "ItemCount", 0);
+    int64_t items = 0, bytes = 0;
+    index_counts(description->table, index, &items, &bytes);
+    put_int(out, "IndexSizeBytes", bytes);
+    put_int(out, "ItemCount", items);
 }
 
 static bool same_throughput(const struct throughput *a, const struct throughput *b)
@@ -184,7 +196,7 @@ static bool same_throughput(const struct throughput *a, const struct throughput 
 
 static const char *index_status(const struct description *description, const struct index_definition *index)
 {
-    if (!description->before) return description->status;
+    if (!description->before) return index->status == INDEX_CREATING ? "CREATING" : description->status;
     const struct index_definition *now = definition_index(description->definition, index->name);
     const struct index_definition *before = definition_index(description->before, index->name);
     if (!now) return "DELETING";
@@ -199,6 +211,7 @@ static void put_global_index(struct buf *out, const struct description *descript
     put_index_head(out, description, index);
     buf_printf(out, ",\"IndexStatus\":\"%s\"", status);
     if (strcmp(status, "CREATING") == 0 && description->before) buf_text(out, ",\"Backfilling\":false");
+    if (index->status == INDEX_CREATING && !description->before) buf_text(out, ",\"Backfilling\":true");
     put_units(out, 0, &index->throughput);
     buf_byte(out, '}');
     put_on_demand(out, &index->throughput);

@@ -14,6 +14,7 @@ static void put_description(struct api_call *call, const char *member, const str
     table_describe(call->reply, &(struct description){.api = call->api,
                                                       .definition = &table->definition,
                                                       .status = status,
+                                                      .table = table,
                                                       .items = atomic_load(&table->counts->items),
                                                       .bytes = atomic_load(&table->counts->bytes),
                                                       .now_ms = engine_now_ms(call->api->engine)});

@@ -101,6 +101,7 @@ struct description {
     const struct table_definition *before; /* UPDATING: what it was; else NULL */
     const char *status;                    /* CREATING, ACTIVE, UPDATING, DELETING */
     int64_t items, bytes, now_ms;
+    const struct table *table; /* for the counts of its indexes; NULL: they hold nothing yet */
 };
 
 void table_describe(struct buf *out, const struct description *description);

@@ -10,19 +10,21 @@ const struct index_definition *table_index_find(const struct table *table, struc
     return NULL;
 }
 
-static bool has_key(const struct table *table, const struct map *item, struct slice name)
+/* An item may be older than the index, and its attribute then no key at all: of another type, empty or too long. */
+static bool has_key(const struct table *table, const struct map *item, struct slice name, size_t limit_bytes)
 {
     enum value_type type;
     const struct value *value = map_find(item, name);
-    return value && table_attribute_type(&table->definition, name, &type) && value->type == type;
+    if (!value || !table_attribute_type(&table->definition, name, &type) || value->type != type) return false;
+    return type == VALUE_N || (value->bytes.len > 0 && value->bytes.len <= limit_bytes);
 }
 
 bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item)
 {
     for (uint32_t i = 0; i < index->hash_count; i++)
-        if (!has_key(table, item, index->hash[i])) return false;
+        if (!has_key(table, item, index->hash[i], LIMIT_HASH_KEY_BYTES)) return false;
     for (uint32_t i = 0; i < index->range_count; i++)
-        if (!has_key(table, item, index->range[i])) return false;
+        if (!has_key(table, item, index->range[i], LIMIT_RANGE_KEY_BYTES)) return false;
     return true;
 }
 

@@ -106,6 +106,10 @@ bool stream_keep_house(struct engine *engine)
     int64_t now = engine_now_ms(engine);
     if (now < engine->trim_due_ms && now >= engine->trim_due_ms - TRIM_INTERVAL_MS) return false;
     engine->trim_due_ms = now + TRIM_INTERVAL_MS;
+    pthread_rwlock_rdlock(&engine->streams_lock);
+    bool any = engine->streams_count > 0;
+    pthread_rwlock_unlock(&engine->streams_lock);
+    if (!any) return false;
     struct trim trim = {
         .commit = {.apply = apply_trim}, .now_ms = now, .retention_ms = engine->stream_retention_ms};
     if (find_mark(engine, &trim)) engine_commit(engine, &trim.commit);

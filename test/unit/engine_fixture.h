@@ -103,7 +103,7 @@ struct write_commit {
 
 static inline void apply_write(struct commit *commit, struct batch *batch)
 {
-    engine_write(batch, &((struct write_commit *)commit)->write, true);
+    engine_write(batch, &((struct write_commit *)commit)->write);
 }
 
 static inline struct slice fixture_key(struct fixture *fixture, const char *pk, const char *sk)
