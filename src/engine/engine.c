@@ -107,11 +107,19 @@ static bool load_stream(void *context, struct slice key, struct slice value)
     return true;
 }
 
-static bool load_kind(struct load *load, char kind, store_visitor visitor)
+static bool load_newest_minute(void *context, struct slice key, struct slice value)
+{
+    struct load *load = context;
+    (void)value;
+    if (key.len == 9) load->engine->marked_minute = bytes_u64(key.data + 1);
+    return false;
+}
+
+static bool load_kind(struct load *load, char kind, bool backwards, store_visitor visitor)
 {
     const char from = kind, to = (char)(kind + 1);
     enum store_result result =
-        store_scan(load->engine->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor, load);
+        store_scan(load->engine->store, (struct slice){&from, 1}, (struct slice){&to, 1}, backwards, visitor, load);
     if (result != STORE_OK)
         snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
     return result == STORE_OK && !load->damaged;
@@ -120,8 +128,8 @@ static bool load_kind(struct load *load, char kind, store_visitor visitor)
 static bool load_all(struct engine *engine, char *error, size_t error_len)
 {
     struct load load = {.engine = engine, .error = error, .error_len = error_len};
-    return load_settings(&load) && load_kind(&load, KEY_TABLE, load_table) &&
-           load_kind(&load, KEY_STREAM, load_stream);
+    return load_settings(&load) && load_kind(&load, KEY_TABLE, false, load_table) &&
+           load_kind(&load, KEY_STREAM, false, load_stream) && load_kind(&load, KEY_MINUTE, true, load_newest_minute);
 }
 
 static void engine_free(struct engine *engine)

@@ -333,7 +333,7 @@ static void put_record(struct batch *batch, const struct change *change, enum st
 static void mark_minute(struct batch *batch, int64_t now_ms)
 {
     uint64_t minute = (uint64_t)(now_ms / MINUTE_MS);
-    if (minute == batch->engine->marked_minute) return;
+    if (minute <= batch->engine->marked_minute) return; /* a clock that went back must not mix the marks up */
     batch->engine->marked_minute = minute;
     struct buf key = {0}, value = {0};
     buf_byte(&key, KEY_MINUTE);

@@ -10,31 +10,48 @@
 
 struct trim {
     struct commit commit;
-    uint64_t before;       /* records below this sequence are older than the retention */
-    uint64_t minute;       /* the mark that says so; 0: none */
+    uint64_t before; /* records below this sequence are older than the retention */
+    uint64_t minute; /* of the newest mark that is old enough; 0: none */
     int64_t now_ms, retention_ms;
 };
 
 static bool newest_old_mark(void *context, struct slice key, struct slice value)
 {
     struct trim *trim = context;
-    if (key.len == 9 && value.len == 8) {
-        trim->minute = bytes_u64(key.data + 1);
-        trim->before = bytes_u64(value.data);
-    }
+    (void)value;
+    if (key.len == 9) trim->minute = bytes_u64(key.data + 1);
     return false;
 }
 
-/* Records before a mark were written before its minute began. */
-static bool find_mark(struct engine *engine, struct trim *trim)
+static bool next_mark(void *context, struct slice key, struct slice value)
+{
+    struct trim *trim = context;
+    (void)key;
+    if (value.len == 8) trim->before = bytes_u64(value.data);
+    return false;
+}
+
+static void minute_key(struct buf *out, uint64_t minute)
+{
+    out->len = 0;
+    buf_byte(out, KEY_MINUTE);
+    buf_u64(out, minute);
+}
+
+/* The records from one mark to the next were written in the first one's minute. Where no next one is to be seen, that holds for
+ * all records that could be seen before: trim->before was taken then. */
+static bool find_marks(struct engine *engine, struct trim *trim)
 {
     struct buf from = {0}, to = {0};
-    int64_t oldest = trim->now_ms - trim->retention_ms;
-    buf_byte(&from, KEY_MINUTE);
-    buf_byte(&to, KEY_MINUTE);
-    buf_u64(&to, oldest > 0 ? (uint64_t)(oldest / MINUTE_MS) + 1 : 0);
-    bool read =
-        store_scan(engine->store, buf_view(&from), buf_view(&to), true, newest_old_mark, trim) == STORE_OK;
+    int64_t oldest = (trim->now_ms - trim->retention_ms) / MINUTE_MS; /* minutes before this one are over for long enough */
+    minute_key(&from, 0);
+    minute_key(&to, oldest > 0 ? (uint64_t)oldest : 0);
+    bool read = store_scan(engine->store, buf_view(&from), buf_view(&to), true, newest_old_mark, trim) == STORE_OK;
+    if (read && trim->minute) {
+        minute_key(&from, trim->minute + 1);
+        minute_key(&to, UINT64_MAX);
+        read = store_scan(engine->store, buf_view(&from), buf_view(&to), false, next_mark, trim) == STORE_OK;
+    }
     buf_free(&from);
     buf_free(&to);
     return read;
@@ -55,9 +72,8 @@ static void delete_records(struct batch *batch, uint32_t stream, uint32_t shard,
 static void delete_marks(struct batch *batch, uint64_t up_to)
 {
     struct buf from = {0}, to = {0};
-    buf_byte(&from, KEY_MINUTE);
-    buf_byte(&to, KEY_MINUTE);
-    buf_u64(&to, up_to);
+    minute_key(&from, 0);
+    minute_key(&to, up_to + 1);
     batch_clear(batch, buf_view(&from), buf_view(&to));
     buf_free(&from);
     buf_free(&to);
@@ -112,6 +128,7 @@ bool stream_keep_house(struct engine *engine)
     if (!any) return false;
     struct trim trim = {
         .commit = {.apply = apply_trim}, .now_ms = now, .retention_ms = engine->stream_retention_ms};
-    if (find_mark(engine, &trim)) engine_commit(engine, &trim.commit);
+    trim.before = engine_stream_next(engine);
+    if (find_marks(engine, &trim)) engine_commit(engine, &trim.commit);
     return false;
 }

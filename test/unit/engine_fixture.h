@@ -9,10 +9,17 @@
 
 struct fixture {
     struct store_faults faults;
+    struct store *store;
     struct engine *engine;
     struct arena arena;
     struct table *table;
+    int64_t now_ms; /* not 0: the engine's clock stands here */
 };
+
+static inline int64_t fixture_now(void *self)
+{
+    return ((struct fixture *)self)->now_ms;
+}
 
 static inline struct value text_value(const char *text)
 {
@@ -72,12 +79,15 @@ static inline bool fixture_drop(struct fixture *fixture)
 static inline bool fixture_open_store(struct fixture *fixture, struct store *store, bool inline_writer)
 {
     char error[300];
+    static struct clock clock;
+    clock = (struct clock){fixture_now, fixture};
     struct engine_options options = {.store = store,
                                      .durable = true,
                                      .inline_writer = inline_writer,
                                      .cache_bytes = 1 << 20,
-                                     .clock = &clock_system,
+                                     .clock = fixture->now_ms ? &clock : &clock_system,
                                      .seed = 1};
+    fixture->store = store;
     fixture->engine = engine_open(&options, error, sizeof error);
     return fixture->engine != NULL;
 }
