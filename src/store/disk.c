@@ -239,12 +239,16 @@ static bool batch_fill(struct disk *disk, const struct store_batch *batch)
     return true;
 }
 
-/* A flush or compaction that failed behind our back. */
+/* A flush or compaction that failed behind our back. An empty write is how RocksDB tells what it was. */
 static enum store_result background_check(struct disk *disk)
 {
     uint64_t errors = 0;
     if (rocksdb_property_int(disk->db, "rocksdb.background-errors", &errors) != 0 || errors == 0)
         return STORE_OK;
+    char *words = NULL;
+    rocksdb_writebatch_clear(disk->batch);
+    rocksdb_write(disk->db, disk->write_unsynced, disk->batch, &words);
+    if (words) return write_failed(disk, words);
     char text[sizeof disk->store.error];
     snprintf(text, sizeof text, "the data folder %s cannot be written in the background; %s/LOG says why",
              disk->folder.path, disk->folder.store_path);
