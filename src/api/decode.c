@@ -303,7 +303,9 @@ static const struct shape_member *find_member(const struct shape *shape, struct 
 static bool decode_struct(struct decoder *decoder, const struct shape *shape, struct node *out)
 {
     struct slice name;
-    out->members = arena_zero(decoder->call->arena, shape->member_count * sizeof *out->members);
+    out->members = NULL;
+    if (shape->member_count)
+        out->members = arena_zero(decoder->call->arena, shape->member_count * sizeof *out->members);
     json_enter(&decoder->reader);
     while (json_member(&decoder->reader, &name)) {
         const struct shape_member *member = find_member(shape, name);

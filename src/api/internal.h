@@ -133,6 +133,18 @@ static inline const struct node *node_member(const struct node *node, unsigned i
     return &node->members[index];
 }
 
+/* Words and truths of a request; false where there is none. */
+static inline bool node_says(const struct node *node, const char *word)
+{
+    return node->present && node->text.len == strlen(word) &&
+           memcmp(node->text.data, word, node->text.len) == 0;
+}
+
+static inline bool node_is_true(const struct node *node)
+{
+    return node->present && node->truth;
+}
+
 /* ---- tables ---- */
 
 /* The table's name in a request: as it stands, or out of its ARN. Refuses and answers false when an ARN is

@@ -10,17 +10,6 @@
 
 /* ---- words and members of a request ---- */
 
-static inline bool node_says(const struct node *node, const char *word)
-{
-    return node->present && node->text.len == strlen(word) &&
-           memcmp(node->text.data, word, node->text.len) == 0;
-}
-
-static inline bool node_is_true(const struct node *node)
-{
-    return node->present && node->truth;
-}
-
 /* A member of a structure that may itself be null, as elements of maps and lists may. */
 const struct node *node_field(const struct node *node, unsigned index);
 

@@ -117,16 +117,6 @@ const struct shape shape_table_class = ENUM_SHAPE(table_classes);
 const struct shape shape_unsupported_struct = {.kind = SHAPE_STRUCT, .type_name = "Unsupported"};
 const struct shape shape_unsupported_list = LIST_SHAPE(shape_unsupported_struct);
 
-bool node_says(const struct node *node, const char *word)
-{
-    return node->present && slice_equal(node->text, slice_of(word));
-}
-
-bool node_is_true(const struct node *node)
-{
-    return node->present && node->truth;
-}
-
 /* ---- verdicts ---- */
 
 static bool settle(struct verdict *verdict, const char *short_name, const char *format, va_list args)

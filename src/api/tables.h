@@ -48,9 +48,6 @@ extern const struct shape shape_billing_mode, shape_stream, shape_sse, shape_tag
 extern const struct shape shape_unsupported_list,
     shape_unsupported_struct; /* known, and refused where given */
 
-bool node_says(const struct node *node, const char *word);
-bool node_is_true(const struct node *node);
-
 /* ---- from requests to definitions (table_define.c, table_settings.c) ---- */
 
 struct attributes {

@@ -194,7 +194,7 @@ static bool read_set(struct value_reader *reader, struct value *out)
     }
     if (!out->count)
         note_empty_set(reader, out->type);
-    else if (!set_sort(out->type, out->members, out->count))
+    else if (!reader->fault.len && !set_sort(out->type, out->members, out->count))
         note_repeated(reader, out->type, texts, out->count);
     return true;
 }

@@ -113,7 +113,7 @@ static bool is_in(const struct condition *condition, const struct map *item, con
     return false;
 }
 
-/* NOT_CONTAINS fails on what cannot contain anything, as the legacy parameters have it. */
+/* Holds for whatever is there and does not contain the part, even if it could not contain anything. */
 static bool contains_not(const struct value *whole, const struct value *part)
 {
     return whole && part && !contains(whole, part);

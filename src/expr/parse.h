@@ -186,7 +186,7 @@ int path_order(const void *a, const void *b);
 /* What one part leads to from here, or NULL. */
 const struct value *part_find(const struct path_part *part, const struct value *from);
 
-/* The parts of the item that sorted, distinct, not overlapping paths lead to. */
+/* The parts of the item that paths lead to. No two of them may overlap. */
 struct map project(struct arena *arena, const struct path *paths, uint32_t count, const struct map *item);
 
 /* The paths of a projection or an update so far. */

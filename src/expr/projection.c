@@ -1,7 +1,7 @@
 /* Projections: the paths of a ProjectionExpression, and the parts of an item they lead to.
  *
  * The paths are kept sorted, so that all that begin alike stand together and list elements come in the order
- * of their indexes. */
+ * of their indexes. The legacy parameters bring theirs in any order. */
 #include "expr/parse.h"
 
 #include <stdlib.h>
@@ -120,8 +120,22 @@ static bool project_value(const struct view *view, const struct value *from, str
     return out->count > 0;
 }
 
+static bool are_sorted(const struct path *paths, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        if (path_compare(&paths[i - 1], &paths[i]) > 0) return false;
+    }
+    return true;
+}
+
 struct map project(struct arena *arena, const struct path *paths, uint32_t count, const struct map *item)
 {
+    if (!are_sorted(paths, count)) {
+        struct path *sorted = arena_array(arena, struct path, count);
+        memcpy(sorted, paths, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, path_order);
+        paths = sorted;
+    }
     struct view view = {arena, paths, count, 0};
     return project_map(&view, item);
 }

@@ -68,7 +68,7 @@
     W(UNSIGNED) W(UNTIL) W(UPDATE) W(UPPER) W(URL) W(USAGE) W(USE) W(USER) W(USERS) W(USING) W(UUID)         \
     W(VACUUM) W(VALUE) W(VALUED) W(VALUES) W(VARCHAR) W(VARIABLE) W(VARIANCE) W(VARINT) W(VARYING) W(VIEW)   \
     W(VIEWS) W(VIRTUAL) W(VOID) W(WAIT) W(WHEN) W(WHENEVER) W(WHERE) W(WHILE) W(WINDOW) W(WITH) W(WITHIN)    \
-    W(WITHOUT) W(WORK) W(WRAPPED) W(WRITE) W(YEAR) W(ZONE)                                                  
+    W(WITHOUT) W(WORK) W(WRAPPED) W(WRITE) W(YEAR) W(ZONE)
 
 #define W(word) {#word, sizeof #word - 1},
 static const struct slice reserved_words[] = {RESERVED_WORDS(W)};

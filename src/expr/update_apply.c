@@ -315,6 +315,5 @@ struct map update_touched(struct arena *arena, const struct update *update, cons
 {
     struct path *paths = arena_array(arena, struct path, update->count);
     for (uint32_t i = 0; i < update->count; i++) paths[i] = update->actions[i].path;
-    if (update->count > 1) qsort(paths, update->count, sizeof *paths, path_order);
     return project(arena, paths, update->count, image);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -180,6 +181,16 @@ static void stop_on_failure(void *context)
     if (parts->server) net_server_stop(parts->server);
 }
 
+/* Each connection is a descriptor, and the usual soft limit is a thousand: take what the hard limit gives. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    rlim_t wanted = LIMIT_CONNECTIONS + 1000;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void catch_signals(struct net_server *server)
 {
     struct sigaction stop = {.sa_handler = stop_on_signal}, ignore = {.sa_handler = SIG_IGN};
@@ -254,6 +265,7 @@ int command_serve(int argc, char **argv)
         fputs(help_text, stdout);
         return EXIT_FINE;
     }
+    raise_descriptor_limit();
     if (!open_data(&parts, &settings, error, sizeof error) || !open_doors(&parts, &settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);

@@ -1,12 +1,11 @@
 /* The server: listeners, loops and their threads, from new to free. */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/fail.h"
 #include "base/limits.h"
 #include "net/internal.h"
-
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 const struct net_limits net_limits_default = {
     .body_bytes = LIMIT_BODY_BYTES,

@@ -27,7 +27,7 @@ struct disk {
     rocksdb_t *db;
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *write_synced, *write_unsynced;
-    rocksdb_writebatch_t *batch; /* the writer's, reused */
+    rocksdb_writebatch_t *batch; /* the writer's, reused; empty between writes */
     struct store_batch cleared;  /* its large ranges, whose space can be given back */
     struct reclaim reclaim;
     struct failure failure;
@@ -107,13 +107,12 @@ static void iterate(rocksdb_iterator_t *iterator, bool backwards, store_visitor 
     }
 }
 
-/* The bounds stand in the read options, which therefore belong to one scan: RocksDB then need not look beyond
- * them, over deleted keys or into the next file. */
-static enum store_result disk_scan(struct store *store, struct slice from, struct slice to, bool backwards,
-                                   store_visitor visitor, void *context)
+/* NULL, or RocksDB's words when it failed. The bounds stand in the read options, which therefore belong to
+ * one scan: RocksDB then need not look beyond them, over deleted keys or into the next file. */
+static char *scan(struct disk *disk, struct slice from, struct slice to, bool backwards,
+                  store_visitor visitor, void *context)
 {
-    struct disk *disk = disk_of(store);
-    if (to.len && slice_compare(from, to) >= 0) return STORE_OK;
+    if (to.len && slice_compare(from, to) >= 0) return NULL;
     counting_off();
     rocksdb_readoptions_t *read = rocksdb_readoptions_create();
     if (to.len) rocksdb_readoptions_set_iterate_upper_bound(read, to.data, to.len);
@@ -129,6 +128,14 @@ static enum store_result disk_scan(struct store *store, struct slice from, struc
     rocksdb_iter_get_error(iterator, &words);
     rocksdb_iter_destroy(iterator);
     rocksdb_readoptions_destroy(read);
+    return words;
+}
+
+static enum store_result disk_scan(struct store *store, struct slice from, struct slice to, bool backwards,
+                                   store_visitor visitor, void *context)
+{
+    struct disk *disk = disk_of(store);
+    char *words = scan(disk, from, to, backwards, visitor, context);
     return words ? read_failed(disk, words) : STORE_OK;
 }
 
@@ -175,14 +182,14 @@ static bool later_puts(const struct store_batch *batch, const struct batch_entry
 }
 
 /* A range tombstone costs every later read that meets it, so a short range is deleted key by key. */
-static bool add_range(struct disk *disk, const struct store_batch *batch, const struct batch_entry *range)
+static char *add_range(struct disk *disk, const struct store_batch *batch, const struct batch_entry *range)
 {
     struct few_keys few = {disk->batch, 0};
     struct slice from = range->key, to = range->value;
-    char *words = NULL;
-    if (slice_compare(from, to) >= 0) return true;
+    if (slice_compare(from, to) >= 0) return NULL;
     rocksdb_writebatch_set_save_point(disk->batch);
-    if (disk_scan(&disk->store, from, to, false, delete_one, &few) != STORE_OK) return false;
+    char *words = scan(disk, from, to, false, delete_one, &few);
+    if (words) return words;
     if (few.count <= RANGE_FEW_KEYS) {
         rocksdb_writebatch_pop_save_point(disk->batch, &words);
         delete_earlier_puts(disk, batch, range);
@@ -191,8 +198,7 @@ static bool add_range(struct disk *disk, const struct store_batch *batch, const 
         rocksdb_writebatch_delete_range(disk->batch, from.data, from.len, to.data, to.len);
         if (!later_puts(batch, range)) store_batch_delete_range(&disk->cleared, from, to);
     }
-    ensure(!words);
-    return true;
+    return words;
 }
 
 /* The tombstones must be on disk before any file is dropped. */
@@ -222,58 +228,57 @@ static void batch_empty(struct disk *disk)
     disk->batch = rocksdb_writebatch_create();
 }
 
-/* False when a range could not be read. */
-static bool batch_fill(struct disk *disk, const struct store_batch *batch)
+static char *batch_fill(struct disk *disk, const struct store_batch *batch)
 {
     struct batch_reader reader = batch_read(batch);
-    for (struct batch_entry entry; batch_next(&reader, &entry);) {
+    char *words = NULL;
+    for (struct batch_entry entry; !words && batch_next(&reader, &entry);) {
         struct slice key = entry.key, value = entry.value;
         switch (entry.kind) {
         case BATCH_PUT: rocksdb_writebatch_put(disk->batch, key.data, key.len, value.data, value.len); break;
         case BATCH_DELETE: rocksdb_writebatch_delete(disk->batch, key.data, key.len); break;
-        case BATCH_DELETE_RANGE:
-            if (!add_range(disk, batch, &entry)) return false;
-            break;
+        case BATCH_DELETE_RANGE: words = add_range(disk, batch, &entry); break;
         }
     }
-    return true;
+    return words;
 }
 
-/* A flush or compaction that failed behind our back. */
-static enum store_result background_check(struct disk *disk)
+/* False once writing has ended, also by a flush or compaction that failed behind our back. An empty write is
+ * how RocksDB tells what that was. */
+static bool may_write(struct disk *disk)
 {
     uint64_t errors = 0;
-    if (rocksdb_property_int(disk->db, "rocksdb.background-errors", &errors) != 0 || errors == 0)
-        return STORE_OK;
-    char text[sizeof disk->store.error];
-    snprintf(text, sizeof text, "the data folder %s cannot be written in the background; %s/LOG says why",
-             disk->folder.path, disk->folder.store_path);
-    return failure_of_write(&disk->failure, &disk->store, text);
+    ensure(!disk->read_only);
+    if (disk->failure.writes_refused) return false;
+    if (rocksdb_property_int(disk->db, "rocksdb.background-errors", &errors) != 0 || errors == 0) return true;
+    char *words = NULL;
+    rocksdb_write(disk->db, disk->write_unsynced, disk->batch, &words);
+    write_failed(disk,
+                 words ? words : strdup("a failure in the background; the file store/LOG in it says more"));
+    return false;
 }
 
 static enum store_result disk_write(struct store *store, const struct store_batch *batch, bool durable)
 {
     struct disk *disk = disk_of(store);
-    ensure(!disk->read_only);
-    if (disk->failure.writes_refused) return STORE_FAILED;
     counting_off();
-    batch_empty(disk);
-    if (!batch_fill(disk, batch))
-        return failure_of_write(&disk->failure, store, "the range to delete cannot be read");
-    char *words = NULL;
-    rocksdb_write(disk->db, durable ? disk->write_synced : disk->write_unsynced, disk->batch, &words);
+    if (!may_write(disk)) return STORE_FAILED;
+    char *words = batch_fill(disk, batch);
+    if (!words) {
+        rocksdb_write(disk->db, durable ? disk->write_synced : disk->write_unsynced, disk->batch, &words);
+    }
     if (!words && disk->cleared.count) words = reclaim_cleared(disk);
-    return words ? write_failed(disk, words) : background_check(disk);
+    batch_empty(disk);
+    return words ? write_failed(disk, words) : STORE_OK;
 }
 
 static enum store_result disk_sync(struct store *store)
 {
     struct disk *disk = disk_of(store);
-    ensure(!disk->read_only);
-    if (disk->failure.writes_refused) return STORE_FAILED;
+    if (!may_write(disk)) return STORE_FAILED;
     char *words = NULL;
     rocksdb_flush_wal(disk->db, true, &words);
-    return words ? write_failed(disk, words) : background_check(disk);
+    return words ? write_failed(disk, words) : STORE_OK;
 }
 
 /* ---- the rest ---- */

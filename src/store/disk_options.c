@@ -33,8 +33,9 @@
 #define FILTER_BITS           10
 #define CHECKSUM_XXH3         4 /* rocksdb::kXXH3, which c.h does not name */
 #define LEVEL_BASE_BYTES      ((uint64_t)64 * 1024 * 1024)
-#define SYNC_EVERY_BYTES      ((uint64_t)1024 * 1024) /* of files being written, so that no single sync is long \
-                                                       */
+#define SYNC_EVERY_BYTES                                                                                     \
+    ((uint64_t)1024 * 1024) /* of files being written, so that no single sync is long                        \
+                             */
 #define DIARY_BYTES    ((size_t)1024 * 1024)
 #define DIARY_WARNINGS 2
 

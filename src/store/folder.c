@@ -101,6 +101,7 @@ static bool folder_find(const struct opening *opening)
 {
     const char *folder = opening->options->folder;
     struct stat found;
+    if (!*folder) return refuse(opening, "the data folder has no name");
     if (stat(folder, &found) == 0) {
         if (S_ISDIR(found.st_mode)) return true;
         return refuse(opening, "the data folder %s is not a folder", folder);

@@ -32,7 +32,7 @@ struct store_batch {
 
 void store_batch_put(struct store_batch *batch, struct slice key, struct slice value);
 void store_batch_delete(struct store_batch *batch, struct slice key);
-/* All keys from the first (included) to the second (excluded). */
+/* All keys from the first (included) to the second (excluded, never empty). */
 void store_batch_delete_range(struct store_batch *batch, struct slice from, struct slice to);
 void store_batch_clear(struct store_batch *batch);
 void store_batch_free(struct store_batch *batch);
@@ -118,8 +118,9 @@ struct store_faults {
 };
 
 struct store *store_open_memory(struct store_faults *faults); /* keeps faults; NULL for none */
-/* The whole content as it is now, in constant time; and back to it. A snapshot is freed by
- * store_snapshot_free. */
+/* The whole content as it is now, in constant time; and back to it, in this store or another in memory: that
+ * is a restart with a known content, so a failure is forgotten. A snapshot is freed by store_snapshot_free.
+ */
 struct store_snapshot;
 struct store_snapshot *store_snapshot_take(struct store *memory_store);
 void store_snapshot_restore(struct store *memory_store, const struct store_snapshot *snapshot);

@@ -16,44 +16,23 @@
 
 #include "base/fail.h"
 
-struct entry {
+struct held_value {
     _Atomic uint32_t references;
-    uint32_t key_len;
-    size_t value_len;
-    char bytes[]; /* key, then value */
+    size_t len;
+    char bytes[];
 };
 
 struct tree_node {
     _Atomic uint32_t references;
     uint32_t priority;
     struct tree_node *left, *right;
-    struct entry *entry;
+    struct held_value *value;
     uint64_t count, bytes;
+    uint32_t key_len;
+    char key[]; /* here, not behind a pointer: a search touches one place per level */
 };
 
-/* ---- entries ---- */
-
-static struct entry *entry_new(struct slice key, struct slice value)
-{
-    ensure(key.len <= UINT32_MAX);
-    struct entry *entry = must_alloc(sizeof *entry + key.len + value.len);
-    atomic_init(&entry->references, 1);
-    entry->key_len = (uint32_t)key.len;
-    entry->value_len = value.len;
-    if (key.len) memcpy(entry->bytes, key.data, key.len);
-    if (value.len) memcpy(entry->bytes + key.len, value.data, value.len);
-    return entry;
-}
-
-static struct slice entry_key(const struct entry *entry)
-{
-    return (struct slice){entry->bytes, entry->key_len};
-}
-
-static struct slice entry_value(const struct entry *entry)
-{
-    return (struct slice){entry->bytes + entry->key_len, entry->value_len};
-}
+/* ---- references ---- */
 
 static void count_up(_Atomic uint32_t *references)
 {
@@ -66,12 +45,19 @@ static bool count_down(_Atomic uint32_t *references)
     return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
-static void entry_release(struct entry *entry)
+static struct held_value *value_new(struct slice bytes)
 {
-    if (count_down(&entry->references)) free(entry);
+    struct held_value *value = must_alloc(sizeof *value + bytes.len);
+    atomic_init(&value->references, 1);
+    value->len = bytes.len;
+    if (bytes.len) memcpy(value->bytes, bytes.data, bytes.len);
+    return value;
 }
 
-/* ---- nodes ---- */
+static void value_release(struct held_value *value)
+{
+    if (count_down(&value->references)) free(value);
+}
 
 struct tree_node *tree_hold(struct tree_node *tree)
 {
@@ -84,25 +70,42 @@ void tree_release(struct tree_node *tree)
     while (tree && count_down(&tree->references)) {
         struct tree_node *right = tree->right;
         tree_release(tree->left);
-        entry_release(tree->entry);
+        value_release(tree->value);
         free(tree);
         tree = right;
     }
 }
 
+/* ---- nodes ---- */
+
+static struct slice node_key(const struct tree_node *node)
+{
+    return (struct slice){node->key, node->key_len};
+}
+
+static struct slice node_value(const struct tree_node *node)
+{
+    return (struct slice){node->value->bytes, node->value->len};
+}
+
 static void node_sum(struct tree_node *node)
 {
     node->count = 1 + tree_count(node->left) + tree_count(node->right);
-    node->bytes = sizeof *node + sizeof *node->entry + node->entry->key_len + node->entry->value_len +
+    node->bytes = sizeof *node + node->key_len + sizeof *node->value + node->value->len +
                   tree_bytes(node->left) + tree_bytes(node->right);
 }
 
-static struct tree_node *node_new(struct entry *entry, uint32_t priority)
+/* Takes the value's reference. */
+static struct tree_node *node_new(struct slice key, struct held_value *value, uint32_t priority)
 {
-    struct tree_node *node = must_zero(1, sizeof *node);
+    ensure(key.len <= UINT32_MAX);
+    struct tree_node *node = must_alloc(sizeof *node + key.len);
     atomic_init(&node->references, 1);
     node->priority = priority;
-    node->entry = entry;
+    node->left = node->right = NULL;
+    node->value = value;
+    node->key_len = (uint32_t)key.len;
+    if (key.len) memcpy(node->key, key.data, key.len);
     node_sum(node);
     return node;
 }
@@ -111,13 +114,10 @@ static struct tree_node *node_new(struct entry *entry, uint32_t priority)
 static struct tree_node *node_own(struct tree_node *node)
 {
     if (atomic_load_explicit(&node->references, memory_order_acquire) == 1) return node;
-    struct tree_node *copy = must_alloc(sizeof *copy);
-    atomic_init(&copy->references, 1);
-    copy->priority = node->priority;
+    count_up(&node->value->references);
+    struct tree_node *copy = node_new(node_key(node), node->value, node->priority);
     copy->left = tree_hold(node->left);
     copy->right = tree_hold(node->right);
-    copy->entry = node->entry;
-    count_up(&copy->entry->references);
     copy->count = node->count;
     copy->bytes = node->bytes;
     tree_release(node);
@@ -133,7 +133,7 @@ static void tree_split(struct tree_node *tree, struct slice key, struct tree_nod
         return;
     }
     tree = node_own(tree);
-    if (slice_compare(entry_key(tree->entry), key) < 0) {
+    if (slice_compare(node_key(tree), key) < 0) {
         *low = tree;
         tree_split(tree->right, key, &tree->right, high);
     } else {
@@ -162,29 +162,33 @@ static struct tree_node *tree_join(struct tree_node *low, struct tree_node *high
 
 /* ---- changes ---- */
 
-static struct tree_node *put_entry(struct tree_node *tree, struct entry *entry, uint32_t priority)
+/* The new key goes above this tree. */
+static struct tree_node *put_above(struct tree_node *tree, struct slice key, struct held_value *value,
+                                   uint32_t priority)
 {
-    if (!tree) return node_new(entry, priority);
-    int order = slice_compare(entry_key(entry), entry_key(tree->entry));
+    struct tree_node *node = node_new(key, value, priority);
+    tree_split(tree, key, &node->left, &node->right);
+    node_sum(node);
+    return node;
+}
+
+static struct tree_node *put_value(struct tree_node *tree, struct slice key, struct held_value *value,
+                                   uint32_t priority)
+{
+    if (!tree) return node_new(key, value, priority);
+    int order = slice_compare(key, node_key(tree));
     if (order != 0 && priority > tree->priority) {
-        /* The new key belongs above this node, unless the key stands further down: then priority stays as it
-         * was. */
-        if (!tree_find(tree, entry_key(entry), NULL)) {
-            struct tree_node *node = node_new(entry, priority);
-            tree_split(tree, entry_key(entry), &node->left, &node->right);
-            node_sum(node);
-            return node;
-        }
-        priority = 0;
+        if (!tree_find(tree, key, NULL)) return put_above(tree, key, value, priority);
+        priority = 0; /* the key stands further down and keeps its place */
     }
     tree = node_own(tree);
     if (order == 0) {
-        entry_release(tree->entry);
-        tree->entry = entry;
+        value_release(tree->value);
+        tree->value = value;
     } else if (order < 0) {
-        tree->left = put_entry(tree->left, entry, priority);
+        tree->left = put_value(tree->left, key, value, priority);
     } else {
-        tree->right = put_entry(tree->right, entry, priority);
+        tree->right = put_value(tree->right, key, value, priority);
     }
     node_sum(tree);
     return tree;
@@ -193,13 +197,13 @@ static struct tree_node *put_entry(struct tree_node *tree, struct entry *entry, 
 struct tree_node *tree_put(struct tree_node *tree, struct slice key, struct slice value,
                            struct random *random)
 {
-    return put_entry(tree, entry_new(key, value), (uint32_t)random_next(random));
+    return put_value(tree, key, value_new(value), (uint32_t)random_next(random));
 }
 
 static struct tree_node *delete_found(struct tree_node *tree, struct slice key)
 {
     tree = node_own(tree);
-    int order = slice_compare(key, entry_key(tree->entry));
+    int order = slice_compare(key, node_key(tree));
     if (order == 0) {
         struct tree_node *rest = tree_join(tree->left, tree->right);
         tree->left = tree->right = NULL;
@@ -235,9 +239,9 @@ struct tree_node *tree_delete_range(struct tree_node *tree, struct slice from, s
 bool tree_find(const struct tree_node *tree, struct slice key, struct slice *value)
 {
     while (tree) {
-        int order = slice_compare(key, entry_key(tree->entry));
+        int order = slice_compare(key, node_key(tree));
         if (order == 0) {
-            if (value) *value = entry_value(tree->entry);
+            if (value) *value = node_value(tree);
             return true;
         }
         tree = order < 0 ? tree->left : tree->right;
@@ -249,11 +253,11 @@ bool tree_scan(const struct tree_node *tree, struct slice from, struct slice to,
                void *context)
 {
     while (tree) {
-        struct slice key = entry_key(tree->entry);
+        struct slice key = node_key(tree);
         bool reached = slice_compare(key, from) >= 0;
         if (reached && !tree_scan(tree->left, from, to, visitor, context)) return false;
         if (to.len && slice_compare(key, to) >= 0) return true;
-        if (reached && !visitor(context, key, entry_value(tree->entry))) return false;
+        if (reached && !visitor(context, key, node_value(tree))) return false;
         tree = tree->right;
     }
     return true;
@@ -263,11 +267,11 @@ bool tree_scan_backwards(const struct tree_node *tree, struct slice from, struct
                          store_visitor visitor, void *context)
 {
     while (tree) {
-        struct slice key = entry_key(tree->entry);
+        struct slice key = node_key(tree);
         bool reached = !to.len || slice_compare(key, to) < 0;
         if (reached && !tree_scan_backwards(tree->right, from, to, visitor, context)) return false;
         if (slice_compare(key, from) < 0) return true;
-        if (reached && !visitor(context, key, entry_value(tree->entry))) return false;
+        if (reached && !visitor(context, key, node_value(tree))) return false;
         tree = tree->left;
     }
     return true;

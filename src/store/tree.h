@@ -1,6 +1,6 @@
 /* An ordered tree of keys to values that is never changed where anyone else can see it.
  *
- * A tree is a pointer to its root, NULL when empty. Each root, node and entry is counted; a change takes the
+ * A tree is a pointer to its root, NULL when empty. Nodes and values are counted; a change takes the
  * caller's reference to a tree and answers a new one, copying only the nodes on its path that somebody else
  * holds too. So holding a reference is a snapshot, in constant time, and readers need no lock.
  *

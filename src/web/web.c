@@ -78,10 +78,11 @@ static void put_request_id(struct buf *out, struct random *random)
     buf_text(out, "\r\n");
 }
 
-/* The headers every reply carries; the checksum is of the body as it stands before any compression. */
+/* The headers every reply carries; the checksum is of the body as it is sent, compressed or not. */
 static struct slice common_headers(struct web *web, struct http_exchange *exchange)
 {
     struct buf out = {.data = arena_alloc(&exchange->arena, 512), .cap = 512};
+    http_reply_pack(exchange);
     put_request_id(&out, &loop_of(web, exchange->loop)->random);
     buf_text(&out, "x-amz-crc32: ");
     buf_decimal(&out, crc32(0, (const Bytef *)exchange->reply.data, (uInt)exchange->reply.len));

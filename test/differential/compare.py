@@ -6,6 +6,7 @@ returns them as they were sent, so its numbers (never Quipu's) are brought into 
 import decimal
 import http.client
 import json
+import re
 import urllib.parse
 
 # In descriptions of tables: differs from run to run or by where the server says it stands.
@@ -202,3 +203,12 @@ def compare(operation, request, ours, theirs):
 def item_of(reply):
     """What ReturnValuesOnConditionCheckFailure brings."""
     return reply.body.get("Item") if isinstance(reply.body, dict) else None
+
+
+def only_clears(request):
+    """An update of nothing but REMOVE and DELETE. On a missing item the service makes none of it, Local makes one."""
+    updates = request.get("AttributeUpdates")
+    if isinstance(updates, dict) and updates:
+        return all(isinstance(update, dict) and update.get("Action") == "DELETE" for update in updates.values())
+    expression = request.get("UpdateExpression")
+    return isinstance(expression, str) and not re.search(r"\b(SET|ADD)\b", expression, re.I)

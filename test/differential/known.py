@@ -7,6 +7,7 @@ tests of dynalite, which were made by running them against the service."""
 import re
 
 import model
+from compare import only_clears
 
 
 class Known:
@@ -42,8 +43,7 @@ def explain(difference):
 
 def words(name, ours, theirs, reason="recorded: the service's words", **more):
     """Both refuse with ValidationException, in different words."""
-    prefix = "400 ValidationException: "
-    return Known(name, reason, prefix + ours, prefix + theirs, **more)
+    return Known(name, reason, *(f"400 ValidationException: (?:{text})" for text in (ours, theirs)), **more)
 
 
 # ---- the order of checks ----
@@ -80,7 +80,7 @@ STEPS = [
     "The provided starting key is invalid: ",
     "Must specify the AttributesToGet|Cannot specify the|ALL_PROJECTED|Consistent reads are not|Provided "
     "list of item keys",
-    "ResourceNotFoundException: ",
+    "ResourceNotFoundException: |Invalid table/index name",
     "The provided key element does not match|.*Type mismatch for key|.*Missing the key |The number of "
     "conditions on the keys|One of the required keys|Invalid attribute value type|.*for a key attribute "
     "cannot contain an empty|Hash primary key values must|.*Size of hashkey|.*Aggregated size of all range "
@@ -286,6 +286,9 @@ KNOWN = [
           r"400 ValidationException: One or more parameter values were invalid: An \w+ set may not have a "
           r"null \w+ as a member",
           "500 InternalFailure: .*"),
+    Known("an integer of many digits", "recorded nowhere: Local fails inside, Quipu takes it for the largest there is",
+          "ok", "500 InternalFailure: .*", operation="Query|Scan|ListTables",
+          when=lambda d: d.request.get("Limit", 0) >= 2 ** 31),
     words("a name that is null",
           r"ExpressionAttributeNames contains invalid value: Empty attribute name for key \S+",
           r"ExpressionAttributeNames contains invalid value: null for key \S+",
@@ -388,6 +391,11 @@ KNOWN = [
           f'400 ValidationException: {UPDATE_FAULT}.*', f'400 ValidationException: {UPDATE_FAULT}.*',
           operation="UpdateItem",
           when=several_actions),
+
+    Known("an update that only clears makes no item",
+          "the API reference on AttributeUpdates: DELETE causes nothing to happen where there is no item; "
+          "Alternator's tests, which pass on the service, say the same; Local makes one",
+          places=r"\.Attributes.*|\.ConsumedCapacity.*", operation="UpdateItem", when=lambda d: only_clears(d.request)),
 
     # ---- capacity ----
     Known("capacity that nobody asked for",

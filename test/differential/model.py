@@ -8,6 +8,9 @@ import re
 import botocore.loaders
 
 NUMERIC = ("integer", "long", "double", "float")
+# Newer models allow ARNs as names and longer key schemas of indexes; for tables the limits are the old ones.
+NAME = {"min": 3, "max": 255, "pattern": "[a-zA-Z0-9_.-]+"}
+LIMITS = {"TableName": NAME, "TableArn": NAME, "KeySchema": {"min": 1, "max": 2}}
 
 
 @functools.lru_cache(maxsize=None)
@@ -16,7 +19,7 @@ def service():
 
 
 def shape_of(name):
-    return service()["shapes"][name]
+    return {**service()["shapes"][name], **LIMITS.get(name, {})}
 
 
 def input_shape(operation):

@@ -115,6 +115,28 @@ TEST(condition_contains)
     CHECK_EXAMPLES(examples);
 }
 
+/* No expression can say it, so it is made by hand. */
+TEST(condition_not_contains)
+{
+    struct world world;
+    world_open_usual(&world);
+    struct value part = {.type = VALUE_S, .bytes = {"b", 1}};
+    struct path_part name = {0};
+    struct operand operands[] = {{.kind = OPERAND_PATH, .path = {&name, 1}},
+                                 {.kind = OPERAND_VALUE, .value = &part}};
+    struct condition condition = {.kind = CONDITION_NOT_CONTAINS, .operands = operands, .operand_count = 2};
+    static const struct {
+        struct slice name;
+        bool holds;
+    } examples[] = {
+        {{"s", 1}, false}, {{"ss", 2}, false}, {{"e", 1}, true}, {{"n", 1}, true}, {{"lost", 4}, false}};
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        name.name = examples[i].name;
+        CHECK_INT(condition_holds(&condition, &world.item), examples[i].holds);
+    }
+    world_close(&world);
+}
+
 TEST(condition_functions)
 {
     static const struct example examples[] = {

@@ -102,6 +102,8 @@ TEST(update_numbers_at_their_limits)
     CHECK_TEXT(update_of(&world, "set a = :one + :tiny"), OVERFLOW);
     CHECK_TEXT(update_of(&world, "set a = :huge + :huge"), OVERFLOW);
     CHECK_TEXT(update_of(&world, "set a = :tiny - :tiny"), "{a:0}");
+    CHECK_TEXT(update_of(&world, "set a = :small - :tiny"),
+               "Number underflow. Attempting to store a number with magnitude smaller than supported range");
     world_close(&world);
 }
 

@@ -50,7 +50,7 @@ static void file_read(const char *folder, const char *name, char out[64])
 
 TEST(a_missing_folder_is_made_only_when_asked)
 {
-    char *parent = folder_make(), *folder = path_in(parent, "some/where");
+    char *parent = folder_make(), *folder = path_in(parent, "some/where/");
     CHECK(!open_as(folder, false, false));
     CHECK_ERROR("the data folder %s does not exist", folder);
     CHECK(!open_as(folder, true, true));
@@ -116,6 +116,8 @@ TEST(a_file_is_no_folder)
     CHECK_ERROR("the data folder %s is not a folder", file);
     CHECK(!open_as(below, true, false));
     CHECK_ERROR("the data folder %s cannot be reached: Not a directory", below);
+    CHECK(!open_as("", true, false));
+    CHECK_TEXT(slice_of(error), "the data folder has no name");
     free(below);
     free(file);
     folder_remove(parent);

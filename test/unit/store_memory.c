@@ -113,3 +113,32 @@ TEST(a_snapshot_costs_nothing_until_something_changes)
     for (int i = 0; i < SNAPSHOTS; i++) store_snapshot_free(snapshots[i]);
     store_close(store);
 }
+
+TEST(stats_in_memory_are_exact)
+{
+    struct store *store = store_open_memory(NULL);
+    struct store_batch batch = {0};
+    struct store_stats stats;
+    for (int i = 0; i < 1000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%03d", i * 7919 % 1000);
+        store_batch_put(&batch, slice_of(key), SLICE("0123456789"));
+    }
+    store_batch_delete(&batch, SLICE("500"));
+    store_batch_delete(&batch, SLICE("no such key"));
+    store_batch_delete_range(&batch, SLICE("100"), SLICE("200"));
+    store_batch_put(&batch, SLICE("150"), SLICE(""));
+    CHECK(store_write(store, &batch, false) == STORE_OK);
+    store_stats(store, &stats);
+    CHECK_INT(stats.keys_estimate, 1000 - 1 - 100 + 1);
+    CHECK(stats.memory_bytes > 900 * 13 && stats.memory_bytes < 900 * 200);
+    store_batch_clear(&batch);
+    store_batch_delete_range(&batch, SLICE(""), SLICE("999"));
+    store_batch_delete(&batch, SLICE("999"));
+    CHECK(store_write(store, &batch, false) == STORE_OK);
+    store_stats(store, &stats);
+    CHECK_INT(stats.keys_estimate, 0);
+    CHECK_INT(stats.memory_bytes, 0);
+    store_batch_free(&batch);
+    store_close(store);
+}
