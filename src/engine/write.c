@@ -41,7 +41,10 @@ static bool make_updated(struct write *write, const struct map *old)
 {
     const struct map *base = write->existed ? old : &write->item;
     struct map item = *base;
-    if (write->update && !update_apply(write->arena, write->update, base, &item, &write->fault)) {
+    bool fine = !write->update || (write->existed
+                                       ? update_apply(write->arena, write->update, base, &item, &write->fault)
+                                       : update_create(write->arena, write->update, base, &item, &write->fault));
+    if (!fine) {
         write->outcome = WRITE_INVALID;
         return false;
     }
