@@ -68,5 +68,9 @@ bool api_put_encoded_item_json(struct buf *out, struct slice encoded);
 /* Errors outside any operation in the service's form, {"__type":"...","message":"..."}. Answers the status.
  */
 int api_put_error(struct buf *out, const char *short_name, struct slice message);
+/* The exception's short name as the table of errors spells it; NULL when there is none. */
+const char *api_error_find(struct slice short_name);
+/* The same with further members of the body: text of the form "Name":value,... */
+int api_put_error_with(struct buf *out, const char *short_name, struct slice message, struct slice members);
 
 #endif

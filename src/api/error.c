@@ -46,11 +46,23 @@ static void put_error(struct buf *out, const struct error_kind *kind, struct sli
     buf_byte(out, '}');
 }
 
-int api_put_error(struct buf *out, const char *short_name, struct slice message)
+int api_put_error_with(struct buf *out, const char *short_name, struct slice message, struct slice members)
 {
     const struct error_kind *kind = find_error(short_name);
-    put_error(out, kind, message, SLICE_NONE);
+    put_error(out, kind, message, members);
     return kind->status;
+}
+
+int api_put_error(struct buf *out, const char *short_name, struct slice message)
+{
+    return api_put_error_with(out, short_name, message, SLICE_NONE);
+}
+
+const char *api_error_find(struct slice short_name)
+{
+    for (size_t i = 0; i < sizeof error_kinds / sizeof *error_kinds; i++)
+        if (slice_equal(slice_of(error_kinds[i].name), short_name)) return error_kinds[i].name;
+    return NULL;
 }
 
 bool refuse_with(struct api_call *call, const char *short_name, struct slice message, struct slice members)

@@ -221,6 +221,18 @@ void cache_publish(struct cache *cache, struct cache_value *value)
     cache_value_release(value);
 }
 
+void cache_clear(struct cache *cache)
+{
+    for (int i = 0; i < CACHE_SHARDS; i++) {
+        struct shard *shard = &cache->shards[i];
+        pthread_mutex_lock(&shard->lock);
+        shard->version++;
+        while (shard->oldest)
+            remove_at(shard, find_place(shard, shard->oldest->hash, cache_value_key(shard->oldest)));
+        pthread_mutex_unlock(&shard->lock);
+    }
+}
+
 uint64_t cache_bytes(struct cache *cache)
 {
     uint64_t total = 0;

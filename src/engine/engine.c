@@ -125,7 +125,7 @@ static bool load_kind(struct load *load, char kind, bool backwards, store_visito
     return result == STORE_OK && !load->damaged;
 }
 
-static bool load_all(struct engine *engine, char *error, size_t error_len)
+bool engine_load(struct engine *engine, char *error, size_t error_len)
 {
     struct load load = {.engine = engine, .error = error, .error_len = error_len};
     return load_settings(&load) && load_kind(&load, KEY_TABLE, false, load_table) &&
@@ -190,7 +190,7 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->stream_shards = options->stream_shards ? options->stream_shards : STREAM_SHARDS;
     if (options->seed) random_seed(&engine->random, options->seed);
     else random_seed_from_system(&engine->random);
-    if (!load_all(engine, error, error_len)) {
+    if (!engine_load(engine, error, error_len)) {
         engine_free(engine);
         return NULL;
     }

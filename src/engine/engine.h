@@ -332,6 +332,8 @@ enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, ui
                                       engine_record_visitor visitor, void *context);
 /* From within apply: closes an open shard; its successors (one, or two with half of its keys each) begin. */
 bool engine_shard_roll(struct batch *batch, uint32_t stream, uint32_t shard, bool split);
+/* The same for all open shards when shard is 0; answers how many were split. */
+unsigned engine_shard_split(struct batch *batch, uint32_t stream, uint32_t shard);
 
 /* Called after each commit that wrote stream records, on the writer's thread; must be quick. */
 struct engine_watcher {
@@ -348,6 +350,8 @@ void engine_unwatch(struct engine *engine, struct engine_watcher *watcher);
 bool engine_keep_house(struct engine *engine);
 /* Waits until nothing is due. */
 void engine_wait_idle(struct engine *engine);
+/* The next look for expired items is due now. */
+void engine_expire_now(struct engine *engine);
 
 enum table_change_result { TABLE_CHANGED, TABLE_EXISTS, TABLE_MISSING, TABLE_PROTECTED, TABLE_TOO_MANY };
 
@@ -365,6 +369,15 @@ struct slice engine_new_id(struct engine *engine, struct arena *arena);
 
 double capacity_read(uint64_t bytes, bool consistent);
 double capacity_write(uint64_t old_bytes, uint64_t new_bytes);
+
+/* ---- the whole database as it is now, and back to it: in memory only, in constant time ---- */
+
+struct engine_snapshot;
+/* NULL when the store is not in memory. */
+struct engine_snapshot *engine_snapshot_take(struct engine *engine);
+/* Everything committed since is gone, as if it had never been. The snapshot can be used again. */
+void engine_snapshot_restore(struct engine *engine, const struct engine_snapshot *snapshot);
+void engine_snapshot_free(struct engine_snapshot *snapshot);
 
 /* ---- looking after it ---- */
 

@@ -105,6 +105,8 @@ void cache_announce(struct cache *cache, struct cache_value *value);
 /* It is in the store: readers may have it from here. Takes over the writer's reference. */
 void cache_publish(struct cache *cache, struct cache_value *value);
 uint64_t cache_bytes(struct cache *cache);
+/* Forgets everything, and what readers are about to offer. */
+void cache_clear(struct cache *cache);
 
 /* ---- the tables by name ---- */
 
@@ -122,6 +124,8 @@ void registry_free(struct registry *registry);
 void registry_put(struct registry *registry, struct table *table);
 void registry_remove(struct registry *registry, struct slice name);
 struct table *registry_find(struct registry *registry, struct slice name); /* counted */
+/* Takes all tables away; writes that were checked against them are refused. */
+void registry_clear(struct registry *registry);
 uint32_t registry_count(struct registry *registry);
 struct table **registry_all(struct registry *registry, uint32_t *count); /* all, counted; free the array */
 
@@ -253,7 +257,7 @@ struct engine {
     bool stopping, writer_runs;
     _Atomic bool closing; /* house-keeping ends */
     pthread_t writer;
-    pthread_mutex_t batch_lock; /* held while a batch is made: only contended without a writer thread */
+    pthread_mutex_t batch_lock; /* held while a batch is made */
     struct batch batch;
 
     pthread_mutex_t random_lock;
@@ -269,6 +273,8 @@ struct engine {
 };
 
 struct table_counts *engine_counts_new(struct engine *engine);
+/* Reads tables, streams and settings from the store into an engine that has none. */
+bool engine_load(struct engine *engine, char *error, size_t error_len);
 void engine_fail(struct engine *engine, const char *doing);
 
 /* ---- the tables of a store that no engine has opened: for check and show ---- */

@@ -27,6 +27,13 @@ void engine_wait_idle(struct engine *engine)
     }
 }
 
+void engine_expire_now(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->keeper_lock);
+    engine->ttl_due_ms = 0;
+    pthread_mutex_unlock(&engine->keeper_lock);
+}
+
 static void pause_for(struct engine *engine)
 {
     struct timespec until;

@@ -107,6 +107,17 @@ struct table *registry_find(struct registry *registry, struct slice name)
     return table;
 }
 
+void registry_clear(struct registry *registry)
+{
+    pthread_rwlock_wrlock(&registry->lock);
+    for (uint32_t i = 0; i < registry->count; i++) {
+        atomic_store(&registry->tables[i]->counts->dropped, true);
+        engine_table_release(registry->tables[i]);
+    }
+    registry->count = 0;
+    pthread_rwlock_unlock(&registry->lock);
+}
+
 uint32_t registry_count(struct registry *registry)
 {
     pthread_rwlock_rdlock(&registry->lock);

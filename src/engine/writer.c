@@ -67,7 +67,9 @@ static void run_all(struct engine *engine, struct commit_list *list)
 {
     while (list->first) {
         if (!atomic_load(&engine->failed)) {
+            pthread_mutex_lock(&engine->batch_lock);
             run_batch(engine, list);
+            pthread_mutex_unlock(&engine->batch_lock);
             continue;
         }
         struct commit *commit = list->first;
@@ -114,9 +116,7 @@ void engine_submit(struct engine *engine, struct commit_list *list)
 {
     if (!list->first) return;
     if (engine->inline_writer) {
-        pthread_mutex_lock(&engine->batch_lock);
         run_all(engine, list);
-        pthread_mutex_unlock(&engine->batch_lock);
         return;
     }
     pthread_mutex_lock(&engine->queue_lock);

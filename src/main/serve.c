@@ -43,6 +43,13 @@ static const char help_text[] =
     "                        os: survives a crash of quipu, not of the machine; faster\n"
     "  --cache MB            memory for hot items (default: a quarter of the machine's)\n"
     "\n"
+    "For tests:\n"
+    "  --test-hooks          serve /_quipu/: move the clock, expire now, snapshot and roll back, force\n"
+    "                        throttling and conflicts, split stream shards (doc/test-hooks.md)\n"
+    "  --ttl-interval MS     how often expired items are looked for (default 1000)\n"
+    "  --stream-retention H  hours that stream records are kept (default 24)\n"
+    "  --stream-shards N     shards that a new stream begins with (default 4)\n"
+    "\n"
     "Who may come in:\n"
     "  --credentials FILE    check signatures against these keys (the form of ~/.aws/credentials);\n"
     "                        without it any key is taken, and all regions and keys see the same tables\n"
@@ -58,10 +65,13 @@ static const char help_text[] =
 
 struct settings {
     const char *host, *port, *data, *memory, *durability, *threads, *region, *credentials, *tls_cert, *tls_key, *open, *cache;
+    const char *test_hooks, *ttl_interval, *stream_retention, *stream_shards;
     /* read from the texts */
     uint16_t port_number;
     unsigned thread_count;
     uint64_t cache_bytes;
+    int64_t ttl_interval_ms, stream_retention_ms;
+    uint32_t shard_count;
     bool durable;
 };
 
@@ -96,6 +106,22 @@ static bool is_loopback(const char *host)
     return inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
 }
 
+/* Zero leaves the engine its default. */
+static bool check_house(struct settings *settings)
+{
+    unsigned long long interval = 0, hours = 0, shards = 0;
+    if (settings->ttl_interval && !number_setting("ttl-interval", settings->ttl_interval, 1, 86400000, &interval))
+        return false;
+    if (settings->stream_retention && !number_setting("stream-retention", settings->stream_retention, 1, 8760, &hours))
+        return false;
+    if (settings->stream_shards && !number_setting("stream-shards", settings->stream_shards, 1, 64, &shards))
+        return false;
+    settings->ttl_interval_ms = (int64_t)interval;
+    settings->stream_retention_ms = (int64_t)hours * 3600 * 1000;
+    settings->shard_count = (uint32_t)shards;
+    return true;
+}
+
 static bool check_numbers(struct settings *settings)
 {
     unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb();
@@ -105,7 +131,7 @@ static bool check_numbers(struct settings *settings)
     settings->port_number = (uint16_t)port;
     settings->thread_count = (unsigned)threads;
     settings->cache_bytes = cache * MEGABYTE;
-    return true;
+    return check_house(settings);
 }
 
 static bool check_words(struct settings *settings)
@@ -149,6 +175,10 @@ static bool read_settings(struct settings *settings, int argc, char **argv, bool
         {"tls-key", &settings->tls_key, false},
         {"open", &settings->open, true},
         {"cache", &settings->cache, false},
+        {"test-hooks", &settings->test_hooks, true},
+        {"ttl-interval", &settings->ttl_interval, false},
+        {"stream-retention", &settings->stream_retention, false},
+        {"stream-shards", &settings->stream_shards, false},
     };
     if (!flags_read(flags, sizeof flags / sizeof *flags, "serve", argc, argv, help)) return false;
     return *help || (check_numbers(settings) && check_words(settings));
@@ -164,6 +194,8 @@ struct parts {
     struct dynamo *dynamo;
     struct web *web;
     struct net_server *server;
+    struct web_clock hook_clock;
+    struct clock clock; /* the database's: the system's, unless a hook moves it */
     char endpoint[300];
 };
 
@@ -209,7 +241,10 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
     struct engine_options options = {.store = parts->store,
                                      .durable = settings->durable && !settings->memory,
                                      .cache_bytes = settings->cache_bytes - store_options.cache_bytes,
-                                     .clock = &clock_system,
+                                     .clock = &parts->clock,
+                                     .ttl_interval_ms = settings->ttl_interval_ms,
+                                     .stream_retention_ms = settings->stream_retention_ms,
+                                     .stream_shards = settings->shard_count,
                                      .on_failure = stop_on_failure,
                                      .failure_context = parts};
     parts->engine = engine_open(&options, error, error_len);
@@ -229,7 +264,8 @@ static bool open_doors(struct parts *parts, const struct settings *settings, cha
                                                .credentials = settings->credentials,
                                                .region = settings->region,
                                                .threads = settings->thread_count,
-                                               .clock = &clock_system},
+                                               .clock = &clock_system,
+                                               .hook_clock = settings->test_hooks ? &parts->hook_clock : NULL},
                          error, error_len);
     if (!parts->web) return false;
     parts->server = net_server_new(&(struct net_options){.host = settings->host,
@@ -266,6 +302,7 @@ int command_serve(int argc, char **argv)
         return EXIT_FINE;
     }
     raise_descriptor_limit();
+    parts.clock = settings.test_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
     if (!open_data(&parts, &settings, error, sizeof error) || !open_doors(&parts, &settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);

@@ -161,6 +161,11 @@ struct store *store_open_memory(struct store_faults *faults)
     return &memory->store;
 }
 
+bool store_is_memory(const struct store *store)
+{
+    return store->methods == &memory_methods;
+}
+
 struct store_snapshot *store_snapshot_take(struct store *memory_store)
 {
     struct store_snapshot *snapshot = must_alloc(sizeof *snapshot);

@@ -118,6 +118,7 @@ struct store_faults {
 };
 
 struct store *store_open_memory(struct store_faults *faults); /* keeps faults; NULL for none */
+bool store_is_memory(const struct store *store);
 /* The whole content as it is now, in constant time; and back to it, in this store or another in memory: that
  * is a restart with a known content, so a failure is forgotten. A snapshot is freed by store_snapshot_free.
  */

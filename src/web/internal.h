@@ -32,6 +32,7 @@ struct web {
     struct keyring *keyring; /* NULL: any key is taken */
     struct slice region;
     int64_t started_ms;
+    struct hooks *hooks; /* NULL: there are none */
     struct web_loop *loops;             /* by index */
     struct operation_stats *operations; /* by operation number */
     struct error_stats errors[WEB_ERROR_KINDS];

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "web/hooks.h"
 #include "web/internal.h"
 
 #define REQUEST_ID_LETTERS 52
@@ -34,6 +35,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->operations = must_zero(api_operation_count(), sizeof *web->operations);
     web->loops = must_zero(options->threads, sizeof *web->loops);
     for (unsigned i = 0; i < options->threads; i++) random_seed_from_system(&web->loops[i].random);
+    if (options->hook_clock) web->hooks = hooks_new(options->engine, options->hook_clock);
     if (options->credentials) {
         web->keyring = keyring_read(options->credentials, error, error_len);
         if (!web->keyring) {
@@ -47,9 +49,17 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
 void web_free(struct web *web)
 {
     if (web->keyring) keyring_free(web->keyring);
+    if (web->hooks) hooks_free(web->hooks);
     free(web->operations);
     free(web->loops);
     free(web);
+}
+
+int64_t web_clock_now(void *clock)
+{
+    struct web_clock *own = clock;
+    int64_t frozen = atomic_load(&own->frozen_ms);
+    return frozen ? frozen : clock_now_ms(&clock_system) + atomic_load(&own->offset_ms);
 }
 
 void web_set_server(struct web *web, struct net_server *server)
@@ -162,11 +172,17 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
         reply_error(web, exchange, type, "UnknownOperationException", SLICE(""));
         return;
     }
-    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(web->clock),
+    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(&clock_system),
                                                        &exchange->arena, &message)
                                      : NULL;
     if (fault) {
         reply_error(web, exchange, type, fault, message);
+        return;
+    }
+    int status = web->hooks ? hooks_fault(web->hooks, api_operation_name(operation), exchange, &fault) : 0;
+    if (status) {
+        web_count_error(web, fault);
+        reply(web, exchange, status, type);
         return;
     }
     struct web_call *call = arena_alloc(&exchange->arena, sizeof *call);
@@ -232,6 +248,10 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
 static void handle(void *context, struct http_exchange *exchange)
 {
     struct web *web = context;
+    if (web->hooks && slice_starts(exchange->path, SLICE("/_quipu/"))) {
+        reply(web, exchange, hooks_serve(web->hooks, exchange), SLICE("application/json"));
+        return;
+    }
     switch (exchange->method) {
     case HTTP_POST: serve_dynamodb(web, exchange); return;
     case HTTP_GET:

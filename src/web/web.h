@@ -6,10 +6,19 @@
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
 
+#include <stdatomic.h>
+
 #include "dynamo/dynamo.h"
 #include "net/net.h"
 
 struct web;
+
+/* The time that the database lives by: the system's, unless a test hook has moved it. */
+struct web_clock {
+    _Atomic int64_t offset_ms;
+    _Atomic int64_t frozen_ms; /* not 0: it stands still here */
+};
+int64_t web_clock_now(void *clock); /* of a struct web_clock: the function of a struct clock */
 
 struct web_options {
     struct dynamo *dynamo;  /* these three are kept, not owned */
@@ -18,6 +27,7 @@ struct web_options {
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */
     const struct clock *clock;
+    struct web_clock *hook_clock; /* serve the hooks for tests, which may move this clock; NULL: none */
 };
 
 /* NULL and one clear sentence when the credentials cannot be read. */

@@ -397,6 +397,33 @@ TEST(engine_tokens_are_known_for_ten_minutes)
     fixture_close(&fixture);
 }
 
+/* ---- snapshots ---- */
+
+TEST(engine_goes_back_to_a_snapshot)
+{
+    struct fixture fixture;
+    open_full(&fixture);
+    CHECK(put_full(&fixture, "a", "1", "before", "1", NULL));
+    struct engine_snapshot *snapshot = engine_snapshot_take(fixture.engine);
+    for (int round = 0; round < 3; round++) {
+        CHECK(put_full(&fixture, "a", "1", "after", "2", NULL));
+        CHECK(put_full(&fixture, "a", "2", "after", "2", NULL));
+        struct table *old = fixture.table;
+        CHECK(fixture_drop(&fixture));
+        engine_snapshot_restore(fixture.engine, snapshot);
+        fixture.table = engine_table_find(fixture.engine, SLICE("things"));
+        engine_table_release(old);
+        CHECK_TEXT(slice_of(fixture_get(&fixture, "a", "1")), "before");
+        CHECK(fixture_get(&fixture, "a", "2") == NULL);
+        CHECK_INT(fixture.table->counts->items, 1);
+        CHECK_INT(engine_stream_next(fixture.engine), 2);
+        check_clean(&fixture);
+        check_stream_gives_table(&fixture);
+    }
+    engine_snapshot_free(snapshot);
+    fixture_close(&fixture);
+}
+
 /* ---- everything together ---- */
 
 static void random_step(struct fixture *fixture, struct random *random)
