@@ -1,12 +1,22 @@
-/* The one door to data: an operation's name and a request in DynamoDB's JSON go in, a reply in JSON comes out.
+/* The one door to data: an operation's name and a request in DynamoDB's JSON go in, a reply in JSON comes
+ * out.
  *
- * Whatever stands above (HTTP, command line, and all that is built on top) goes through here, so that the same code can run on
- * the engine in this process or on any other DynamoDB endpoint. A call has two halves, because a write waits for the
- * writer: dynamo_begin either finishes it at once or takes it into the caller's turn; dynamo_turn_end hands the turn's
- * writes over in one piece; when a write is on disk its `done` is called, on a thread of the door's, and the caller
- * finishes it with dynamo_finish on whichever thread it likes.
+ * Whatever stands above (HTTP, command line, library, and all that is built on top) goes through here, so
+ * that the same code runs on the engine in this process or on any other DynamoDB endpoint. Behind a small
+ * table of functions there are two doors: *local* (local.c: the engine in this process, no socket) and
+ * *remote* (remote.c: Amazon DynamoDB, Alternator, DynamoDB Local or another Quipu over HTTP).
  *
- * A call belongs to the caller and must stay until it is finished; so must its arena and reply. */
+ * There are two ways to call. dynamo_call waits for the reply. The other has two halves, because a write
+ * waits for the writer and a remote call for the network: dynamo_begin either finishes the call at once or
+ * takes it into the caller's turn; dynamo_turn_end hands the turn's calls over in one piece; when one is
+ * answered its `done` is called, on a thread of the door's, and the caller finishes it with dynamo_finish on
+ * whichever thread it likes.
+ *
+ * Invariants:
+ *  D1. A call belongs to the caller and must stay until it is finished; so must its request, arena and reply,
+ * and between dynamo_begin and `done` only the door touches them. D2. Every call ends: in a reply of the
+ * service, or in one of the door's own making (see dynamo_call). D3. All functions but dynamo_close may be
+ * called from any thread; a turn belongs to one thread. */
 #ifndef DYNAMO_DYNAMO_H
 #define DYNAMO_DYNAMO_H
 
@@ -15,31 +25,87 @@
 #include "api/api.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/slice.h"
 
 struct dynamo;
 
+/* ---- opening ---- */
+
+/* Zeroed: the defaults. Texts are copied. */
+struct dynamo_options {
+    const char *region; /* in ARNs and signatures; NULL: of the endpoint's name, else of the environment, else
+                           us-east-1 */
+
+    /* for a folder or memory */
+    uint64_t cache_bytes; /* memory for hot items; 0: 64 MB */
+    bool must_exist;      /* a missing folder is an error; else it is made */
+    bool unsynced; /* replies do not wait for the disk: survives a crash of the process, not of the machine */
+    const struct clock *clock; /* kept; NULL: the system's */
+    int64_t ttl_interval_ms;   /* these three as in engine_options */
+    int64_t stream_retention_ms;
+    uint32_t stream_shards;
+
+    /* for a URL */
+    const char *access_key, *secret_key,
+        *session_token;  /* NULL: of the environment and AWS's files, see credentials.c */
+    const char *profile; /* of AWS's files; NULL: AWS_PROFILE, else "default" */
+    const char *ca_file; /* certificates to trust; NULL: AWS_CA_BUNDLE, else the system's */
+    uint32_t attempts;   /* of a call, at most; 0: 10, as AWS's own clients do for DynamoDB */
+    uint32_t in_flight; /* calls on the wire at the same time; more wait; 0: 64, at most LIMIT_REMOTE_CALLS */
+    int64_t connect_ms; /* to connect; 0: 5 s */
+    int64_t attempt_ms; /* from the begin of an attempt to the end of its reply; 0: 60 s */
+};
+
+/* Opens a folder, ":memory:", or http(s)://host[:port]. A folder or memory gets its own store, engine and
+ * api, which are closed with the door. NULL and one clear sentence when that cannot be done; a URL is not
+ * tried before the first call. */
+struct dynamo *dynamo_open(const char *where, const struct dynamo_options *options, char *error,
+                           size_t error_len);
+/* The engine in this process. Keeps both, owns neither. */
+struct dynamo *dynamo_open_local(struct engine *engine, struct api *api);
+/* All calls must be finished. */
+void dynamo_close(struct dynamo *dynamo);
+
+/* The engine behind the door, to watch its streams; NULL when the door is a remote one. */
+struct engine *dynamo_engine(struct dynamo *dynamo);
+
+/* ---- calling ---- */
+
+/* Calls an operation ("PutItem", "GetRecords", ...; streams' operations find their own endpoint) and waits.
+ * The reply's JSON is appended to *reply; the answer is its HTTP status: 200, or an error's, with
+ * {"__type":..., "message":...}. Where no reply came at all (nobody listens, time-outs, after all attempts),
+ * the status is 0 and the error is the door's own NoReplyException: a write may then have happened or not. */
+int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice request, struct buf *reply);
+
+/* The exception's short name and the message of an error's JSON; empty where there is none. In the arena, or
+ * slices of the reply. */
+void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);
+
+struct remote_call;
+
 struct dynamo_call {
-    const struct operation *operation;
+    const struct operation
+        *operation; /* NULL: found by `name`, which may be unknown here when the door is remote */
+    struct slice name;
     struct slice request;
     struct arena *arena;
     struct buf *reply;
     void (*done)(struct dynamo_call *call);
     /* answers */
     int status;
-    const char *error; /* the exception's short name, NULL when all is well */
+    const char *error; /* the exception's short name, NULL when all is well; lives as long as the arena */
     /* private */
+    struct dynamo *dynamo;
     struct api_call api;
+    struct remote_call *remote;
 };
 
-/* The writes that one thread has begun and not yet handed over. Zeroed: empty. */
+/* The calls that one thread has begun and not yet handed over. Zeroed: empty. */
 struct dynamo_turn {
     struct commit_list writes;
+    struct remote_call *first, *last;
 };
-
-/* The engine in this process. Keeps both, owns neither. */
-struct dynamo *dynamo_open_local(struct engine *engine, struct api *api);
-void dynamo_close(struct dynamo *dynamo);
 
 /* True when the call is finished already; else its `done` will be called some time after dynamo_turn_end. */
 bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn);
