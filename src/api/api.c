@@ -180,6 +180,13 @@ bool table_name_resolve(struct api_call *call, const struct node *name, struct s
     return true;
 }
 
+struct table *find_table_or_arn(struct api_call *call, struct slice text)
+{
+    struct node node = {.shape = &shape_table_name, .present = true, .text = text};
+    struct slice name;
+    return table_name_resolve(call, &node, &name) ? find_table(call, name) : NULL;
+}
+
 void put_table_arn(struct buf *out, const struct api *api, struct slice name)
 {
     buf_text(out, "arn:aws:dynamodb:");

@@ -130,10 +130,7 @@ static bool fit(struct api_call *call, struct batch_get *batch)
 {
     for (uint32_t i = 0; i < batch->part_count; i++) {
         struct table_part *part = &batch->parts[i];
-        struct node name_node = {.shape = &shape_table_name, .present = true, .text = part->name};
-        struct slice name;
-        if (!table_name_resolve(call, &name_node, &name)) return false;
-        part->table = find_table(call, name);
+        part->table = find_table_or_arn(call, part->name);
         if (!part->table) return false;
     }
     for (uint32_t i = 0; i < batch->part_count; i++) {

@@ -32,25 +32,15 @@ static const struct shape_member members[] = {
 };
 static const struct shape shape = STRUCT_SHAPE("BatchWriteItemInput", members);
 
-struct batch_item {
-    struct write write;
-    struct item_key key;
-    uint32_t part; /* of which table */
-};
-
 struct batch_write {
-    struct batch_item items[LIMIT_BATCH_WRITE_REQUESTS];
-    uint32_t count;
-    const struct node *request; /* RequestItems: a table's place in it is its part */
-    struct table **tables;      /* by part */
-    const struct node *return_capacity, *return_metrics;
+    struct many_writes many;
     bool table_is_gone;
 };
 
 /* ---- the request ---- */
 
 /* The map of a PutRequest's Item or a DeleteRequest's Key. */
-static bool take_request(struct api_call *call, const struct node *request, struct batch_item *item)
+static bool take_request(struct api_call *call, const struct node *request, struct placed_write *item)
 {
     const struct node *put = node_field(request, WRITE_REQUEST_PUT);
     const struct node *delete = node_field(request, WRITE_REQUEST_DELETE);
@@ -75,53 +65,43 @@ static bool check_choices(struct api_call *call, const struct node *requests)
     return true;
 }
 
-/* The checks that need no table, in the service's order. */
-static bool understand(struct api_call *call, const struct node *items, struct batch_write *batch)
+/* The checks that need no table, in the service's order. A table's place is that in RequestItems. */
+static bool understand(struct api_call *call, const struct node *items, struct many_writes *many)
 {
     uint32_t total = 0;
     if (items->count == 0) return invalid(call, "The requestItems parameter is required for BatchWriteItem");
     for (uint32_t i = 0; i < items->count; i++) total += items->entries[i].node.count;
     if (total > LIMIT_BATCH_WRITE_REQUESTS)
         return invalid(call, "Too many items requested for the BatchWriteItem call");
+    many->writes = arena_zero(call->arena, total * sizeof *many->writes);
+    many->tables = arena_zero(call->arena, items->count * sizeof *many->tables);
+    many->table_count = items->count;
     for (uint32_t i = 0; i < items->count; i++) {
         const struct node *requests = &items->entries[i].node;
+        many->tables[i].name = items->entries[i].key;
         if (!check_choices(call, requests)) return false;
         for (uint32_t j = 0; j < requests->count; j++) {
-            struct batch_item *item = &batch->items[batch->count++];
-            item->part = i;
+            struct placed_write *item = &many->writes[many->count++];
+            item->place = i;
             if (!take_request(call, &requests->elements[j], item)) return false;
         }
     }
     return true;
 }
 
-static bool find_tables(struct api_call *call, struct batch_write *batch)
-{
-    batch->tables = arena_array(call->arena, struct table *, batch->request->count);
-    for (uint32_t i = 0; i < batch->request->count; i++) {
-        struct node name_node = {
-            .shape = &shape_table_name, .present = true, .text = batch->request->entries[i].key};
-        struct slice name;
-        if (!table_name_resolve(call, &name_node, &name)) return false;
-        batch->tables[i] = find_table(call, name);
-        if (!batch->tables[i]) return false;
-    }
-    return true;
-}
-
 /* Keys against their tables' schemas; no key may be written twice. */
-static bool fit(struct api_call *call, struct batch_write *batch)
+static bool fit(struct api_call *call, struct many_writes *many)
 {
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct batch_item *item = &batch->items[i];
-        const struct table *table = item->write.table = batch->tables[item->part];
+    for (uint32_t i = 0; i < many->count; i++) {
+        struct placed_write *item = &many->writes[i];
+        const struct table *table = item->write.table = many->tables[item->place].table;
         bool sound = item->write.kind == WRITE_PUT
                          ? key_from_item(call, table, &item->write.item, true, &item->key)
                          : key_from_map(call, table, &item->write.item, &item->key);
         if (!sound) return false;
         item->write.key = item->key.bytes;
         for (uint32_t j = 0; j < i; j++)
-            if (slice_equal(batch->items[j].write.key, item->write.key))
+            if (slice_equal(many->writes[j].write.key, item->write.key))
                 return invalid(call, "Provided list of item keys contains duplicates");
     }
     return true;
@@ -131,66 +111,18 @@ static bool fit(struct api_call *call, struct batch_write *batch)
 
 static void apply(struct commit *commit, struct batch *writer)
 {
-    struct api_call *call = (struct api_call *)((char *)commit - offsetof(struct api_call, commit));
-    struct batch_write *batch = call->state;
-    for (uint32_t i = 0; i < batch->request->count; i++) {
-        const struct table *now = engine_table_in_batch(writer, batch->tables[i]->definition.name);
-        batch->table_is_gone |= !now || now->number != batch->tables[i]->number;
+    struct batch_write *batch = call_of_commit(commit)->state;
+    struct many_writes *many = &batch->many;
+    for (uint32_t i = 0; i < many->table_count; i++) {
+        const struct table *table = many->tables[i].table;
+        const struct table *now = engine_table_in_batch(writer, table->definition.name);
+        batch->table_is_gone |= !now || now->number != table->number;
     }
-    for (uint32_t i = 0; !batch->table_is_gone && i < batch->count; i++)
-        engine_write(writer, &batch->items[i].write);
+    for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++)
+        engine_write(writer, &many->writes[i].write);
 }
 
 /* ---- the reply ---- */
-
-static void put_capacities(struct api_call *call, const struct batch_write *batch)
-{
-    if (!capacity_wanted(batch->return_capacity)) return;
-    buf_text(call->reply, ",\"ConsumedCapacity\":[");
-    for (uint32_t part = 0; part < batch->request->count; part++) {
-        struct capacity capacity = {0};
-        for (uint32_t i = 0; i < batch->count; i++)
-            if (batch->items[i].part == part) capacity_add_write(call, &capacity, &batch->items[i].write);
-        if (part) buf_byte(call->reply, ',');
-        capacity_put(call->reply, batch->return_capacity, batch->request->entries[part].key,
-                     batch->tables[part], &capacity);
-    }
-    buf_byte(call->reply, ']');
-}
-
-/* One entry for each item collection of the table that was written to. */
-static void put_table_metrics(struct buf *out, const struct batch_write *batch, uint32_t part)
-{
-    bool any = false;
-    json_put_string(out, batch->request->entries[part].key);
-    buf_text(out, ":[");
-    for (uint32_t i = 0; i < batch->count; i++) {
-        bool seen = batch->items[i].part != part;
-        for (uint32_t j = 0; !seen && j < i; j++)
-            seen = batch->items[j].part == part &&
-                   value_equal(batch->items[j].key.hash, batch->items[i].key.hash);
-        if (seen) continue;
-        if (any) buf_byte(out, ',');
-        any = true;
-        metrics_put(out, batch->tables[part], batch->items[i].key.hash);
-    }
-    buf_byte(out, ']');
-}
-
-static void put_metrics(struct buf *out, const struct batch_write *batch)
-{
-    bool any = false;
-    for (uint32_t part = 0; part < batch->request->count; part++) {
-        if (!metrics_wanted(batch->return_metrics, batch->tables[part])) continue;
-        if (any)
-            buf_byte(out, ',');
-        else
-            buf_text(out, ",\"ItemCollectionMetrics\":{");
-        any = true;
-        put_table_metrics(out, batch, part);
-    }
-    if (any) buf_byte(out, '}');
-}
 
 static void finish(struct api_call *call)
 {
@@ -200,18 +132,19 @@ static void finish(struct api_call *call)
         return;
     }
     buf_text(call->reply, "{\"UnprocessedItems\":{}");
-    put_capacities(call, batch);
-    put_metrics(call->reply, batch);
+    put_many_capacities(call, &batch->many, AXIS_NONE);
+    put_many_metrics(call->reply, &batch->many);
     buf_byte(call->reply, '}');
 }
 
 static void begin(struct api_call *call, const struct node *input)
 {
     struct batch_write *batch = arena_new(call->arena, struct batch_write);
-    batch->request = node_member(input, BATCH_ITEMS);
-    batch->return_capacity = node_member(input, BATCH_RETURN_CAPACITY);
-    batch->return_metrics = node_member(input, BATCH_RETURN_METRICS);
-    if (!understand(call, batch->request, batch) || !find_tables(call, batch) || !fit(call, batch)) return;
+    struct many_writes *many = &batch->many;
+    many->return_capacity = node_member(input, BATCH_RETURN_CAPACITY);
+    many->return_metrics = node_member(input, BATCH_RETURN_METRICS);
+    if (!understand(call, node_member(input, BATCH_ITEMS), many)) return;
+    if (!find_tables(call, many->tables, many->table_count) || !fit(call, many)) return;
     call->state = batch;
     call->commit.apply = apply;
     call->is_write = true;

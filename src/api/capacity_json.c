@@ -43,7 +43,7 @@ void capacity_add_write(struct api_call *call, struct capacity *capacity, const 
 {
     const struct table_definition *definition = &write->table->definition;
     capacity->table += capacity_write(write->old_size, write->new_size);
-    if (definition->index_count == 0) return;
+    if (definition->index_count == 0 || write->kind == WRITE_CHECK) return;
     struct map before, after;
     const struct map *old = decode_image(call->arena, write->old_image, &before);
     const struct map *new = decode_image(call->arena, write->new_image, &after);
@@ -53,10 +53,20 @@ void capacity_add_write(struct api_call *call, struct capacity *capacity, const 
 
 /* ---- in JSON ---- */
 
-static void put_units(struct buf *out, double units)
+/* "CapacityUnits":2, and once more under the name of the axis. */
+static void put_units(struct buf *out, double units, enum capacity_axis axis)
 {
-    buf_text(out, "{\"CapacityUnits\":");
+    buf_text(out, "\"CapacityUnits\":");
     json_put_double(out, units);
+    if (axis == AXIS_NONE) return;
+    buf_slice(out, axis == AXIS_READ ? SLICE(",\"ReadCapacityUnits\":") : SLICE(",\"WriteCapacityUnits\":"));
+    json_put_double(out, units);
+}
+
+static void put_arm(struct buf *out, double units, enum capacity_axis axis)
+{
+    buf_byte(out, '{');
+    put_units(out, units, axis);
     buf_byte(out, '}');
 }
 
@@ -76,7 +86,7 @@ static void put_indexes(struct buf *out, const struct table *table, const struct
         any = true;
         json_put_string(out, definition->indexes[i].name);
         buf_byte(out, ':');
-        put_units(out, capacity->indexes[i]);
+        put_arm(out, capacity->indexes[i], capacity->axis);
     }
     if (any) buf_byte(out, '}');
 }
@@ -88,11 +98,11 @@ void capacity_put(struct buf *out, const struct node *return_capacity, struct sl
     for (uint32_t i = 0; i < table->definition.index_count; i++) total += capacity->indexes[i];
     buf_text(out, "{\"TableName\":");
     json_put_string(out, table_name);
-    buf_text(out, ",\"CapacityUnits\":");
-    json_put_double(out, total);
+    buf_byte(out, ',');
+    put_units(out, total, capacity->axis);
     if (node_says(return_capacity, "INDEXES")) {
         buf_text(out, ",\"Table\":");
-        put_units(out, capacity->table);
+        put_arm(out, capacity->table, capacity->axis);
         put_indexes(out, table, capacity, false);
         put_indexes(out, table, capacity, true);
     }

@@ -80,11 +80,12 @@ static bool check_item_key(void *context, const struct index_key *key)
     return check->fault.len == 0;
 }
 
-bool check_item_index_keys(struct api_call *call, const struct table *table, const struct map *item)
+struct slice item_index_fault(struct arena *arena, const struct table *table, const struct map *item)
 {
-    if (table->definition.index_count == 0) return true;
-    struct item_check check = {call->arena, item, SLICE_NONE};
-    return visit_index_keys(table, check_item_key, &check) || invalid_text(call, check.fault);
+    if (table->definition.index_count == 0) return SLICE_NONE;
+    struct item_check check = {arena, item, SLICE_NONE};
+    visit_index_keys(table, check_item_key, &check);
+    return check.fault;
 }
 
 /* ---- updates ---- */
@@ -128,11 +129,12 @@ static bool check_update_key(void *context, const struct index_key *key)
     return true;
 }
 
-bool check_update_index_keys(struct api_call *call, const struct table *table, const struct update *update)
+struct slice update_index_fault(struct arena *arena, const struct table *table, const struct update *update)
 {
-    if (table->definition.index_count == 0) return true;
-    struct update_check check = {call->arena, update, SLICE_NONE};
-    return visit_index_keys(table, check_update_key, &check) || invalid_text(call, check.fault);
+    if (table->definition.index_count == 0) return SLICE_NONE;
+    struct update_check check = {arena, update, SLICE_NONE};
+    visit_index_keys(table, check_update_key, &check);
+    return check.fault;
 }
 
 /* Attributes that the update leaves alone may be of any type: the index may be younger than the item. */
@@ -142,6 +144,16 @@ struct updated_check {
     bool is_legacy;
     struct slice fault;
 };
+
+/* Of too long a key transactions speak in words of their own. */
+static struct slice updated_length_fault(const struct write *write, const struct index_key *key,
+                                         const struct value *value)
+{
+    struct slice fault = key_length_fault(value, key->is_hash);
+    if (!fault.len || !write->in_transaction) return fault;
+    return SLICE(
+        "The update expression attempted to update the secondary index key beyond allowed size limits");
+}
 
 static bool check_updated_key(void *context, const struct index_key *key)
 {
@@ -161,7 +173,7 @@ static bool check_updated_key(void *context, const struct index_key *key)
                                     "empty %s value.",
                                     value->type == VALUE_S ? "string" : "binary");
     else
-        check->fault = key_length_fault(value, key->is_hash);
+        check->fault = updated_length_fault(check->write, key, value);
     return check->fault.len == 0;
 }
 

@@ -154,6 +154,8 @@ bool table_name_resolve(struct api_call *call, const struct node *name, struct s
  * there is none: in the words for items, or in those of table operations. */
 struct table *find_table(struct api_call *call, struct slice name);
 struct table *find_table_to_manage(struct api_call *call, struct slice name);
+/* find_table where the name, or an ARN in its place, stands deeper in a request. */
+struct table *find_table_or_arn(struct api_call *call, struct slice name);
 /* arn:aws:dynamodb:REGION:ACCOUNT:table/NAME */
 void put_table_arn(struct buf *out, const struct api *api, struct slice name);
 

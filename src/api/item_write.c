@@ -25,27 +25,21 @@ bool encode_put(struct api_call *call, struct write *write)
     return true;
 }
 
-/* An update that only clears attributes does not bring a missing item into being. */
-static void apply_clearing(struct batch *batch, struct write *write)
+bool check_write(struct batch *batch, struct write *write, bool only_clears)
 {
     engine_write_check(batch, write);
-    if (write->outcome != WRITE_APPLIED) return;
-    if (write->existed) {
-        engine_write_keep(batch, write);
-        return;
-    }
+    if (write->outcome != WRITE_APPLIED) return false;
+    if (!only_clears || write->existed) return true;
     write->new_image = SLICE_NONE;
     write->new_size = 0;
+    return false;
 }
 
 static void apply_write(struct commit *commit, struct batch *batch)
 {
-    struct api_call *call = (struct api_call *)((char *)commit - offsetof(struct api_call, commit));
-    struct item_write *item_write = call->state;
-    if (item_write->only_clears)
-        apply_clearing(batch, &item_write->write);
-    else
-        engine_write(batch, &item_write->write);
+    struct item_write *item_write = call_of_commit(commit)->state;
+    if (check_write(batch, &item_write->write, item_write->only_clears))
+        engine_write_keep(batch, &item_write->write);
 }
 
 void item_write_submit(struct api_call *call, struct item_write *item_write)

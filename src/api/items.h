@@ -13,6 +13,15 @@
 /* A member of a structure that may itself be null, as elements of maps and lists may. */
 const struct node *node_field(const struct node *node, unsigned index);
 
+/* True for an empty fault; else the call is refused with this sentence. */
+static inline bool invalid_unless_sound(struct api_call *call, struct slice fault)
+{
+    return fault.len == 0 || invalid_text(call, fault);
+}
+
+/* Transactions tell for each number of units whether they are for reading or for writing. */
+enum capacity_axis { AXIS_NONE, AXIS_READ, AXIS_WRITE };
+
 /* ---- maps of values (value_map.c) ---- */
 
 /* Refuses when an attribute has no name, or too long a one. */
@@ -37,6 +46,11 @@ bool key_from_map(struct api_call *call, const struct table *table, const struct
  * less about a missing or mistyped key than PutItem does. */
 bool key_from_item(struct api_call *call, const struct table *table, const struct map *item, bool in_batch,
                    struct item_key *out);
+/* The same without refusing: what is wrong as a sentence, or an empty slice. */
+struct slice key_of_map(struct api_call *call, const struct table *table, const struct map *key,
+                        struct item_key *out);
+struct slice key_of_item(struct api_call *call, const struct table *table, const struct map *item,
+                         bool in_batch, struct item_key *out);
 /* The bytes of a key whose values are known to fit the schema. */
 struct slice key_bytes(struct api_call *call, const struct table *table, const struct value *hash,
                        const struct value *range);
@@ -62,9 +76,10 @@ struct index_key {
 };
 bool visit_index_keys(const struct table *table, bool (*visit)(void *context, const struct index_key *key),
                       void *context);
-bool check_item_index_keys(struct api_call *call, const struct table *table, const struct map *item);
-/* Refuses updates whose operands have the wrong type for an index key, as far as the request alone tells. */
-bool check_update_index_keys(struct api_call *call, const struct table *table, const struct update *update);
+/* What is wrong with the item's attributes of index keys, or an empty slice. */
+struct slice item_index_fault(struct arena *arena, const struct table *table, const struct map *item);
+/* The same of an update whose operands have the wrong type, as far as the request alone tells. */
+struct slice update_index_fault(struct arena *arena, const struct table *table, const struct update *update);
 /* For struct write: refuses what the update made of index keys. */
 bool check_updated_index_keys(const struct write *write, const struct map *item, struct slice *fault);
 bool check_legacy_index_keys(const struct write *write, const struct map *item, struct slice *fault);
@@ -142,9 +157,44 @@ struct item_write {
 enum return_values return_values_from_node(const struct node *node);
 /* Encodes a PUT's item on this thread rather than the writer's; refuses one that is too large. */
 bool encode_put(struct api_call *call, struct write *write);
+/* What the schema does not allow the write's update to do, as a sentence, or an empty slice; sets what the
+ * writer has to check of the new item. (update_item.c) */
+struct slice fit_update(struct api_call *call, struct write *write, bool is_legacy);
+bool update_only_clears(const struct update *update);
+/* On the writer's thread: engine_write_check, and whether there is anything to keep. An update that only
+ * clears attributes does not bring a missing item into being. */
+bool check_write(struct batch *batch, struct write *write, bool only_clears);
 /* Hands the write over; item_write_finish is the operations' finish. */
 void item_write_submit(struct api_call *call, struct item_write *item_write);
 void item_write_finish(struct api_call *call);
+
+/* ---- several writes of one request (many_writes.c) ---- */
+
+struct named_table {
+    struct slice name; /* as the request had it */
+    struct table *table;
+};
+
+struct placed_write {
+    struct write write;
+    struct item_key key;
+    uint32_t place; /* of its table among many_writes.tables */
+};
+
+struct many_writes {
+    struct placed_write *writes;
+    uint32_t count;
+    struct named_table *tables;
+    uint32_t table_count;
+    const struct node *return_capacity, *return_metrics;
+};
+
+bool find_tables(struct api_call *call, struct named_table *tables, uint32_t count);
+/* ConsumedCapacity and ItemCollectionMetrics as the next members of the reply, where they were asked for. In
+ * a transaction (which has an axis) the table's part counts twice; on the axis of reads the items that were
+ * written are charged as if they were read. */
+void put_many_capacities(struct api_call *call, const struct many_writes *many, enum capacity_axis axis);
+void put_many_metrics(struct buf *out, const struct many_writes *many);
 
 /* ---- pages ---- */
 
@@ -230,6 +280,7 @@ bool key_condition_admits(const struct key_condition *condition, const struct va
 struct capacity {
     double table;
     double indexes[CAPACITY_INDEXES]; /* by their place in the definition */
+    enum capacity_axis axis;
 };
 
 /* Adds what a write of one item cost: the table's part and each index's. */

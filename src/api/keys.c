@@ -27,8 +27,7 @@ struct slice key_value_fault(struct arena *arena, struct slice name, const struc
 
 bool check_key_value(struct api_call *call, struct slice name, const struct value *value, bool is_hash)
 {
-    struct slice fault = key_value_fault(call->arena, name, value, is_hash);
-    return fault.len ? invalid_text(call, fault) : true;
+    return invalid_unless_sound(call, key_value_fault(call->arena, name, value, is_hash));
 }
 
 struct slice key_bytes(struct api_call *call, const struct table *table, const struct value *hash,
@@ -43,65 +42,70 @@ struct slice key_bytes(struct api_call *call, const struct table *table, const s
 }
 
 /* One attribute of a Key. */
-static const struct value *take_key_part(struct api_call *call, const struct map *key, struct slice name,
-                                         enum value_type type, bool is_hash)
+static struct slice take_key_part(struct arena *arena, const struct map *key, struct slice name,
+                                  enum value_type type, bool is_hash, const struct value **out)
 {
-    const struct value *value = map_find(key, name);
-    if (!value || value->type != type) {
-        invalid_text(call, MISMATCH);
-        return NULL;
-    }
-    return check_key_value(call, name, value, is_hash) ? value : NULL;
+    *out = map_find(key, name);
+    if (!*out || (*out)->type != type) return MISMATCH;
+    return key_value_fault(arena, name, *out, is_hash);
+}
+
+struct slice key_of_map(struct api_call *call, const struct table *table, const struct map *key,
+                        struct item_key *out)
+{
+    const struct key_schema *keys = &table->keys;
+    bool has_range = keys->range.len > 0;
+    *out = (struct item_key){0};
+    if (key->count != (has_range ? 2u : 1u)) return MISMATCH;
+    struct slice fault = take_key_part(call->arena, key, keys->hash, keys->hash_type, true, &out->hash);
+    if (!fault.len && has_range)
+        fault = take_key_part(call->arena, key, keys->range, keys->range_type, false, &out->range);
+    if (!fault.len) out->bytes = key_bytes(call, table, out->hash, out->range);
+    return fault;
 }
 
 bool key_from_map(struct api_call *call, const struct table *table, const struct map *key,
                   struct item_key *out)
 {
-    const struct key_schema *keys = &table->keys;
-    bool has_range = keys->range.len > 0;
-    *out = (struct item_key){0};
-    if (key->count != (has_range ? 2u : 1u)) return invalid_text(call, MISMATCH);
-    out->hash = take_key_part(call, key, keys->hash, keys->hash_type, true);
-    if (!out->hash) return false;
-    if (has_range) {
-        out->range = take_key_part(call, key, keys->range, keys->range_type, false);
-        if (!out->range) return false;
-    }
-    out->bytes = key_bytes(call, table, out->hash, out->range);
-    return true;
+    return invalid_unless_sound(call, key_of_map(call, table, key, out));
 }
 
 /* One key attribute of an item to put. */
-static const struct value *take_item_part(struct api_call *call, const struct map *item, struct slice name,
-                                          enum value_type type, bool is_hash, bool in_batch)
+static struct slice take_item_part(struct arena *arena, const struct map *item, struct slice name,
+                                   enum value_type type, bool is_hash, bool in_batch,
+                                   const struct value **out)
 {
-    const struct value *value = map_find(item, name);
-    if (value && value->type == type) return check_key_value(call, name, value, is_hash) ? value : NULL;
-    if (in_batch)
-        invalid_text(call, MISMATCH);
-    else if (!value)
-        invalid(call, "One or more parameter values were invalid: Missing the key %.*s in the item",
-                SLICE_ARG(name));
-    else
-        invalid(call,
-                "One or more parameter values were invalid: Type mismatch for key %.*s expected: %.*s "
-                "actual: %.*s",
-                SLICE_ARG(name), SLICE_ARG(value_type_name(type)), SLICE_ARG(value_type_name(value->type)));
-    return NULL;
+    const struct value *value = *out = map_find(item, name);
+    if (value && value->type == type) return key_value_fault(arena, name, value, is_hash);
+    if (in_batch) return MISMATCH;
+    if (!value)
+        return arena_printf(arena,
+                            "One or more parameter values were invalid: Missing the key %.*s in the item",
+                            SLICE_ARG(name));
+    return arena_printf(arena,
+                        "One or more parameter values were invalid: Type mismatch for key %.*s expected: "
+                        "%.*s actual: %.*s",
+                        SLICE_ARG(name), SLICE_ARG(value_type_name(type)),
+                        SLICE_ARG(value_type_name(value->type)));
+}
+
+struct slice key_of_item(struct api_call *call, const struct table *table, const struct map *item,
+                         bool in_batch, struct item_key *out)
+{
+    const struct key_schema *keys = &table->keys;
+    *out = (struct item_key){0};
+    struct slice fault = take_item_part(call->arena, item, keys->hash, keys->hash_type, true, in_batch,
+                                        &out->hash);
+    if (!fault.len && keys->range.len)
+        fault = take_item_part(call->arena, item, keys->range, keys->range_type, false, in_batch,
+                               &out->range);
+    if (!fault.len) fault = item_index_fault(call->arena, table, item);
+    if (!fault.len) out->bytes = key_bytes(call, table, out->hash, out->range);
+    return fault;
 }
 
 bool key_from_item(struct api_call *call, const struct table *table, const struct map *item, bool in_batch,
                    struct item_key *out)
 {
-    const struct key_schema *keys = &table->keys;
-    *out = (struct item_key){0};
-    out->hash = take_item_part(call, item, keys->hash, keys->hash_type, true, in_batch);
-    if (!out->hash) return false;
-    if (keys->range.len) {
-        out->range = take_item_part(call, item, keys->range, keys->range_type, false, in_batch);
-        if (!out->range) return false;
-    }
-    if (!check_item_index_keys(call, table, item)) return false;
-    out->bytes = key_bytes(call, table, out->hash, out->range);
-    return true;
+    return invalid_unless_sound(call, key_of_item(call, table, item, in_batch, out));
 }

@@ -62,37 +62,32 @@ static bool understand(struct api_call *call, const struct node *input, struct i
     return true;
 }
 
-static bool only_clears(const struct update *update)
+bool update_only_clears(const struct update *update)
 {
-    for (uint32_t i = 0; i < update->count; i++)
+    for (uint32_t i = 0; update && i < update->count; i++)
         if (update->actions[i].verb == UPDATE_SET || update->actions[i].verb == UPDATE_ADD) return false;
-    return update->count > 0;
+    return update && update->count > 0;
 }
 
-static bool check_no_key_update(struct api_call *call, const struct update *update, struct slice name)
+static struct slice key_update_fault(struct arena *arena, const struct update *update, struct slice name)
 {
-    if (!update_touches(update, name)) return true;
-    return invalid(call,
-                   "One or more parameter values were invalid: Cannot update attribute %.*s. This attribute "
-                   "is part of the key",
-                   SLICE_ARG(name));
+    if (!update_touches(update, name)) return SLICE_NONE;
+    return arena_printf(arena,
+                        "One or more parameter values were invalid: Cannot update attribute %.*s. This "
+                        "attribute is part of the key",
+                        SLICE_ARG(name));
 }
 
-/* What the schema allows an update to do. */
-static bool check_update(struct api_call *call, struct item_write *item_write)
+struct slice fit_update(struct api_call *call, struct write *write, bool is_legacy)
 {
-    const struct table *table = item_write->write.table;
-    const struct update *update = item_write->write.update;
-    if (update) {
-        item_write->only_clears = only_clears(update);
-        if (!check_no_key_update(call, update, table->keys.hash)) return false;
-        if (table->keys.range.len && !check_no_key_update(call, update, table->keys.range)) return false;
-        if (!check_update_index_keys(call, table, update)) return false;
-        if (table->definition.index_count)
-            item_write->write.check_new = item_write->is_legacy ? check_legacy_index_keys
-                                                                : check_updated_index_keys;
-    }
-    return check_key_paths(call, table, item_write->write.condition, update, NULL);
+    const struct table *table = write->table;
+    const struct update *update = write->update;
+    if (!update) return SLICE_NONE;
+    if (table->definition.index_count)
+        write->check_new = is_legacy ? check_legacy_index_keys : check_updated_index_keys;
+    struct slice fault = key_update_fault(call->arena, update, table->keys.hash);
+    if (!fault.len && table->keys.range.len) fault = key_update_fault(call->arena, update, table->keys.range);
+    return fault.len ? fault : update_index_fault(call->arena, table, update);
 }
 
 static void begin(struct api_call *call, const struct node *input)
@@ -110,7 +105,10 @@ static void begin(struct api_call *call, const struct node *input)
     update->write.table = find_table(call, name);
     if (!update->write.table) return;
     if (!key_from_map(call, update->write.table, &update->write.item, &update->key)) return;
-    if (!check_update(call, update)) return;
+    if (!invalid_unless_sound(call, fit_update(call, &update->write, update->is_legacy))) return;
+    if (!check_key_paths(call, update->write.table, update->write.condition, update->write.update, NULL))
+        return;
+    update->only_clears = update_only_clears(update->write.update);
     item_write_submit(call, update);
 }
 
