@@ -1,0 +1,124 @@
+"""The hooks for tests: clock, expiry, snapshots, rules, shards."""
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import boto_client, create_table
+from support.process import Quipu
+
+
+@pytest.fixture
+def server():
+    with Quipu("--memory", "--test-hooks") as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    return boto_client(server.url)
+
+
+def hook(server, path, body=None, method="POST"):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}/_quipu/{path}", data=data, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def put(client, key, **more):
+    client.put_item(TableName="Things", Item={"pk": {"S": key}, **more})
+
+
+def count(client):
+    return client.scan(TableName="Things", Select="COUNT")["Count"]
+
+
+def test_without_the_flag_there_are_no_hooks():
+    with Quipu("--memory") as plain:
+        request = urllib.request.Request(f"{plain.url}/_quipu/idle", data=b"", method="POST")
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(request, timeout=5)
+        assert caught.value.code == 400
+
+
+def test_the_clock_moves_and_stands(server):
+    _, before = hook(server, "clock")
+    _, moved = hook(server, "clock", {"advance_seconds": 3600})
+    assert 3_600_000 <= moved["now"] - before["now"] < 3_660_000
+    _, frozen = hook(server, "clock", {"now": 1000, "freeze": True})
+    assert frozen == {"now": 1000}
+    assert hook(server, "clock", {"advance_ms": 5})[1] == {"now": 1005}
+    assert hook(server, "clock")[1] == {"now": 1005}
+    assert hook(server, "clock", {"reset": True})[1]["now"] >= before["now"]
+
+
+def test_items_expire_when_the_clock_says_so(server, client):
+    create_table(client, "Things")
+    client.update_time_to_live(TableName="Things", TimeToLiveSpecification={"Enabled": True, "AttributeName": "ends"})
+    now = hook(server, "clock")[1]["now"] // 1000
+    put(client, "short", ends={"N": str(now + 100)})
+    put(client, "long", ends={"N": str(now + 100000)})
+    hook(server, "expire")
+    assert count(client) == 2
+    hook(server, "clock", {"advance_seconds": 200})
+    hook(server, "expire")
+    assert count(client) == 1
+
+
+def test_snapshot_and_rollback(server, client):
+    create_table(client, "Things")
+    put(client, "kept")
+    assert hook(server, "snapshot") == (200, {"snapshot": 1})
+    for _ in range(3):
+        put(client, "gone")
+        client.create_table(TableName="Other", BillingMode="PAY_PER_REQUEST",
+                            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+                            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
+        assert hook(server, "rollback", {"snapshot": 1}) == (200, {"snapshot": 1})
+        assert client.list_tables()["TableNames"] == ["Things"]
+        assert count(client) == 1
+        assert client.describe_table(TableName="Things")["Table"]["ItemCount"] == 1
+    assert hook(server, "rollback", {"snapshot": 2})[0] == 404
+
+
+def test_rules_make_requests_fail(server, client):
+    create_table(client, "Things")
+    assert hook(server, "rules", {"error": "ProvisionedThroughputExceededException", "operation": "PutItem",
+                                  "table": "Things", "count": 2})[0] == 200
+    for _ in range(2):
+        with pytest.raises(client.exceptions.ProvisionedThroughputExceededException):
+            put(client, "a")
+    put(client, "a")
+    hook(server, "rules", {"error": "TransactionCanceledException", "operation": "TransactWriteItems"})
+    with pytest.raises(client.exceptions.TransactionCanceledException) as caught:
+        client.transact_write_items(TransactItems=[{"Put": {"TableName": "Things", "Item": {"pk": {"S": "b"}}}}])
+    assert caught.value.response["CancellationReasons"][0]["Code"] == "TransactionConflict"
+    assert hook(server, "rules", method="DELETE") == (200, {"rules": 0})
+    client.transact_write_items(TransactItems=[{"Put": {"TableName": "Things", "Item": {"pk": {"S": "b"}}}}])
+    assert hook(server, "rules", {"error": "NoSuchThing"})[0] == 400
+
+
+def test_bad_hooks_are_refused(server):
+    assert hook(server, "nothing")[0] == 404
+    assert hook(server, "clock", {"when": 5})[0] == 400
+    assert hook(server, "shards/split", {"table": "none"})[0] == 404
+
+
+def test_an_index_is_filled_when_idle_answers(server, client):
+    create_table(client, "Things")
+    for i in range(50):
+        put(client, str(i), color={"S": "red" if i % 2 else "blue"})
+    client.update_table(TableName="Things", AttributeDefinitions=[{"AttributeName": "color", "AttributeType": "S"}],
+                        GlobalSecondaryIndexUpdates=[{"Create": {
+                            "IndexName": "by-color", "KeySchema": [{"AttributeName": "color", "KeyType": "HASH"}],
+                            "Projection": {"ProjectionType": "ALL"}}}])
+    hook(server, "idle")
+    index = client.describe_table(TableName="Things")["Table"]["GlobalSecondaryIndexes"][0]
+    assert index["IndexStatus"] == "ACTIVE" and index["ItemCount"] == 50
+    found = client.query(TableName="Things", IndexName="by-color", KeyConditionExpression="color = :c",
+                         ExpressionAttributeValues={":c": {"S": "red"}})
+    assert found["Count"] == 25
