@@ -5,7 +5,7 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 OPT     ?= -O2 -g
-ROOMS   := base net value store expr engine api dynamo web main
+ROOMS   := base net value store expr engine api dynamo library web main
 
 below_base   :=
 below_net    := base
@@ -15,8 +15,9 @@ below_expr   := value base
 below_engine := expr value store base
 below_api    := engine expr value store base
 below_dynamo := api engine expr value store base
+below_library := dynamo api engine expr value store base
 below_web    := dynamo api engine expr value store net base
-below_main   := web dynamo api engine expr value store net base
+below_main   := web library dynamo api engine expr value store net base
 
 ifeq ($(SAN),address)
 VARIANT := -asan
@@ -32,7 +33,8 @@ endif
 B := build$(VARIANT:-%=/%)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(WERROR)
-override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc $(OPT) $(WARNINGS) $(SANFLAGS) -pthread -MMD -MP
+# Position-independent and hidden: the same objects go into the program and into libquipu, which shows only quipu_*.
+override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hidden $(OPT) $(WARNINGS) $(SANFLAGS) -pthread -MMD -MP
 override LDFLAGS += $(SANFLAGS) -pthread
 
 DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
@@ -63,6 +65,9 @@ endef
 $(foreach room,$(ROOMS),$(eval $(call room_archive,$(room))))
 
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
+# What a room's tests use besides it: those of the remote door and of the library call a server.
+beside_dynamo  := web net
+beside_library := web net
 UNIT_ROOMS := $(filter $(ROOMS),$(sort $(foreach f,$(wildcard test/unit/*_*.c),$(firstword $(subst _, ,$(notdir $f))))))
 
 $B/test/%.o: test/%.c
@@ -70,7 +75,7 @@ $B/test/%.o: test/%.c
 	$(CC) $(CFLAGS) -Itest -c -o $@ $<
 
 define room_unit
-$B/unit/$1: $(patsubst test/%.c,$B/test/%.o,$(wildcard test/unit/$1_*.c)) $B/test/unit/runner.o $(filter-out %/main.a,$(call archives,$1))
+$B/unit/$1: $(patsubst test/%.c,$B/test/%.o,$(wildcard test/unit/$1_*.c)) $B/test/unit/runner.o $(patsubst %,$B/lib/%.a,$(beside_$1)) $(filter-out %/main.a,$(call archives,$1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
 unit-$1: $B/unit/$1

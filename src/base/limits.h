@@ -19,6 +19,9 @@
 #define LIMIT_BATCH_GET_KEYS        100
 #define LIMIT_BATCH_GET_BYTES       (16 * 1024 * 1024)
 #define LIMIT_BATCH_WRITE_REQUESTS  25
+#define LIMIT_TRANSACTION_ACTIONS   100
+#define LIMIT_TRANSACTION_BYTES     (4 * 1024 * 1024) /* items and expressions of a request, or items of a reply */
+#define LIMIT_TOKEN_CHARACTERS      36
 #define LIMIT_SCAN_SEGMENTS         1000000
 #define LIMIT_LIST_TABLES           100
 #define LIMIT_LSI_COUNT             5
@@ -55,6 +58,13 @@
 #define LIMIT_GZIP_MIN_BYTES        1024 /* a smaller reply fits one packet as it is */
 #define LIMIT_REFUSED_CONNECTIONS   64 /* above the limit of connections, to be told so; the next are closed unheard */
 #define LIMIT_LISTENERS             8  /* addresses of one host name: localhost has two */
+
+/* ---- Remote endpoints ---- */
+#define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
+#define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
+#define LIMIT_REMOTE_URL_BYTES      1024
+#define LIMIT_REGION_BYTES          64
+#define LIMIT_PROFILES_BYTES        (1024 * 1024) /* of AWS's files of profiles */
 
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */

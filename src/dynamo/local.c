@@ -1,31 +1,26 @@
-/* The door to the engine in this process. */
+/* The door to the engine in this process. Its begin is on the path of every request that a server answers: it
+ * adds nothing to api_begin but the hand-over of the writes. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
-#include "dynamo/dynamo.h"
+#include "base/limits.h"
+#include "dynamo/internal.h"
 
-struct dynamo {
-    struct engine *engine;
+#define ACCOUNT "000000000000" /* in ARNs, as the server has it */
+
+struct local {
+    struct dynamo door;
     struct api *api;
+    bool owns;                           /* engine and api go with the door */
+    char region[LIMIT_REGION_BYTES + 1]; /* which the api refers to, when it is ours */
 };
-
-struct dynamo *dynamo_open_local(struct engine *engine, struct api *api)
-{
-    struct dynamo *dynamo = must_zero(1, sizeof *dynamo);
-    dynamo->engine = engine;
-    dynamo->api = api;
-    return dynamo;
-}
-
-void dynamo_close(struct dynamo *dynamo)
-{
-    free(dynamo);
-}
 
 static void commit_done(struct commit *commit)
 {
-    struct dynamo_call *call = (struct dynamo_call *)((char *)commit - offsetof(struct dynamo_call, api.commit));
+    struct dynamo_call *call = (struct dynamo_call *)((char *)commit -
+                                                      offsetof(struct dynamo_call, api.commit));
     call->done(call);
 }
 
@@ -35,9 +30,20 @@ static void take_answer(struct dynamo_call *call)
     call->error = call->api.error;
 }
 
-bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
+/* A call by name whose name nobody knows. */
+static bool refuse_unknown(struct dynamo_call *call)
 {
-    call->api = (struct api_call){.api = dynamo->api,
+    call->error = "UnknownOperationException";
+    call->status = api_put_error(call->reply, call->error, SLICE(""));
+    return true;
+}
+
+static bool local_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
+{
+    struct local *local = (struct local *)dynamo;
+    if (!call->operation) call->operation = api_operation_find(call->name);
+    if (!call->operation) return refuse_unknown(call);
+    call->api = (struct api_call){.api = local->api,
                                   .arena = call->arena,
                                   .reply = call->reply,
                                   .operation = call->operation,
@@ -50,13 +56,45 @@ bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo
     return false;
 }
 
-void dynamo_turn_end(struct dynamo *dynamo, struct dynamo_turn *turn)
+static void local_turn_end(struct dynamo *dynamo, struct dynamo_turn *turn)
 {
     engine_submit(dynamo->engine, &turn->writes);
 }
 
-void dynamo_finish(struct dynamo_call *call)
+static void local_finish(struct dynamo_call *call)
 {
     api_finish(&call->api);
     take_answer(call);
+}
+
+static void local_close(struct dynamo *dynamo)
+{
+    struct local *local = (struct local *)dynamo;
+    if (local->owns) {
+        engine_close(dynamo->engine);
+        api_free(local->api);
+    }
+    free(local);
+}
+
+static const struct dynamo_methods local_methods = {
+    .begin = local_begin, .turn_end = local_turn_end, .finish = local_finish, .close = local_close};
+
+struct dynamo *dynamo_open_local(struct engine *engine, struct api *api)
+{
+    struct local *local = must_zero(1, sizeof *local);
+    local->door = (struct dynamo){&local_methods, engine};
+    local->api = api;
+    return &local->door;
+}
+
+struct dynamo *local_open_owning(struct engine *engine, const char *region)
+{
+    struct local *local = (struct local *)dynamo_open_local(engine, NULL);
+    ensure(strlen(region) < sizeof local->region);
+    strcpy(local->region, region);
+    local->owns = true;
+    local->api = api_new(&(struct api_options){
+        .engine = engine, .region = local->region, .account = ACCOUNT, .endpoint = "localhost"});
+    return &local->door;
 }

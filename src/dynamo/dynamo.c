@@ -1,0 +1,102 @@
+/* What both doors have in common: the way into their table of functions, calls that wait, and errors read
+ * back out of their JSON. */
+#include "dynamo/dynamo.h"
+
+#include <semaphore.h>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "dynamo/internal.h"
+
+void dynamo_close(struct dynamo *dynamo)
+{
+    dynamo->methods->close(dynamo);
+}
+
+struct engine *dynamo_engine(struct dynamo *dynamo)
+{
+    return dynamo->engine;
+}
+
+bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
+{
+    call->dynamo = dynamo;
+    return dynamo->methods->begin(dynamo, call, turn);
+}
+
+void dynamo_turn_end(struct dynamo *dynamo, struct dynamo_turn *turn)
+{
+    dynamo->methods->turn_end(dynamo, turn);
+}
+
+void dynamo_finish(struct dynamo_call *call)
+{
+    call->dynamo->methods->finish(call);
+}
+
+/* ---- waiting ---- */
+
+struct waited_call {
+    struct dynamo_call call;
+    sem_t answered;
+};
+
+static void wake_caller(struct dynamo_call *call)
+{
+    sem_post(&((struct waited_call *)call)->answered);
+}
+
+static void wait_for(struct waited_call *waited)
+{
+    while (sem_wait(&waited->answered) != 0) {
+        /* a signal's handler ran */
+    }
+}
+
+int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice request, struct buf *reply)
+{
+    struct arena arena = {0};
+    struct dynamo_turn turn = {0};
+    struct waited_call waited = {
+        .call = {
+            .name = operation, .request = request, .arena = &arena, .reply = reply, .done = wake_caller}};
+    ensure(sem_init(&waited.answered, 0, 0) == 0);
+    if (!dynamo_begin(dynamo, &waited.call, &turn)) {
+        dynamo_turn_end(dynamo, &turn);
+        wait_for(&waited);
+        dynamo_finish(&waited.call);
+    }
+    sem_destroy(&waited.answered);
+    arena_free(&arena);
+    return waited.call.status;
+}
+
+/* ---- errors ---- */
+
+/* "com.amazonaws.dynamodb.v20120810#ResourceInUseException" and "X:http://..." -> the name alone. */
+static struct slice short_name(struct slice type)
+{
+    const char *hash = type.len ? memrchr(type.data, '#', type.len) : NULL;
+    if (hash) type = slice_from(type, (size_t)(hash - type.data) + 1);
+    const char *colon = type.len ? memchr(type.data, ':', type.len) : NULL;
+    if (colon) type.len = (size_t)(colon - type.data);
+    return type;
+}
+
+void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message)
+{
+    struct json_reader reader;
+    struct slice member;
+    *name = *message = SLICE("");
+    json_begin(&reader, reply, arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return;
+    while (json_member(&reader, &member)) {
+        bool is_type = slice_equal(member, SLICE("__type"));
+        bool is_text = json_peek(&reader) == JSON_STRING;
+        if (is_text && (is_type || slice_equal_ignoring_case(member, SLICE("message"))))
+            json_string(&reader, is_type ? name : message);
+        else
+            json_skip(&reader);
+    }
+    *name = short_name(*name);
+}

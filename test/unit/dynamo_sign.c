@@ -1,0 +1,50 @@
+/* Signatures against those that botocore 1.26 makes of the same requests. */
+#include "base/buf.h"
+#include "dynamo/internal.h"
+#include "unit/test.h"
+
+#define TIME_S 1794719282 /* 20261115T050802Z */
+
+static struct credentials keys = {.access_key = SLICE("AKIDEXAMPLE"),
+                                  .secret_key = SLICE("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")};
+
+TEST(signature_of_a_call)
+{
+    char date[SIGNED_DATE_BYTES];
+    struct buf out = {0};
+    signature_make(&(struct signed_request){.credentials = &keys,
+                                            .region = SLICE("eu-west-1"),
+                                            .host = SLICE("dynamodb.eu-west-1.amazonaws.com"),
+                                            .path = SLICE("/"),
+                                            .target = SLICE("DynamoDB_20120810.ListTables"),
+                                            .body = SLICE("{}"),
+                                            .time_s = TIME_S},
+                   date, &out);
+    CHECK_TEXT(slice_of(date), "20261115T050802Z");
+    CHECK_TEXT(buf_view(&out),
+               "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-1/dynamodb/aws4_request, "
+               "SignedHeaders=content-type;host;x-amz-date;x-amz-target, "
+               "Signature=c36a2039841c24cc7b7838ff0fb6fa649c7f14693b7b87850d8749dcd48ecfe4");
+    buf_free(&out);
+}
+
+TEST(signature_with_a_session_token_port_and_path)
+{
+    char date[SIGNED_DATE_BYTES];
+    struct buf out = {0};
+    struct credentials session = keys;
+    session.session_token = SLICE("FwoGZXIvYXdzEBYaDkFnZXQgYSB0b2tlbg==");
+    signature_make(&(struct signed_request){.credentials = &session,
+                                            .region = SLICE("eu-west-1"),
+                                            .host = SLICE("localhost:8000"),
+                                            .path = SLICE("/base/"),
+                                            .target = SLICE("DynamoDBStreams_20120810.GetRecords"),
+                                            .body = SLICE("{\"ShardIterator\":\"\xc3\xa4\"}"),
+                                            .time_s = TIME_S},
+                   date, &out);
+    CHECK_TEXT(buf_view(&out),
+               "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-1/dynamodb/aws4_request, "
+               "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
+               "Signature=1c413312e695b48e07234b64cbdb24baa466348b94f66a6347e957adb8ed35c5");
+    buf_free(&out);
+}
