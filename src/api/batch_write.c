@@ -113,11 +113,7 @@ static void apply(struct commit *commit, struct batch *writer)
 {
     struct batch_write *batch = call_of_commit(commit)->state;
     struct many_writes *many = &batch->many;
-    for (uint32_t i = 0; i < many->table_count; i++) {
-        const struct table *table = many->tables[i].table;
-        const struct table *now = engine_table_in_batch(writer, table->definition.name);
-        batch->table_is_gone |= !now || now->number != table->number;
-    }
+    batch->table_is_gone = any_table_is_gone(writer, many->tables, many->table_count);
     for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++)
         engine_write(writer, &many->writes[i].write);
 }

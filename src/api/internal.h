@@ -197,6 +197,8 @@ struct api {
     X(PutItem)                                                                                               \
     X(Query)                                                                                                 \
     X(Scan)                                                                                                  \
+    X(TransactGetItems)                                                                                      \
+    X(TransactWriteItems)                                                                                    \
     X(UpdateItem)                                                                                            \
     X(UpdateTable)
 

@@ -190,6 +190,8 @@ struct many_writes {
 };
 
 bool find_tables(struct api_call *call, struct named_table *tables, uint32_t count);
+/* On the writer's thread: whether one of them was deleted since. */
+bool any_table_is_gone(struct batch *batch, const struct named_table *tables, uint32_t count);
 /* ConsumedCapacity and ItemCollectionMetrics as the next members of the reply, where they were asked for. In
  * a transaction (which has an axis) the table's part counts twice; on the axis of reads the items that were
  * written are charged as if they were read. */
@@ -275,7 +277,8 @@ bool key_condition_admits(const struct key_condition *condition, const struct va
 
 /* ---- capacity (capacity_json.c) ---- */
 
-#define CAPACITY_INDEXES (LIMIT_LSI_COUNT + LIMIT_GSI_COUNT)
+#define CAPACITY_INDEXES   (LIMIT_LSI_COUNT + LIMIT_GSI_COUNT)
+#define TRANSACTION_FACTOR 2 /* a transaction prepares and commits: twice the work on the table itself */
 
 struct capacity {
     double table;

@@ -2,8 +2,6 @@
  * parts of the reply that tell, table by table, what they cost and which item collections they touched. */
 #include "api/items.h"
 
-#define TRANSACTION_FACTOR 2 /* a transaction prepares and commits: twice the work on the table itself */
-
 bool find_tables(struct api_call *call, struct named_table *tables, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -11,6 +9,15 @@ bool find_tables(struct api_call *call, struct named_table *tables, uint32_t cou
         if (!tables[i].table) return false;
     }
     return true;
+}
+
+bool any_table_is_gone(struct batch *batch, const struct named_table *tables, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct table *now = engine_table_in_batch(batch, tables[i].table->definition.name);
+        if (!now || now->number != tables[i].table->number) return true;
+    }
+    return false;
 }
 
 /* A comma unless the reply's object has just begun. */

@@ -288,7 +288,8 @@ bool engine_read_in_batch(struct batch *batch, struct arena *arena, struct slice
 
 /* ---- idempotency tokens: what a transaction was, for ten minutes ---- */
 
-enum token_result { TOKEN_NEW, TOKEN_SAME, TOKEN_DIFFERENT };
+/* RUNNING: its transaction waits for this very batch and is not durable yet. */
+enum token_result { TOKEN_NEW, TOKEN_SAME, TOKEN_RUNNING, TOKEN_DIFFERENT };
 /* Looks the token up. SAME: *note is what engine_token_keep was given. */
 enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token, uint64_t payload_hash,
                                      struct slice *note);

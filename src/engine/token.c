@@ -28,10 +28,12 @@ enum token_result engine_token_check(struct batch *batch, struct arena *arena, s
     struct slice stored;
     token_key(&batch->key, KEY_TOKEN, 0, token);
     struct slice key = buf_view(&batch->key);
-    if (!batch_find(batch, arena, hash_bytes(key), key, &stored) || stored.len < 16) return TOKEN_NEW;
+    uint64_t hash = hash_bytes(key);
+    if (!batch_find(batch, arena, hash, key, &stored) || stored.len < 16) return TOKEN_NEW;
     if ((int64_t)bytes_u64(stored.data) + TOKEN_AGE_MS <= engine_now_ms(batch->engine)) return TOKEN_NEW;
     *note = slice_from(stored, 16);
-    return bytes_u64(stored.data + 8) == payload_hash ? TOKEN_SAME : TOKEN_DIFFERENT;
+    if (bytes_u64(stored.data + 8) != payload_hash) return TOKEN_DIFFERENT;
+    return batch_own(batch, hash, key) ? TOKEN_RUNNING : TOKEN_SAME;
 }
 
 void engine_token_keep(struct batch *batch, struct slice token, uint64_t payload_hash, struct slice note)
