@@ -134,7 +134,8 @@ static bool has_remedy(struct remote *remote, struct remote_call *call, const st
 
 static void answer(struct remote_call *call, const struct attempt *attempt)
 {
-    call->call->status = attempt->status;
+    bool is_strange = attempt->error.len && attempt->status >= 200 && attempt->status < 400;
+    call->call->status = is_strange ? 502 : attempt->status; /* an error never looks like success */
     call->call->error = attempt->error.len ? arena_copy(call->call->arena, attempt->error).data : NULL;
     call->call->done(call->call);
 }

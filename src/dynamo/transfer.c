@@ -225,7 +225,6 @@ static void judge_strange_reply(struct transfer *transfer, struct attempt *attem
                             transfer->remote->endpoint.url, attempt->status, SLICE_ARG(body));
     attempt->error = SLICE("BadReplyException");
     put_own_error(call, "BadReplyException", *message);
-    if (attempt->status < 400) attempt->status = 502;
 }
 
 static void judge_reply(struct transfer *transfer, struct attempt *attempt, struct slice *message)
