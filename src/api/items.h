@@ -123,10 +123,8 @@ bool expected_to_condition(struct api_call *call, const struct node *expected,
                            const struct node *conditional_operator, struct condition **out);
 bool filter_to_condition(struct api_call *call, const struct node *filter,
                          const struct node *conditional_operator, struct condition **out);
-/* KeyConditions: checked before the table is known, bound to its schema afterwards. */
-bool key_conditions_check(struct api_call *call, const struct node *conditions);
-bool key_conditions_bind(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
-                         struct key_condition *out, struct slice *fault);
+/* KeyConditions as terms, checked as far as they can be before the table is known. */
+bool key_conditions_to_terms(struct api_call *call, const struct node *conditions, struct key_terms *out);
 /* AttributesToGet; *out stays NULL when there are none. */
 bool attributes_to_projection(struct api_call *call, const struct node *attributes, struct projection **out);
 bool attribute_updates_to_update(struct api_call *call, const struct node *updates, struct update **out);
@@ -262,7 +260,7 @@ bool check_index_filter(struct api_call *call, const struct page_request *reques
 /* ---- ExclusiveStartKey (start_key.c) ---- */
 
 /* The keys that a page of the table or index runs by. */
-struct key_schema page_schema(const struct page_request *request);
+struct key_fields page_fields(const struct page_request *request);
 /* Against the keys of the index or table: a query looks at its number of attributes first, then at hash and
  * range key, each in its turn; a scan at all of it at once. */
 bool check_query_start(struct api_call *call, const struct page_request *request);
@@ -273,7 +271,6 @@ bool check_scan_start(struct api_call *call, const struct page_request *request)
 bool check_start_table_key(struct api_call *call, const struct page_request *request);
 /* A query cannot start where its conditions do not hold. */
 bool check_start_conditions(struct api_call *call, const struct page_request *request);
-bool key_condition_admits(const struct key_condition *condition, const struct value *range);
 
 /* ---- capacity (capacity_json.c) ---- */
 

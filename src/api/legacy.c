@@ -252,73 +252,26 @@ bool filter_to_condition(struct api_call *call, const struct node *filter,
     return join_all(call, leaves, count, conditional_operator, out);
 }
 
-bool key_conditions_check(struct api_call *call, const struct node *conditions)
+bool key_conditions_to_terms(struct api_call *call, const struct node *conditions, struct key_terms *out)
 {
-    for (uint32_t i = 0; i < conditions->count; i++)
-        if (!check_condition(call, &conditions->entries[i])) return false;
-    if (conditions->count != 1 && conditions->count != 2)
-        return invalid(call, "Conditions can be of length 1 or 2 only");
-    return true;
-}
-
-static const struct node *condition_on(const struct node *conditions, struct slice name)
-{
-    for (uint32_t i = 0; i < conditions->count; i++)
-        if (slice_equal(conditions->entries[i].key, name)) return &conditions->entries[i].node;
-    return NULL;
-}
-
-/* One condition on a key attribute of the given type. */
-static bool bind_condition(const struct node *condition, enum value_type type, enum key_compare *compare,
-                           struct arguments *arguments, struct slice *fault)
-{
-    const struct comparison *comparison = find_comparison(node_field(condition, CONDITION_OPERATOR));
-    *arguments = list_arguments(node_field(condition, CONDITION_VALUES));
-    *compare = comparison->key;
-    *fault = SLICE("Attempted conditional constraint is not an indexable operation");
-    if (comparison->key == KEY_NONE) return false;
-    *fault = SLICE(
-        "One or more parameter values were invalid: Condition parameter type does not match schema type");
-    for (uint32_t i = 0; i < arguments->count; i++)
-        if (arguments->nodes[i].value.type != type) return false;
-    return true;
-}
-
-static bool miss_element(struct arena *arena, struct slice name, struct slice *fault)
-{
-    *fault = arena_printf(arena, "Query condition missed key schema element: %.*s", SLICE_ARG(name));
-    return false;
-}
-
-static bool bind_hash(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
-                      struct key_condition *out, struct slice *fault)
-{
-    const struct node *on_hash = condition_on(conditions, schema->hash);
-    const struct slice not_supported = SLICE("Query key condition not supported");
-    enum key_compare compare;
-    struct arguments arguments;
-    *fault = not_supported;
-    if (!schema->range.len && conditions->count > 1) return false;
-    if (!on_hash) return miss_element(arena, schema->hash, fault);
-    if (!bind_condition(on_hash, schema->hash_type, &compare, &arguments, fault)) return false;
-    *fault = not_supported;
-    if (compare != KEY_EQ) return false;
-    out->hash = &arguments.nodes[0].value;
-    return true;
-}
-
-bool key_conditions_bind(struct arena *arena, const struct node *conditions, const struct key_schema *schema,
-                         struct key_condition *out, struct slice *fault)
-{
-    struct arguments arguments;
-    *out = (struct key_condition){0};
-    if (!bind_hash(arena, conditions, schema, out, fault)) return false;
-    if (conditions->count == 1) return true;
-    const struct node *on_range = condition_on(conditions, schema->range);
-    if (!on_range) return miss_element(arena, schema->range, fault);
-    if (!bind_condition(on_range, schema->range_type, &out->compare, &arguments, fault)) return false;
-    for (uint32_t i = 0; i < arguments.count; i++) out->range[i] = &arguments.nodes[i].value;
-    return true;
+    struct slice fault;
+    *out = (struct key_terms){arena_array(call->arena, struct key_term, conditions->count),
+                              conditions->count};
+    for (uint32_t i = 0; i < conditions->count; i++) {
+        const struct node_entry *entry = &conditions->entries[i];
+        if (!check_condition(call, entry)) return false;
+        struct arguments arguments = list_arguments(node_field(&entry->node, CONDITION_VALUES));
+        struct key_term *term = &out->list[i];
+        *term = (struct key_term){
+            .name = entry->key,
+            .compare = find_comparison(node_field(&entry->node, CONDITION_OPERATOR))->key};
+        if (term->compare == KEY_NONE) continue; /* refused when it is bound, whatever it compares with */
+        while (term->value_count < arguments.count) {
+            term->values[term->value_count] = &arguments.nodes[term->value_count].value;
+            term->value_count++;
+        }
+    }
+    return out->count || key_terms_are_plain(call->arena, out, &fault) || invalid_text(call, fault);
 }
 
 /* ---- AttributesToGet ---- */

@@ -35,12 +35,11 @@ static bool index_range(const struct page_request *request, struct buf *from, st
 {
     const struct key_condition *keys = request->key_condition;
     if (!keys) {
-        engine_index_scan_range(request->table, request->index, request->segment, request->segments, from, to);
+        engine_index_scan_range(request->table, request->index, request->segment, request->segments, from,
+                                to);
         return true;
     }
-    struct index_condition condition = {
-        .hash = {keys->hash}, .compare = keys->compare, .range = {keys->range[0], keys->range[1]}};
-    return engine_index_query_range(request->table, request->index, &condition, from, to);
+    return engine_index_query_range(request->table, request->index, keys, from, to);
 }
 
 static bool table_range(const struct page_request *request, struct buf *from, struct buf *to)

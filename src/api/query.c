@@ -46,6 +46,7 @@ static const struct shape shape = STRUCT_SHAPE("QueryInput", members);
 struct query {
     struct page_request page;
     struct condition *key_expression; /* or NULL: KeyConditions */
+    struct key_terms terms;
     struct key_condition keys;
     struct map start;
 };
@@ -75,6 +76,19 @@ static bool parse(struct api_call *call, const struct node *input, struct expres
     return true;
 }
 
+/* How many terms there may be is known without a table only where no index is named. */
+static bool read_terms(struct api_call *call, const struct node *input, struct query *query)
+{
+    struct slice fault;
+    if (!query->key_expression &&
+        !key_conditions_to_terms(call, node_member(input, QUERY_KEY_CONDITIONS), &query->terms))
+        return false;
+    if (query->key_expression && !key_terms_read(call->arena, query->key_expression, &query->terms, &fault))
+        return invalid_text(call, fault);
+    return node_member(input, QUERY_INDEX_NAME)->present ||
+           key_terms_are_plain(call->arena, &query->terms, &fault) || invalid_text(call, fault);
+}
+
 /* The checks that need no table, in the service's order. */
 static bool understand(struct api_call *call, const struct node *input, struct query *query)
 {
@@ -91,13 +105,7 @@ static bool understand(struct api_call *call, const struct node *input, struct q
                    {"KeyConditions", node_member(input, QUERY_KEY_CONDITIONS)}},
     };
     if (!parse(call, input, &expressions, query)) return false;
-    if (query->key_expression) {
-        struct slice fault;
-        if (!key_condition_check(call->arena, query->key_expression, &fault))
-            return invalid_text(call, fault);
-    } else if (!key_conditions_check(call, node_member(input, QUERY_KEY_CONDITIONS))) {
-        return false;
-    }
+    if (!read_terms(call, input, query)) return false;
     query->page.count_only = node_says(select, "COUNT");
     return check_select(call, select, node_member(input, QUERY_PROJECTION),
                         node_member(input, QUERY_ATTRIBUTES), node_member(input, QUERY_INDEX_NAME)->present,
@@ -111,63 +119,74 @@ bool find_page_index(struct api_call *call, const struct node *name, struct page
     if (!request->index)
         return invalid(call, "The table does not have the specified index: %.*s", SLICE_ARG(name->text));
     if (request->index->status == INDEX_CREATING)
-        return invalid(call, "Cannot read from backfilling global secondary index: %.*s", SLICE_ARG(name->text));
+        return invalid(call, "Cannot read from backfilling global secondary index: %.*s",
+                       SLICE_ARG(name->text));
     if (request->index->global && request->consistent)
         return invalid(call, "Consistent reads are not supported on global secondary indexes");
     return true;
 }
 
-/* The key condition against the schema of the table or index. The start key is looked at in between: the
- * service checks the hash key in both, then the range key in both. */
-static bool bind_keys(struct api_call *call, const struct node *input, struct query *query)
+static bool check_lengths(struct api_call *call, const struct key_condition *keys)
 {
-    struct key_schema schema = page_schema(&query->page);
+    struct slice fault = SLICE_NONE;
+    for (uint32_t i = 0; !fault.len && i < keys->hash_count; i++)
+        fault = key_length_fault(keys->hash[i], true);
+    for (uint32_t i = 0; !fault.len && i < keys->equal_count; i++)
+        fault = key_length_fault(keys->equal[i], false);
+    for (int i = 0; !fault.len && i < 2; i++)
+        if (keys->range[i]) fault = key_length_fault(keys->range[i], false);
+    return invalid_unless_sound(call, fault);
+}
+
+/* The key condition against the keys of the table or index. The start key is looked at in between: the
+ * service checks the hash key in both, then the range key in both. */
+static bool bind_keys(struct api_call *call, struct query *query)
+{
+    struct key_fields fields = page_fields(&query->page);
     struct key_condition *keys = &query->keys;
-    const struct node *legacy = node_member(input, QUERY_KEY_CONDITIONS);
     struct slice fault;
-    bool bound = query->key_expression
-                     ? key_condition_bind(call->arena, query->key_expression, &schema, keys, &fault)
-                     : key_conditions_bind(call->arena, legacy, &schema, keys, &fault);
+    bool bound = key_terms_bind(call->arena, &query->terms, &fields, keys, &fault);
     if (!check_query_start_hash(call, &query->page)) return false;
-    if (!keys->hash) return invalid_text(call, fault);
+    if (!keys->hash_count) return invalid_text(call, fault);
     if (!check_query_start_range(call, &query->page)) return false;
     if (!bound) return invalid_text(call, fault);
     query->page.key_condition = keys;
-    if (!check_key_value(call, schema.hash, keys->hash, true)) return false;
-    for (int i = 0; i < 2; i++)
-        if (keys->range[i] && !check_key_value(call, schema.range, keys->range[i], false)) return false;
+    return check_lengths(call, keys);
+}
+
+static bool check_filter_keys(struct api_call *call, const struct node *input, const struct query *query,
+                              const struct key_field *fields, uint32_t count)
+{
+    bool is_legacy = node_member(input, QUERY_FILTER)->present;
+    for (uint32_t i = 0; query->page.filter && i < count; i++) {
+        if (!condition_mentions(query->page.filter, fields[i].name)) continue;
+        return invalid(call, "%s can only contain non-primary key attributes: Primary key attribute: %.*s",
+                       is_legacy ? "QueryFilter" : "Filter Expression", SLICE_ARG(fields[i].name));
+    }
     return true;
 }
 
-static bool check_filter_key(struct api_call *call, const struct node *input, const struct query *query,
-                             struct slice name)
+/* Of an index that may have keys of several attributes the number of terms is looked at only now. */
+static bool check_number(struct api_call *call, const struct query *query)
 {
-    bool is_legacy = node_member(input, QUERY_FILTER)->present;
-    if (!name.len || !query->page.filter || !condition_mentions(query->page.filter, name)) return true;
-    return invalid(call, "%s can only contain non-primary key attributes: Primary key attribute: %.*s",
-                   is_legacy ? "QueryFilter" : "Filter Expression", SLICE_ARG(name));
-}
-
-/* Key conditions reach one hash and one range attribute; an index with more of them can only be scanned. */
-static bool check_index_keys(struct api_call *call, const struct index_definition *index)
-{
-    if (!index || (index->hash_count == 1 && index->range_count <= 1)) return true;
-    return invalid(call, "Query key condition not supported");
+    struct key_fields fields = page_fields(&query->page);
+    struct slice fault;
+    return key_fields_are_compound(&fields) || key_terms_are_plain(call->arena, &query->terms, &fault) ||
+           invalid_text(call, fault);
 }
 
 /* The checks against the table's schema, in the service's order. */
 static bool fit(struct api_call *call, const struct node *input, struct query *query)
 {
     struct page_request *page = &query->page;
-    if (!find_page_index(call, node_member(input, QUERY_INDEX_NAME), page) ||
-        !check_index_keys(call, page->index) || !check_query_start(call, page) ||
-        !bind_keys(call, input, query) || !check_start_table_key(call, page) ||
+    if (!find_page_index(call, node_member(input, QUERY_INDEX_NAME), page) || !check_number(call, query) ||
+        !check_query_start(call, page) || !bind_keys(call, query) || !check_start_table_key(call, page) ||
         !check_start_conditions(call, page) ||
         !check_key_paths(call, page->table, NULL, NULL, page->projection))
         return false;
-    struct key_schema schema = page_schema(page);
-    if (!check_filter_key(call, input, query, schema.hash) ||
-        !check_filter_key(call, input, query, schema.range))
+    struct key_fields fields = page_fields(page);
+    if (!check_filter_keys(call, input, query, fields.hash, fields.hash_count) ||
+        !check_filter_keys(call, input, query, fields.range, fields.range_count))
         return false;
     if (page->index && !check_index_select(call, node_member(input, QUERY_SELECT), page)) return false;
     if (!check_key_paths(call, page->table, page->filter, NULL, NULL)) return false;

@@ -6,17 +6,28 @@
 #define INVALID_START "The provided starting key is invalid"
 #define MISMATCH      "The provided key element does not match the schema"
 
-struct key_schema page_schema(const struct page_request *request)
+static void take_fields(const struct page_request *request, const struct slice *names, uint32_t count,
+                        struct key_field *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i].name = names[i];
+        ensure(table_attribute_type(&request->table->definition, names[i], &out[i].type));
+    }
+}
+
+struct key_fields page_fields(const struct page_request *request)
 {
     const struct index_definition *index = request->index;
-    if (!index) return request->table->keys;
-    struct key_schema schema = {.hash = index->hash[0]};
-    ensure(table_attribute_type(&request->table->definition, schema.hash, &schema.hash_type));
-    if (index->range_count) {
-        schema.range = index->range[0];
-        ensure(table_attribute_type(&request->table->definition, schema.range, &schema.range_type));
+    const struct table_definition *table = &request->table->definition;
+    struct key_fields fields = {.hash_count = 1, .range_count = table->range.len > 0};
+    if (index) {
+        fields.index = index->name;
+        fields.hash_count = index->hash_count;
+        fields.range_count = index->range_count;
     }
-    return schema;
+    take_fields(request, index ? index->hash : &table->hash, fields.hash_count, fields.hash);
+    take_fields(request, index ? index->range : &table->range, fields.range_count, fields.range);
+    return fields;
 }
 
 /* ---- which attributes ---- */
@@ -109,7 +120,7 @@ bool check_start_table_key(struct api_call *call, const struct page_request *req
 
 /* ---- where it stands ---- */
 
-bool key_condition_admits(const struct key_condition *condition, const struct value *range)
+static bool admits(const struct key_condition *condition, const struct value *range)
 {
     int order = 0;
     if (condition->compare != KEY_NONE && condition->compare != KEY_BEGINS_WITH)
@@ -127,17 +138,27 @@ bool key_condition_admits(const struct key_condition *condition, const struct va
     return false;
 }
 
+static bool equals(const struct map *start, const struct key_field *fields, uint32_t count,
+                   const struct value *const *values)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!value_equal(map_find(start, fields[i].name), values[i])) return false;
+    return true;
+}
+
 bool check_start_conditions(struct api_call *call, const struct page_request *request)
 {
     const struct key_condition *condition = request->key_condition;
-    struct key_schema schema = page_schema(request);
+    struct key_fields fields = page_fields(request);
     if (!request->start) return true;
-    bool same_hash = value_equal(map_find(request->start, schema.hash), condition->hash);
+    bool same_hash = equals(request->start, fields.hash, fields.hash_count, condition->hash);
     if (condition->compare == KEY_NONE)
         return same_hash ||
                invalid(call,
                        "The provided starting key is outside query boundaries based on provided conditions");
-    if (!key_condition_admits(condition, map_find(request->start, schema.range)))
+    const struct value *compared = map_find(request->start, fields.range[condition->equal_count].name);
+    if (!equals(request->start, fields.range, condition->equal_count, condition->equal) ||
+        !admits(condition, compared))
         return invalid(call, "The provided starting key does not match the range key predicate");
     return same_hash || invalid(call, "The query can return at most one row and cannot be restarted");
 }

@@ -34,7 +34,7 @@
 
 /* ---- what a table is ---- */
 
-#define INDEX_KEY_PARTS 4 /* a global index may have up to 4 hash and 4 range attributes */
+#define INDEX_KEY_PARTS LIMIT_KEY_PARTS
 #define TABLE_INDEXES   (LIMIT_LSI_COUNT + LIMIT_GSI_COUNT)
 
 struct throughput {
@@ -206,20 +206,11 @@ struct map index_project(struct arena *arena, const struct table *table, const s
                          const struct map *item);
 bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
 
-/* A query's condition on an index: all hash attributes, the first range attributes by equality, the next one as compared. */
-struct index_condition {
-    const struct value *hash[INDEX_KEY_PARTS];
-    const struct value *equal[INDEX_KEY_PARTS];
-    uint32_t equal_count;
-    enum key_compare compare;
-    const struct value *range[2];
-};
-
 /* The same ranges over an index's entries; a page over them emits entries as they are projected. */
 void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
                              uint32_t segments, struct buf *from, struct buf *to);
 bool engine_index_query_range(const struct table *table, const struct index_definition *index,
-                              const struct index_condition *condition, struct buf *from, struct buf *to);
+                              const struct key_condition *condition, struct buf *from, struct buf *to);
 /* The stored key of the entry of an item, of which all keys (the index's and the table's) must be there. */
 void engine_index_key(struct buf *out, const struct table *table, const struct index_definition *index,
                       const struct map *item);

@@ -136,13 +136,15 @@ static bool compare_range(enum key_compare compare, const struct value *const ra
 bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
                         struct buf *to)
 {
-    partition_key(from, table, condition->hash);
+    ensure(condition->hash_count == 1 && condition->equal_count == 0);
+    partition_key(from, table, condition->hash[0]);
     return compare_range(condition->compare, condition->range, from, to);
 }
 
 bool engine_index_query_range(const struct table *table, const struct index_definition *index,
-                              const struct index_condition *condition, struct buf *from, struct buf *to)
+                              const struct key_condition *condition, struct buf *from, struct buf *to)
 {
+    ensure(condition->hash_count == index->hash_count && condition->equal_count <= index->range_count);
     index_partition_key(from, table, index, condition->hash);
     for (uint32_t i = 0; i < condition->equal_count; i++) key_encode(from, condition->equal[i]);
     return compare_range(condition->compare, condition->range, from, to);

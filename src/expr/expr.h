@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/slice.h"
 #include "value/value.h"
 
@@ -111,24 +112,59 @@ bool condition_mentions(const struct condition *condition, struct slice name);
 
 enum key_compare { KEY_NONE, KEY_EQ, KEY_LT, KEY_LE, KEY_GT, KEY_GE, KEY_BETWEEN, KEY_BEGINS_WITH };
 
-/* hash = value [and range OP value]. */
+/* One "attribute OP value" of a key condition, before the keys are known. */
+struct key_term {
+    struct slice name;
+    enum key_compare compare; /* KEY_NONE: a legacy comparison that no key can be searched by */
+    uint32_t value_count;
+    const struct value *values[2]; /* BETWEEN uses both */
+};
+
+struct key_terms {
+    struct key_term *list;
+    uint32_t count;
+};
+
+/* The keys that a condition is about: one hash and at most one range attribute, of a global index up to four
+ * of each. */
+struct key_field {
+    struct slice name;
+    enum value_type type;
+};
+
+struct key_fields {
+    struct slice index; /* its name, for faults; empty: a table's own keys */
+    struct key_field hash[LIMIT_KEY_PARTS], range[LIMIT_KEY_PARTS];
+    uint32_t hash_count, range_count;
+};
+
+/* All hash attributes by equality, the first range attributes too, the next one as compared. */
 struct key_condition {
-    const struct value *hash;
-    enum key_compare compare;     /* KEY_NONE: no condition on the range key */
+    const struct value *hash[LIMIT_KEY_PARTS];
+    uint32_t hash_count; /* 0: what the terms say of the hash attributes was refused */
+    const struct value *equal[LIMIT_KEY_PARTS];
+    uint32_t equal_count;
+    enum key_compare compare;     /* KEY_NONE: no condition on a range attribute */
     const struct value *range[2]; /* BETWEEN uses both */
 };
 
+/* A key of the table itself. */
 struct key_schema {
     struct slice hash, range; /* range.len 0: none */
     enum value_type hash_type, range_type;
 };
 
-/* What is wrong with it on every schema: the service says so before it looks for the table. */
-bool key_condition_check(struct arena *arena, const struct condition *condition, struct slice *fault);
-/* Reads a parsed EXPR_KEY_CONDITION as a condition on this schema. False with *fault set when it is none the
- * service takes. */
-bool key_condition_bind(struct arena *arena, const struct condition *condition,
-                        const struct key_schema *schema, struct key_condition *out, struct slice *fault);
+/* Reads a parsed EXPR_KEY_CONDITION as terms. False with *fault set for what is wrong with it on every
+ * schema: the service says so before it looks for the table. */
+bool key_terms_read(struct arena *arena, const struct condition *condition, struct key_terms *out,
+                    struct slice *fault);
+/* Refuses a number of terms that only keys of several attributes can take. */
+bool key_terms_are_plain(struct arena *arena, const struct key_terms *terms, struct slice *fault);
+/* More than one hash or range attribute: such keys have rules, and faults, of their own. */
+bool key_fields_are_compound(const struct key_fields *fields);
+/* Reads the terms as a condition on these keys. False with *fault set when it is none the service takes. */
+bool key_terms_bind(struct arena *arena, const struct key_terms *terms, const struct key_fields *fields,
+                    struct key_condition *out, struct slice *fault);
 
 /* ---- projections ---- */
 

@@ -55,20 +55,39 @@ static void check_storable(const struct map *map)
     buf_free(&bytes);
 }
 
+static void try_keys(const struct condition *condition)
+{
+    static const struct key_fields plain = {
+        .hash = {{{"pk", 2}, VALUE_S}}, .hash_count = 1, .range = {{{"a", 1}, VALUE_N}}, .range_count = 1};
+    static const struct key_fields compound = {
+        .hash = {{{"pk", 2}, VALUE_S}, {{"a", 1}, VALUE_N}},
+        .hash_count = 2,
+        .range = {{{"b", 1}, VALUE_S}, {{"c", 1}, VALUE_N}, {{"d", 1}, VALUE_S}},
+        .range_count = 3};
+    const struct key_fields *fields[] = {&plain, &compound};
+    struct key_terms terms;
+    struct slice fault = SLICE_NONE;
+    if (!key_terms_read(&arena, condition, &terms, &fault)) {
+        ensure(fault.len > 0);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct key_condition key;
+        struct slice refusal = SLICE_NONE;
+        bool bound = key_terms_bind(&arena, &terms, fields[i], &key, &refusal);
+        ensure(bound == (refusal.len == 0));
+        ensure(!bound || key.hash_count == fields[i]->hash_count);
+        ensure(!bound || key.equal_count < LIMIT_KEY_PARTS);
+    }
+}
+
 static bool try_condition(enum expr_kind kind, struct slice text, struct slice *fault)
 {
-    static const struct key_schema schema = {
-        .hash = {"pk", 2}, .range = {"a", 1}, .hash_type = VALUE_S, .range_type = VALUE_N};
     struct condition *condition = condition_parse(&arena, kind, text, &params, fault);
     if (!condition) return false;
     condition_holds(condition, &item);
     condition_mentions(condition, SLICE("pk"));
-    struct key_condition key;
-    struct slice refusal = SLICE_NONE;
-    if (kind == EXPR_KEY_CONDITION) {
-        bool bound = key_condition_bind(&arena, condition, &schema, &key, &refusal);
-        ensure(bound == (refusal.len == 0) && (!bound || key.hash));
-    }
+    if (kind == EXPR_KEY_CONDITION) try_keys(condition);
     return true;
 }
 

@@ -86,7 +86,7 @@ static const char *query_index(struct fixture *fixture, const char *index_name, 
                                enum key_compare compare, const struct value *range)
 {
     const struct index_definition *index = table_index_find(fixture->table, slice_of(index_name));
-    struct index_condition condition = {.hash = {hash}, .compare = compare, .range = {range, NULL}};
+    struct key_condition condition = {.hash = {hash}, .hash_count = 1, .compare = compare, .range = {range, NULL}};
     struct buf from = {0}, to = {0}, seen = {0};
     CHECK(engine_index_query_range(fixture->table, index, &condition, &from, &to));
     struct page page = {.from = buf_view(&from),
