@@ -55,6 +55,12 @@ struct slice api_operation_name(const struct operation *operation)
     return operation->name;
 }
 
+bool api_operation_is_of_streams(const struct operation *operation)
+{
+    return operation == &operation_DescribeStream || operation == &operation_GetRecords ||
+           operation == &operation_GetShardIterator || operation == &operation_ListStreams;
+}
+
 unsigned api_operation_number(const struct operation *operation)
 {
     unsigned number = 0;

@@ -34,6 +34,8 @@ void api_free(struct api *api);
 /* Operations by name ("PutItem"); NULL when there is none. The name and number serve metrics. */
 const struct operation *api_operation_find(struct slice name);
 struct slice api_operation_name(const struct operation *operation);
+/* True for those that the service offers as DynamoDBStreams_20120810. */
+bool api_operation_is_of_streams(const struct operation *operation);
 unsigned api_operation_number(const struct operation *operation);
 unsigned api_operation_count(void);
 const struct operation *api_operation_at(unsigned number);

@@ -1,6 +1,7 @@
 /* CreateTable. The request is turned into a definition here; whether the name is free is decided by the
  * writer. The answer says CREATING, as the service's does; the table can be used at once. */
 #include "api/tables.h"
+#include "api/tags.h"
 
 enum {
     CREATE_ATTRIBUTES,
@@ -119,18 +120,7 @@ static bool define_stream(struct verdict *verdict, const struct node *node, stru
 
 static bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out)
 {
-    if (list->count > LIMIT_TAGS)
-        return reject(verdict, INVALID_VALUES "Too many tags: the limit is %d per resource", LIMIT_TAGS);
-    out->tags = arena_array(verdict->arena, struct tag, list->count);
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!list->elements[i].present) continue;
-        struct slice key = node_member(&list->elements[i], TAG_KEY)->text;
-        for (uint32_t j = 0; j < out->tag_count; j++)
-            if (slice_equal(out->tags[j].key, key))
-                return reject(verdict, INVALID_VALUES "Duplicate tag key: %.*s", SLICE_ARG(key));
-        out->tags[out->tag_count++] = (struct tag){key, node_member(&list->elements[i], TAG_VALUE)->text};
-    }
-    return true;
+    return check_tags(verdict, list) && merge_tags(verdict, list, out);
 }
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
@@ -161,7 +151,10 @@ static bool define_table(struct verdict *verdict, const struct node *input, stru
 static void create_apply(struct commit *commit, struct batch *batch)
 {
     struct table_creation *creation = call_of_commit(commit)->state;
-    creation->result = engine_table_create(batch, &creation->definition);
+    struct table_definition *definition = &creation->definition;
+    creation->result = engine_table_create(batch, definition);
+    if (creation->result != TABLE_CHANGED) return;
+    definition->stream_since_ms = engine_table_in_batch(batch, definition->name)->definition.stream_since_ms;
 }
 
 static void create_begin(struct api_call *call, const struct node *input)

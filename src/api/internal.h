@@ -108,7 +108,15 @@ struct node_entry {
     X(TransactionCanceledException, 400, DYNAMO_PREFIX, "Message")                                           \
     X(TransactionConflictException, 400, DYNAMO_PREFIX, "message")                                           \
     X(TransactionInProgressException, 400, DYNAMO_PREFIX, "Message")                                         \
-    X(IdempotentParameterMismatchException, 400, DYNAMO_PREFIX, "Message")
+    X(IdempotentParameterMismatchException, 400, DYNAMO_PREFIX, "Message")                                   \
+    X(ExpiredIteratorException, 400, DYNAMO_PREFIX, "message")                                               \
+    X(TrimmedDataAccessException, 400, DYNAMO_PREFIX, "message")                                             \
+    X(PolicyNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(GlobalTableAlreadyExistsException, 400, DYNAMO_PREFIX, "message")                                      \
+    X(GlobalTableNotFoundException, 400, DYNAMO_PREFIX, "message")                                           \
+    X(ReplicaAlreadyExistsException, 400, DYNAMO_PREFIX, "message")                                          \
+    X(ReplicaNotFoundException, 400, DYNAMO_PREFIX, "message")                                               \
+    X(UnsupportedOperationException, 400, CORAL_PREFIX, "message")
 
 /* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
  * refuse(...)`. */
@@ -191,16 +199,25 @@ struct api {
     X(DeleteTable)                                                                                           \
     X(DescribeEndpoints)                                                                                     \
     X(DescribeLimits)                                                                                        \
+    X(DescribeStream)                                                                                        \
     X(DescribeTable)                                                                                         \
+    X(DescribeTimeToLive)                                                                                    \
     X(GetItem)                                                                                               \
+    X(GetRecords)                                                                                            \
+    X(GetShardIterator)                                                                                      \
+    X(ListStreams)                                                                                           \
     X(ListTables)                                                                                            \
+    X(ListTagsOfResource)                                                                                    \
     X(PutItem)                                                                                               \
     X(Query)                                                                                                 \
     X(Scan)                                                                                                  \
+    X(TagResource)                                                                                           \
     X(TransactGetItems)                                                                                      \
     X(TransactWriteItems)                                                                                    \
+    X(UntagResource)                                                                                         \
     X(UpdateItem)                                                                                            \
-    X(UpdateTable)
+    X(UpdateTable)                                                                                           \
+    X(UpdateTimeToLive)
 
 #define X(op) extern const struct operation operation_##op;
 API_OPERATIONS(X)

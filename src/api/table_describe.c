@@ -7,18 +7,18 @@
 #define WARM_READ_ON_DEMAND  12000 /* what a new table on demand can serve at once */
 #define WARM_WRITE_ON_DEMAND 4000
 
-static void put_text(struct buf *out, const char *name, struct slice text)
+void put_text(struct buf *out, const char *name, struct slice text)
 {
     buf_printf(out, ",\"%s\":", name);
     json_put_string(out, text);
 }
 
-static void put_int(struct buf *out, const char *name, int64_t value)
+void put_int(struct buf *out, const char *name, int64_t value)
 {
     buf_printf(out, ",\"%s\":%lld", name, (long long)value);
 }
 
-static void put_time(struct buf *out, const char *name, int64_t time_ms)
+void put_time(struct buf *out, const char *name, int64_t time_ms)
 {
     buf_printf(out, ",\"%s\":%lld.%03lld", name, (long long)(time_ms / 1000), (long long)(time_ms % 1000));
 }
@@ -257,14 +257,10 @@ static void put_local_indexes(struct buf *out, const struct description *descrip
 
 static void put_stream(struct buf *out, const struct description *description)
 {
-    static const char *const views[] = {[STREAM_KEYS_ONLY] = "KEYS_ONLY",
-                                        [STREAM_NEW_IMAGE] = "NEW_IMAGE",
-                                        [STREAM_OLD_IMAGE] = "OLD_IMAGE",
-                                        [STREAM_NEW_AND_OLD_IMAGES] = "NEW_AND_OLD_IMAGES"};
     const struct table_definition *definition = description->definition;
     if (definition->stream != STREAM_OFF)
         buf_printf(out, ",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"%s\"}",
-                   views[definition->stream]);
+                   stream_view_name(definition->stream));
     if (!definition->stream_since_ms) return;
     buf_text(out, ",\"LatestStreamLabel\":\"");
     put_stream_label(out, definition->stream_since_ms);

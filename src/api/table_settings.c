@@ -72,6 +72,16 @@ enum stream_view stream_view_from_node(const struct node *view)
     return STREAM_NEW_AND_OLD_IMAGES;
 }
 
+const char *stream_view_name(enum stream_view view)
+{
+    static const char *const names[] = {[STREAM_OFF] = "",
+                                        [STREAM_KEYS_ONLY] = "KEYS_ONLY",
+                                        [STREAM_NEW_IMAGE] = "NEW_IMAGE",
+                                        [STREAM_OLD_IMAGE] = "OLD_IMAGE",
+                                        [STREAM_NEW_AND_OLD_IMAGES] = "NEW_AND_OLD_IMAGES"};
+    return names[view];
+}
+
 void define_encryption(const struct node *sse, struct table_definition *out)
 {
     if (!sse->present) return;

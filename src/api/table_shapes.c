@@ -102,11 +102,9 @@ static const struct shape_member sse_members[] = {
 };
 const struct shape shape_sse = STRUCT_SHAPE("SSESpecification", sse_members);
 
-static const struct shape shape_tag_key = STRING_SHAPE_SIZED(1, 128);
-static const struct shape shape_tag_value = STRING_SHAPE_SIZED(0, 256);
 static const struct shape_member tag_members[] = {
-    [TAG_KEY] = REQUIRED("Key", shape_tag_key),
-    [TAG_VALUE] = REQUIRED("Value", shape_tag_value),
+    [TAG_KEY] = MEMBER("Key", shape_string),
+    [TAG_VALUE] = MEMBER("Value", shape_string),
 };
 static const struct shape shape_tag = STRUCT_SHAPE("Tag", tag_members);
 const struct shape shape_tags = LIST_SHAPE(shape_tag);

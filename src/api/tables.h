@@ -88,6 +88,7 @@ const char *on_demand_member(const struct node *node);
 extern const struct throughput throughput_none;
 
 enum stream_view stream_view_from_node(const struct node *view);
+const char *stream_view_name(enum stream_view view);
 void define_encryption(const struct node *sse, struct table_definition *out);
 
 /* ---- from definitions to TableDescription (table_describe.c) ---- */
@@ -102,6 +103,10 @@ struct description {
 };
 
 void table_describe(struct buf *out, const struct description *description);
+/* ,"name":... behind another member; times are seconds with a fraction. */
+void put_text(struct buf *out, const char *name, struct slice text);
+void put_int(struct buf *out, const char *name, int64_t value);
+void put_time(struct buf *out, const char *name, int64_t time_ms);
 /* 2026-11-15T04:13:25.340 */
 void put_stream_label(struct buf *out, int64_t time_ms);
 

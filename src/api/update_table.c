@@ -257,7 +257,9 @@ static void update_table_apply(struct commit *commit, struct batch *batch)
     update->after = table_definition_copy(update->verdict.arena, &table->definition);
     update->items = atomic_load(&table->counts->items);
     update->bytes = atomic_load(&table->counts->bytes);
-    if (change_table(update)) engine_table_replace(batch, update->after);
+    if (!change_table(update)) return;
+    engine_table_replace(batch, update->after);
+    update->after->stream_since_ms = engine_table_in_batch(batch, update->name)->definition.stream_since_ms;
 }
 
 static void update_begin(struct api_call *call, const struct node *input)

@@ -144,6 +144,8 @@ void table_definition_encode(struct buf *out, const struct table_definition *def
     builder_text(&builder, "kms_key", definition->kms_key);
     builder_text(&builder, "resource_policy", definition->resource_policy);
     add_tags(&builder, definition);
+    if (definition->settings.count)
+        builder_add(&builder, "settings", (struct value){.type = VALUE_M, .map = definition->settings});
     struct map item = builder_finish(&builder);
     item_encode(out, &item);
     arena_free(&arena);
@@ -241,6 +243,8 @@ static void lists_from(struct arena *arena, const struct map *map, struct table_
     out->tags = arena_array(arena, struct tag, out->tag_count);
     for (uint32_t i = 0; i < out->tag_count; i++)
         out->tags[i] = (struct tag){element_text(list, 2 * i), element_text(list, 2 * i + 1)};
+    const struct value *settings = map_find(map, SLICE("settings"));
+    if (settings && settings->type == VALUE_M) out->settings = settings->map;
 }
 
 bool table_definition_decode(struct arena *arena, struct slice bytes, struct table_definition *out)

@@ -87,6 +87,7 @@ static bool load_settings(struct load *load)
     engine->next_table_number = fine && table.len ? bytes_u32(table.data) : 1;
     engine->next_sequence = fine && sequence.len ? bytes_u64(sequence.data) : 1;
     atomic_init(&engine->published_sequence, engine->next_sequence);
+    atomic_init(&engine->trimmed_sequence, engine->next_sequence);
     buf_free(&table);
     buf_free(&sequence);
     return fine;
@@ -105,6 +106,15 @@ static bool load_stream(void *context, struct slice key, struct slice value)
     }
     engine->streams[engine->streams_count++] = stream; /* the store's order is that of the numbers */
     return true;
+}
+
+/* Where older marks were taken away, the records below the oldest one that is left went with them. */
+static bool load_oldest_minute(void *context, struct slice key, struct slice value)
+{
+    struct load *load = context;
+    (void)key;
+    if (value.len == 8) atomic_store(&load->engine->trimmed_sequence, bytes_u64(value.data));
+    return false;
 }
 
 static bool load_newest_minute(void *context, struct slice key, struct slice value)
@@ -129,7 +139,8 @@ bool engine_load(struct engine *engine, char *error, size_t error_len)
 {
     struct load load = {.engine = engine, .error = error, .error_len = error_len};
     return load_settings(&load) && load_kind(&load, KEY_TABLE, false, load_table) &&
-           load_kind(&load, KEY_STREAM, false, load_stream) && load_kind(&load, KEY_MINUTE, true, load_newest_minute);
+           load_kind(&load, KEY_STREAM, false, load_stream) && load_kind(&load, KEY_MINUTE, false, load_oldest_minute) &&
+           load_kind(&load, KEY_MINUTE, true, load_newest_minute);
 }
 
 static void engine_free(struct engine *engine)

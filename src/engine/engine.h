@@ -98,6 +98,7 @@ struct table_definition {
     struct slice resource_policy;
     struct tag *tags;
     uint32_t tag_count;
+    struct map settings; /* what the engine only keeps, by name */
 };
 
 /* Type of an attribute by its definition; false when it is not defined. */
@@ -316,6 +317,8 @@ void engine_stream_release(struct stream *stream);
 struct stream **engine_streams(struct engine *engine, struct arena *arena, uint32_t *count);
 /* The number that the next record will get: all below are durable and can be read. */
 uint64_t engine_stream_next(struct engine *engine);
+/* Records below this number may be cut off already, for their age. */
+uint64_t engine_stream_horizon(struct engine *engine);
 
 /* Records of one shard from a sequence number on. The record is an item: "event" (0 INSERT, 1 MODIFY, 2 REMOVE), "keys", "new",
  * "old", "time" (ms), "size", "expired". The visitor answers false to stop. */

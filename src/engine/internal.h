@@ -209,8 +209,9 @@ bool expiry_keep_house(struct engine *engine);
 /* stream.c */
 void stream_follow(struct batch *batch, const struct change *change);
 struct stream *stream_in_batch(struct batch *batch, uint32_t number);
-/* A new stream for the table; answers its number. And the end of one. */
-uint32_t stream_begin(struct batch *batch, const struct table_definition *definition);
+/* A new stream for the table, whose stream_since_ms moves on until none of its older streams has it; answers its number. And
+ * the end of one. */
+uint32_t stream_begin(struct batch *batch, struct table_definition *definition);
 void stream_end(struct batch *batch, uint32_t number);
 void stream_forget(struct batch *batch, uint32_t number);
 void stream_drop_shards(struct batch *batch, uint32_t number, uint64_t before);
@@ -233,7 +234,7 @@ struct engine {
     uint32_t next_table_number; /* the writer's, with the next three */
     uint64_t next_sequence;
     uint64_t marked_minute;
-    _Atomic uint64_t published_sequence;
+    _Atomic uint64_t published_sequence, trimmed_sequence;
     struct stream **streams; /* ascending by number; under streams_lock, changed by the writer only */
     uint32_t streams_count, streams_capacity;
     pthread_rwlock_t streams_lock;

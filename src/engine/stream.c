@@ -119,6 +119,11 @@ uint64_t engine_stream_next(struct engine *engine)
     return atomic_load(&engine->published_sequence);
 }
 
+uint64_t engine_stream_horizon(struct engine *engine)
+{
+    return atomic_load(&engine->trimmed_sequence);
+}
+
 /* The writer alone changes the list, so it needs no lock to read it. */
 struct stream *stream_in_batch(struct batch *batch, uint32_t number)
 {
@@ -166,8 +171,26 @@ static uint32_t next_number(struct batch *batch)
     return number;
 }
 
-uint32_t stream_begin(struct batch *batch, const struct table_definition *definition)
+static bool stands_for(const struct stream *stream, const struct table_definition *definition)
 {
+    return stream && stream->since_ms == definition->stream_since_ms &&
+           slice_equal(stream->table_name, definition->name);
+}
+
+/* A stream is known by its table's name and the time it began, which therefore must differ from those of the streams before. */
+static void find_own_time(struct batch *batch, struct table_definition *definition)
+{
+    struct engine *engine = batch->engine;
+    for (bool taken = true; taken; definition->stream_since_ms += taken) {
+        taken = false;
+        for (uint32_t i = 0; i < engine->streams_count; i++) taken |= stands_for(engine->streams[i], definition);
+        for (uint32_t i = 0; i < batch->streams_count; i++) taken |= stands_for(batch->streams[i].stream, definition);
+    }
+}
+
+uint32_t stream_begin(struct batch *batch, struct table_definition *definition)
+{
+    find_own_time(batch, definition);
     struct engine *engine = batch->engine;
     uint32_t count = engine->stream_shards;
     struct stream stream = {.number = next_number(batch),

@@ -114,7 +114,9 @@ static void apply_trim(struct commit *commit, struct batch *batch)
     struct engine *engine = batch->engine;
     for (uint32_t i = 0; i < engine->streams_count; i++)
         if (stream_in_batch(batch, engine->streams[i]->number)) trim_stream(trim, batch, engine->streams[i]->number);
-    if (trim->minute) delete_marks(batch, trim->minute);
+    if (!trim->minute) return;
+    delete_marks(batch, trim->minute);
+    atomic_store(&engine->trimmed_sequence, trim->before);
 }
 
 bool stream_keep_house(struct engine *engine)

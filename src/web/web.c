@@ -143,11 +143,16 @@ static void call_done(struct dynamo_call *done)
     net_post(call->exchange->loop, &call->task);
 }
 
-/* "DynamoDB_20120810.PutItem" -> the operation; NULL when there is none. */
+/* "DynamoDB_20120810.PutItem" -> the operation; NULL when there is none. Streams have their own name, and
+ * only they. */
 static const struct operation *operation_of(struct slice target)
 {
-    struct slice service = SLICE("DynamoDB_20120810.");
-    return slice_starts(target, service) ? api_operation_find(slice_from(target, service.len)) : NULL;
+    struct slice streams = SLICE("DynamoDBStreams_20120810."), service = SLICE("DynamoDB_20120810.");
+    bool of_streams = slice_starts(target, streams);
+    if (of_streams) service = streams;
+    const struct operation *operation =
+        slice_starts(target, service) ? api_operation_find(slice_from(target, service.len)) : NULL;
+    return operation && api_operation_is_of_streams(operation) == of_streams ? operation : NULL;
 }
 
 static bool is_json_type(struct slice type)

@@ -10,10 +10,21 @@ static const struct {
     char letter;
     const char *operation;
 } letters[] = {
-    {'B', "BatchGetItem"}, {'W', "BatchWriteItem"}, {'C', "CreateTable"}, {'d', "DeleteItem"},
-    {'D', "DeleteTable"},  {'T', "DescribeTable"},  {'g', "GetItem"},     {'L', "ListTables"},
-    {'p', "PutItem"},      {'q', "Query"},          {'s', "Scan"},        {'u', "UpdateItem"},
+    {'B', "BatchGetItem"},
+    {'W', "BatchWriteItem"},
+    {'C', "CreateTable"},
+    {'d', "DeleteItem"},
+    {'D', "DeleteTable"},
+    {'T', "DescribeTable"},
+    {'g', "GetItem"},
+    {'L', "ListTables"},
+    {'p', "PutItem"},
+    {'q', "Query"},
+    {'s', "Scan"},
+    {'u', "UpdateItem"},
     {'U', "UpdateTable"},
+    {'x', "TransactWriteItems"},
+    {'G', "TransactGetItems"},
 };
 
 static int64_t fixed_now(void *self)

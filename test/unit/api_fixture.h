@@ -24,7 +24,8 @@ static inline int64_t world_now(void *self)
     return ((struct world *)self)->now_ms;
 }
 
-static inline void world_open(struct world *world)
+/* Streams begin with so many shards; 0: as many as usual. */
+static inline void world_open_with(struct world *world, uint32_t stream_shards)
 {
     char error[300];
     *world = (struct world){.now_ms = 1794716005340};
@@ -34,6 +35,7 @@ static inline void world_open(struct world *world)
                                      .inline_writer = true,
                                      .cache_bytes = 1 << 20,
                                      .clock = &world->clock,
+                                     .stream_shards = stream_shards,
                                      .seed = 1};
     world->engine = engine_open(&options, error, sizeof error);
     ensure(world->engine);
@@ -41,6 +43,11 @@ static inline void world_open(struct world *world)
                                                .region = "us-east-1",
                                                .account = "000000000000",
                                                .endpoint = "localhost:8000"});
+}
+
+static inline void world_open(struct world *world)
+{
+    world_open_with(world, 0);
 }
 
 static inline void world_close(struct world *world)

@@ -1,0 +1,214 @@
+/* Reading arguments. Long names with a value behind them or behind "=", switches without; words in between; "--" ends the
+ * flags. What a command knows is in its row, so nothing is declared twice. */
+#include "cli/arguments.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/slice.h"
+
+const struct flag data_flags[] = {
+    {NULL, NULL, "Where the data is:"},
+    {"on", "WHERE", "a folder, ':memory:' or the URL of any DynamoDB endpoint\n"
+                    "(default: $QUIPU_ON, else http://127.0.0.1:8000)"},
+    {"region", "NAME", "region to sign for (default: $AWS_REGION, else the profile's)"},
+    {"profile", "NAME", "profile of ~/.aws/credentials (default: $AWS_PROFILE)"},
+};
+const size_t data_flag_count = sizeof data_flags / sizeof *data_flags;
+
+int complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("quipu: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return EXIT_FAULT;
+}
+
+int complain_of_usage(const struct arguments *arguments, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("quipu: ", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    const struct command *parent = arguments->parent;
+    fprintf(stderr, "\nTry 'quipu %s%s%s --help'.\n", parent ? parent->name : "", parent ? " " : "",
+            arguments->command->name);
+    return EXIT_USAGE;
+}
+
+/* ---- finding ---- */
+
+static const struct flag *find_in(const struct flag *flags, size_t count, struct slice name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (flags[i].name && slice_equal(slice_of(flags[i].name), name)) return &flags[i];
+    return NULL;
+}
+
+static const struct flag *find_flag(const struct command *command, struct slice name)
+{
+    const struct flag *flag = find_in(command->flags, command->flag_count, name);
+    return flag || !command->works_on_data ? flag : find_in(data_flags, data_flag_count, name);
+}
+
+const char *argument_text(const struct arguments *arguments, const char *name)
+{
+    const struct flag *flag = find_flag(arguments->command, slice_of(name));
+    ensure(flag != NULL);
+    for (size_t i = arguments->given_count; i > 0; i--)
+        if (arguments->given[i - 1].flag == flag) return arguments->given[i - 1].text;
+    return NULL;
+}
+
+bool argument_given(const struct arguments *arguments, const char *name)
+{
+    return argument_text(arguments, name) != NULL;
+}
+
+const char *argument_nth(const struct arguments *arguments, const char *name, size_t nth)
+{
+    const struct flag *flag = find_flag(arguments->command, slice_of(name));
+    ensure(flag != NULL);
+    for (size_t i = 0; i < arguments->given_count; i++)
+        if (arguments->given[i].flag == flag && nth-- == 0) return arguments->given[i].text;
+    return NULL;
+}
+
+bool argument_number(const struct arguments *arguments, const char *name, unsigned long long min,
+                     unsigned long long max, unsigned long long *out)
+{
+    const char *text = argument_text(arguments, name);
+    unsigned long long number;
+    if (!text) return true;
+    if (slice_to_u64(slice_of(text), max, &number) && number >= min) {
+        *out = number;
+        return true;
+    }
+    complain("--%s must be a number from %llu to %llu, not '%s'", name, min, max, text);
+    return false;
+}
+
+size_t argument_words(const struct arguments *arguments)
+{
+    return arguments->word_count;
+}
+
+const char *argument_word(const struct arguments *arguments, size_t nth)
+{
+    return nth < arguments->word_count ? arguments->words[nth] : NULL;
+}
+
+/* ---- reading ---- */
+
+static void give(struct arguments *arguments, const struct flag *flag, const char *text)
+{
+    arguments->given[arguments->given_count++] = (struct given){flag, text};
+}
+
+/* "tls-cert" -> QUIPU_TLS_CERT */
+static const char *from_environment(const char *name)
+{
+    char variable[64];
+    int len = snprintf(variable, sizeof variable, "QUIPU_%s", name);
+    for (int i = 0; i < len && variable[i]; i++)
+        variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
+    const char *value = getenv(variable);
+    return value && *value ? value : NULL;
+}
+
+static bool is_no(const char *text)
+{
+    return strcmp(text, "0") == 0 || strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
+}
+
+static void read_environment(struct arguments *arguments)
+{
+    const struct command *command = arguments->command;
+    for (size_t i = 0; command->has_environment && i < command->flag_count; i++) {
+        const struct flag *flag = &command->flags[i];
+        const char *value = flag->name ? from_environment(flag->name) : NULL;
+        if (!value) continue;
+        if (flag->takes) give(arguments, flag, value);
+        else if (!is_no(value)) give(arguments, flag, "yes");
+    }
+    if (command->works_on_data && from_environment("on"))
+        give(arguments, find_flag(command, SLICE("on")), from_environment("on"));
+}
+
+/* One flag, whose value may be the next argument: *i moves on with it. */
+static bool read_flag(struct arguments *arguments, int argc, char **argv, int *i)
+{
+    const char *argument = argv[*i], *name = argument + 2, *equals = strchr(name, '=');
+    struct slice wanted = {name, equals ? (size_t)(equals - name) : strlen(name)};
+    const struct flag *flag = find_flag(arguments->command, wanted);
+    if (!flag) return complain_of_usage(arguments, "unknown flag '--%.*s'", SLICE_ARG(wanted)), false;
+    if (!flag->takes) {
+        if (equals) return complain_of_usage(arguments, "the flag '--%s' takes no value", flag->name), false;
+        give(arguments, flag, "yes");
+    } else if (equals) {
+        give(arguments, flag, equals + 1);
+    } else if (*i + 1 < argc) {
+        give(arguments, flag, argv[++*i]);
+    } else {
+        return complain_of_usage(arguments, "the flag '--%s' needs a value: --%s %s", flag->name, flag->name,
+                                 flag->takes),
+               false;
+    }
+    return true;
+}
+
+static bool read_all(struct arguments *arguments, int argc, char **argv)
+{
+    bool flags_are_over = false;
+    for (int i = 0; i < argc; i++) {
+        const char *argument = argv[i];
+        if (!flags_are_over && strcmp(argument, "--") == 0) {
+            flags_are_over = true;
+        } else if (!flags_are_over && (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0)) {
+            arguments->wants_help = true;
+            return true;
+        } else if (!flags_are_over && strncmp(argument, "--", 2) == 0) {
+            if (!read_flag(arguments, argc, argv, &i)) return false;
+        } else {
+            arguments->words[arguments->word_count++] = argument;
+        }
+    }
+    return true;
+}
+
+static bool check_words(const struct arguments *arguments)
+{
+    const struct command *command = arguments->command;
+    if (arguments->word_count > command->words_max) {
+        complain_of_usage(arguments, "unexpected argument '%s'", arguments->words[command->words_max]);
+        return false;
+    }
+    if (arguments->word_count >= command->words_min) return true;
+    complain_of_usage(arguments, "there is something missing: quipu %s%s%s %s",
+                      arguments->parent ? arguments->parent->name : "", arguments->parent ? " " : "", command->name,
+                      command->usage);
+    return false;
+}
+
+bool arguments_read(struct arguments *out, int argc, char **argv)
+{
+    size_t room = (size_t)argc + out->command->flag_count + 1;
+    out->given = must_zero(room, sizeof *out->given);
+    out->words = must_zero(room, sizeof *out->words);
+    read_environment(out);
+    return read_all(out, argc, argv) && (out->wants_help || check_words(out));
+}
+
+void arguments_free(struct arguments *arguments)
+{
+    free(arguments->given);
+    free(arguments->words);
+}

@@ -1,0 +1,154 @@
+/* Keys and key conditions in their short forms. A word of the command line has no type; the table's schema gives it one. */
+#include "cli/phrase.h"
+
+static bool refuse_part(struct phrases *phrases, const struct key_part *part, struct slice text, const char *what)
+{
+    phrases->fault = arena_printf(phrases->arena, "the key %.*s is %s, and '%.*s' is none", SLICE_ARG(part->name), what,
+                                  SLICE_ARG(text))
+                         .data;
+    return false;
+}
+
+static bool is_json_number(struct arena *arena, struct slice text)
+{
+    struct json_reader reader;
+    json_begin(&reader, text, arena);
+    return json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
+}
+
+bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text)
+{
+    struct slice bytes;
+    if (part->type == 'N' && !is_json_number(phrases->arena, text))
+        return refuse_part(phrases, part, text, "a number");
+    if (part->type == 'B' && base64_decode(phrases->arena, text, &bytes) != BASE64_OK)
+        return refuse_part(phrases, part, text, "binary, written in base64");
+    if (!utf8_valid(text)) return refuse_part(phrases, part, SLICE("this"), "a text in UTF-8");
+    buf_printf(out, "{\"%c\":", part->type);
+    json_put_string(out, text);
+    buf_byte(out, '}');
+    return true;
+}
+
+static bool put_part(struct buf *out, struct phrases *phrases, const struct key_part *part, const char *text)
+{
+    put_comma(out);
+    json_put_string(out, part->name);
+    buf_byte(out, ':');
+    return phrase_key_value(out, phrases, part, slice_of(text));
+}
+
+bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
+                const char *range)
+{
+    bool has_range = schema->range.name.len > 0;
+    if (has_range != (range != NULL)) {
+        phrases->fault = has_range ? arena_printf(phrases->arena, "the table '%s' has two keys: %.*s and %.*s",
+                                                  schema->table, SLICE_ARG(schema->hash.name),
+                                                  SLICE_ARG(schema->range.name))
+                                         .data
+                                   : arena_printf(phrases->arena, "the table '%s' has one key: %.*s", schema->table,
+                                                  SLICE_ARG(schema->hash.name))
+                                         .data;
+        return false;
+    }
+    buf_byte(out, '{');
+    if (!put_part(out, phrases, &schema->hash, hash)) return false;
+    if (range && !put_part(out, phrases, &schema->range, range)) return false;
+    buf_byte(out, '}');
+    return true;
+}
+
+/* ---- conditions ---- */
+
+/* A value of the condition: into the values, its placeholder into the expression. */
+static bool put_operand(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text)
+{
+    unsigned number = ++phrases->value_count;
+    buf_printf(&phrases->values, "%s\":v%u\":", number > 1 ? "," : "", number);
+    if (!phrase_key_value(&phrases->values, phrases, part, text)) return false;
+    buf_printf(out, ":v%u", number);
+    return true;
+}
+
+static bool put_comparison(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                           const char *operator, struct slice text)
+{
+    phrase_put_name(out, phrases, part->name);
+    buf_printf(out, " %s ", operator);
+    return put_operand(out, phrases, part, text);
+}
+
+static struct slice trim(struct slice text)
+{
+    while (text.len && text.data[0] == ' ') text = slice_from(text, 1);
+    while (text.len && text.data[text.len - 1] == ' ') text.len--;
+    return text;
+}
+
+/* >= F and the like. False in *found when it begins with no operator. */
+static bool put_operator_form(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text,
+                              bool *found)
+{
+    static const char *const operators[] = {">=", "<=", ">", "<", "="};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        struct slice operator= slice_of(operators[i]);
+        if (!slice_starts(text, operator)) continue;
+        *found = true;
+        return put_comparison(out, phrases, part, operators[i], trim(slice_from(text, operator.len)));
+    }
+    *found = false;
+    return true;
+}
+
+/* A..B; NULL when the text has no such form. */
+static const char *find_dots(struct slice text)
+{
+    return text.len < 4 ? NULL : memmem(text.data + 1, text.len - 2, "..", 2);
+}
+
+static bool put_between(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text,
+                        const char *dots)
+{
+    struct slice low = {text.data, (size_t)(dots - text.data)}, high = slice_from(text, low.len + 2);
+    if (!put_comparison(out, phrases, part, "BETWEEN", trim(low))) return false;
+    buf_text(out, " AND ");
+    return put_operand(out, phrases, part, trim(high));
+}
+
+static bool put_begins(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice prefix)
+{
+    buf_text(out, "begins_with(");
+    phrase_put_name(out, phrases, part->name);
+    buf_text(out, ", ");
+    if (!put_operand(out, phrases, part, prefix)) return false;
+    buf_byte(out, ')');
+    return true;
+}
+
+static bool put_range_condition(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                                struct slice text)
+{
+    bool found;
+    if (!put_operator_form(out, phrases, part, text, &found)) return false;
+    if (found) return true;
+    const char *dots = find_dots(text);
+    if (dots) return put_between(out, phrases, part, text, dots);
+    if (part->type == 'S' && text.len > 1 && text.data[text.len - 1] == '*')
+        return put_begins(out, phrases, part, (struct slice){text.data, text.len - 1});
+    return put_comparison(out, phrases, part, "=", text);
+}
+
+bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
+                          const char *range)
+{
+    const char *owner = schema->index ? schema->index : schema->table;
+    if (range && !schema->index_range.name.len) {
+        phrases->fault = arena_printf(phrases->arena, "%s has no second key to compare with '%s'", owner, range).data;
+        return false;
+    }
+    if (!put_comparison(out, phrases, &schema->index_hash, "=", slice_of(hash))) return false;
+    if (!range) return true;
+    buf_text(out, " AND ");
+    return put_range_condition(out, phrases, &schema->index_range, slice_of(range));
+}

@@ -1,0 +1,99 @@
+/* Opening and calling. Errors of the service keep their names, since people look them up; those that a person at a command
+ * line meets every day get a sentence that says what to do. */
+#include "cli/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEFAULT_PLACE "http://127.0.0.1:8000"
+#define PAUSE_MAX_MS  5000
+
+bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes)
+{
+    char error[QUIPU_ERROR_BYTES];
+    struct quipu_options options = QUIPU_OPTIONS;
+    options.must_exist = !makes;
+    options.region = argument_text(arguments, "region");
+    options.profile = argument_text(arguments, "profile");
+    *out = (struct place){.where = where};
+    out->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
+    out->db = quipu_open(where, &options, error, sizeof error);
+    if (!out->db) complain("%s", error);
+    return out->db != NULL;
+}
+
+bool place_open(struct place *out, const struct arguments *arguments, bool makes)
+{
+    const char *on = argument_text(arguments, "on");
+    bool fine = place_open_at(out, on ? on : DEFAULT_PLACE, arguments, makes);
+    out->is_default = !on;
+    return fine;
+}
+
+void place_close(struct place *place)
+{
+    quipu_close(place->db);
+    place->db = NULL;
+}
+
+static const char *text_in(struct arena *arena, const char *text)
+{
+    return arena_printf(arena, "%s", text).data;
+}
+
+struct answer place_ask(const struct place *place, struct arena *arena, const char *operation,
+                        const struct buf *request)
+{
+    const char *fault;
+    struct slice text = arena_printf(arena, "%.*s", (int)request->len, request->data);
+    struct quipu_reply *reply = quipu_call(place->db, operation, text.data);
+    struct slice json = arena_copy(arena, (struct slice){reply->json, reply->json_len});
+    struct answer answer = {.json = node_parse(arena, json, &fault), .message = text_in(arena, reply->message)};
+    if (reply->error) answer.error = text_in(arena, reply->error);
+    else if (!answer.json) answer.error = "UnreadableReply", answer.message = "the reply is not JSON";
+    quipu_reply_free(reply);
+    return answer;
+}
+
+const struct node *place_call(const struct place *place, struct arena *arena, const char *operation,
+                              const struct buf *request)
+{
+    struct answer answer = place_ask(place, arena, operation, request);
+    if (!answer.error) return answer.json;
+    place_complain(place, NULL, answer.error, answer.message);
+    return NULL;
+}
+
+int place_complain(const struct place *place, const char *table, const char *error, const char *message)
+{
+    if (strcmp(error, "NoReplyException") == 0)
+        return complain("nobody answers on %s: %s%s", place->where, message,
+                        place->is_default ? "\nStart a server with 'quipu serve', or say where the data is: --on WHERE"
+                                          : "");
+    if (table && strcmp(error, "ResourceNotFoundException") == 0)
+        return complain("there is no table '%s' on %s ('quipu table ls' lists them)", table, place->where);
+    return complain("%s%s%s", error, *message ? ": " : "", message);
+}
+
+static bool is_one_of(const char *text, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, list[i]) == 0) return true;
+    return false;
+}
+
+bool error_may_pass(const char *error)
+{
+    static const char *const passing[] = {"ProvisionedThroughputExceededException", "ThrottlingException",
+                                          "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable",
+                                          "NoReplyException", "LimitExceededException", "InternalFailure"};
+    return is_one_of(error, passing, sizeof passing / sizeof *passing);
+}
+
+void pause_before_retry(unsigned nth)
+{
+    long ms = nth > 8 ? PAUSE_MAX_MS : 25L << nth;
+    if (ms > PAUSE_MAX_MS) ms = PAUSE_MAX_MS;
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}

@@ -1,0 +1,67 @@
+/* Where the data is: an open database, calls whose replies are trees, and the sentences for what went wrong. */
+#ifndef CLI_PLACE_H
+#define CLI_PLACE_H
+
+#include <quipu.h>
+
+#include "cli/cli.h"
+#include "cli/node.h"
+
+struct place {
+    struct quipu *db;
+    const char *where;
+    bool is_url;
+    bool is_default; /* nobody said where */
+};
+
+struct answer {
+    const struct node *json;    /* NULL when the reply was no JSON */
+    const char *error;          /* the exception's name; NULL: all went well */
+    const char *message;        /* of the error */
+};
+
+/* Opens what --on names. `makes` says whether a missing folder is made. False after complaining. */
+bool place_open(struct place *out, const struct arguments *arguments, bool makes);
+/* The same for a place that was named otherwise. */
+bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes);
+void place_close(struct place *place);
+
+/* Calls and waits. Everything in the answer is in the arena. */
+struct answer place_ask(const struct place *place, struct arena *arena, const char *operation, const struct buf *request);
+/* The same for who needs no more than a reply: NULL after complaining. */
+const struct node *place_call(const struct place *place, struct arena *arena, const char *operation,
+                              const struct buf *request);
+/* The sentence about a failed call; answers EXIT_FAULT. `table` may be NULL. */
+int place_complain(const struct place *place, const char *table, const char *error, const char *message);
+
+/* An error that goes away by itself: throttling, a server's fault, nobody there for a moment. */
+bool error_may_pass(const char *error);
+/* Sleeps for the nth time (from 0) in a row: longer each time, up to some seconds. */
+void pause_before_retry(unsigned nth);
+
+/* ---- tables ---- */
+
+struct key_part {
+    struct slice name; /* empty: there is none */
+    char type;         /* S, N or B */
+};
+
+struct schema {
+    const char *table;
+    const struct node *description; /* "Table" of DescribeTable */
+    struct key_part hash, range;
+    const char *index; /* NULL: the table itself */
+    struct key_part index_hash, index_range; /* of the index, else as hash and range */
+};
+
+/* Asks for a table's keys and, unless index is NULL, for those of its index. False after complaining. */
+bool schema_load(const struct place *place, struct arena *arena, const char *table, const char *index,
+                 struct schema *out);
+/* The keys out of a description ("Table", or an index's with the table's definitions). */
+void schema_keys(const struct node *description, const struct node *key_schema, struct key_part *hash,
+                 struct key_part *range);
+
+/* {"TableName":"..." */
+void request_begin(struct buf *out, const char *table);
+
+#endif

@@ -1,0 +1,168 @@
+/* Which command, and the help texts, laid out from the commands' rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include <quipu.h>
+
+#include "cli/arguments.h"
+
+#define FLAG_COLUMN 24 /* where the flags' explanations begin */
+
+/* ---- help ---- */
+
+static void put_text(struct buf *out, const char *text)
+{
+    buf_slice(out, slice_of(text));
+}
+
+static void put_spaces(struct buf *out, size_t count)
+{
+    while (count--) buf_byte(out, ' ');
+}
+
+/* Explanations of several lines stand below each other. */
+static void put_flag(struct buf *out, const struct flag *flag)
+{
+    if (!flag->name) {
+        buf_printf(out, "\n%s\n", flag->about);
+        return;
+    }
+    size_t start = out->len;
+    buf_printf(out, "  --%s%s%s", flag->name, flag->takes ? " " : "", flag->takes ? flag->takes : "");
+    size_t width = out->len - start;
+    if (width >= FLAG_COLUMN) {
+        buf_byte(out, '\n');
+        width = 0;
+    }
+    put_spaces(out, FLAG_COLUMN - width);
+    for (const char *at = flag->about; *at; at++) {
+        buf_byte(out, (unsigned char)*at);
+        if (*at == '\n') put_spaces(out, FLAG_COLUMN);
+    }
+    buf_byte(out, '\n');
+}
+
+static void put_flags(struct buf *out, const struct flag *flags, size_t count)
+{
+    if (count && flags[0].name) put_text(out, "\nFlags:\n");
+    for (size_t i = 0; i < count; i++) put_flag(out, &flags[i]);
+}
+
+static void put_children(struct buf *out, const struct command *command)
+{
+    buf_text(out, "\nCommands:\n");
+    for (size_t i = 0; i < command->child_count; i++) {
+        const struct command *child = &command->children[i];
+        buf_printf(out, "  %s %-10s %s\n", command->name, child->name, child->summary);
+    }
+}
+
+void help_put(struct buf *out, const struct command *command, const struct command *parent)
+{
+    buf_printf(out, "Usage: quipu %s%s%s %s\n\n%s\n", parent ? parent->name : "", parent ? " " : "", command->name,
+               command->usage, command->about);
+    if (command->child_count) put_children(out, command);
+    put_flags(out, command->flags, command->flag_count);
+    if (command->works_on_data) put_flags(out, data_flags, data_flag_count);
+    if (command->has_environment)
+        buf_text(out, "\nEach flag can stand in the environment too, as QUIPU_ and its name: QUIPU_DATA=...\n");
+    if (command->examples) buf_printf(out, "\nExamples:\n%s\n", command->examples);
+}
+
+void help_put_program(struct buf *out, const struct program *program)
+{
+    buf_printf(out, "%s\n\nUsage: quipu COMMAND [flags]\n\nCommands:\n", program->title);
+    for (size_t i = 0; i < program->count; i++)
+        buf_printf(out, "  %-11s%s\n", program->commands[i]->name, program->commands[i]->summary);
+    buf_text(out, "  help       this text, or 'quipu help COMMAND'\n"
+                  "  version    print the version\n");
+    buf_printf(out, "\n%s\n'quipu COMMAND --help' tells more. The manual is quipu(1).\n", program->first_steps);
+}
+
+static int print_help(const struct program *program, const struct command *command, const struct command *parent)
+{
+    struct buf out = {0};
+    if (command) help_put(&out, command, parent);
+    else help_put_program(&out, program);
+    fwrite(out.data, 1, out.len, stdout);
+    buf_free(&out);
+    return EXIT_FINE;
+}
+
+/* ---- running ---- */
+
+static const struct command *find_command(const struct program *program, const char *name)
+{
+    for (size_t i = 0; i < program->count; i++)
+        if (strcmp(program->commands[i]->name, name) == 0) return program->commands[i];
+    return NULL;
+}
+
+static const struct command *find_child(const struct command *command, const char *name)
+{
+    for (size_t i = 0; i < command->child_count; i++)
+        if (strcmp(command->children[i].name, name) == 0) return &command->children[i];
+    return NULL;
+}
+
+static bool is_any_of(const char *text, const char *a, const char *b, const char *c)
+{
+    return strcmp(text, a) == 0 || strcmp(text, b) == 0 || strcmp(text, c) == 0;
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "quipu: there is no command '%s'\nTry 'quipu --help'.\n", name);
+    return EXIT_USAGE;
+}
+
+static int run_command(const struct program *program, const struct command *command, const struct command *parent,
+                       int argc, char **argv)
+{
+    struct arguments arguments = {.program = program, .command = command, .parent = parent};
+    int status = EXIT_USAGE;
+    if (arguments_read(&arguments, argc, argv))
+        status = arguments.wants_help ? print_help(program, command, parent) : command->run(&arguments);
+    arguments_free(&arguments);
+    return status;
+}
+
+static int run_child(const struct program *program, const struct command *command, int argc, char **argv)
+{
+    if (argc > 0 && is_any_of(argv[0], "--help", "-h", "help")) return print_help(program, command, NULL);
+    const struct command *child = argc > 0 ? find_child(command, argv[0]) : NULL;
+    if (child) return run_command(program, child, command, argc - 1, argv + 1);
+    if (argc > 0) complain("there is no command '%s %s'", command->name, argv[0]);
+    else complain("say what to do: quipu %s %s", command->name, command->usage);
+    fprintf(stderr, "Try 'quipu %s --help'.\n", command->name);
+    return EXIT_USAGE;
+}
+
+static int help(const struct program *program, int argc, char **argv)
+{
+    if (argc < 1) return print_help(program, NULL, NULL);
+    const struct command *command = find_command(program, argv[0]);
+    if (!command) return unknown_command(argv[0]);
+    const struct command *child = argc > 1 ? find_child(command, argv[1]) : NULL;
+    return child ? print_help(program, child, command) : print_help(program, command, NULL);
+}
+
+int program_run(const struct program *program, int argc, char **argv)
+{
+    if (argc < 2) {
+        struct buf out = {0};
+        help_put_program(&out, program);
+        fwrite(out.data, 1, out.len, stderr);
+        buf_free(&out);
+        return EXIT_USAGE;
+    }
+    if (is_any_of(argv[1], "help", "--help", "-h")) return help(program, argc - 2, argv + 2);
+    if (is_any_of(argv[1], "version", "--version", "-V")) {
+        puts("quipu " QUIPU_VERSION);
+        return EXIT_FINE;
+    }
+    const struct command *command = find_command(program, argv[1]);
+    if (!command) return unknown_command(argv[1]);
+    return command->child_count ? run_child(program, command, argc - 2, argv + 2)
+                                : run_command(program, command, NULL, argc - 2, argv + 2);
+}
