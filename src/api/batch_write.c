@@ -62,8 +62,11 @@ static bool take_request(struct api_call *call, const struct node *request, stru
 }
 
 /* A request must put or delete; the service says so in the words it has for values. */
-static bool check_choices(struct api_call *call, const struct node *requests)
+static bool check_choices(struct api_call *call, struct slice table, const struct node *requests)
 {
+    if (!requests->present)
+        return invalid(call, "The batch write request list for a table cannot be null or empty: %.*s",
+                       SLICE_ARG(table));
     for (uint32_t i = 0; i < requests->count; i++) {
         const struct node *request = &requests->elements[i];
         if (node_field(request, WRITE_REQUEST_PUT)->present ==
@@ -85,7 +88,7 @@ static bool understand(struct api_call *call, const struct node *items, struct b
         return invalid(call, "Too many items requested for the BatchWriteItem call");
     for (uint32_t i = 0; i < items->count; i++) {
         const struct node *requests = &items->entries[i].node;
-        if (!check_choices(call, requests)) return false;
+        if (!check_choices(call, items->entries[i].key, requests)) return false;
         for (uint32_t j = 0; j < requests->count; j++) {
             struct batch_item *item = &batch->items[batch->count++];
             item->part = i;

@@ -232,6 +232,9 @@ bool expected_to_condition(struct api_call *call, const struct node *expected,
 static bool check_condition(struct api_call *call, const struct node_entry *entry)
 {
     if (!check_attribute_name(call, entry->key)) return false;
+    if (!entry->node.present)
+        return invalid(call, "The filter condition for an attribute cannot be null: %.*s",
+                       SLICE_ARG(entry->key));
     struct arguments arguments = list_arguments(node_field(&entry->node, CONDITION_VALUES));
     return check_argument_faults(call, arguments) &&
            check_arguments(call, find_comparison(node_field(&entry->node, CONDITION_OPERATOR)), arguments);
