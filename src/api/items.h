@@ -13,6 +13,12 @@
 /* A member of a structure that may itself be null, as elements of maps and lists may. */
 const struct node *node_field(const struct node *node, unsigned index);
 
+/* invalid() of text in pieces: unlike printf's %s, they may hold zero bytes, as strings of requests may. */
+bool invalid_parts(struct api_call *call, const struct slice *parts, size_t count);
+#define INVALID(call, ...)                                                                                   \
+    invalid_parts((call), (const struct slice[]){__VA_ARGS__},                                               \
+                  sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
+
 /* ---- maps of values (value_map.c) ---- */
 
 /* Refuses when an attribute has no name, or too long a one. */
