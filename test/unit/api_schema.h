@@ -13,12 +13,17 @@ static inline const char *quoted(struct world *world, const char *text)
     return copy;
 }
 
+static inline bool reply_shows(struct world *world, const char *part)
+{
+    return slice_contains(buf_view(&world->reply), slice_of(quoted(world, part)));
+}
+
 /* The same with what tests write in single quotes. */
 #define ASK(world, operation, body)              ask(world, operation, quoted(world, body))
 #define FINE(world, operation, body)             CHECK_FINE(world, operation, quoted(world, body))
 #define INVALID(world, operation, body, message) CHECK_INVALID(world, operation, quoted(world, body), message)
 #define SHOWS(world, part)                       CHECK_CONTAINS(buf_view(&(world)->reply), quoted(world, part))
-#define LACKS(world, part)                       CHECK(!slice_contains(buf_view(&(world)->reply), slice_of(quoted(world, part))))
+#define LACKS(world, part)                       CHECK(!reply_shows(world, part))
 
 #define ON_DEMAND "'BillingMode':'PAY_PER_REQUEST'"
 #define ALL       "'Projection':{'ProjectionType':'ALL'}"
