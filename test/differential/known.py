@@ -405,7 +405,7 @@ KNOWN = [
           places=r"\.Attributes.*|\.ConsumedCapacity.*", operation="UpdateItem", when=lambda d: only_clears(d.request)),
 
     Known("what an update that only removes returns",
-          "Alternator's tests, made against the service: where no item is, none comes to be; Local makes one of the key",
+          "Alternator's tests, made against the service: where no item is, none comes to be; Local makes one",
           places=r"\.Attributes", operation="UpdateItem", harmless=True,
           when=lambda d: only_removes(d.request) and "Attributes" not in d.ours.body),
     Known("removing what is nowhere",
