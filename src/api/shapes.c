@@ -16,9 +16,7 @@ bool is_plain_name(struct slice text)
 
 const struct shape shape_string = {.kind = SHAPE_STRING};
 const struct shape shape_bool = {.kind = SHAPE_BOOL};
-const struct shape shape_int = {.kind = SHAPE_INT};
 const struct shape shape_long = {.kind = SHAPE_LONG};
-const struct shape shape_double = {.kind = SHAPE_DOUBLE};
 const struct shape shape_expression = {.kind = SHAPE_STRING};
 const struct shape shape_limit = {.kind = SHAPE_INT, .has_min = true, .min = 1};
 const struct shape shape_limit_terse = {.kind = SHAPE_INT, .has_min = true, .min = 1, .terse = true};

@@ -67,7 +67,7 @@ bool is_plain_name(struct slice text);
     .pattern = "[a-zA-Z0-9_.-]+", .matches = is_plain_name
 
 /* ---- plain ones ---- */
-extern const struct shape shape_string, shape_bool, shape_int, shape_long, shape_double;
+extern const struct shape shape_string, shape_bool, shape_long;
 extern const struct shape shape_expression;  /* any string: its length is judged with its content */
 extern const struct shape shape_limit;       /* an integer from 1 */
 extern const struct shape shape_limit_terse; /* the same as Query says it */
