@@ -163,25 +163,38 @@ static bool take_arn_part(struct slice *rest, struct slice *part)
 
 static bool invalid_arn(struct api_call *call, struct slice arn)
 {
-    return invalid(call, "Invalid TableArn: Invalid ResourceArn provided as input %.*s", SLICE_ARG(arn));
+    return invalid(call,
+                   "1 validation error detected: Value '%.*s' at 'tableName' failed to satisfy constraint: "
+                   "Valid ARN format "
+                   "is 'arn:<awsPartition>:<vendor>:<region>:<subscriber>:resourceType/resourceName', where "
+                   "Resource name "
+                   "must have length less than or equal to 255, Resource name must have length greater than "
+                   "or equal to 3, "
+                   "Resource name must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+                   SLICE_ARG(arn));
+}
+
+static bool invalid_arn_part(struct api_call *call, const char *part, struct slice arn)
+{
+    return invalid(call, "1 validation error detected: Invalid %s in '%.*s'", part, SLICE_ARG(arn));
 }
 
 bool table_name_resolve(struct api_call *call, const struct node *name, struct slice *out)
 {
-    struct slice rest = name->text, scheme, partition, service, region, account;
-    if (!slice_starts(rest, SLICE("arn:"))) {
-        *out = rest;
-        return true;
-    }
+    struct slice arn = name->text, rest = arn, scheme, partition, service, region, account;
+    *out = arn;
+    if (!slice_starts(rest, SLICE("arn:"))) return true;
     if (!take_arn_part(&rest, &scheme) || !take_arn_part(&rest, &partition) ||
         !take_arn_part(&rest, &service) || !take_arn_part(&rest, &region) || !take_arn_part(&rest, &account))
-        return invalid_arn(call, name->text);
-    if (!slice_equal(service, SLICE("dynamodb")) || !slice_starts(rest, SLICE("table/")))
-        return invalid_arn(call, name->text);
+        return invalid_arn(call, arn);
+    if (!slice_equal(partition, SLICE("aws"))) return invalid_arn_part(call, "AWS partition", arn);
+    if (!slice_equal(region, call->api->region)) return invalid_arn_part(call, "AWS region", arn);
+    if (!slice_equal(service, SLICE("dynamodb")) || !memchr(rest.data, '/', rest.len))
+        return invalid_arn(call, arn);
+    if (!slice_starts(rest, SLICE("table/"))) return invalid_arn_part(call, "resource type", arn);
     *out = slice_from(rest, strlen("table/"));
-    size_t least = name->shape->table_name == TABLE_NAME_OF_ITEMS ? 1 : 3;
-    if (out->len < least || out->len > 255 || !is_plain_name(*out)) return invalid_arn(call, name->text);
-    if (!slice_equal(region, call->api->region) || !slice_equal(account, call->api->account))
+    if (out->len < 3 || out->len > 255 || !is_plain_name(*out)) return invalid_arn(call, arn);
+    if (!slice_equal(account, call->api->account))
         return refuse(call, "ResourceNotFoundException", "Requested resource not found");
     return true;
 }

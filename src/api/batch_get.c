@@ -102,6 +102,15 @@ static bool take_keys(struct api_call *call, struct table_part *part)
     return true;
 }
 
+/* A table's request that is null is like one without keys. */
+static bool refuse_null(struct api_call *call, struct slice table)
+{
+    return invalid(call,
+                   "1 validation error detected: Value null at 'requestItems.%.*s.member.keys' failed to "
+                   "satisfy constraint: Member must not be null",
+                   SLICE_ARG(table));
+}
+
 /* The checks that need no table, in the service's order. */
 static bool understand(struct api_call *call, const struct node *items, struct batch_get *batch)
 {
@@ -113,6 +122,7 @@ static bool understand(struct api_call *call, const struct node *items, struct b
         struct table_part *part = &batch->parts[i];
         part->name = items->entries[i].key;
         part->request = &items->entries[i].node;
+        if (!part->request->present) return refuse_null(call, part->name);
         part->consistent = node_is_true(node_field(part->request, KEYS_CONSISTENT));
     }
     if (!check_mixture(call, batch)) return false;

@@ -52,8 +52,11 @@ static bool take_request(struct api_call *call, const struct node *request, stru
 }
 
 /* A request must put or delete; the service says so in the words it has for values. */
-static bool check_choices(struct api_call *call, const struct node *requests)
+static bool check_choices(struct api_call *call, struct slice table, const struct node *requests)
 {
+    if (!requests->present)
+        return invalid(call, "The batch write request list for a table cannot be null or empty: %.*s",
+                       SLICE_ARG(table));
     for (uint32_t i = 0; i < requests->count; i++) {
         const struct node *request = &requests->elements[i];
         if (node_field(request, WRITE_REQUEST_PUT)->present ==
@@ -79,7 +82,7 @@ static bool understand(struct api_call *call, const struct node *items, struct m
     for (uint32_t i = 0; i < items->count; i++) {
         const struct node *requests = &items->entries[i].node;
         many->tables[i].name = items->entries[i].key;
-        if (!check_choices(call, requests)) return false;
+        if (!check_choices(call, items->entries[i].key, requests)) return false;
         for (uint32_t j = 0; j < requests->count; j++) {
             struct placed_write *item = &many->writes[many->count++];
             item->place = i;

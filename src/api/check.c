@@ -222,13 +222,19 @@ static bool misses_pattern(const struct node *node)
     return node->shape->matches && !node->shape->matches(node->text);
 }
 
+static void check_pattern(struct checker *checker, const struct place *place, const struct node *node)
+{
+    if (misses_pattern(node) && violation(checker, place, node, node->shape->terse))
+        put_pattern(&checker->text, node->shape);
+}
+
 static void check_own(struct checker *checker, const struct place *place, const struct node *node)
 {
     const struct shape *shape = node->shape;
-    if (misses_pattern(node) && violation(checker, place, node, shape->terse))
-        put_pattern(&checker->text, shape);
+    if (!shape->length_first) check_pattern(checker, place, node);
     if (is_too_small(node) && violation(checker, place, node, shape->terse)) put_least(&checker->text, shape);
     if (is_too_large(node) && violation(checker, place, node, shape->terse)) put_most(&checker->text, shape);
+    if (shape->length_first) check_pattern(checker, place, node);
     if (shape->choices && !is_choice(shape, node->text) && violation(checker, place, node, shape->terse))
         put_choices(&checker->text, shape);
 }
@@ -337,9 +343,6 @@ static bool check_table_name(struct api_call *call, const struct shape_member *m
                        SLICE_ARG(member->name));
     }
     if (slice_starts(node->text, SLICE("arn:")) && node->text.len <= ARN_MAX) return true;
-    if (shape->table_name == TABLE_NAME_KNOWN && (is_too_small(node) || is_too_large(node)))
-        return invalid(call, "%.*s must be at least 3 characters long and at most 255 characters long",
-                       SLICE_ARG(member->name));
     if (shape->table_name == TABLE_NAME_OF_ITEMS && node->text.len == 0) {
         violation(&checker, &at, node, false);
         put_least(&checker.text, shape);

@@ -26,7 +26,7 @@ enum {
 
 static const struct shape_member create_members[] = {
     [CREATE_ATTRIBUTES] = REQUIRED("AttributeDefinitions", shape_attribute_definitions),
-    [CREATE_NAME] = REQUIRED("TableName", shape_table_name_new),
+    [CREATE_NAME] = REQUIRED("TableName", shape_table_name_strict),
     [CREATE_BILLING_MODE] = MEMBER("BillingMode", shape_billing_mode),
     [CREATE_UNITS] = MEMBER("ProvisionedThroughput", shape_units),
     [CREATE_KEYS] = REQUIRED("KeySchema", shape_key_schema),
@@ -35,7 +35,7 @@ static const struct shape_member create_members[] = {
     [CREATE_STREAM] = MEMBER("StreamSpecification", shape_stream),
     [CREATE_SSE] = MEMBER("SSESpecification", shape_sse),
     [CREATE_TAGS] = MEMBER("Tags", shape_tags),
-    [CREATE_CLASS] = MEMBER("TableClass", shape_table_class),
+    [CREATE_CLASS] = MEMBER("TableClass", shape_string),
     [CREATE_PROTECTED] = MEMBER("DeletionProtectionEnabled", shape_bool),
     [CREATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
     [CREATE_WARM] = MEMBER("WarmThroughput", shape_warm),
@@ -74,29 +74,18 @@ static bool define_billing(struct verdict *verdict, const struct node *input, st
 static bool define_schema(struct verdict *verdict, const struct node *input, struct table_definition *out)
 {
     struct attributes attributes;
-    const struct node *local = node_member(input, CREATE_LOCAL), *global = node_member(input, CREATE_GLOBAL);
     if (!define_attributes(verdict, node_member(input, CREATE_ATTRIBUTES), &attributes)) return false;
     if (!define_keys(verdict, node_member(input, CREATE_KEYS), &attributes, out)) return false;
     out->attributes = attributes.list;
     out->attribute_count = attributes.count;
-    out->indexes = arena_array(verdict->arena, struct index_definition, local->count + global->count);
-    if (!local->present && !global->present) return check_all_used(verdict, out);
-    return define_local_indexes(verdict, local, out) && define_global_indexes(verdict, global, out) &&
-           check_all_used(verdict, out) && check_projected(verdict, out);
+    return define_indexes(verdict, node_member(input, CREATE_LOCAL), node_member(input, CREATE_GLOBAL), out);
 }
 
 static bool define_limits(struct verdict *verdict, const struct node *input, struct table_definition *out)
 {
-    const struct node *on_demand = node_member(input, CREATE_ON_DEMAND);
-    const char *member = on_demand_member(on_demand);
-    if (member && !out->on_demand)
-        return reject(verdict,
-                      INVALID_VALUES
-                      "%s for OnDemandThroughput cannot be specified when table BillingMode is "
-                      "PROVISIONED.",
-                      member);
-    return define_on_demand(verdict, on_demand, false, &out->throughput) &&
-           define_warm(verdict, node_member(input, CREATE_WARM), &out->throughput);
+    struct throughput_rules rules = {.on_demand = out->on_demand};
+    return define_on_demand(verdict, node_member(input, CREATE_ON_DEMAND), &rules, &out->throughput) &&
+           define_warm(verdict, node_member(input, CREATE_WARM), &rules, &out->throughput);
 }
 
 static bool define_stream(struct verdict *verdict, const struct node *node, struct table_definition *out)
@@ -110,17 +99,11 @@ static bool define_stream(struct verdict *verdict, const struct node *node, stru
                       "be specified");
     }
     if (!view->present)
-        return reject(verdict,
-                      INVALID_VALUES "Table is being created with a stream enabled, StreamViewType must be "
-                                     "specified");
+        return reject(verdict, INVALID_VALUES
+                      "Table is being created with a stream enabled, UpdateViewType is required");
     out->stream = stream_view_from_node(view);
     out->stream_since_ms = out->created_ms;
     return true;
-}
-
-static bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out)
-{
-    return check_tags(verdict, list) && merge_tags(verdict, list, out);
 }
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
@@ -134,15 +117,16 @@ static bool check_supported(struct verdict *verdict, const struct node *input)
 
 static bool define_table(struct verdict *verdict, const struct node *input, struct table_definition *out)
 {
-    if (!define_billing(verdict, input, out) || !define_schema(verdict, input, out) ||
-        !define_limits(verdict, input, out) ||
+    const struct node *class = node_member(input, CREATE_CLASS);
+    if (!check_table_class(verdict, class) || !define_billing(verdict, input, out) ||
+        !define_schema(verdict, input, out) || !define_limits(verdict, input, out) ||
         !define_stream(verdict, node_member(input, CREATE_STREAM), out) ||
+        !define_encryption(verdict, node_member(input, CREATE_SSE), out) ||
         !define_tags(verdict, node_member(input, CREATE_TAGS), out) || !check_supported(verdict, input))
         return false;
     out->deletion_protected = node_is_true(node_member(input, CREATE_PROTECTED));
-    out->table_class = node_member(input, CREATE_CLASS)->text;
+    out->table_class = class->text;
     out->resource_policy = node_member(input, CREATE_POLICY)->text;
-    define_encryption(node_member(input, CREATE_SSE), out);
     return true;
 }
 

@@ -113,8 +113,8 @@ static bool is_placeholder(struct slice text, char sign)
 static bool check_name_key(struct api_call *call, struct slice key)
 {
     if (!is_placeholder(key, '#'))
-        return invalid(call, "ExpressionAttributeNames contains invalid key: Syntax error; key: \"%.*s\"",
-                       SLICE_ARG(key));
+        return INVALID(call, SLICE("ExpressionAttributeNames contains invalid key: Syntax error; key: \""),
+                       key, SLICE("\""));
     if (key.len > LIMIT_PLACEHOLDER_BYTES)
         return invalid(call,
                        "ExpressionAttributeNames contains invalid key: The expression attribute map contains "
@@ -161,8 +161,8 @@ static bool take_names(struct api_call *call, const struct node *node, struct ex
 static bool check_value_key(struct api_call *call, struct slice key)
 {
     if (!is_placeholder(key, ':'))
-        return invalid(call, "ExpressionAttributeValues contains invalid key: Syntax error; key: \"%.*s\"",
-                       SLICE_ARG(key));
+        return INVALID(call, SLICE("ExpressionAttributeValues contains invalid key: Syntax error; key: \""),
+                       key, SLICE("\""));
     if (key.len > LIMIT_PLACEHOLDER_BYTES)
         return invalid(call, "ExpressionAttributeValues contains invalid key: The expression attribute map "
                              "contains a key that is too long;");
@@ -174,8 +174,8 @@ static bool refuse_value(struct api_call *call, const struct node_entry *entry)
 {
     if (slice_starts(entry->node.fault, SLICE("Nesting Levels")))
         return invalid_text(call, entry->node.fault);
-    return invalid(call, "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",
-                   SLICE_ARG(entry->node.fault), SLICE_ARG(entry->key));
+    return INVALID(call, SLICE("ExpressionAttributeValues contains invalid value: "), entry->node.fault,
+                   SLICE(" for key "), entry->key);
 }
 
 /* Measures only what could be too large: no value is larger than the text it came from. */

@@ -28,10 +28,9 @@ enum shape_kind {
     SHAPE_VALUE, /* an AttributeValue, decoded straight into a struct value */
 };
 
-/* Names of tables; an ARN may stand for each. The service has three sets of words for what is wrong with one:
- * in operations on items (where one character is enough), for a table that is made, and for a table that
- * should be there. */
-enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OF_ITEMS, TABLE_NAME_NEW, TABLE_NAME_KNOWN };
+/* Names of tables; an ARN may stand for each. Operations on items are content with one character, and list a
+ * missing name with the other violations. */
+enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OF_ITEMS, TABLE_NAME_STRICT };
 
 struct shape;
 
@@ -54,7 +53,8 @@ struct shape {
     bool (*matches)(struct slice);   /* STRING with a pattern */
     const char *const *choices;      /* STRING: enum in the service's printing order, ended by NULL */
     enum table_name_rule table_name; /* STRING: a table's name, checked alone and before everything else */
-    bool terse; /* violations in the newer wording: path as in the request, value left out */
+    bool terse;        /* violations in the newer wording: path as in the request, value left out */
+    bool length_first; /* a violated length is said before a violated pattern */
 };
 
 /* A decoded value of a shape. `present` is false for what was absent or null. */

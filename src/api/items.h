@@ -21,6 +21,11 @@ static inline bool invalid_unless_sound(struct api_call *call, struct slice faul
 
 /* Transactions tell for each number of units whether they are for reading or for writing. */
 enum capacity_axis { AXIS_NONE, AXIS_READ, AXIS_WRITE };
+/* invalid() of text in pieces: unlike printf's %s, they may hold zero bytes, as strings of requests may. */
+bool invalid_parts(struct api_call *call, const struct slice *parts, size_t count);
+#define INVALID(call, ...)                                                                                   \
+    invalid_parts((call), (const struct slice[]){__VA_ARGS__},                                               \
+                  sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice))
 
 /* ---- maps of values (value_map.c) ---- */
 

@@ -157,8 +157,8 @@ static bool join_all(struct api_call *call, struct condition *leaves, uint32_t c
 
 static bool refuse_expected(struct api_call *call, const char *what, struct slice name)
 {
-    return invalid(call, "One or more parameter values were invalid: %s for Attribute: %.*s", what,
-                   SLICE_ARG(name));
+    return INVALID(call, SLICE("One or more parameter values were invalid: "), slice_of(what),
+                   SLICE(" for Attribute: "), name);
 }
 
 static bool expected_comparison(struct api_call *call, const struct node *expected, struct slice name,
@@ -170,10 +170,10 @@ static bool expected_comparison(struct api_call *call, const struct node *expect
     if (node_field(expected, EXPECTED_EXISTS)->present)
         return refuse_expected(call, "Exists and ComparisonOperator cannot be used together", name);
     if (comparison->least && !values->present && !value->present)
-        return invalid(call,
-                       "One or more parameter values were invalid: Value or AttributeValueList must be used "
-                       "with ComparisonOperator: %s for Attribute: %.*s",
-                       comparison->word, SLICE_ARG(name));
+        return INVALID(call,
+                       SLICE("One or more parameter values were invalid: Value or AttributeValueList must be "
+                             "used with ComparisonOperator: "),
+                       slice_of(comparison->word), SLICE(" for Attribute: "), name);
     struct arguments arguments = list_arguments(values);
     if (value->present) arguments = (struct arguments){value, 1};
     if (!check_argument_faults(call, arguments) || !check_arguments(call, comparison, arguments))
@@ -232,6 +232,8 @@ bool expected_to_condition(struct api_call *call, const struct node *expected,
 static bool check_condition(struct api_call *call, const struct node_entry *entry)
 {
     if (!check_attribute_name(call, entry->key)) return false;
+    if (!entry->node.present)
+        return INVALID(call, SLICE("The filter condition for an attribute cannot be null: "), entry->key);
     struct arguments arguments = list_arguments(node_field(&entry->node, CONDITION_VALUES));
     return check_argument_faults(call, arguments) &&
            check_arguments(call, find_comparison(node_field(&entry->node, CONDITION_OPERATOR)), arguments);
@@ -292,10 +294,10 @@ bool attributes_to_projection(struct api_call *call, const struct node *attribut
         if (!check_attribute_name(call, name)) return false;
         for (uint32_t j = 0; j < i; j++)
             if (slice_equal(name, projection->paths[j].parts[0].name))
-                return invalid(call,
-                               "One or more parameter values were invalid: Duplicate value in attribute "
-                               "name: %.*s",
-                               SLICE_ARG(name));
+                return INVALID(
+                    call,
+                    SLICE("One or more parameter values were invalid: Duplicate value in attribute name: "),
+                    name);
         projection->paths[i] = single_path(call->arena, name);
     }
     qsort(projection->paths, projection->count, sizeof *projection->paths,

@@ -1,8 +1,6 @@
 /* The shared shapes. The order of an enum's words is the order in which the service prints them. */
 #include "api/shapes.h"
 
-#define NAME_PATTERN "[a-zA-Z0-9_.-]+"
-
 static bool is_name_character(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -18,9 +16,7 @@ bool is_plain_name(struct slice text)
 
 const struct shape shape_string = {.kind = SHAPE_STRING};
 const struct shape shape_bool = {.kind = SHAPE_BOOL};
-const struct shape shape_int = {.kind = SHAPE_INT};
 const struct shape shape_long = {.kind = SHAPE_LONG};
-const struct shape shape_double = {.kind = SHAPE_DOUBLE};
 const struct shape shape_expression = {.kind = SHAPE_STRING};
 const struct shape shape_limit = {.kind = SHAPE_INT, .has_min = true, .min = 1};
 const struct shape shape_limit_terse = {.kind = SHAPE_INT, .has_min = true, .min = 1, .terse = true};
@@ -29,16 +25,12 @@ const struct shape shape_segment = {
 const struct shape shape_segments = {
     .kind = SHAPE_INT, .has_min = true, .min = 1, .has_max = true, .max = LIMIT_SCAN_SEGMENTS};
 
-#define NAME_RULES(least)                                                                                    \
-    .kind = SHAPE_STRING, .has_min = true, .min = (least), .has_max = true, .max = 255,                      \
-    .pattern = NAME_PATTERN, .matches = is_plain_name
-
 const struct shape shape_table_name = {NAME_RULES(1), .table_name = TABLE_NAME_OF_ITEMS};
-const struct shape shape_table_name_new = {NAME_RULES(3), .table_name = TABLE_NAME_NEW};
-const struct shape shape_table_name_known = {NAME_RULES(3), .table_name = TABLE_NAME_KNOWN};
+const struct shape shape_table_name_strict = {NAME_RULES(3), .length_first = true,
+                                              .table_name = TABLE_NAME_STRICT};
 const struct shape shape_table_key = {
     .kind = SHAPE_STRING, .has_min = true, .min = 1, .has_max = true, .max = 1024};
-const struct shape shape_index_name = {NAME_RULES(3)};
+const struct shape shape_index_name = {NAME_RULES(3), .length_first = true};
 const struct shape shape_name_list = LIST_SHAPE_SIZED(shape_string, 1, 255);
 const struct shape shape_name_map = MAP_SHAPE(shape_string);
 

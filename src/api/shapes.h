@@ -58,8 +58,16 @@
         .kind = SHAPE_STRING, .has_min = true, .min = (least), .has_max = true, .max = (most)                \
     }
 
+/* True for one or more of the characters that names of tables and indexes may have. */
+bool is_plain_name(struct slice text);
+
+/* What names of tables and indexes must satisfy: a shape begins with these. */
+#define NAME_RULES(least)                                                                                    \
+    .kind = SHAPE_STRING, .has_min = true, .min = (least), .has_max = true, .max = 255,                      \
+    .pattern = "[a-zA-Z0-9_.-]+", .matches = is_plain_name
+
 /* ---- plain ones ---- */
-extern const struct shape shape_string, shape_bool, shape_int, shape_long, shape_double;
+extern const struct shape shape_string, shape_bool, shape_long;
 extern const struct shape shape_expression;  /* any string: its length is judged with its content */
 extern const struct shape shape_limit;       /* an integer from 1 */
 extern const struct shape shape_limit_terse; /* the same as Query says it */
@@ -67,10 +75,9 @@ extern const struct shape shape_segment;     /* from 0 to 999999 */
 extern const struct shape shape_segments;    /* from 1 to 1000000 */
 
 /* ---- names ---- */
-extern const struct shape shape_table_name;       /* in operations on items */
-extern const struct shape shape_table_name_new;   /* in CreateTable */
-extern const struct shape shape_table_name_known; /* in the other operations on tables */
-extern const struct shape shape_table_key;        /* the keys of RequestItems */
+extern const struct shape shape_table_name;        /* in operations on items */
+extern const struct shape shape_table_name_strict; /* in operations on tables */
+extern const struct shape shape_table_key;         /* the keys of RequestItems */
 extern const struct shape shape_index_name;
 extern const struct shape shape_name_list; /* AttributesToGet */
 extern const struct shape shape_name_map;  /* ExpressionAttributeNames */
@@ -84,8 +91,5 @@ extern const struct shape shape_value_list; /* AttributeValueList */
 extern const struct shape shape_return_capacity, shape_return_metrics, shape_return_values;
 extern const struct shape shape_return_on_check_failure, shape_select;
 extern const struct shape shape_comparison_operator, shape_conditional_operator;
-
-/* True for one or more of the characters that names of tables and indexes may have. */
-bool is_plain_name(struct slice text);
 
 #endif

@@ -4,9 +4,6 @@
 
 #include "api/tables.h"
 
-#define WARM_READ_ON_DEMAND  12000 /* what a new table on demand can serve at once */
-#define WARM_WRITE_ON_DEMAND 4000
-
 void put_text(struct buf *out, const char *name, struct slice text)
 {
     buf_printf(out, ",\"%s\":", name);
@@ -129,21 +126,23 @@ static void put_on_demand(struct buf *out, const struct throughput *throughput)
     buf_byte(out, '}');
 }
 
-static int64_t warm_units(int64_t given, int64_t provisioned, bool on_demand, int64_t least)
-{
-    if (given != -1) return given;
-    return on_demand ? least : provisioned;
-}
-
 static void put_warm(struct buf *out, const struct throughput *throughput, bool on_demand, const char *status)
 {
-    int64_t read = warm_units(throughput->warm_read, throughput->read_units, on_demand, WARM_READ_ON_DEMAND);
-    int64_t write = warm_units(throughput->warm_write, throughput->write_units, on_demand,
-                               WARM_WRITE_ON_DEMAND);
+    int64_t read, write;
+    warm_effective(throughput, on_demand, &read, &write);
     buf_printf(out, ",\"WarmThroughput\":{\"Status\":\"%s\"", status);
     put_int(out, "ReadUnitsPerSecond", read);
     put_int(out, "WriteUnitsPerSecond", write);
     buf_byte(out, '}');
+}
+
+/* Warm throughput changes in its own time: the old one is shown, and that it changes. */
+static void put_table_warm(struct buf *out, const struct description *description)
+{
+    const struct table_definition *shown = description->changes_warm ? description->before
+                                                                     : description->definition;
+    put_warm(out, &shown->throughput, shown->on_demand,
+             description->changes_warm ? "UPDATING" : description->status);
 }
 
 /* A table that was never on demand has no summary; one that is being made has no date yet. */
@@ -194,25 +193,28 @@ static bool same_throughput(const struct throughput *a, const struct throughput 
            a->max_write == b->max_write && a->warm_read == b->warm_read && a->warm_write == b->warm_write;
 }
 
-static const char *index_status(const struct description *description, const struct index_definition *index)
+static const char *index_status(const struct description *description, const struct index_definition *index,
+                                const struct index_definition *before)
 {
     if (!description->before) return index->status == INDEX_CREATING ? "CREATING" : description->status;
-    const struct index_definition *now = definition_index(description->definition, index->name);
-    const struct index_definition *before = definition_index(description->before, index->name);
-    if (!now) return "DELETING";
+    if (!definition_index(description->definition, index->name)) return "DELETING";
     if (!before) return "CREATING";
-    return same_throughput(&now->throughput, &before->throughput) ? "ACTIVE" : "UPDATING";
+    return same_throughput(&index->throughput, &before->throughput) ? "ACTIVE" : "UPDATING";
 }
 
+/* While an index's units change, the old ones are shown. */
 static void put_global_index(struct buf *out, const struct description *description,
                              const struct index_definition *index)
 {
-    const char *status = index_status(description, index);
+    const struct table_definition *old = description->before;
+    const struct index_definition *before = old ? definition_index(old, index->name) : NULL;
+    const char *status = index_status(description, index, before);
+    bool shows_old = before && old->on_demand == description->definition->on_demand;
     put_index_head(out, description, index);
     buf_printf(out, ",\"IndexStatus\":\"%s\"", status);
-    if (strcmp(status, "CREATING") == 0 && description->before) buf_text(out, ",\"Backfilling\":false");
-    if (index->status == INDEX_CREATING && !description->before) buf_text(out, ",\"Backfilling\":true");
-    put_units(out, 0, &index->throughput);
+    if (old && !before) buf_text(out, ",\"Backfilling\":false");
+    if (index->status == INDEX_CREATING && !old) buf_text(out, ",\"Backfilling\":true");
+    put_units(out, 0, shows_old ? &before->throughput : &index->throughput);
     buf_byte(out, '}');
     put_on_demand(out, &index->throughput);
     put_warm(out, &index->throughput, description->definition->on_demand, status);
@@ -277,7 +279,8 @@ static void put_encryption(struct buf *out, const struct description *descriptio
     const struct table_definition *definition = description->definition;
     struct slice key = definition->kms_key.len ? definition->kms_key : definition->id;
     if (!definition->encrypted) return;
-    buf_text(out, ",\"SSEDescription\":{\"Status\":\"ENABLED\",\"SSEType\":\"KMS\",\"KMSMasterKeyArn\":");
+    buf_printf(out, ",\"SSEDescription\":{\"Status\":\"%s\",\"SSEType\":\"KMS\",\"KMSMasterKeyArn\":",
+               description->changes_encryption ? "UPDATING" : "ENABLED");
     if (slice_starts(key, SLICE("arn:"))) {
         json_put_string(out, key);
     } else {
@@ -312,7 +315,7 @@ static void put_settings(struct buf *out, const struct description *description)
     put_encryption(out, description);
     put_class(out, definition);
     put_on_demand(out, &definition->throughput);
-    put_warm(out, &definition->throughput, definition->on_demand, description->status);
+    put_table_warm(out, description);
 }
 
 /* A table that is being deleted is shown without its schema. */

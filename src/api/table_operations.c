@@ -3,7 +3,7 @@
 
 /* ---- DescribeTable ---- */
 
-static const struct shape_member name_only_members[] = {REQUIRED("TableName", shape_table_name_known)};
+static const struct shape_member name_only_members[] = {REQUIRED("TableName", shape_table_name_strict)};
 static const struct shape describe_shape = STRUCT_SHAPE("DescribeTableInput", name_only_members);
 static const struct shape delete_shape = STRUCT_SHAPE("DeleteTableInput", name_only_members);
 
@@ -92,8 +92,9 @@ enum { LIST_START, LIST_LIMIT };
 
 static const struct shape list_limit_shape = {
     .kind = SHAPE_INT, .has_min = true, .min = 1, .has_max = true, .max = LIMIT_LIST_TABLES};
+static const struct shape list_start_shape = {NAME_RULES(3)};
 static const struct shape_member list_members[] = {
-    [LIST_START] = MEMBER("ExclusiveStartTableName", shape_index_name), /* the rules for names are the same */
+    [LIST_START] = MEMBER("ExclusiveStartTableName", list_start_shape),
     [LIST_LIMIT] = MEMBER("Limit", list_limit_shape),
 };
 static const struct shape list_shape = STRUCT_SHAPE("ListTablesInput", list_members);

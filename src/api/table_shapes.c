@@ -13,8 +13,8 @@ static const struct shape shape_attribute_type = ENUM_SHAPE(attribute_types);
 static const struct shape shape_key_type = ENUM_SHAPE(key_types);
 
 static const struct shape_member attribute_members[] = {
-    [ATTRIBUTE_NAME] = REQUIRED("AttributeName", shape_key_name),
     [ATTRIBUTE_TYPE] = REQUIRED("AttributeType", shape_attribute_type),
+    [ATTRIBUTE_NAME] = REQUIRED("AttributeName", shape_key_name),
 };
 static const struct shape shape_attribute = STRUCT_SHAPE("AttributeDefinition", attribute_members);
 const struct shape shape_attribute_definitions = LIST_SHAPE(shape_attribute);
@@ -85,7 +85,7 @@ const struct shape shape_global_index_create = STRUCT_SHAPE("CreateGlobalSeconda
 
 /* ---- the rest of a table ---- */
 
-static const char *const stream_views[] = {"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY", NULL};
+static const char *const stream_views[] = {"OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", NULL};
 static const struct shape shape_stream_view = ENUM_SHAPE(stream_views);
 static const struct shape_member stream_members[] = {
     [STREAM_ENABLED] = REQUIRED("StreamEnabled", shape_bool),
@@ -95,10 +95,11 @@ const struct shape shape_stream = STRUCT_SHAPE("StreamSpecification", stream_mem
 
 static const char *const sse_types[] = {"AES256", "KMS", NULL};
 static const struct shape shape_sse_type = ENUM_SHAPE(sse_types);
+static const struct shape shape_kms_key = {.kind = SHAPE_STRING, .has_min = true, .min = 1};
 static const struct shape_member sse_members[] = {
     [SSE_ENABLED] = MEMBER("Enabled", shape_bool),
     [SSE_TYPE] = MEMBER("SSEType", shape_sse_type),
-    [SSE_KEY] = MEMBER("KMSMasterKeyId", shape_string),
+    [SSE_KEY] = MEMBER("KMSMasterKeyId", shape_kms_key),
 };
 const struct shape shape_sse = STRUCT_SHAPE("SSESpecification", sse_members);
 
@@ -108,9 +109,6 @@ static const struct shape_member tag_members[] = {
 };
 static const struct shape shape_tag = STRUCT_SHAPE("Tag", tag_members);
 const struct shape shape_tags = LIST_SHAPE(shape_tag);
-
-static const char *const table_classes[] = {"STANDARD", "STANDARD_INFREQUENT_ACCESS", NULL};
-const struct shape shape_table_class = ENUM_SHAPE(table_classes);
 
 const struct shape shape_unsupported_struct = {.kind = SHAPE_STRUCT, .type_name = "Unsupported"};
 const struct shape shape_unsupported_list = LIST_SHAPE(shape_unsupported_struct);

@@ -29,7 +29,7 @@ bool verdict_tell(struct api_call *call, const struct verdict *verdict);
 
 /* ---- shapes ---- */
 
-enum { ATTRIBUTE_NAME, ATTRIBUTE_TYPE };
+enum { ATTRIBUTE_TYPE, ATTRIBUTE_NAME };
 enum { KEY_NAME, KEY_TYPE };
 enum { PROJECTION_TYPE, PROJECTION_NON_KEY };
 enum { UNITS_WRITE, UNITS_READ };
@@ -44,60 +44,82 @@ enum { TAG_KEY, TAG_VALUE };
 extern const struct shape shape_attribute_definitions, shape_key_schema, shape_units, shape_on_demand,
     shape_warm;
 extern const struct shape shape_local_indexes, shape_global_indexes, shape_global_index_create;
-extern const struct shape shape_billing_mode, shape_stream, shape_sse, shape_tags, shape_table_class;
+extern const struct shape shape_billing_mode, shape_stream, shape_sse, shape_tags;
 extern const struct shape shape_unsupported_list,
     shape_unsupported_struct; /* known, and refused where given */
 
-/* ---- from requests to definitions (table_define.c, table_settings.c) ---- */
+/* ---- from requests to definitions: keys (table_keys.c) ---- */
 
 struct attributes {
-    struct key_attribute *list;
+    struct key_attribute *list; /* sorted by name, as the service shows them */
     uint32_t count;
 };
 
 bool define_attributes(struct verdict *verdict, const struct node *list, struct attributes *out);
+void sort_attributes(struct attributes *attributes);
 bool define_keys(struct verdict *verdict, const struct node *key_schema, const struct attributes *attributes,
                  struct table_definition *out);
-/* Appends to out->indexes, which has room for as many as the request names. */
-bool define_local_indexes(struct verdict *verdict, const struct node *list, struct table_definition *out);
-bool define_global_indexes(struct verdict *verdict, const struct node *list, struct table_definition *out);
-/* One global index, whose keys must be among the attributes. */
-bool define_global_index(struct verdict *verdict, const struct node *node,
-                         const struct attributes *attributes, bool on_demand, struct index_definition *out);
-bool is_index_key(const struct index_definition *index, struct slice name);
-struct index_definition *definition_index(const struct table_definition *definition, struct slice name);
+bool define_local_keys(struct verdict *verdict, const struct node *key_schema,
+                       const struct table_definition *table, struct index_definition *out);
+bool define_global_keys(struct verdict *verdict, const struct node *key_schema,
+                        const struct attributes *attributes, struct index_definition *out);
+/* Refuses attributes that are defined and no key. */
+bool check_all_used(struct verdict *verdict, const struct table_definition *definition);
 /* True when the table or one of its indexes has the attribute as a key. */
 bool definition_uses(const struct table_definition *definition, struct slice name);
 
-/* Attributes that are defined and no key. */
-bool check_all_used(struct verdict *verdict, const struct table_definition *definition);
-/* What all indexes together name as NonKeyAttributes. */
+/* ---- indexes (table_indexes.c) ---- */
+
+/* All indexes of a new table, whose own keys and attributes are defined already. */
+bool define_indexes(struct verdict *verdict, const struct node *local, const struct node *global,
+                    struct table_definition *out);
+/* One global index that is added to a table. Its keys must be among the attributes that the request defines.
+ */
+bool define_added_index(struct verdict *verdict, const struct node *node, const struct attributes *attributes,
+                        bool on_demand, struct index_definition *out);
+struct index_definition *definition_index(const struct table_definition *definition, struct slice name);
+/* What all indexes together name as NonKeyAttributes has a limit. */
 bool check_projected(struct verdict *verdict, const struct table_definition *definition);
 
-/* Units above what the service can count. */
-bool check_units(struct verdict *verdict, const struct node *units);
-void take_units(const struct node *units, struct throughput *out);
-/* Warm throughput, where it is given. */
-bool define_warm(struct verdict *verdict, const struct node *node, struct throughput *out);
-/* The ceilings of an on-demand table or index; removable: -1 takes one away. */
-bool define_on_demand(struct verdict *verdict, const struct node *node, bool removable,
-                      struct throughput *out);
-/* The first member of OnDemandThroughput that is there, for messages; NULL when none is. */
-const char *on_demand_member(const struct node *node);
+/* ---- settings (table_settings.c) ---- */
 
 extern const struct throughput throughput_none;
 
+/* Refuses units above what the service can count. */
+bool check_units(struct verdict *verdict, const struct node *units);
+void take_units(const struct node *units, struct throughput *out);
+
+/* Of which throughput is spoken, and when. */
+struct throughput_rules {
+    struct slice index; /* empty: the table's own */
+    bool on_demand;     /* the table is, or becomes so */
+    bool is_update;
+};
+
+/* The ceilings of OnDemandThroughput; in an update -1 takes one away. */
+bool define_on_demand(struct verdict *verdict, const struct node *node, const struct throughput_rules *rules,
+                      struct throughput *out);
+bool define_warm(struct verdict *verdict, const struct node *node, const struct throughput_rules *rules,
+                 struct throughput *out);
+/* What can be served at once, given or not. */
+void warm_effective(const struct throughput *throughput, bool on_demand, int64_t *read, int64_t *write);
+/* False for a structure that is absent or has no member. */
+bool has_members(const struct node *node);
+
 enum stream_view stream_view_from_node(const struct node *view);
 const char *stream_view_name(enum stream_view view);
-void define_encryption(const struct node *sse, struct table_definition *out);
+bool check_table_class(struct verdict *verdict, const struct node *class);
+bool define_encryption(struct verdict *verdict, const struct node *sse, struct table_definition *out);
+bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out);
 
 /* ---- from definitions to TableDescription (table_describe.c) ---- */
 
 struct description {
     const struct api *api;
     const struct table_definition *definition;
-    const struct table_definition *before; /* UPDATING: what it was; else NULL */
+    const struct table_definition *before; /* in the answer to an update: what it was; else NULL */
     const char *status;                    /* CREATING, ACTIVE, UPDATING, DELETING */
+    bool changes_warm, changes_encryption; /* these show their own status */
     int64_t items, bytes, now_ms;
     const struct table *table; /* for the counts of its indexes; NULL: they hold nothing yet */
 };

@@ -14,12 +14,12 @@ static const struct shape_member specification_members[] = {
 static const struct shape shape_specification = STRUCT_SHAPE("TimeToLiveSpecification",
                                                              specification_members);
 static const struct shape_member update_members[] = {
-    [UPDATE_NAME] = REQUIRED("TableName", shape_table_name_known),
+    [UPDATE_NAME] = REQUIRED("TableName", shape_table_name_strict),
     [UPDATE_SPECIFICATION] = REQUIRED("TimeToLiveSpecification", shape_specification),
 };
 static const struct shape update_shape = STRUCT_SHAPE("UpdateTimeToLiveInput", update_members);
 
-static const struct shape_member describe_members[] = {REQUIRED("TableName", shape_table_name_known)};
+static const struct shape_member describe_members[] = {REQUIRED("TableName", shape_table_name_strict)};
 static const struct shape describe_shape = STRUCT_SHAPE("DescribeTimeToLiveInput", describe_members);
 
 static bool apply(struct table_change *change)

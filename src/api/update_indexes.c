@@ -29,6 +29,14 @@ const struct shape shape_index_updates = LIST_SHAPE(shape_index_update);
 
 /* ---- checks of the request alone ---- */
 
+static unsigned count_actions(const struct node *element)
+{
+    unsigned count = 0;
+    for (unsigned member = INDEX_UPDATE; element->present && member <= INDEX_DELETE; member++)
+        count += node_member(element, member)->present;
+    return count;
+}
+
 static struct slice index_name(const struct node *element)
 {
     const struct node *change = node_member(element, INDEX_UPDATE),
@@ -38,13 +46,6 @@ static struct slice index_name(const struct node *element)
     return node_member(node_member(element, INDEX_DELETE), DELETE_NAME)->text;
 }
 
-static bool is_empty(const struct node *element)
-{
-    return !element->present ||
-           (!node_member(element, INDEX_UPDATE)->present && !node_member(element, INDEX_CREATE)->present &&
-            !node_member(element, INDEX_DELETE)->present);
-}
-
 static bool reject_number(struct verdict *verdict)
 {
     return reject_as(
@@ -52,14 +53,31 @@ static bool reject_number(struct verdict *verdict)
         "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
 }
 
+static bool check_action(struct verdict *verdict, const struct node *element)
+{
+    if (!count_actions(element))
+        return reject(verdict, INVALID_VALUES "One of GlobalSecondaryIndexUpdate.Update, "
+                                              "GlobalSecondaryIndexUpdate.Create, "
+                                              "GlobalSecondaryIndexUpdate.Delete must not be null");
+    if (count_actions(element) > 1)
+        return reject(verdict, INVALID_VALUES "Only one global secondary index action is allowed per "
+                                              "GlobalSecondaryIndexUpdate object");
+    const struct node *change = node_member(element, INDEX_UPDATE);
+    if (!change->present) return true;
+    const struct node *warm = node_member(change, CHANGE_WARM);
+    if (warm->present && !has_members(warm))
+        return reject(verdict,
+                      INVALID_VALUES "WarmThroughput must have at least one of ReadUnitsPerSecond or "
+                                     "WriteUnitsPerSecond specified for index: %.*s",
+                      SLICE_ARG(node_member(change, CHANGE_NAME)->text));
+    return true;
+}
+
 bool check_index_updates(struct verdict *verdict, const struct node *list)
 {
     if (list->count > LIMIT_GSI_COUNT * 2) return reject_number(verdict);
     for (uint32_t i = 0; i < list->count; i++) {
-        if (is_empty(&list->elements[i]))
-            return reject(verdict, INVALID_VALUES "One of GlobalSecondaryIndexUpdate.Update, "
-                                                  "GlobalSecondaryIndexUpdate.Create, "
-                                                  "GlobalSecondaryIndexUpdate.Delete must not be null");
+        if (!check_action(verdict, &list->elements[i])) return false;
         struct slice name = index_name(&list->elements[i]);
         for (uint32_t j = 0; j < i; j++)
             if (slice_equal(index_name(&list->elements[j]), name))
@@ -71,43 +89,99 @@ bool check_index_updates(struct verdict *verdict, const struct node *list)
     return true;
 }
 
+static uint32_t count_builds(const struct node *list)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < list->count; i++)
+        count += count_actions(&list->elements[i]) && !node_member(&list->elements[i], INDEX_UPDATE)->present;
+    return count;
+}
+
+bool builds_indexes(const struct node *list)
+{
+    return count_builds(list) > 0;
+}
+
 /* ---- against the table ---- */
 
-static struct index_definition *find_global(const struct table_definition *definition, struct slice name)
+/* The global index of this name; refuses when there is none, or when it is a local one. */
+static struct index_definition *find_global(struct table_update *update, struct slice name, const char *verb)
 {
-    struct index_definition *index = definition_index(definition, name);
-    return index && index->global ? index : NULL;
+    struct index_definition *index = definition_index(update->after, name);
+    if (index && index->global) return index;
+    if (index)
+        reject(&update->verdict, "Cannot %s an index that is not a GlobalSecondaryIndex: %.*s", verb,
+               SLICE_ARG(name));
+    else
+        reject_as(&update->verdict, "ResourceNotFoundException",
+                  "Requested resource not found: Index %.*s for table %.*s", SLICE_ARG(name),
+                  SLICE_ARG(update->after->name));
+    return NULL;
+}
+
+static bool reject_same_units(struct verdict *verdict, struct slice name, const struct throughput *units)
+{
+    return reject(
+        verdict,
+        "The provisioned throughput for the index %.*s will not change. The requested value equals the "
+        "current "
+        "value. Current ReadCapacityUnits provisioned for index %.*s: %lld. Requested ReadCapacityUnits: "
+        "%lld. "
+        "Current WriteCapacityUnits provisioned for index %.*s: %lld. Requested WriteCapacityUnits: %lld. "
+        "Refer "
+        "to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+        SLICE_ARG(name), SLICE_ARG(name), (long long)units->read_units, (long long)units->read_units,
+        SLICE_ARG(name), (long long)units->write_units, (long long)units->write_units);
+}
+
+static bool change_units(struct table_update *update, const struct node *units,
+                         struct index_definition *index)
+{
+    struct verdict *verdict = &update->verdict, bounds = {.arena = verdict->arena};
+    struct throughput old = index->throughput;
+    if (!units->present) return true;
+    if (!check_units(&bounds, units))
+        return reject(verdict,
+                      "This operation cannot be performed with given input values. Please contact DynamoDB "
+                      "service team for more info: Action Blocked: IndexUpdate");
+    take_units(units, &index->throughput);
+    if (old.read_units != index->throughput.read_units || old.write_units != index->throughput.write_units)
+        return true;
+    return reject_same_units(verdict, index->name, &old);
+}
+
+/* What an index may be given depends on how its table is billed. */
+static bool check_change(struct verdict *verdict, const struct node *change,
+                         const struct throughput_rules *rules)
+{
+    bool units = node_member(change, CHANGE_UNITS)->present;
+    bool other = has_members(node_member(change, CHANGE_ON_DEMAND)) ||
+                 has_members(node_member(change, CHANGE_WARM));
+    if (rules->on_demand && (units || !other))
+        return reject(verdict,
+                      INVALID_VALUES
+                      "The only Updates for index: %.*s when TableThroughputMode is PAY_PER_REQUEST can "
+                      "be to OnDemandThroughput, WarmThroughput",
+                      SLICE_ARG(rules->index));
+    if (!rules->on_demand && !units && !other)
+        return reject(verdict,
+                      INVALID_VALUES
+                      "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: %.*s",
+                      SLICE_ARG(rules->index));
+    return true;
 }
 
 static bool change_index(struct table_update *update, const struct node *change)
 {
     struct verdict *verdict = &update->verdict;
-    const struct node *units = node_member(change, CHANGE_UNITS);
-    struct index_definition *index = find_global(update->after, node_member(change, CHANGE_NAME)->text);
-    struct verdict bounds = {.arena = verdict->arena};
-    if (!index || !check_units(&bounds, units))
-        return reject(verdict,
-                      "This operation cannot be performed with given input values. Please contact DynamoDB "
-                      "service team for more info: Action Blocked: IndexUpdate");
-    if (units->present && update->after->on_demand)
-        return reject(verdict,
-                      INVALID_VALUES "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
-                                     "BillingMode is PAY_PER_REQUEST");
-    struct throughput old = index->throughput;
-    take_units(units, &index->throughput);
-    if (units->present && old.read_units == index->throughput.read_units &&
-        old.write_units == index->throughput.write_units)
-        return reject(
-            verdict,
-            "The provisioned throughput for the index %.*s will not change. The requested value equals the "
-            "current value. Current ReadCapacityUnits provisioned for the index: %lld. Requested "
-            "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for the index: %lld. Requested "
-            "WriteCapacityUnits: %lld. Refer to the Amazon DynamoDB Developer Guide for current limits and "
-            "how to request higher limits.",
-            SLICE_ARG(index->name), (long long)old.read_units, (long long)old.read_units,
-            (long long)old.write_units, (long long)old.write_units);
-    return define_on_demand(verdict, node_member(change, CHANGE_ON_DEMAND), true, &index->throughput) &&
-           define_warm(verdict, node_member(change, CHANGE_WARM), &index->throughput);
+    struct index_definition *index = find_global(update, node_member(change, CHANGE_NAME)->text, "update");
+    if (!index) return false;
+    struct throughput_rules rules = {
+        .index = index->name, .on_demand = update->after->on_demand, .is_update = true};
+    return check_change(verdict, change, &rules) &&
+           change_units(update, node_member(change, CHANGE_UNITS), index) &&
+           define_on_demand(verdict, node_member(change, CHANGE_ON_DEMAND), &rules, &index->throughput) &&
+           define_warm(verdict, node_member(change, CHANGE_WARM), &rules, &index->throughput);
 }
 
 static bool create_index(struct table_update *update, const struct node *create,
@@ -118,12 +192,12 @@ static bool create_index(struct table_update *update, const struct node *create,
     uint32_t globals = 0;
     if (definition_index(after, node_member(create, GLOBAL_NAME)->text))
         return reject(&update->verdict, "Attempting to create an index which already exists");
-    if (!define_global_index(&update->verdict, create, attributes, after->on_demand, &index)) return false;
+    if (!define_added_index(&update->verdict, create, attributes, after->on_demand, &index)) return false;
     for (uint32_t i = 0; i < after->index_count; i++) globals += after->indexes[i].global;
     if (globals >= LIMIT_GSI_COUNT)
         return reject_as(
             &update->verdict, "LimitExceededException",
-            "Subscriber limit exceeded: GlobalSecondaryIndex count exceeds the per-table limit of %d",
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of %d",
             LIMIT_GSI_COUNT);
     struct index_definition *indexes = arena_array(update->verdict.arena, struct index_definition,
                                                    after->index_count + 1);
@@ -136,30 +210,18 @@ static bool create_index(struct table_update *update, const struct node *create,
 static bool delete_index(struct table_update *update, struct slice name)
 {
     struct table_definition *after = update->after;
-    struct index_definition *index = find_global(after, name);
-    if (!index)
-        return reject_as(&update->verdict, "ResourceNotFoundException",
-                         "Requested resource not found: Index: %.*s not found", SLICE_ARG(name));
+    struct index_definition *index = find_global(update, name, "delete");
+    if (!index) return false;
     size_t behind = (size_t)(after->indexes + after->index_count - (index + 1));
     memmove(index, index + 1, behind * sizeof *index);
     after->index_count--;
     return true;
 }
 
-/* Of creations and deletions one request may have one. */
-static bool check_number(struct verdict *verdict, const struct node *list)
-{
-    uint32_t builds = 0;
-    for (uint32_t i = 0; i < list->count; i++)
-        builds += node_member(&list->elements[i], INDEX_CREATE)->present ||
-                  node_member(&list->elements[i], INDEX_DELETE)->present;
-    return (list->count <= INDEX_UPDATES_MAX && builds <= 1) || reject_number(verdict);
-}
-
 bool apply_index_updates(struct table_update *update, const struct node *list,
                          const struct attributes *attributes)
 {
-    if (!check_number(&update->verdict, list)) return false;
+    if (list->count > INDEX_UPDATES_MAX || count_builds(list) > 1) return reject_number(&update->verdict);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct node *change = node_member(&list->elements[i], INDEX_UPDATE);
         const struct node *create = node_member(&list->elements[i], INDEX_CREATE);

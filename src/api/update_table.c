@@ -24,13 +24,13 @@ enum {
 
 static const struct shape_member update_members[] = {
     [UPDATE_ATTRIBUTES] = MEMBER("AttributeDefinitions", shape_attribute_definitions),
-    [UPDATE_NAME] = REQUIRED("TableName", shape_table_name_known),
+    [UPDATE_NAME] = REQUIRED("TableName", shape_table_name_strict),
     [UPDATE_BILLING_MODE] = MEMBER("BillingMode", shape_billing_mode),
     [UPDATE_UNITS] = MEMBER("ProvisionedThroughput", shape_units),
     [UPDATE_INDEXES] = MEMBER("GlobalSecondaryIndexUpdates", shape_index_updates),
     [UPDATE_STREAM] = MEMBER("StreamSpecification", shape_stream),
     [UPDATE_SSE] = MEMBER("SSESpecification", shape_sse),
-    [UPDATE_CLASS] = MEMBER("TableClass", shape_table_class),
+    [UPDATE_CLASS] = MEMBER("TableClass", shape_string),
     [UPDATE_PROTECTED] = MEMBER("DeletionProtectionEnabled", shape_bool),
     [UPDATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
     [UPDATE_WARM] = MEMBER("WarmThroughput", shape_warm),
@@ -44,15 +44,68 @@ static const struct shape update_shape = STRUCT_SHAPE("UpdateTableInput", update
 
 /* ---- checks of the request alone ---- */
 
-static bool check_not_empty(struct verdict *verdict, const struct node *input)
+/* Structures without members and empty lists count as not given. */
+static bool is_given(const struct node *input, unsigned member)
 {
-    if (node_member(input, UPDATE_INDEXES)->count || on_demand_member(node_member(input, UPDATE_ON_DEMAND)))
-        return true;
+    const struct node *node = node_member(input, member);
+    if (member == UPDATE_INDEXES) return node->count > 0;
+    if (member == UPDATE_ON_DEMAND || member == UPDATE_WARM) return has_members(node);
+    return node->present;
+}
+
+static unsigned count_given(const struct node *input)
+{
+    unsigned count = 0;
     for (unsigned member = UPDATE_BILLING_MODE; member <= UPDATE_VECTORS; member++)
-        if (member != UPDATE_INDEXES && member != UPDATE_ON_DEMAND && node_member(input, member)->present)
-            return true;
-    return reject(verdict, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-                           "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
+        count += is_given(input, member);
+    return count;
+}
+
+static bool reject_empty(struct verdict *verdict)
+{
+    return reject(verdict,
+                  "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+                  "GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, "
+                  "ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, "
+                  "OnDemandThroughput, WarmThroughput or TableClass is required");
+}
+
+/* An update makes one change at a time: these members stand alone. */
+static bool check_alone(struct verdict *verdict, const struct node *input)
+{
+    static const struct {
+        unsigned member;
+        const char *words;
+    } alone[] = {{UPDATE_SSE, "Server-Side Encryption modification"},
+                 {UPDATE_CLASS, "TableClass modification"},
+                 {UPDATE_PROTECTED, "DeletionProtection modification"},
+                 {UPDATE_WARM, "WarmThroughput"}};
+    if (count_given(input) < 2) return true;
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+        if (is_given(input, alone[i].member))
+            return reject(verdict, INVALID_VALUES "%s must be the only operation in the request",
+                          alone[i].words);
+    if (is_given(input, UPDATE_ON_DEMAND) &&
+        (count_given(input) > 2 || !is_given(input, UPDATE_BILLING_MODE)))
+        return reject(verdict, INVALID_VALUES
+                      "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request");
+    return true;
+}
+
+/* Which of the other changes can go together. */
+static bool check_together(struct verdict *verdict, const struct node *input)
+{
+    bool to_provisioned = node_says(node_member(input, UPDATE_BILLING_MODE), "PROVISIONED");
+    bool units = is_given(input, UPDATE_UNITS), stream = is_given(input, UPDATE_STREAM);
+    bool builds = builds_indexes(node_member(input, UPDATE_INDEXES));
+    if (stream && (units || to_provisioned))
+        return reject(verdict, INVALID_VALUES "You cannot modify stream status while updating table IOPS");
+    if (builds && units)
+        return reject(verdict, INVALID_VALUES "You cannot create or delete index while updating table IOPS");
+    if (builds && stream)
+        return reject(verdict,
+                      INVALID_VALUES "You cannot create or delete index while changing stream status");
+    return true;
 }
 
 static bool reject_units(struct verdict *verdict)
@@ -60,6 +113,17 @@ static bool reject_units(struct verdict *verdict)
     return reject(verdict,
                   INVALID_VALUES "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
                                  "BillingMode is PAY_PER_REQUEST");
+}
+
+static bool check_billing(struct verdict *verdict, const struct node *input)
+{
+    const struct node *mode = node_member(input, UPDATE_BILLING_MODE),
+                      *units = node_member(input, UPDATE_UNITS);
+    if (node_says(mode, "PAY_PER_REQUEST") && units->present) return reject_units(verdict);
+    if (node_says(mode, "PROVISIONED") && !units->present)
+        return reject(verdict, INVALID_VALUES
+                      "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
+    return check_units(verdict, units);
 }
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
@@ -73,15 +137,13 @@ static bool check_supported(struct verdict *verdict, const struct node *input)
 
 static bool check_request(struct verdict *verdict, const struct node *input)
 {
-    const struct node *mode = node_member(input, UPDATE_BILLING_MODE),
-                      *units = node_member(input, UPDATE_UNITS);
-    if (!check_not_empty(verdict, input)) return false;
-    if (node_says(mode, "PAY_PER_REQUEST") && units->present) return reject_units(verdict);
-    if (node_says(mode, "PROVISIONED") && !units->present)
-        return reject(verdict, INVALID_VALUES
-                      "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
-    return check_units(verdict, units) && check_index_updates(verdict, node_member(input, UPDATE_INDEXES)) &&
-           check_supported(verdict, input);
+    const struct node *indexes = node_member(input, UPDATE_INDEXES);
+    if (!count_given(input)) return reject_empty(verdict);
+    if (indexes->present && !indexes->count)
+        return reject(verdict, INVALID_VALUES "List of GlobalSecondaryIndexUpdates is empty");
+    return check_table_class(verdict, node_member(input, UPDATE_CLASS)) && check_supported(verdict, input) &&
+           check_index_updates(verdict, indexes) && check_alone(verdict, input) &&
+           check_billing(verdict, input) && check_together(verdict, input);
 }
 
 /* ---- throughput, against the table ---- */
@@ -143,19 +205,13 @@ static bool change_units(struct table_update *update)
     return true;
 }
 
-static bool change_on_demand(struct table_update *update)
+static bool change_limits(struct table_update *update)
 {
-    const struct node *node = node_member(&update->input, UPDATE_ON_DEMAND);
-    const char *member = on_demand_member(node);
-    if (member && !update->after->on_demand)
-        return reject(&update->verdict,
-                      INVALID_VALUES
-                      "%s for OnDemandThroughput cannot be specified when the table BillingMode is "
-                      "PROVISIONED",
-                      member);
-    return define_on_demand(&update->verdict, node, true, &update->after->throughput) &&
-           define_warm(&update->verdict, node_member(&update->input, UPDATE_WARM),
-                       &update->after->throughput);
+    struct throughput_rules rules = {.on_demand = update->after->on_demand, .is_update = true};
+    struct throughput *throughput = &update->after->throughput;
+    return define_on_demand(&update->verdict, node_member(&update->input, UPDATE_ON_DEMAND), &rules,
+                            throughput) &&
+           define_warm(&update->verdict, node_member(&update->input, UPDATE_WARM), &rules, throughput);
 }
 
 static bool change_throughput(struct table_update *update)
@@ -163,51 +219,71 @@ static bool change_throughput(struct table_update *update)
     const struct node *mode = node_member(&update->input, UPDATE_BILLING_MODE);
     if (node_says(mode, "PAY_PER_REQUEST") && !update->before->on_demand) go_on_demand(update);
     if (node_says(mode, "PROVISIONED") && update->before->on_demand) leave_on_demand(update->after);
-    return change_on_demand(update) && change_units(update);
+    return change_limits(update) && change_units(update);
 }
 
 /* ---- the other settings, against the table ---- */
 
-static bool change_stream(struct table_update *update)
+static bool enable_stream(struct table_update *update, const struct node *view)
 {
-    const struct node *node = node_member(&update->input, UPDATE_STREAM);
     struct table_definition *after = update->after;
-    if (!node->present) return true;
-    const struct node *view = node_member(node, STREAM_VIEW);
-    if (!node_member(node, STREAM_ENABLED)->truth) {
-        if (view->present)
-            return reject(&update->verdict, INVALID_VALUES
-                          "Table is being updated with a stream disabled, UpdateViewType should not be "
-                          "specified");
-        if (after->stream == STREAM_OFF)
-            return reject(&update->verdict, "Table has no stream to disable: TableName: %.*s",
-                          SLICE_ARG(after->name));
-        after->stream = STREAM_OFF;
-        return true;
-    }
+    if (!view->present)
+        return reject(&update->verdict,
+                      INVALID_VALUES "If stream is being enabled then UpdateViewType is required");
     if (after->stream != STREAM_OFF)
         return reject(&update->verdict, "Table already has an enabled stream: TableName: %.*s",
                       SLICE_ARG(after->name));
-    if (!view->present)
-        return reject(&update->verdict,
-                      "Invalid StreamViewType: Stream ViewType must not be null or empty when enabling "
-                      "streams.");
     after->stream = stream_view_from_node(view);
     after->stream_since_ms = update->now_ms;
     return true;
 }
 
-static void change_settings(struct table_update *update)
+static bool disable_stream(struct table_update *update, const struct node *view)
+{
+    struct table_definition *after = update->after;
+    if (view->present)
+        return reject(&update->verdict, INVALID_VALUES
+                      "If stream is being disabled, then UpdateViewType must not be specified");
+    if (after->stream == STREAM_OFF)
+        return reject(&update->verdict, "Table has no stream to disable: TableName: %.*s",
+                      SLICE_ARG(after->name));
+    after->stream = STREAM_OFF;
+    return true;
+}
+
+static bool change_stream(struct table_update *update)
+{
+    const struct node *node = node_member(&update->input, UPDATE_STREAM);
+    if (!node->present) return true;
+    const struct node *view = node_member(node, STREAM_VIEW);
+    return node_member(node, STREAM_ENABLED)->truth ? enable_stream(update, view)
+                                                    : disable_stream(update, view);
+}
+
+static bool change_encryption(struct table_update *update)
+{
+    const struct node *node = node_member(&update->input, UPDATE_SSE);
+    const struct table_definition *before = update->before, *after = update->after;
+    if (!node->present) return true;
+    if (!define_encryption(&update->verdict, node, update->after)) return false;
+    if (!before->encrypted && !after->encrypted)
+        return reject(&update->verdict, INVALID_VALUES "Table is already encrypted by default");
+    if (after->kms_key.len && slice_equal(before->kms_key, after->kms_key))
+        return reject(&update->verdict,
+                      INVALID_VALUES "Table is already encrypted with given KMSMasterKeyId. Use "
+                                     "KMSMasterKeyId parameter if you want to change Master Key");
+    return true;
+}
+
+/* A table without a class is standard, and is not given one by saying so. */
+static void change_class(struct table_update *update)
 {
     const struct node *class = node_member(&update->input, UPDATE_CLASS);
-    const struct node *protected = node_member(&update->input, UPDATE_PROTECTED);
     struct table_definition *after = update->after;
-    if (class->present && !slice_equal(class->text, after->table_class)) {
-        after->table_class = class->text;
-        after->table_class_changed_ms = update->now_ms;
-    }
-    if (protected->present) after->deletion_protected = protected->truth;
-    define_encryption(node_member(&update->input, UPDATE_SSE), after);
+    struct slice now = after->table_class.len ? after->table_class : SLICE("STANDARD");
+    if (!class->present || slice_equal(class->text, now)) return;
+    after->table_class = class->text;
+    after->table_class_changed_ms = update->now_ms;
 }
 
 /* AttributeDefinitions are a delta: new ones are added, known ones keep their type, and those that are no key
@@ -215,31 +291,40 @@ static void change_settings(struct table_update *update)
 static void change_attributes(struct table_update *update, const struct attributes *given)
 {
     struct table_definition *after = update->after;
-    uint32_t count = after->attribute_count, kept = 0;
-    struct key_attribute *merged = arena_array(update->verdict.arena, struct key_attribute,
-                                               count + given->count);
+    uint32_t count = after->attribute_count;
+    struct attributes merged = {.count = 0};
     enum value_type known;
-    if (count) memcpy(merged, after->attributes, count * sizeof *merged);
-    for (uint32_t i = 0; i < given->count; i++)
-        if (!table_attribute_type(after, given->list[i].name, &known)) merged[count++] = given->list[i];
+    merged.list = arena_array(update->verdict.arena, struct key_attribute, count + given->count);
     for (uint32_t i = 0; i < count; i++)
-        if (definition_uses(after, merged[i].name)) merged[kept++] = merged[i];
-    after->attributes = merged;
-    after->attribute_count = kept;
+        if (definition_uses(after, after->attributes[i].name))
+            merged.list[merged.count++] = after->attributes[i];
+    for (uint32_t i = 0; i < given->count; i++) {
+        struct slice name = given->list[i].name;
+        if (definition_uses(after, name) && !table_attribute_type(after, name, &known))
+            merged.list[merged.count++] = given->list[i];
+    }
+    sort_attributes(&merged);
+    after->attributes = merged.list;
+    after->attribute_count = merged.count;
 }
 
 /* ---- the operation ---- */
 
 static bool change_table(struct table_update *update)
 {
-    const struct node *definitions = node_member(&update->input, UPDATE_ATTRIBUTES);
+    const struct node *indexes = node_member(&update->input, UPDATE_INDEXES);
+    const struct node *protected = node_member(&update->input, UPDATE_PROTECTED);
     struct attributes given = {0};
-    if (definitions->present && !define_attributes(&update->verdict, definitions, &given)) return false;
-    if (!change_throughput(update)) return false;
-    if (!apply_index_updates(update, node_member(&update->input, UPDATE_INDEXES), &given)) return false;
+    if (builds_indexes(indexes) &&
+        !define_attributes(&update->verdict, node_member(&update->input, UPDATE_ATTRIBUTES), &given))
+        return false;
+    if (!change_throughput(update) || !apply_index_updates(update, indexes, &given)) return false;
     if (update->before->on_demand && !update->after->on_demand && !check_index_units(update)) return false;
-    if (!check_projected(&update->verdict, update->after) || !change_stream(update)) return false;
-    change_settings(update);
+    if (!check_projected(&update->verdict, update->after) || !change_stream(update) ||
+        !change_encryption(update))
+        return false;
+    change_class(update);
+    if (protected->present) update->after->deletion_protected = protected->truth;
     change_attributes(update, &given);
     return true;
 }
@@ -276,18 +361,33 @@ static void update_begin(struct api_call *call, const struct node *input)
     call->is_write = true;
 }
 
+/* The changes that the service makes at once, or under a status of their own, leave the table ACTIVE. */
+static bool keeps_active(const struct node *input)
+{
+    const struct node *indexes = node_member(input, UPDATE_INDEXES);
+    for (unsigned member = UPDATE_BILLING_MODE; member <= UPDATE_WARM; member++) {
+        bool quiet = member == UPDATE_SSE || member == UPDATE_PROTECTED || member == UPDATE_ON_DEMAND ||
+                     member == UPDATE_WARM || (member == UPDATE_INDEXES && !builds_indexes(indexes));
+        if (!quiet && node_member(input, member)->present) return false;
+    }
+    return true;
+}
+
 static void update_finish(struct api_call *call)
 {
     const struct table_update *update = call->state;
     if (!verdict_tell(call, &update->verdict)) return;
     buf_text(call->reply, "{\"TableDescription\":");
-    table_describe(call->reply, &(struct description){.api = call->api,
-                                                      .definition = update->after,
-                                                      .before = update->before,
-                                                      .status = "UPDATING",
-                                                      .items = update->items,
-                                                      .bytes = update->bytes,
-                                                      .now_ms = update->now_ms});
+    table_describe(call->reply,
+                   &(struct description){.api = call->api,
+                                         .definition = update->after,
+                                         .before = update->before,
+                                         .status = keeps_active(&update->input) ? "ACTIVE" : "UPDATING",
+                                         .changes_warm = is_given(&update->input, UPDATE_WARM),
+                                         .changes_encryption = is_given(&update->input, UPDATE_SSE),
+                                         .items = update->items,
+                                         .bytes = update->bytes,
+                                         .now_ms = update->now_ms});
     buf_byte(call->reply, '}');
 }
 

@@ -18,6 +18,8 @@ extern const struct shape shape_index_updates;
 
 /* What can be said about the list without knowing the table. */
 bool check_index_updates(struct verdict *verdict, const struct node *list);
+/* True when the list creates or deletes an index. */
+bool builds_indexes(const struct node *list);
 /* Updates, creates and deletes the indexes of update->after. `attributes` are those that the request itself
  * defines. */
 bool apply_index_updates(struct table_update *update, const struct node *list,

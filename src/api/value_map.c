@@ -10,6 +10,15 @@ const struct node *node_field(const struct node *node, unsigned index)
     return node->present ? &node->members[index] : &absent;
 }
 
+bool invalid_parts(struct api_call *call, const struct slice *parts, size_t count)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < count; i++) buf_slice(&text, parts[i]);
+    invalid_text(call, buf_view(&text));
+    buf_free(&text);
+    return false;
+}
+
 bool check_attribute_name(struct api_call *call, struct slice name)
 {
     if (name.len == 0) return invalid_text(call, SLICE("Empty attribute name"));
@@ -56,7 +65,7 @@ bool start_key_from_node(struct api_call *call, const struct node *node, struct 
         struct slice fault = node->entries[i].node.fault;
         if (!fault.len) continue;
         if (fault_stands_alone(fault)) return invalid_text(call, fault);
-        return invalid(call, "The provided starting key is invalid: %.*s", SLICE_ARG(fault));
+        return INVALID(call, SLICE("The provided starting key is invalid: "), fault);
     }
     take_entries(call, node, out);
     return true;

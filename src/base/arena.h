@@ -25,7 +25,7 @@ void *arena_alloc_slow(struct arena *arena, size_t bytes);
 /* Aligned for any type; contents undefined. */
 static inline void *arena_alloc(struct arena *arena, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
+    bytes = ((bytes ? bytes : 1) + 15) & ~(size_t)15; /* never NULL, not even for nothing */
     if ((size_t)(arena->end - arena->at) < bytes) return arena_alloc_slow(arena, bytes);
     void *memory = arena->at;
     arena->at += bytes;

@@ -95,6 +95,18 @@ def test_update_without_expression_creates_the_key_alone(client, table):
     assert get(client, table, "a") == {"pk": S("a")}
 
 
+def test_an_update_that_only_removes_creates_nothing(client, table):
+    client.update_item(TableName=table, Key={"pk": S("a")}, AttributeUpdates={"v": {"Action": "DELETE"}})
+    update(client, table, "REMOVE v")
+    update(client, table, "DELETE tags :t", {":t": SS("x")})
+    assert get(client, table, "a") is None
+
+
+def test_an_attribute_update_without_action_is_a_put(client, table):
+    client.update_item(TableName=table, Key={"pk": S("a")}, AttributeUpdates={"v": {"Value": N(1)}})
+    assert get(client, table, "a") == {"pk": S("a"), "v": N(1)}
+
+
 def test_update_set_remove_add_delete_in_one(client, table):
     put(client, table, pk=S("a"), gone=S("x"), count=N(5), tags=SS("a", "b"), nested=M(list=L(N(1), N(2))))
     update(client, table, "SET nested.#l[1] = :v, fresh = if_not_exists(fresh, :v) REMOVE gone "

@@ -55,6 +55,7 @@ def test_large_bodies_both_ways(server, context):
         assert wire.call("GetItem", {"TableName": "large", "Key": {"pk": {"S": "a"}}}).json["Item"] == item
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
 def test_old_versions_are_refused(server):
     context = ssl._create_unverified_context()
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED

@@ -68,18 +68,17 @@ STEPS = [
     "(One or more parameter values were invalid: )?ComparisonOperator",
     "(One or more parameter values were invalid: )?Invalid number of argument|Either the KeyConditions "
     "or|The BETWEEN cond",
+    "ALL_PROJECTED",
+    "The provided starting key is invalid: ",
     "Return values set|A value provided cannot be",
     r"Expression\w+ (contains invalid|must not be empty)|Invalid \w+: The expression can not be empty",
-    r"ExpressionAttributeValues can only be specified when using expressions: \w+ is null",
     "Invalid KeyConditionExpression: Syntax error",
     "Invalid KeyConditionExpression: ",
     "Invalid UpdateExpression: ",
     "Invalid (Filter|Condition)Expression: ",
     "Invalid ProjectionExpression: ",
     r"Value provided in Expression\w+ unused",
-    "The provided starting key is invalid: ",
-    "Must specify the AttributesToGet|Cannot specify the|ALL_PROJECTED|Consistent reads are not|Provided "
-    "list of item keys",
+    "Must specify the AttributesToGet|Cannot specify the|Consistent reads are not|Provided list of item keys",
     "ResourceNotFoundException: |Invalid table/index name",
     "The provided key element does not match|.*Type mismatch for key|.*Missing the key |The number of "
     "conditions on the keys|One of the required keys|Invalid attribute value type|.*for a key attribute "
@@ -154,6 +153,15 @@ def several_actions(difference):
     return "," in expression or len(re.findall("SET|REMOVE|ADD|DELETE", expression)) > 1
 
 
+def only_removes(request):
+    """An UpdateItem that can take away but not add."""
+    expression, updates = request.get("UpdateExpression"), request.get("AttributeUpdates")
+    if isinstance(expression, str):
+        return not re.search(r"\b(SET|ADD)\b", expression, re.I)
+    return isinstance(updates, dict) and bool(updates) and all(
+        isinstance(update, dict) and update.get("Action") == "DELETE" for update in updates.values())
+
+
 def several_conditions(difference):
     names = ("KeyConditions", "QueryFilter", "ScanFilter", "Expected")
     return sum(len(difference.request.get(name) or ()) for name in names) > 1
@@ -210,9 +218,7 @@ KNOWN = [
           "nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST|ProvisionedThroughput "
           "must be specified when BillingMode is PROVISIONED)",
           "ok", operation="UpdateTable"),
-    words("nothing to update",
-          "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-          "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required",
+    words("nothing to update", "At least one of ProvisionedThroughput, BillingMode, .* is required",
           "Nothing to update"),
     words("throughput that stays the same", r"The provisioned throughput for the table will not change\. .*",
           "The requested throughput value equals the current value"),
@@ -229,10 +235,8 @@ KNOWN = [
           "Both the Hash Key and the Range Key element in the KeySchema have the same name|Invalid "
           "KeySchema: Some index key attribute have no definition",
           "Two keys can not have the same name"),
-    words("two definitions of one name",
-          r"One or more parameter values were invalid: Duplicate AttributeName in AttributeDefinitions: \S+",
-          "Cannot have two attributes with the same name",
-          "the service's words are recorded nowhere; both refuse"),
+    words("two definitions of one name", r".*Attribute ?Name.* duplicated: \S+|.*Duplicate AttributeName in .*",
+          "Cannot have two attributes with the same name"),
     words("no hash key", "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
           r"No Hash Key specified in schema\.  All Dynamo DB tables must have exactly one hash key"),
     words("a key without definition",
@@ -356,6 +360,9 @@ KNOWN = [
           r".*Input collection \[.*\](of type BS )?contains duplicates\.( for key \S+)?|.*Input collection "
           r"\[.*\] contains duplicates\.( for key \S+)?",
           r".*Input collection .*contains duplicates\.?( for key \S+)?"),
+    words("an empty expression", r"Invalid \w+: The expression can not be empty;",
+          r"ExpressionAttribute\w+ can only be specified when using expressions: \w+ is null",
+          "recorded: empty is not absent"),
     words("which paths overlap", r"Invalid \w+Expression: Two document paths overlap with each other; .*",
           r"Invalid \w+Expression: Two document paths overlap with each other; .*",
           "beside other paths the pair that is told follows the order of a Java hash map"),
@@ -396,6 +403,15 @@ KNOWN = [
           "the API reference on AttributeUpdates: DELETE causes nothing to happen where there is no item; "
           "Alternator's tests, which pass on the service, say the same; Local makes one",
           places=r"\.Attributes.*|\.ConsumedCapacity.*", operation="UpdateItem", when=lambda d: only_clears(d.request)),
+
+    Known("what an update that only removes returns",
+          "Alternator's tests, made against the service: where no item is, none comes to be; Local makes one",
+          places=r"\.Attributes", operation="UpdateItem", harmless=True,
+          when=lambda d: only_removes(d.request) and "Attributes" not in d.ours.body),
+    Known("removing what is nowhere",
+          "recorded nowhere for an item that does not exist; Quipu finds nothing to remove, Local looks for the path",
+          "ok", "400 ValidationException: The document path provided in the update expression is invalid for update",
+          operation="UpdateItem", when=lambda d: "REMOVE" in d.request.get("UpdateExpression", "")),
 
     # ---- capacity ----
     Known("capacity that nobody asked for",

@@ -54,7 +54,7 @@ TEST(names_of_new_tables)
     check_violations(&world, "CreateTable", "{\"TableName\":\"ab\"}",
                      VIOLATIONS("'ab'", "tableName", LEAST_3));
     check_violations(&world, "CreateTable", "{\"TableName\":\"x!\",\"KeySchema\":[]}",
-                     VIOLATIONS("'x!'", "tableName", PATTERN, "'x!'", "tableName", LEAST_3));
+                     VIOLATIONS("'x!'", "tableName", LEAST_3, "'x!'", "tableName", PATTERN));
     put_name(&body, "{\"TableName\":\"", 256, "\"}");
     put_name(
         &message, "1 validation error detected: Value '", 256,
@@ -69,43 +69,61 @@ TEST(names_of_known_tables)
 {
     struct world world;
     const char *operations[] = {"DescribeTable", "DeleteTable", "UpdateTable"};
-    const char *length = "TableName must be at least 3 characters long and at most 255 characters long";
     world_open(&world);
     for (int i = 0; i < 3; i++) {
         CHECK_INVALID(&world, operations[i], "{}",
                       "The parameter 'TableName' is required but was not present in the request");
-        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"\"}", length);
-        CHECK_INVALID(&world, operations[i], "{\"TableName\":\"a;\"}", length);
+        check_violations(&world, operations[i], "{\"TableName\":\"\"}",
+                         VIOLATIONS("''", "tableName", LEAST_3, "''", "tableName", PATTERN));
         check_violations(&world, operations[i], "{\"TableName\":\"abc;\"}",
                          VIOLATIONS("'abc;'", "tableName", PATTERN));
     }
     world_close(&world);
 }
 
+#define ARN "arn:aws:dynamodb:us-east-1:000000000000:"
+
+static void check_arn(struct world *world, const char *arn, const char *short_name, const char *message)
+{
+    struct arena arena = {0};
+    struct slice body = arena_printf(&arena, "{\"TableName\":\"%s\"}", arn);
+    CHECK_REFUSED(world, "DescribeTable", body.data, short_name, message);
+    arena_free(&arena);
+}
+
 TEST(names_of_tables_as_arns)
 {
     struct world world;
+    struct arena arena = {0};
     world_open(&world);
-    CHECK_REFUSED(&world, "DescribeTable",
-                  "{\"TableName\":\"arn:aws:dynamodb:us-east-1:000000000000:table/abc\"}",
-                  "ResourceNotFoundException", "Requested resource not found: Table: abc not found");
-    CHECK_REFUSED(&world, "DescribeTable",
-                  "{\"TableName\":\"arn:aws:dynamodb:eu-west-1:000000000000:table/abc\"}",
-                  "ResourceNotFoundException", "Requested resource not found");
-    const char *malformed[] = {"arn:",
-                               "arn:aws:s3:us-east-1:000000000000:table/abc",
-                               "arn:aws:dynamodb:us-east-1:abc",
-                               "arn:aws:dynamodb:us-east-1:000000000000:table/ab",
-                               "arn:aws:dynamodb:us-east-1:000000000000:table/a/index/b",
-                               "arn:aws:dynamodb:us-east-1:000000000000:table/"};
+    check_arn(&world, ARN "table/abc", "ResourceNotFoundException",
+              "Requested resource not found: Table: abc not found");
+    check_arn(&world, "arn:aws:dynamodb:us-east-1:999999999999:table/abc", "ResourceNotFoundException",
+              "Requested resource not found");
+    check_arn(&world, "arn:aws:dynamodb:eu-west-1:000000000000:table/abc", "ValidationException",
+              "1 validation error detected: Invalid AWS region in "
+              "'arn:aws:dynamodb:eu-west-1:000000000000:table/abc'");
+    check_arn(&world, "arn:aws-cn:dynamodb:us-east-1:000000000000:table/abc", "ValidationException",
+              "1 validation error detected: Invalid AWS partition in "
+              "'arn:aws-cn:dynamodb:us-east-1:000000000000:table/abc'");
+    check_arn(&world, ARN "stream/abc", "ValidationException",
+              "1 validation error detected: Invalid resource type in '" ARN "stream/abc'");
+    const char *malformed[] = {"arn:",         "arn:aws:dynamodb:us-east-1:000000000000",
+                               ARN "table/ab", ARN "table/a/index/b",
+                               ARN "table/",   ARN "abc"};
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
-        struct arena arena = {0};
-        struct slice body = arena_printf(&arena, "{\"TableName\":\"%s\"}", malformed[i]);
-        struct slice message = arena_printf(
-            &arena, "Invalid TableArn: Invalid ResourceArn provided as input %s", malformed[i]);
-        CHECK_INVALID(&world, "DescribeTable", body.data, message.data);
-        arena_free(&arena);
+        struct slice message = arena_printf(&arena,
+                                            "1 validation error detected: Value '%s' at 'tableName' failed "
+                                            "to satisfy constraint: Valid ARN format is "
+                                            "'arn:<awsPartition>:<vendor>:<region>:<subscriber>:resourceType/"
+                                            "resourceName', where Resource name must have "
+                                            "length less than or equal to 255, Resource name must have "
+                                            "length greater than or equal to 3, Resource name "
+                                            "must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+                                            malformed[i]);
+        check_arn(&world, malformed[i], "ValidationException", message.data);
     }
+    arena_free(&arena);
     world_close(&world);
 }
 
@@ -133,8 +151,8 @@ TEST(violations_inside_lists)
     check_violations(&world, "CreateTable",
                      "{\"TableName\":\"abc\",\"AttributeDefinitions\":[{},{\"AttributeName\":\"a\","
                      "\"AttributeType\":\"SS\"}]," KEYS "}",
-                     VIOLATIONS("null", "attributeDefinitions.1.member.attributeName", NULLED, "null",
-                                "attributeDefinitions.1.member.attributeType", NULLED, "'SS'",
+                     VIOLATIONS("null", "attributeDefinitions.1.member.attributeType", NULLED, "null",
+                                "attributeDefinitions.1.member.attributeName", NULLED, "'SS'",
                                 "attributeDefinitions.2.member.attributeType",
                                 "Member must satisfy enum value set: [B, N, S]"));
     check_violations(
@@ -159,7 +177,7 @@ TEST(violations_of_indexes)
         ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"h;\",\"KeySchema\":[],"
         "\"Projection\":{\"ProjectionType\":\"abc\",\"NonKeyAttributes\":[\"\"]}}]}",
         VIOLATIONS(
-            "'h;'", LOCAL "indexName", PATTERN, "'h;'", LOCAL "indexName", LEAST_3, "'[]'", LOCAL "keySchema",
+            "'h;'", LOCAL "indexName", LEAST_3, "'h;'", LOCAL "indexName", PATTERN, "'[]'", LOCAL "keySchema",
             LEAST_1, "'abc'", LOCAL "projection.projectionType",
             "Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]", "'[]'",
             LOCAL "projection.nonKeyAttributes",

@@ -14,6 +14,7 @@ struct world {
     struct engine *engine;
     struct api *api;
     struct arena arena;
+    struct arena scratch; /* of the test's own texts, until the world is closed */
     struct buf reply;
     int status;
     const char *error;
@@ -55,6 +56,7 @@ static inline void world_close(struct world *world)
     api_free(world->api);
     engine_close(world->engine);
     arena_free(&world->arena);
+    arena_free(&world->scratch);
     buf_free(&world->reply);
 }
 

@@ -63,6 +63,11 @@ TEST(a_batch_write_is_refused_in_the_order_of_the_service)
          "ValidationException: 1 validation error detected: Value '{hash=[]}' at 'requestItems' failed to "
          "satisfy constraint: Map value must satisfy constraint: [Member must have length less than or equal "
          "to 25, Member must have length greater than or equal to 1]"},
+        {"BatchWriteItem", "{'RequestItems':{'hash':null}}",
+         "ValidationException: The batch write request list for a table cannot be null or empty: hash"},
+        {"BatchWriteItem", "{'RequestItems':{'hash':[null]}}",
+         "ValidationException: Supplied AttributeValue has more than one datatypes set, must contain exactly "
+         "one of the supported datatypes"},
         {"BatchWriteItem", "{'RequestItems':{'hash':[{'PutRequest':{},'DeleteRequest':{}}]}}",
          "ValidationException: 2 validation errors detected: Value null at "
          "'requestItems.hash.member.1.member.deleteRequest.key' failed to satisfy constraint: Member must "

@@ -49,6 +49,13 @@ TEST(get_refuses_in_the_order_of_the_service)
          "a"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributesToGet':['']}",
          "ValidationException: Empty attribute name"},
+        {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributesToGet':[null]}",
+         "ValidationException: Empty attribute name"},
+        {"GetItem",
+         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'#a','ExpressionAttributeNames':{'"
+         "#a':null}}",
+         "ValidationException: ExpressionAttributeNames contains invalid value: Empty attribute name for key "
+         "#a"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributesToGet':[]}",
          "ValidationException: 1 validation error detected: Value '[]' at 'attributesToGet' failed to "
          "satisfy constraint: Member must have length greater than or equal to 1"},
@@ -138,6 +145,11 @@ TEST(batch_get_refuses_in_the_order_of_the_service)
         {"BatchGetItem", "{'RequestItems':{'hash':{}}}",
          "ValidationException: 1 validation error detected: Value null at 'requestItems.hash.member.keys' "
          "failed to satisfy constraint: Member must not be null"},
+        {"BatchGetItem", "{'RequestItems':{'hash':null}}",
+         "ValidationException: 1 validation error detected: Value null at 'requestItems.hash.member.keys' "
+         "failed to satisfy constraint: Member must not be null"},
+        {"BatchGetItem", "{'RequestItems':{'hash':{'Keys':[null]}}}",
+         "ValidationException: The provided key element does not match the schema"},
         {"BatchGetItem", "{'RequestItems':{'hash':{'Keys':[]}}}",
          "ValidationException: 1 validation error detected: Value at 'RequestItems.hash.member.Keys' failed "
          "to satisfy constraint: Member must have length greater than or equal to 1"},

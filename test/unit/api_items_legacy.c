@@ -212,6 +212,11 @@ TEST(expected_is_refused_in_the_order_of_the_service)
          "is null for Attribute: x"},
         {"PutItem",
          "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'hello'},'n':{'N':'5'},'t':{'SS':['x','y']},'l':"
+         "{'L':[{'S':'e'},{'N':'7'}]},'z':{'NULL':true},'b':{'BOOL':true}},'Expected':{'x':null}}",
+         "ValidationException: One or more parameter values were invalid: Value must be provided when Exists "
+         "is null for Attribute: x"},
+        {"PutItem",
+         "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'hello'},'n':{'N':'5'},'t':{'SS':['x','y']},'l':"
          "{'L':[{'S':'e'},{'N':'7'}]},'z':{'NULL':true},'b':{'BOOL':true}},'Expected':{'x':{'Exists':true}}}",
          "ValidationException: One or more parameter values were invalid: Value must be provided when Exists "
          "is true for Attribute: x"},
@@ -398,6 +403,9 @@ TEST(attribute_updates_are_refused)
          "{'L':[{'S':'e'},{'N':'7'}]},'z':{'NULL':true},'b':{'BOOL':true}}}",
          "{}"},
         {"UpdateItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributeUpdates':{'n':{}}}",
+         "ValidationException: One or more parameter values were invalid: Only DELETE action is allowed when "
+         "no attribute value is specified"},
+        {"UpdateItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributeUpdates':{'n':null}}",
          "ValidationException: One or more parameter values were invalid: Only DELETE action is allowed when "
          "no attribute value is specified"},
         {"UpdateItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributeUpdates':{'n':{'Action':'PUT'}}}",

@@ -316,13 +316,6 @@ TEST(tables_go_by_name_or_arn)
         {"PutItem",
          "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/missing','Item':{'a':{'S':'1'}}}",
          "ResourceNotFoundException: Requested resource not found"},
-        {"PutItem",
-         "{'TableName':'arn:aws:dynamodb:eu-west-1:000000000000:table/hash','Item':{'a':{'S':'1'}}}",
-         "ResourceNotFoundException: Requested resource not found"},
-        {"PutItem",
-         "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:index/hash','Item':{'a':{'S':'1'}}}",
-         "ValidationException: Invalid TableArn: Invalid ResourceArn provided as input "
-         "arn:aws:dynamodb:us-east-1:000000000000:index/hash"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

@@ -335,6 +335,12 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b = :a and c = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}}}",
          "ValidationException: Conditions can be of length 1 or 2 only"},
+        {"Query", "{'TableName':'pair','KeyConditions':{'a':null}}",
+         "ValidationException: The filter condition for an attribute cannot be null: a"},
+        {"Query",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
+         "]}},'QueryFilter':{'v':null}}",
+         "ValidationException: The filter condition for an attribute cannot be null: v"},
         {"Query", "{'TableName':'pair','KeyConditions':{}}",
          "ValidationException: Conditions can be of length 1 or 2 only"},
         {"Query", "{'TableName':'missing','KeyConditions':{'a':{'ComparisonOperator':'EQ'}}}",

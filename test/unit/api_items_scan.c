@@ -87,6 +87,8 @@ TEST(a_scan_is_refused_in_the_order_of_the_service)
         {"Scan", "{'TableName':'pair','ScanFilter':{'a':{'ComparisonOperator':'EQ'}}}",
          "ValidationException: One or more parameter values were invalid: Invalid number of argument(s) for "
          "the EQ ComparisonOperator"},
+        {"Scan", "{'TableName':'pair','ScanFilter':{'a':null}}",
+         "ValidationException: The filter condition for an attribute cannot be null: a"},
         {"Scan",
          "{'TableName':'pair','ScanFilter':{'a':{'ComparisonOperator':'NULL'}},'ConditionalOperator':'OR'}",
          "ValidationException: ConditionalOperator can only be used when Filter or Expected has two or more "

@@ -1,35 +1,47 @@
 /* UpdateTable: what changes, what the answer shows meanwhile, and what is refused. */
-#include "unit/api_fixture.h"
-
-#define INVALID     "One or more parameter values were invalid: "
-#define TABLE       "\"TableName\":\"abc\""
-#define UNITS(r, w) "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":" #r ",\"WriteCapacityUnits\":" #w "}"
-#define KEYS        "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]"
-#define SIMPLE      "{" TABLE ",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]," KEYS
-#define INDEX_KEYS                                                                                           \
-    "\"KeySchema\":[{\"AttributeName\":\"g\",\"KeyType\":\"HASH\"}],\"Projection\":{\"ProjectionType\":"     \
-    "\"ALL\"}"
-#define WITH_INDEX                                                                                           \
-    "{" TABLE ",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},"                \
-    "{\"AttributeName\":\"g\",\"AttributeType\":\"S\"}]," KEYS
-#define DEFINE_G  "\"AttributeDefinitions\":[{\"AttributeName\":\"g\",\"AttributeType\":\"N\"}]"
-#define NOT_FOUND "Requested resource not found: Table: abc not found"
+#include "unit/api_schema.h"
 
 static void open_provisioned(struct world *world)
 {
     world_open(world);
-    CHECK_FINE(world, "CreateTable", SIMPLE "," UNITS(5, 5) "}");
+    CHECK_FINE(world, "CreateTable",
+               schema_table(world, "a", "h:a",
+                            "'ProvisionedThroughput':{'ReadCapacityUnits':5,'WriteCapacityUnits':5}"));
 }
 
 static void open_on_demand(struct world *world)
 {
     world_open(world);
-    CHECK_FINE(world, "CreateTable", SIMPLE ",\"BillingMode\":\"PAY_PER_REQUEST\"}");
+    CHECK_FINE(world, "CreateTable", schema_table(world, "a", "h:a", ON_DEMAND));
 }
 
-static struct slice describe(struct world *world)
+static const char *update_body(struct world *world, const char *members)
 {
-    return ask(world, "DescribeTable", "{" TABLE "}");
+    return quoted(
+        world, arena_printf(&world->scratch, "{'TableName':'abc'%s%s}", *members ? "," : "", members).data);
+}
+
+static void update(struct world *world, const char *members)
+{
+    CHECK_FINE(world, "UpdateTable", update_body(world, members));
+}
+
+static void refuses(struct world *world, const char *members, const char *message)
+{
+    CHECK_INVALID(world, "UpdateTable", update_body(world, members), message);
+}
+
+static void describe(struct world *world)
+{
+    ASK(world, "DescribeTable", "{'TableName':'abc'}");
+}
+
+static const char *units(struct world *world, const char *before, int64_t read, int64_t write)
+{
+    return arena_printf(&world->scratch,
+                        "%s'ProvisionedThroughput':{'ReadCapacityUnits':%lld,'WriteCapacityUnits':%lld}",
+                        before, (long long)read, (long long)write)
+        .data;
 }
 
 TEST(units_go_up_and_down)
@@ -37,45 +49,63 @@ TEST(units_go_up_and_down)
     struct world world;
     open_provisioned(&world);
     world.now_ms += 1000;
-    struct slice reply = ask(&world, "UpdateTable", "{" TABLE "," UNITS(15, 15) "}");
-    CHECK_CONTAINS(reply, "\"TableStatus\":\"UPDATING\"");
-    CHECK_CONTAINS(reply, "{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":5,\"WriteCapacityUnits\":5,"
-                          "\"LastIncreaseDateTime\":1794716006.340}");
-    CHECK_CONTAINS(describe(&world),
-                   "{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":15,\"WriteCapacityUnits\":15,"
-                   "\"LastIncreaseDateTime\":1794716006.340}");
+    update(&world, units(&world, "", 15, 15));
+    SHOWS(&world, "'TableStatus':'UPDATING'");
+    SHOWS(&world, "{'NumberOfDecreasesToday':0,'ReadCapacityUnits':5,'WriteCapacityUnits':5,"
+                  "'LastIncreaseDateTime':1794716006.340}");
+    describe(&world);
+    SHOWS(&world, "{'NumberOfDecreasesToday':0,'ReadCapacityUnits':15,'WriteCapacityUnits':15,"
+                  "'LastIncreaseDateTime':1794716006.340}");
     world.now_ms += 1000;
-    reply = ask(&world, "UpdateTable", "{" TABLE "," UNITS(5, 5) "}");
-    CHECK_CONTAINS(reply, "{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":15,\"WriteCapacityUnits\":15,"
-                          "\"LastIncreaseDateTime\":1794716006.340,\"LastDecreaseDateTime\":1794716007.340}");
-    CHECK_CONTAINS(describe(&world), "{\"NumberOfDecreasesToday\":1,\"ReadCapacityUnits\":5,");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE "," UNITS(4, 5) "}");
-    CHECK_CONTAINS(describe(&world), "{\"NumberOfDecreasesToday\":2,\"ReadCapacityUnits\":4,");
+    update(&world, units(&world, "", 5, 5));
+    SHOWS(&world, "{'NumberOfDecreasesToday':0,'ReadCapacityUnits':15,'WriteCapacityUnits':15,"
+                  "'LastIncreaseDateTime':1794716006.340,'LastDecreaseDateTime':1794716007.340}");
+    describe(&world);
+    SHOWS(&world, "{'NumberOfDecreasesToday':1,'ReadCapacityUnits':5,");
+    world_close(&world);
+}
+
+TEST(decreases_are_counted_by_the_day)
+{
+    struct world world;
+    open_provisioned(&world);
+    update(&world, units(&world, "", 4, 5));
+    update(&world, units(&world, "", 4, 4));
+    describe(&world);
+    SHOWS(&world, "{'NumberOfDecreasesToday':2,'ReadCapacityUnits':4,");
     world.now_ms += 24 * 3600 * 1000;
-    CHECK_CONTAINS(describe(&world), "{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":4,");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE "," UNITS(4, 3) "}");
-    CHECK_CONTAINS(describe(&world), "{\"NumberOfDecreasesToday\":1,\"ReadCapacityUnits\":4,");
+    describe(&world);
+    SHOWS(&world, "{'NumberOfDecreasesToday':0,'ReadCapacityUnits':4,");
+    update(&world, units(&world, "", 4, 3));
+    describe(&world);
+    SHOWS(&world, "{'NumberOfDecreasesToday':1,'ReadCapacityUnits':4,");
     world_close(&world);
 }
 
 TEST(updates_that_change_nothing)
 {
     struct world world;
-    const char *nothing = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-                          "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required";
+    const char *nothing =
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+        "GlobalSecondaryIndexUpdates, "
+        "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+        "MultiRegionConsistency, "
+        "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required";
     open_provisioned(&world);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "}", nothing);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"GlobalSecondaryIndexUpdates\":[]}", nothing);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{}}", nothing);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"AttributeDefinitions\":[]}", nothing);
-    CHECK_INVALID(
-        &world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PROVISIONED\"," UNITS(5, 5) "}",
-        "The provisioned throughput for the table will not change. The requested value equals the current "
-        "value. "
-        "Current ReadCapacityUnits provisioned for the table: 5. Requested ReadCapacityUnits: 5. Current "
-        "WriteCapacityUnits provisioned for the table: 5. Requested WriteCapacityUnits: 5. Refer to the "
-        "Amazon "
-        "DynamoDB Developer Guide for current limits and how to request higher limits.");
+    refuses(&world, "", nothing);
+    refuses(&world, "'GlobalSecondaryIndexUpdates':[]", nothing);
+    refuses(&world, "'OnDemandThroughput':{},'WarmThroughput':{}", nothing);
+    refuses(&world, "'AttributeDefinitions':[]", nothing);
+    refuses(&world, "'GlobalSecondaryIndexUpdates':[],'DeletionProtectionEnabled':true",
+            WRONG "List of GlobalSecondaryIndexUpdates is empty");
+    refuses(&world, units(&world, "'BillingMode':'PROVISIONED',", 5, 5),
+            "The provisioned throughput for the table will not change. The requested value equals the "
+            "current value. Current "
+            "ReadCapacityUnits provisioned for the table: 5. Requested ReadCapacityUnits: 5. Current "
+            "WriteCapacityUnits "
+            "provisioned for the table: 5. Requested WriteCapacityUnits: 5. Refer to the Amazon DynamoDB "
+            "Developer Guide for "
+            "current limits and how to request higher limits.");
     world_close(&world);
 }
 
@@ -83,45 +113,69 @@ TEST(tables_that_are_not_there)
 {
     struct world world;
     world_open(&world);
-    CHECK_REFUSED(&world, "UpdateTable", "{" TABLE "," UNITS(1, 1) "}", "ResourceNotFoundException",
-                  NOT_FOUND);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PROVISIONED\"}",
-                  INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," UNITS(1000000000001, 1) "}",
-                  "Given value 1000000000001 for ReadCapacityUnits is out of bounds");
+    CHECK_REFUSED(&world, "UpdateTable", update_body(&world, units(&world, "", 1, 1)),
+                  "ResourceNotFoundException", "Requested resource not found: Table: abc not found");
+    refuses(&world, "'BillingMode':'PROVISIONED'",
+            WRONG "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
+    refuses(&world, units(&world, "", 1000000000001, 1),
+            "Given value 1000000000001 for ReadCapacityUnits is out of bounds");
+    world_close(&world);
+}
+
+TEST(one_change_at_a_time)
+{
+    struct world world;
+    static const char *const cases[][2] = {
+        {"'SSESpecification':{'Enabled':true},'DeletionProtectionEnabled':true",
+         "Server-Side Encryption modification must be the only operation in the request"},
+        {"'TableClass':'STANDARD','DeletionProtectionEnabled':true",
+         "TableClass modification must be the only operation in the request"},
+        {"'WarmThroughput':{'ReadUnitsPerSecond':13000},'DeletionProtectionEnabled':true",
+         "DeletionProtection modification must be the only operation in the request"},
+        {"'WarmThroughput':{'ReadUnitsPerSecond':13000},'BillingMode':'PAY_PER_REQUEST'",
+         "WarmThroughput must be the only operation in the request"},
+        {"'OnDemandThroughput':{'MaxReadRequestUnits':5},'StreamSpecification':{'StreamEnabled':false}",
+         "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"},
+        {"'StreamSpecification':{'StreamEnabled':false},'BillingMode':'PROVISIONED',"
+         "'ProvisionedThroughput':{'ReadCapacityUnits':1,'WriteCapacityUnits':1}",
+         "You cannot modify stream status while updating table IOPS"},
+        {"'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'idx'}}],"
+         "'ProvisionedThroughput':{'ReadCapacityUnits':1,'WriteCapacityUnits':1}",
+         "You cannot create or delete index while updating table IOPS"},
+        {"'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'idx'}}],'StreamSpecification':{'"
+         "StreamEnabled':false}",
+         "You cannot create or delete index while changing stream status"},
+    };
+    open_on_demand(&world);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuses(&world, cases[i][0], arena_printf(&world.scratch, WRONG "%s", cases[i][1]).data);
+    update(&world, "'WarmThroughput':{},'DeletionProtectionEnabled':true");
     world_close(&world);
 }
 
 TEST(to_on_demand_and_back)
 {
     struct world world;
-    const char *neither = INVALID
-        "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
-        "PAY_PER_REQUEST";
+    const char *neither = WRONG "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                                "BillingMode is PAY_PER_REQUEST";
     open_provisioned(&world);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PAY_PER_REQUEST\"," UNITS(1, 1) "}",
-                  neither);
-    CHECK_INVALID(
-        &world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9}}",
-        INVALID
-        "MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is "
-        "PROVISIONED");
+    refuses(&world, units(&world, "'BillingMode':'PAY_PER_REQUEST',", 1, 1), neither);
+    refuses(&world, "'OnDemandThroughput':{'MaxReadRequestUnits':9}",
+            WRONG "MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode "
+                  "is PROVISIONED");
     world.now_ms += 2000;
-    CHECK_FINE(&world, "UpdateTable",
-               "{" TABLE
-               ",\"BillingMode\":\"PAY_PER_REQUEST\",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9}}");
-    CHECK_CONTAINS(buf_view(&world.reply), "\"ReadCapacityUnits\":0,\"WriteCapacityUnits\":0");
-    CHECK_CONTAINS(describe(&world), "\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\","
-                                     "\"LastUpdateToPayPerRequestDateTime\":1794716007.340}");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," UNITS(1, 1) "}", neither);
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PAY_PER_REQUEST\"}");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PROVISIONED\"," UNITS(7, 8) "}");
-    struct slice reply = describe(&world);
-    CHECK_CONTAINS(reply, "\"ReadCapacityUnits\":7,\"WriteCapacityUnits\":8");
-    CHECK_CONTAINS(
-        reply,
-        "\"BillingModeSummary\":{\"BillingMode\":\"PROVISIONED\",\"LastUpdateToPayPerRequestDateTime\":");
-    CHECK(!slice_contains(reply, SLICE("OnDemandThroughput")));
+    update(&world, "'BillingMode':'PAY_PER_REQUEST','OnDemandThroughput':{'MaxReadRequestUnits':9}");
+    SHOWS(&world, "'ReadCapacityUnits':0,'WriteCapacityUnits':0");
+    describe(&world);
+    SHOWS(&world, "'BillingModeSummary':{'BillingMode':'PAY_PER_REQUEST',"
+                  "'LastUpdateToPayPerRequestDateTime':1794716007.340}");
+    refuses(&world, units(&world, "", 1, 1), neither);
+    update(&world, "'BillingMode':'PAY_PER_REQUEST'");
+    update(&world, units(&world, "'BillingMode':'PROVISIONED',", 7, 8));
+    describe(&world);
+    SHOWS(&world, "'ReadCapacityUnits':7,'WriteCapacityUnits':8");
+    SHOWS(&world, "'BillingModeSummary':{'BillingMode':'PROVISIONED','LastUpdateToPayPerRequestDateTime':");
+    LACKS(&world, "OnDemandThroughput");
     world_close(&world);
 }
 
@@ -129,85 +183,150 @@ TEST(ceilings_are_merged_and_taken_away)
 {
     struct world world;
     open_on_demand(&world);
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9}}");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{\"MaxWriteRequestUnits\":4}}");
-    CHECK_CONTAINS(describe(&world),
-                   "\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9,\"MaxWriteRequestUnits\":4}");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":-1}}");
-    CHECK_CONTAINS(describe(&world), "\"OnDemandThroughput\":{\"MaxWriteRequestUnits\":4}");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":0}}",
-                  INVALID
-                  "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range");
+    update(&world, "'OnDemandThroughput':{'MaxReadRequestUnits':9}");
+    SHOWS(&world, "'TableStatus':'ACTIVE'");
+    update(&world, "'OnDemandThroughput':{'MaxWriteRequestUnits':4}");
+    describe(&world);
+    SHOWS(&world, "'OnDemandThroughput':{'MaxReadRequestUnits':9,'MaxWriteRequestUnits':4}");
+    update(&world, "'OnDemandThroughput':{'MaxReadRequestUnits':-1}");
+    describe(&world);
+    SHOWS(&world, "'OnDemandThroughput':{'MaxWriteRequestUnits':4}");
+    refuses(&world, "'OnDemandThroughput':{'MaxReadRequestUnits':0}",
+            WRONG "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range");
+    world_close(&world);
+}
+
+TEST(warm_throughput_only_grows)
+{
+    struct world world;
+    open_on_demand(&world);
+    update(&world, "'WarmThroughput':{'WriteUnitsPerSecond':5001}");
+    SHOWS(&world, "'TableStatus':'ACTIVE'");
+    SHOWS(&world,
+          "'WarmThroughput':{'Status':'UPDATING','ReadUnitsPerSecond':12000,'WriteUnitsPerSecond':4000}");
+    describe(&world);
+    SHOWS(&world,
+          "'WarmThroughput':{'Status':'ACTIVE','ReadUnitsPerSecond':12000,'WriteUnitsPerSecond':5001}");
+    refuses(
+        &world, "'WarmThroughput':{'WriteUnitsPerSecond':5000}",
+        WRONG
+        "Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput, "
+        "decreasing WarmThroughput is not supported");
+    update(&world, "'WarmThroughput':{'WriteUnitsPerSecond':5001}");
     world_close(&world);
 }
 
 TEST(streams_are_switched)
 {
     struct world world;
+    const char *on = "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'OLD_IMAGE'}";
+    const char *off = "'StreamSpecification':{'StreamEnabled':false}";
     open_on_demand(&world);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"StreamSpecification\":{\"StreamEnabled\":false}}",
-                  "Table has no stream to disable: TableName: abc");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"StreamSpecification\":{\"StreamEnabled\":true}}",
-                  "Invalid StreamViewType: Stream ViewType must not be null or empty when enabling streams.");
-#define ON "{" TABLE ",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"OLD_IMAGE\"}}"
-    CHECK_FINE(&world, "UpdateTable", ON);
-    CHECK_CONTAINS(describe(&world), "\"LatestStreamLabel\":\"2026-11-15T04:13:25.340\"");
-    CHECK_INVALID(&world, "UpdateTable", ON, "Table already has an enabled stream: TableName: abc");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"StreamSpecification\":{\"StreamEnabled\":false}}");
-    struct slice reply = describe(&world);
-    CHECK(!slice_contains(reply, SLICE("StreamSpecification")));
-    CHECK_CONTAINS(reply, "\"LatestStreamLabel\":\"2026-11-15T04:13:25.340\"");
+    refuses(&world, off, "Table has no stream to disable: TableName: abc");
+    refuses(&world, "'StreamSpecification':{'StreamEnabled':true}",
+            WRONG "If stream is being enabled then UpdateViewType is required");
+    update(&world, on);
+    describe(&world);
+    SHOWS(&world, "'LatestStreamLabel':'2026-11-15T04:13:25.340'");
+    refuses(&world, on, "Table already has an enabled stream: TableName: abc");
+    refuses(&world, "'StreamSpecification':{'StreamEnabled':false,'StreamViewType':'KEYS_ONLY'}",
+            WRONG "If stream is being disabled, then UpdateViewType must not be specified");
+    update(&world, off);
+    describe(&world);
+    LACKS(&world, "StreamSpecification");
+    SHOWS(&world, "'LatestStreamLabel':'2026-11-15T04:13:25.340'");
     world.now_ms += 5000;
-    CHECK_FINE(&world, "UpdateTable", ON);
-    CHECK_CONTAINS(describe(&world), "\"LatestStreamLabel\":\"2026-11-15T04:13:30.340\"");
-#undef ON
+    update(&world, on);
+    describe(&world);
+    SHOWS(&world, "'LatestStreamLabel':'2026-11-15T04:13:30.340'");
     world_close(&world);
 }
 
-TEST(other_settings_change)
+TEST(protection_and_class_change)
 {
     struct world world;
     open_on_demand(&world);
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"DeletionProtectionEnabled\":true}");
-    CHECK_CONTAINS(describe(&world), "\"DeletionProtectionEnabled\":true");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\"}");
-    CHECK_CONTAINS(describe(&world), "\"TableClassSummary\":{\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\","
-                                     "\"LastUpdateDateTime\":1794716005.340}");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"SSESpecification\":{\"Enabled\":true}}");
-    CHECK_CONTAINS(describe(&world), "\"SSEDescription\":{\"Status\":\"ENABLED\"");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"SSESpecification\":{\"Enabled\":false}}");
-    CHECK(!slice_contains(describe(&world), SLICE("SSEDescription")));
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"WarmThroughput\":{\"WriteUnitsPerSecond\":5001}}");
-    CHECK_CONTAINS(describe(&world), "\"ReadUnitsPerSecond\":12000,\"WriteUnitsPerSecond\":5001");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"DeletionProtectionEnabled\":false}");
-    CHECK_FINE(&world, "DeleteTable", "{" TABLE "}");
+    update(&world, "'DeletionProtectionEnabled':true");
+    SHOWS(&world, "'TableStatus':'ACTIVE'");
+    SHOWS(&world, "'DeletionProtectionEnabled':true");
+    update(&world, "'TableClass':'STANDARD'");
+    LACKS(&world, "TableClassSummary");
+    update(&world, "'TableClass':'STANDARD_INFREQUENT_ACCESS'");
+    describe(&world);
+    SHOWS(&world, "'TableClassSummary':{'TableClass':'STANDARD_INFREQUENT_ACCESS','LastUpdateDateTime':"
+                  "1794716005.340}");
+    SHOWS(&world, "'DeletionProtectionEnabled':true");
+    update(&world, "'DeletionProtectionEnabled':false");
+    FINE(&world, "DeleteTable", "{'TableName':'abc'}");
     world_close(&world);
 }
 
-TEST(an_index_is_created_and_deleted)
+TEST(encryption_changes)
 {
     struct world world;
     open_on_demand(&world);
-#define CREATE(name, rest)                                                                                   \
-    "\"GlobalSecondaryIndexUpdates\":[{\"Create\":{\"IndexName\":\"" name "\"," rest "}}]"
-    struct slice reply = ask(&world, "UpdateTable", "{" TABLE "," DEFINE_G "," CREATE("idx", INDEX_KEYS) "}");
-    CHECK_CONTAINS(reply, "\"IndexStatus\":\"CREATING\",\"Backfilling\":false");
-    reply = describe(&world);
-    CHECK_CONTAINS(reply, "\"IndexStatus\":\"ACTIVE\"");
-    CHECK_CONTAINS(reply, "{\"AttributeName\":\"g\",\"AttributeType\":\"N\"}]");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," DEFINE_G "," CREATE("idx", INDEX_KEYS) "}",
-                  "Attempting to create an index which already exists");
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," CREATE("idy", INDEX_KEYS) "}",
-                  "Invalid KeySchema: Some index key attribute have no definition");
-    reply = ask(&world, "UpdateTable",
-                "{" TABLE ",\"GlobalSecondaryIndexUpdates\":[{\"Delete\":{\"IndexName\":\"idx\"}}]}");
-    CHECK_CONTAINS(reply, "\"IndexStatus\":\"DELETING\"");
-    reply = describe(&world);
-    CHECK(!slice_contains(reply, SLICE("GlobalSecondaryIndexes")));
-    CHECK(!slice_contains(reply, SLICE("\"g\"")));
-    CHECK_REFUSED(&world, "UpdateTable",
-                  "{" TABLE ",\"GlobalSecondaryIndexUpdates\":[{\"Delete\":{\"IndexName\":\"idx\"}}]}",
-                  "ResourceNotFoundException", "Requested resource not found: Index: idx not found");
+    refuses(&world, "'SSESpecification':{'Enabled':false}", WRONG "Table is already encrypted by default");
+    update(&world, "'SSESpecification':{'Enabled':true,'SSEType':'KMS','KMSMasterKeyId':'k1'}");
+    SHOWS(&world, "'SSEDescription':{'Status':'UPDATING'");
+    describe(&world);
+    SHOWS(&world, "'SSEDescription':{'Status':'ENABLED'");
+    refuses(&world, "'SSESpecification':{'SSEType':'KMS','KMSMasterKeyId':'k1'}",
+            WRONG "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you "
+                  "want to change "
+                  "Master Key");
+    update(&world, "'SSESpecification':{'Enabled':false}");
+    describe(&world);
+    LACKS(&world, "SSEDescription");
+    world_close(&world);
+}
+
+/* ---- indexes ---- */
+
+static const char *one_update(struct world *world, const char *action, const char *content)
+{
+    return arena_printf(&world->scratch, "'GlobalSecondaryIndexUpdates':[{'%s':%s}]", action, content).data;
+}
+
+static const char *creation(struct world *world, const char *attributes, const char *name, const char *keys)
+{
+    return arena_printf(&world->scratch, "'AttributeDefinitions':%s,%s", schema_attributes(world, attributes),
+                        one_update(world, "Create", schema_index(world, name, keys, ALL)))
+        .data;
+}
+
+TEST(an_index_is_created)
+{
+    struct world world;
+    open_on_demand(&world);
+    update(&world, creation(&world, "g", "idx", "h:g"));
+    SHOWS(&world, "'TableStatus':'UPDATING'");
+    SHOWS(&world, "'IndexStatus':'CREATING','Backfilling':false");
+    describe(&world);
+    SHOWS(&world, "'IndexStatus':'ACTIVE'");
+    SHOWS(&world, "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'},{'AttributeName':'g',");
+    refuses(&world, creation(&world, "g", "idx", "h:g"),
+            "Attempting to create an index which already exists");
+    refuses(&world, creation(&world, "", "idy", "h:g"),
+            WRONG "AttributeDefinitions is not specified for index: idy");
+    refuses(&world, creation(&world, "g", "idy", "h:g r:a"),
+            "Invalid KeySchema: Some index key attribute have no definition");
+    world_close(&world);
+}
+
+TEST(an_index_is_deleted)
+{
+    struct world world;
+    const char *deletion;
+    open_on_demand(&world);
+    deletion = one_update(&world, "Delete", "{'IndexName':'idx'}");
+    update(&world, creation(&world, "g", "idx", "h:g"));
+    update(&world, deletion);
+    SHOWS(&world, "'IndexStatus':'DELETING'");
+    describe(&world);
+    LACKS(&world, "GlobalSecondaryIndexes");
+    LACKS(&world, "'g'");
+    CHECK_REFUSED(&world, "UpdateTable", update_body(&world, deletion), "ResourceNotFoundException",
+                  "Requested resource not found: Index idx for table abc");
     world_close(&world);
 }
 
@@ -215,43 +334,91 @@ TEST(known_attributes_keep_their_type_and_unused_ones_go)
 {
     struct world world;
     open_on_demand(&world);
-    CHECK_FINE(&world, "UpdateTable",
-               "{" TABLE ",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"B\"},{"
-                         "\"AttributeName\":\"g\","
-               "\"AttributeType\":\"N\"},{\"AttributeName\":\"z\",\"AttributeType\":\"S\"}]," CREATE(
-                   "idx", INDEX_KEYS) "}");
-    CHECK_CONTAINS(describe(&world),
-                   "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},"
-                   "{\"AttributeName\":\"g\",\"AttributeType\":\"N\"}]");
+    struct slice members = arena_printf(
+        &world.scratch,
+        "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'B'},{'AttributeName':'z',"
+        "'AttributeType':'S'},{'AttributeName':'g','AttributeType':'N'}],%s",
+        one_update(&world, "Create", schema_index(&world, "idx", "h:g", ALL)));
+    update(&world, members.data);
+    describe(&world);
+    SHOWS(&world, "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'},"
+                  "{'AttributeName':'g','AttributeType':'N'}]");
     world_close(&world);
 }
-#undef CREATE
+
+static const char *index_change(struct world *world, const char *name, const char *members)
+{
+    return one_update(
+        world, "Update",
+        arena_printf(&world->scratch, "{'IndexName':'%s'%s%s}", name, *members ? "," : "", members).data);
+}
+
+static void open_with_index(struct world *world)
+{
+    world_open(world);
+    struct slice with_units = arena_printf(&world->scratch, ALL ",%s", units(world, "", 3, 3));
+    const char *index = schema_index(world, "idx", "h:g", with_units.data);
+    CHECK_FINE(
+        world, "CreateTable",
+        schema_table(world, "a g", "h:a",
+                     schema_list(world, units(world, "", 5, 5), "GlobalSecondaryIndexes", index, NULL)));
+}
 
 TEST(units_of_indexes_change)
 {
     struct world world;
-    const char *blocked = "This operation cannot be performed with given input values. Please contact "
-                          "DynamoDB service team for "
-                          "more info: Action Blocked: IndexUpdate";
-    world_open(&world);
-    CHECK_FINE(&world, "CreateTable",
-               WITH_INDEX "," UNITS(5, 5) ",\"GlobalSecondaryIndexes\":[{\"IndexName\":\"idx\"," INDEX_KEYS
-                                          "," UNITS(3, 3) "}]}");
-#define CHANGE(name, units)                                                                                  \
-    "\"GlobalSecondaryIndexUpdates\":[{\"Update\":{\"IndexName\":\"" name "\"," units "}}]"
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," CHANGE("idy", UNITS(1, 1)) "}", blocked);
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE "," CHANGE("idx", UNITS(1000000000001, 1)) "}", blocked);
-    struct slice reply = ask(&world, "UpdateTable", "{" TABLE "," CHANGE("idx", UNITS(4, 4)) "}");
-    CHECK_CONTAINS(reply, "\"IndexStatus\":\"UPDATING\"");
-    CHECK_CONTAINS(describe(&world), "\"ReadCapacityUnits\":4,\"WriteCapacityUnits\":4}");
-    CHECK_FINE(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PAY_PER_REQUEST\"}");
-    CHECK(!slice_contains(describe(&world), SLICE("\"ReadCapacityUnits\":4")));
-    CHECK_INVALID(&world, "UpdateTable", "{" TABLE ",\"BillingMode\":\"PROVISIONED\"," UNITS(5, 5) "}",
-                  INVALID "ProvisionedThroughput must be specified for index: idx");
-    CHECK_FINE(&world, "UpdateTable",
-               "{" TABLE ",\"BillingMode\":\"PROVISIONED\"," UNITS(5, 5) "," CHANGE("idx", UNITS(6, 6)) "}");
-    CHECK_CONTAINS(describe(&world), "\"ReadCapacityUnits\":6,\"WriteCapacityUnits\":6}");
-#undef CHANGE
+    open_with_index(&world);
+    CHECK_REFUSED(&world, "UpdateTable",
+                  update_body(&world, index_change(&world, "idy", units(&world, "", 1, 1))),
+                  "ResourceNotFoundException", "Requested resource not found: Index idy for table abc");
+    refuses(&world, index_change(&world, "idx", units(&world, "", 1000000000001, 1)),
+            "This operation cannot be performed with given input values. Please contact DynamoDB service "
+            "team for more info: "
+            "Action Blocked: IndexUpdate");
+    refuses(&world, index_change(&world, "idx", ""),
+            WRONG "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: idx");
+    refuses(&world, index_change(&world, "idx", units(&world, "", 3, 3)),
+            "The provisioned throughput for the index idx will not change. The requested value equals the "
+            "current value. "
+            "Current ReadCapacityUnits provisioned for index idx: 3. Requested ReadCapacityUnits: 3. Current "
+            "WriteCapacityUnits provisioned for index idx: 3. Requested WriteCapacityUnits: 3. Refer to the "
+            "Amazon DynamoDB "
+            "Developer Guide for current limits and how to request higher limits.");
+    update(&world, index_change(&world, "idx", units(&world, "", 4, 4)));
+    SHOWS(&world, "'TableStatus':'ACTIVE'");
+    SHOWS(&world, "'IndexStatus':'UPDATING','ProvisionedThroughput':{'NumberOfDecreasesToday':0,'"
+                  "ReadCapacityUnits':3,");
+    describe(&world);
+    SHOWS(&world, "'ReadCapacityUnits':4,'WriteCapacityUnits':4}");
+    world_close(&world);
+}
+
+TEST(indexes_follow_their_table_to_on_demand_and_back)
+{
+    struct world world;
+    open_with_index(&world);
+    update(&world, "'BillingMode':'PAY_PER_REQUEST'");
+    SHOWS(&world, "'IndexStatus':'UPDATING'");
+    describe(&world);
+    LACKS(&world, "'ReadCapacityUnits':3");
+    refuses(&world, index_change(&world, "idx", units(&world, "", 1, 1)),
+            WRONG "The only Updates for index: idx when TableThroughputMode is PAY_PER_REQUEST can be to "
+                  "OnDemandThroughput, "
+                  "WarmThroughput");
+    update(&world, index_change(&world, "idx", "'OnDemandThroughput':{'MaxReadRequestUnits':6}"));
+    refuses(&world, index_change(&world, "idx", "'WarmThroughput':{}"),
+            WRONG "WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond "
+                  "specified for index: "
+                  "idx");
+    refuses(&world, units(&world, "'BillingMode':'PROVISIONED',", 5, 5),
+            WRONG "ProvisionedThroughput must be specified for index: idx");
+    struct slice back = arena_printf(&world.scratch, "'BillingMode':'PROVISIONED',%s,%s",
+                                     units(&world, "", 5, 5),
+                                     index_change(&world, "idx", units(&world, "", 6, 6)));
+    update(&world, back.data);
+    describe(&world);
+    SHOWS(&world, "'ReadCapacityUnits':6,'WriteCapacityUnits':6}");
+    LACKS(&world, "OnDemandThroughput");
     world_close(&world);
 }
 
@@ -259,18 +426,34 @@ TEST(lists_of_index_updates)
 {
     struct world world;
     open_on_demand(&world);
-#define DELETE(name)  "{\"Delete\":{\"IndexName\":\"" name "\"}}"
-#define UPDATES(list) "{" TABLE ",\"GlobalSecondaryIndexUpdates\":[" list "]}"
-    CHECK_INVALID(&world, "UpdateTable", UPDATES("{}"),
-                  INVALID "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
-                          "GlobalSecondaryIndexUpdate.Delete must not be null");
-    CHECK_INVALID(&world, "UpdateTable", UPDATES(DELETE("abc") "," DELETE("abc")),
-                  INVALID
-                  "Only one global secondary index update per index is allowed simultaneously. Index: abc");
+    refuses(&world, "'GlobalSecondaryIndexUpdates':[{}]",
+            WRONG "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+                  "GlobalSecondaryIndexUpdate.Delete must not be null");
+    refuses(&world,
+            "'GlobalSecondaryIndexUpdates':[{'Update':{'IndexName':'abc'},'Delete':{'IndexName':'abc'}}]",
+            WRONG "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object");
+    refuses(&world,
+            "'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'abc'}},{'Delete':{'IndexName':'abc'}}]",
+            WRONG "Only one global secondary index update per index is allowed simultaneously. Index: abc");
+    const char *two =
+        "'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'abc'}},{'Delete':{'IndexName':'abd'}}]";
     CHECK_REFUSED(
-        &world, "UpdateTable", UPDATES(DELETE("abc") "," DELETE("abd")), "LimitExceededException",
+        &world, "UpdateTable", update_body(&world, two), "LimitExceededException",
         "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
-#undef DELETE
-#undef UPDATES
+    world_close(&world);
+}
+
+TEST(local_indexes_cannot_be_updated)
+{
+    struct world world;
+    world_open(&world);
+    const char *local = schema_index(&world, "lsi", "h:a r:b", ALL);
+    CHECK_FINE(&world, "CreateTable",
+               schema_table(&world, "a b", "h:a r:b",
+                            schema_list(&world, ON_DEMAND, "LocalSecondaryIndexes", local, NULL)));
+    refuses(&world, one_update(&world, "Delete", "{'IndexName':'lsi'}"),
+            "Cannot delete an index that is not a GlobalSecondaryIndex: lsi");
+    refuses(&world, index_change(&world, "lsi", "'WarmThroughput':{'ReadUnitsPerSecond':20000}"),
+            "Cannot update an index that is not a GlobalSecondaryIndex: lsi");
     world_close(&world);
 }

@@ -1,8 +1,5 @@
 /* What survives: closing, the end of the process at any moment, a log that was cut off; and what is refused:
- * damage.
- *
- * A child process is this same binary, started again with the name of one of the tests that begin with
- * `child_`; those do nothing unless the environment names a folder to work in. */
+ * damage. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,43 +11,6 @@
 
 #include "base/fail.h"
 #include "unit/store_fixture.h"
-
-#define CHILD_FOLDER  "QUIPU_TEST_FOLDER"
-#define CHILD_DURABLE "QUIPU_TEST_DURABLE"
-#define CHILD_REPORT  99 /* the file descriptor that a child reports on */
-
-struct child {
-    pid_t pid;
-    int report;
-};
-
-static struct child child_start(const char *test, const char *folder, bool durable)
-{
-    int report[2];
-    ensure(pipe2(report, O_CLOEXEC) == 0);
-    pid_t pid = fork();
-    ensure(pid >= 0);
-    if (pid == 0) {
-        ensure(dup2(report[1], CHILD_REPORT) == CHILD_REPORT);
-        setenv(CHILD_FOLDER, folder, 1);
-        setenv(CHILD_DURABLE, durable ? "yes" : "no", 1);
-        ensure(freopen("/dev/null", "w", stdout));
-        execl("/proc/self/exe", "unit", test, (char *)NULL);
-        _exit(127);
-    }
-    close(report[1]);
-    return (struct child){pid, report[0]};
-}
-
-/* The last batch that the child reported, after it has ended. */
-static uint32_t child_end(struct child child, int *status)
-{
-    uint32_t last = 0, number;
-    while (read(child.report, &number, sizeof number) == sizeof number) last = number;
-    close(child.report);
-    waitpid(child.pid, status, 0);
-    return last;
-}
 
 /* ---- batches that tell whether they are whole ---- */
 
@@ -129,7 +89,7 @@ TEST(child_writes_until_killed)
     ensure(store);
     for (uint32_t number = numbered_content(store) + 1;; number++) {
         ensure(write_numbered(store, number, durable) == STORE_OK);
-        ensure(write(CHILD_REPORT, &number, sizeof number) == sizeof number);
+        child_report(number);
     }
 }
 
@@ -138,7 +98,7 @@ static void kill_and_check(bool durable)
 {
     char *folder = folder_make();
     for (unsigned life = 0; life < 8; life++) {
-        struct child child = child_start("child_writes_until_killed", folder, durable);
+        struct child child = child_start("child_writes_until_killed", folder, durable ? "yes" : "no");
         uint32_t first, last;
         ensure(read(child.report, &first, sizeof first) == sizeof first);
         usleep(1000 + life * 3000);
@@ -171,7 +131,7 @@ TEST(a_child_process_does_not_keep_the_folder)
 {
     char *folder = folder_make();
     struct store *store = disk_open(folder);
-    struct child child = child_start("child_waits", folder, false);
+    struct child child = child_start("child_waits", folder, "no");
     usleep(50000); /* until it has become another program */
     store_close(store);
     CHECK_INT(numbered_content_of(folder), 0);
@@ -192,7 +152,7 @@ TEST(child_writes_until_refused)
     ensure(store);
     uint32_t number = 1;
     while (write_numbered(store, number, false) == STORE_OK) {
-        ensure(write(CHILD_REPORT, &number, sizeof number) == sizeof number);
+        child_report(number);
         number++;
     }
     CHECK(strstr(store->error, folder));
@@ -212,7 +172,7 @@ TEST(a_failed_write_on_disk_ends_writing_and_loses_nothing)
 {
     char *folder = folder_make();
     int status;
-    uint32_t last = child_end(child_start("child_writes_until_refused", folder, false), &status);
+    uint32_t last = child_end(child_start("child_writes_until_refused", folder, "no"), &status);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(last > 50);
     uint32_t number = numbered_content_of(folder);

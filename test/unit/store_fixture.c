@@ -1,8 +1,10 @@
 /* Helpers of the store's tests. */
 #include "unit/store_fixture.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -89,4 +91,36 @@ struct slice content(struct store *store, const char *from, const char *to, bool
     size_t len = 0;
     enum store_result result = store_scan(store, slice_of(from), slice_of(to), backwards, show, &len);
     return result == STORE_OK ? (struct slice){text, len} : SLICE("(failed)");
+}
+
+struct child child_start(const char *test, const char *folder, const char *durable)
+{
+    int report[2];
+    ensure(pipe2(report, O_CLOEXEC) == 0);
+    pid_t pid = fork();
+    ensure(pid >= 0);
+    if (pid == 0) {
+        ensure(dup2(report[1], CHILD_REPORT) == CHILD_REPORT);
+        setenv(CHILD_FOLDER, folder, 1);
+        setenv(CHILD_DURABLE, durable, 1);
+        ensure(freopen("/dev/null", "w", stdout));
+        execl("/proc/self/exe", "unit", test, (char *)NULL);
+        _exit(127);
+    }
+    close(report[1]);
+    return (struct child){pid, report[0]};
+}
+
+uint32_t child_end(struct child child, int *status)
+{
+    uint32_t last = 0, number;
+    while (read(child.report, &number, sizeof number) == sizeof number) last = number;
+    close(child.report);
+    waitpid(child.pid, status, 0);
+    return last;
+}
+
+void child_report(uint32_t number)
+{
+    ensure(write(CHILD_REPORT, &number, sizeof number) == sizeof number);
 }

@@ -3,6 +3,8 @@
 #ifndef TEST_UNIT_STORE_FIXTURE_H
 #define TEST_UNIT_STORE_FIXTURE_H
 
+#include <sys/types.h>
+
 #include "store/store.h"
 #include "unit/test.h"
 
@@ -26,6 +28,24 @@ void put(struct store *store, const char *key, const char *value);
 struct slice value_of(struct store *store, const char *key);
 /* "a=1 b=2 " for all keys in the range; valid until the next call. */
 struct slice content(struct store *store, const char *from, const char *to, bool backwards);
+
+/* ---- child processes that may be killed ----
+ * A child is this same binary, started again with the name of one test; such a test begins with `child_` and
+ * does nothing unless the environment names a folder to work in. */
+
+#define CHILD_FOLDER  "QUIPU_TEST_FOLDER"
+#define CHILD_DURABLE "QUIPU_TEST_DURABLE"
+#define CHILD_REPORT  99 /* the file descriptor that a child reports its batches' numbers on */
+
+struct child {
+    pid_t pid;
+    int report;
+};
+
+struct child child_start(const char *test, const char *folder, const char *durable);
+/* Waits for its end and answers the last number that it reported, 0 for none. */
+uint32_t child_end(struct child child, int *status);
+void child_report(uint32_t number);
 
 /* BOTH(name) { ... store ... } runs over an empty store of each kind. */
 #define BOTH(test_name)                                                                                      \
