@@ -163,9 +163,35 @@ static bool is_json_type(struct slice type)
     return slice_equal_ignoring_case(type, json_type) || slice_equal_ignoring_case(type, SLICE("application/json"));
 }
 
+static bool is_json(struct http_exchange *exchange)
+{
+    struct json_reader reader;
+    if (!exchange->body.len) return true;
+    json_begin(&reader, exchange->body, &exchange->arena);
+    return json_skip(&reader) && json_done(&reader);
+}
+
+/* Signatures and the rules of tests; false when the request was answered with what it met. */
+static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation, struct slice type)
+{
+    struct slice message;
+    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(&clock_system),
+                                                       &exchange->arena, &message)
+                                     : NULL;
+    if (fault) {
+        reply_error(web, exchange, type, fault, message);
+        return false;
+    }
+    int status = web->hooks ? hooks_fault(web->hooks, api_operation_name(operation), exchange, &fault) : 0;
+    if (!status) return true;
+    web_count_error(web, fault);
+    reply(web, exchange, status, type);
+    return false;
+}
+
 static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
 {
-    struct slice type = http_header_find(exchange, SLICE("Content-Type")), message;
+    struct slice type = http_header_find(exchange, SLICE("Content-Type"));
     if (exchange->body.len && !is_json_type(type)) {
         buf_text(&exchange->reply, "<UnknownOperationException/>\n");
         reply(web, exchange, 404, SLICE("text/xml"));
@@ -173,23 +199,12 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
     }
     type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json") : json_type;
     const struct operation *operation = operation_of(http_header_find(exchange, SLICE("X-Amz-Target")));
-    if (!operation) {
-        reply_error(web, exchange, type, "UnknownOperationException", SLICE(""));
+    if (!operation) { /* the service looks at the body first */
+        const char *error = is_json(exchange) ? "UnknownOperationException" : "SerializationException";
+        reply_error(web, exchange, type, error, SLICE(""));
         return;
     }
-    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(&clock_system),
-                                                       &exchange->arena, &message)
-                                     : NULL;
-    if (fault) {
-        reply_error(web, exchange, type, fault, message);
-        return;
-    }
-    int status = web->hooks ? hooks_fault(web->hooks, api_operation_name(operation), exchange, &fault) : 0;
-    if (status) {
-        web_count_error(web, fault);
-        reply(web, exchange, status, type);
-        return;
-    }
+    if (!admit(web, exchange, operation, type)) return;
     struct web_call *call = arena_alloc(&exchange->arena, sizeof *call);
     call->call = (struct dynamo_call){.operation = operation,
                                       .request = exchange->body,
