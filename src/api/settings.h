@@ -64,9 +64,9 @@ struct resource {
 enum resource_fault {
     RESOURCE_FINE,
     RESOURCE_NO_ARN,
-    RESOURCE_FOREIGN,       /* of something else than a table, index or stream */
-    RESOURCE_INDEX,         /* which belongs to its table */
-    RESOURCE_ELSEWHERE,     /* another region */
+    RESOURCE_FOREIGN,   /* of something else than a table, index or stream */
+    RESOURCE_INDEX,     /* which belongs to its table */
+    RESOURCE_ELSEWHERE, /* another region */
     RESOURCE_OTHER_ACCOUNT,
 };
 

@@ -50,8 +50,7 @@ bool iterator_parse(struct api_call *call, struct slice text, struct iterator *o
 
 bool refuse_trimmed(struct api_call *call)
 {
-    return refuse(call, "TrimmedDataAccessException",
-                  "The data you are trying to access has been trimmed");
+    return refuse(call, "TrimmedDataAccessException", "The data you are trying to access has been trimmed");
 }
 
 /* ---- GetShardIterator ---- */
@@ -73,8 +72,7 @@ static const struct shape get_shape = STRUCT_SHAPE("GetShardIteratorInput", get_
 static bool check_sequence(struct api_call *call, const struct node *sequence, bool is_wanted, uint64_t *out)
 {
     if (!is_wanted && sequence->present)
-        return invalid(call, INVALID_VALUES
-                       "SequenceNumber should not be passed for this iterator type");
+        return invalid(call, INVALID_VALUES "SequenceNumber should not be passed for this iterator type");
     if (is_wanted && (!sequence->present || !sequence_parse(sequence->text, out)))
         return invalid(call, INVALID_VALUES "Invalid SequenceNumber");
     return true;

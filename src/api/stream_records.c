@@ -1,11 +1,11 @@
 /* GetRecords. A reader asks again and again, so this is the one way through streams that has to be quick: a
  * record's JSON is written straight from its decoded form, and decoding reuses one piece of memory. */
-#include "api/streams.h"
 #include "api/settings.h"
+#include "api/streams.h"
 #include "base/hash.h"
 
-#define RECORDS_MAX      1000
-#define RECORDS_BYTES    (1024 * 1024)
+#define RECORDS_MAX   1000
+#define RECORDS_BYTES (1024 * 1024)
 
 enum { GET_ITERATOR, GET_LIMIT };
 
@@ -37,8 +37,7 @@ static void put_event_id(struct buf *out, const struct stream *stream, uint64_t 
     uint64_t halves[2] = {hash_bytes((struct slice){(const char *)words, sizeof words}), sequence};
     buf_text(out, "{\"eventID\":\"");
     buf_reserve(out, 32);
-    for (int i = 0; i < 32; i++)
-        out->data[out->len++] = digits[halves[i / 16] >> (60 - i % 16 * 4) & 15];
+    for (int i = 0; i < 32; i++) out->data[out->len++] = digits[halves[i / 16] >> (60 - i % 16 * 4) & 15];
 }
 
 static void put_image(struct buf *out, const char *name, const struct map *record, struct slice member)
@@ -82,7 +81,8 @@ static bool visit(void *context, uint64_t sequence, struct slice encoded)
 {
     struct reading *reading = context;
     struct map record;
-    if (reading->count == reading->limit || (reading->count && reading->bytes + encoded.len > RECORDS_BYTES)) {
+    if (reading->count == reading->limit ||
+        (reading->count && reading->bytes + encoded.len > RECORDS_BYTES)) {
         reading->more = true;
         return false;
     }
@@ -155,9 +155,8 @@ static void get_begin(struct api_call *call, const struct node *input)
     struct stream *stream = engine_stream_find(call->api->engine, iterator.stream);
     const struct shard_description *shard = stream ? shard_of_number(stream, iterator.shard) : NULL;
     if (shard) {
-        struct reading reading = {.call = call,
-                                  .stream = stream,
-                                  .limit = limit->present ? limit->integer : RECORDS_MAX};
+        struct reading reading = {
+            .call = call, .stream = stream, .limit = limit->present ? limit->integer : RECORDS_MAX};
         read_records(&reading, &iterator, shard);
         arena_free(&reading.scratch);
     } else if (stream) {

@@ -39,10 +39,11 @@ struct range {
 
 /* Beyond ASCII: controls, punctuation, symbols, what is private. Everything else is taken for a letter. */
 static const struct range no_letters[] = {
-    {0x80, 0x9f},     {0xa1, 0xa9},     {0xab, 0xb1},     {0xb4, 0xb4},     {0xb6, 0xb8},       {0xbb, 0xbb},
-    {0xbf, 0xbf},     {0xd7, 0xd7},     {0xf7, 0xf7},     {0x2010, 0x2027}, {0x202a, 0x202e},   {0x2030, 0x205e},
-    {0x2060, 0x206f}, {0x207a, 0x207e}, {0x20a0, 0x20cf}, {0x2190, 0x245f}, {0x2500, 0x2bff},   {0x2e00, 0x2e7f},
-    {0x3001, 0x3004}, {0x3008, 0x3020}, {0xe000, 0xf8ff}, {0xff01, 0xff0f}, {0x1f000, 0x1faff},
+    {0x80, 0x9f},     {0xa1, 0xa9},     {0xab, 0xb1},       {0xb4, 0xb4},     {0xb6, 0xb8},
+    {0xbb, 0xbb},     {0xbf, 0xbf},     {0xd7, 0xd7},       {0xf7, 0xf7},     {0x2010, 0x2027},
+    {0x202a, 0x202e}, {0x2030, 0x205e}, {0x2060, 0x206f},   {0x207a, 0x207e}, {0x20a0, 0x20cf},
+    {0x2190, 0x245f}, {0x2500, 0x2bff}, {0x2e00, 0x2e7f},   {0x3001, 0x3004}, {0x3008, 0x3020},
+    {0xe000, 0xf8ff}, {0xff01, 0xff0f}, {0x1f000, 0x1faff},
 };
 
 static bool is_tag_character(uint32_t c)
@@ -153,9 +154,10 @@ bool merge_tags(struct verdict *verdict, const struct node *list, struct table_d
 /* The service does not tell strangers what another account has. */
 static bool refuse_stranger(struct api_call *call, struct slice arn)
 {
-    return refuse(call, "AccessDeniedException",
-                  "User: arn:aws:iam::%.*s:root is not authorized to perform: dynamodb:%.*s on resource: %.*s",
-                  SLICE_ARG(call->api->account), SLICE_ARG(call->operation->name), SLICE_ARG(arn));
+    return refuse(
+        call, "AccessDeniedException",
+        "User: arn:aws:iam::%.*s:root is not authorized to perform: dynamodb:%.*s on resource: %.*s",
+        SLICE_ARG(call->api->account), SLICE_ARG(call->operation->name), SLICE_ARG(arn));
 }
 
 static bool find_resource(struct api_call *call, const struct node *arn, struct slice *table_name)

@@ -25,8 +25,8 @@ static inline int64_t world_now(void *self)
     return ((struct world *)self)->now_ms;
 }
 
-/* Streams begin with so many shards; 0: as many as usual. */
-static inline void world_open_with(struct world *world, uint32_t stream_shards)
+/* Streams begin with so many shards and keep records so long; 0: as usual. */
+static inline void world_open_with(struct world *world, uint32_t stream_shards, int64_t stream_retention_ms)
 {
     char error[300];
     *world = (struct world){.now_ms = 1794716005340};
@@ -37,6 +37,7 @@ static inline void world_open_with(struct world *world, uint32_t stream_shards)
                                      .cache_bytes = 1 << 20,
                                      .clock = &world->clock,
                                      .stream_shards = stream_shards,
+                                     .stream_retention_ms = stream_retention_ms,
                                      .seed = 1};
     world->engine = engine_open(&options, error, sizeof error);
     ensure(world->engine);
@@ -48,7 +49,7 @@ static inline void world_open_with(struct world *world, uint32_t stream_shards)
 
 static inline void world_open(struct world *world)
 {
-    world_open_with(world, 0);
+    world_open_with(world, 0, 0);
 }
 
 static inline void world_close(struct world *world)
