@@ -201,8 +201,19 @@ def compare(operation, request, ours, theirs):
 
 
 def item_of(reply):
-    """What ReturnValuesOnConditionCheckFailure brings."""
-    return reply.body.get("Item") if isinstance(reply.body, dict) else None
+    """What ReturnValuesOnConditionCheckFailure brings: an item, or one for each action of a transaction."""
+    if not isinstance(reply.body, dict):
+        return None
+    return [part.get("Item") for part in [reply.body, *reply.body.get("CancellationReasons", [])]]
+
+
+def updates_of(operation, request):
+    """The updates in a request that succeeded."""
+    if operation == "UpdateItem":
+        return [request]
+    if operation == "TransactWriteItems":
+        return [action["Update"] for action in request["TransactItems"] if "Update" in action]
+    return []
 
 
 def only_clears(request):

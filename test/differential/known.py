@@ -7,7 +7,7 @@ tests of dynalite, which were made by running them against the service."""
 import re
 
 import model
-from compare import only_clears
+from compare import only_clears, updates_of
 
 
 class Known:
@@ -55,7 +55,8 @@ STEPS = [
     "Can not use both expression and non-expression",
     r"ConditionalOperator |Empty attribute name|Expression\w+ can only be specified when using expressions",
     "One or more parameter values were invalid: Duplicate value in attribute name",
-    "The Segment parameter|The TotalSegments parameter|ReturnValues can only be|At least one of "
+    "The Segment parameter|The TotalSegments parameter|ReturnValues can only be|Invalid Request: "
+    "TransactWriteRequest should contain|TransactItems can only contain one|At least one of "
     "ProvisionedThroughput|One or more parameter values were invalid: (Neither ReadCapacityUnits "
     "nor|ProvisionedThroughput must be specified)",
     r"(One or more parameter values were invalid: )?(Input collection|.* sets? .*may not be empty|\w+ sets "
@@ -78,7 +79,8 @@ STEPS = [
     "Invalid (Filter|Condition)Expression: ",
     "Invalid ProjectionExpression: ",
     r"Value provided in Expression\w+ unused",
-    "Must specify the AttributesToGet|Cannot specify the|Consistent reads are not|Provided list of item keys",
+    "Must specify the AttributesToGet|Cannot specify the|Consistent reads are not|Provided list of item "
+    "keys|Transaction request cannot include multiple",
     "ResourceNotFoundException: |Invalid table/index name",
     "The provided key element does not match|.*Type mismatch for key|.*Missing the key |The number of "
     "conditions on the keys|One of the required keys|Invalid attribute value type|.*for a key attribute "
@@ -87,7 +89,7 @@ STEPS = [
     "mismatch for Index Key|Cannot update attribute |.*[Ii]ndex .* does not project|Filter Expression can "
     "only|.*does not match schema type|.*Filter can only contain",
     "The provided starting key|The query can return at most one row|Exclusive Start Key must",
-    "ConditionalCheckFailedException: ",
+    "ConditionalCheckFailedException: |TransactionCanceledException: ",
     "The document path provided in the update|The provided expression refers|An operand in the update|Item "
     "size|Type mis",
 ]
@@ -139,6 +141,8 @@ KEY_FAULT = (
     r"AttributeValue for a key attribute cannot contain an empty \w+ value. Key: \S+|One or more parameter values were "
     r"invalid: Type mismatch for key|The list of keys in RequestItems for BatchGetItem may not contain null or empty "
     r"values: \S+ has one or more empty keys)")
+LONG_KEY = (
+    "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes")
 TABLE_MEMBERS = (
     r"\.(TableDescription|Table)(\.TableStatus|\.TableThroughputModeSummary|(\.\w+\[\d+\])?\.WarmThroughput|"
     r"\.GlobalSecondaryIndexes\[\d+\]\.(IndexStatus|ProvisionedThroughput(\.\w+)?)|\.BillingModeSummary|"
@@ -146,6 +150,11 @@ TABLE_MEMBERS = (
 UPDATE_FAULT = (
     r"(The document path provided in the update|The provided expression refers to an attribute|An operand in the "
     r"update expression|DynamoDB only supports precision)")
+
+
+CANCELLED = (
+    r"TransactionCanceledException: Transaction cancelled, please refer cancellation reasons for specific reasons "
+    r"\[.*\]")
 
 
 def several_actions(difference):
@@ -160,6 +169,11 @@ def only_removes(request):
         return not re.search(r"\b(SET|ADD)\b", expression, re.I)
     return isinstance(updates, dict) and bool(updates) and all(
         isinstance(update, dict) and update.get("Action") == "DELETE" for update in updates.values())
+
+
+def removes_something(difference):
+    updates = updates_of(difference.operation, difference.request)
+    return any("REMOVE" in update.get("UpdateExpression", "") for update in updates)
 
 
 def several_conditions(difference):
@@ -284,11 +298,10 @@ KNOWN = [
     words("too long a key",
           "One or more parameter values were invalid: (Size of hashkey has exceeded the maximum size limit "
           "of2048 bytes|Aggregated size of all range keys has exceeded the size limit of 1024 bytes)",
-          "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 "
-          "bytes"),
+          LONG_KEY),
     Known("a null inside a set", "null means absent; Local fails inside",
-          r"400 ValidationException: One or more parameter values were invalid: An \w+ set may not have a "
-          r"null \w+ as a member",
+          r"400 ValidationException: (.*: )?One or more parameter values were invalid: An \w+ set may not have a "
+          r"null \w+ as a member( for key \S+)?",
           "500 InternalFailure: .*"),
     Known("an integer of many digits", "recorded nowhere: Local fails inside, Quipu takes it for the largest there is",
           "ok", "500 InternalFailure: .*", operation="Query|Scan|ListTables",
@@ -411,7 +424,28 @@ KNOWN = [
     Known("removing what is nowhere",
           "recorded nowhere for an item that does not exist; Quipu finds nothing to remove, Local looks for the path",
           "ok", "400 ValidationException: The document path provided in the update expression is invalid for update",
-          operation="UpdateItem", when=lambda d: "REMOVE" in d.request.get("UpdateExpression", "")),
+          operation="UpdateItem|TransactWriteItems", when=removes_something),
+
+    # ---- transactions ----
+    Known("an action that is null", "null means absent, so there is no action; Local fails inside",
+          "400 ValidationException: (Invalid Request: TransactWriteRequest should contain Delete or Put or Update "
+          r"request|1 validation error detected: Value null at 'transactItems\.\d+\.member' failed to satisfy "
+          "constraint: Member must not be null)",
+          "500 InternalFailure: .*", operation="Transact.*", when=lambda d: None in d.request["TransactItems"]),
+    Known("an action that cannot be done",
+          "the API reference: such faults are reasons of a cancellation, one for each action; Local refuses the "
+          "whole call in the words of the first",
+          f"400 {CANCELLED}", f"400 ValidationException: ({UPDATE_FAULT}|{KEY_FAULT}|{LONG_KEY}).*",
+          operation="TransactWriteItems"),
+    Known("a key that cannot be read",
+          "recorded: a cancellation with a reason for each key; Local gives none, or refuses the whole call",
+          f"400 {CANCELLED}", f"400 (TransactionCanceledException|ValidationException): ({KEY_FAULT}|{LONG_KEY})",
+          operation="TransactGetItems"),
+    Known("a projection of nothing",
+          "measured by the authors of the conformance suite: the item is left out; Local tells an empty one",
+          places=r"\.Responses\[\d+\]\.Item", operation="TransactGetItems",
+          when=lambda d: all(item or not theirs for item, theirs in zip(
+              (r.get("Item") for r in d.ours.body["Responses"]), (r.get("Item") for r in d.theirs.body["Responses"])))),
 
     # ---- capacity ----
     Known("capacity that nobody asked for",
