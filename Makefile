@@ -5,7 +5,7 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 OPT     ?= -O2 -g
-ROOMS   := base net value store expr engine api dynamo library web main
+ROOMS   := base net value store expr engine api dynamo library cli web main
 
 below_base   :=
 below_net    := base
@@ -16,8 +16,9 @@ below_engine := expr value store base
 below_api    := engine expr value store base
 below_dynamo := api engine expr value store base
 below_library := dynamo api engine expr value store base
+below_cli    := library dynamo api engine expr value store base
 below_web    := dynamo api engine expr value store net base
-below_main   := web library dynamo api engine expr value store net base
+below_main   := web cli library dynamo api engine expr value store net base
 
 ifeq ($(SAN),address)
 VARIANT := -asan

@@ -1,5 +1,5 @@
-/* Reading arguments. Long names with a value behind them or behind "=", switches without; words in between; "--" ends the
- * flags. What a command knows is in its row, so nothing is declared twice. */
+/* Reading arguments. Long names with a value behind them or behind "=", switches without; words in between;
+ * "--" ends the flags. What a command knows is in its row, so nothing is declared twice. */
 #include "cli/arguments.h"
 
 #include <ctype.h>
@@ -13,8 +13,9 @@
 
 const struct flag data_flags[] = {
     {NULL, NULL, "Where the data is:"},
-    {"on", "WHERE", "a folder, ':memory:' or the URL of any DynamoDB endpoint\n"
-                    "(default: $QUIPU_ON, else http://127.0.0.1:8000)"},
+    {"on", "WHERE",
+     "a folder, ':memory:' or the URL of any DynamoDB endpoint\n"
+     "(default: $QUIPU_ON, else http://127.0.0.1:8000)"},
     {"region", "NAME", "region to sign for (default: $AWS_REGION, else the profile's)"},
     {"profile", "NAME", "profile of ~/.aws/credentials (default: $AWS_PROFILE)"},
 };
@@ -136,8 +137,10 @@ static void read_environment(struct arguments *arguments)
         const struct flag *flag = &command->flags[i];
         const char *value = flag->name ? from_environment(flag->name) : NULL;
         if (!value) continue;
-        if (flag->takes) give(arguments, flag, value);
-        else if (!is_no(value)) give(arguments, flag, "yes");
+        if (flag->takes)
+            give(arguments, flag, value);
+        else if (!is_no(value))
+            give(arguments, flag, "yes");
     }
     if (command->works_on_data && from_environment("on"))
         give(arguments, find_flag(command, SLICE("on")), from_environment("on"));
@@ -193,8 +196,8 @@ static bool check_words(const struct arguments *arguments)
     }
     if (arguments->word_count >= command->words_min) return true;
     complain_of_usage(arguments, "there is something missing: quipu %s%s%s %s",
-                      arguments->parent ? arguments->parent->name : "", arguments->parent ? " " : "", command->name,
-                      command->usage);
+                      arguments->parent ? arguments->parent->name : "", arguments->parent ? " " : "",
+                      command->name, command->usage);
     return false;
 }
 

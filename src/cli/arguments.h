@@ -1,4 +1,5 @@
-/* What the arguments of a command turned out to be; private to the files that read, explain and complete them. */
+/* What the arguments of a command turned out to be; private to the files that read, explain and complete
+ * them. */
 #ifndef CLI_ARGUMENTS_H
 #define CLI_ARGUMENTS_H
 

@@ -1,16 +1,15 @@
 /* The command line: commands that work on data through the C library (quipu.h), and what all commands share.
  *
- * A command is a row: its name, its words for people, its flags, and the function that runs it. Reading the arguments,
- * the help text and the shells' completion are derived from the row, so they cannot differ from each other. The rooms
- * above add rows of their own (the server's); everything here sees data only through quipu_call and its helpers, so a
- * command works alike on a folder, in memory, and on any DynamoDB endpoint.
+ * A command is a row: its name, its words for people, its flags, and the function that runs it. Reading the
+ * arguments, the help text and the shells' completion are derived from the row, so they cannot differ from
+ * each other. The rooms above add rows of their own (the server's); everything here sees data only through
+ * quipu_call and its helpers, so a command works alike on a folder, in memory, and on any DynamoDB endpoint.
  *
  * Invariants:
- *  C1. Standard output carries what was asked for and nothing else; everything said to the person goes to standard
- *      error. Readable tables only on a terminal, JSON lines otherwise.
- *  C2. The exit status is 0 when it was done, 1 when not (with one sentence that says why), 2 when the arguments make
- *      no sense.
- *  C3. Nothing is written before all arguments were understood. */
+ *  C1. Standard output carries what was asked for and nothing else; everything said to the person goes to
+ * standard error. Readable tables only on a terminal, JSON lines otherwise. C2. The exit status is 0 when it
+ * was done, 1 when not (with one sentence that says why), 2 when the arguments make no sense. C3. Nothing is
+ * written before all arguments were understood. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -40,8 +39,8 @@ struct command {
     const char *examples;           /* lines; NULL: none */
     const struct command *children; /* "table" has "ls", "create", ...; then there is no run */
     size_t child_count;
-    bool works_on_data;    /* takes --on and its companions */
-    bool has_environment;  /* each flag may stand in QUIPU_NAME */
+    bool works_on_data;            /* takes --on and its companions */
+    bool has_environment;          /* each flag may stand in QUIPU_NAME */
     unsigned words_min, words_max; /* arguments that are no flags */
     int (*run)(const struct arguments *arguments);
 };
@@ -59,19 +58,21 @@ struct program {
 int program_run(const struct program *program, int argc, char **argv);
 
 /* The rows of this room, to be put among the program's. */
-extern const struct command command_table, command_get, command_put, command_update, command_delete, command_query,
-    command_scan, command_tail, command_dump, command_load, command_copy, command_completion;
+extern const struct command command_table, command_get, command_put, command_update, command_delete,
+    command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion;
 
 /* ---- arguments ---- */
 
-/* The text of a flag, the last one's when it was given twice; NULL when it was not given. A switch has "yes". */
+/* The text of a flag, the last one's when it was given twice; NULL when it was not given. A switch has "yes".
+ */
 const char *argument_text(const struct arguments *arguments, const char *flag);
 bool argument_given(const struct arguments *arguments, const char *flag);
 /* The texts of a flag that may be given many times, one by one: from 0 until NULL. */
 const char *argument_nth(const struct arguments *arguments, const char *flag, size_t nth);
-/* A whole number within the bounds; false after complaining. *out is left as it was when the flag was not given. */
-bool argument_number(const struct arguments *arguments, const char *flag, unsigned long long min, unsigned long long max,
-                     unsigned long long *out);
+/* A whole number within the bounds; false after complaining. *out is left as it was when the flag was not
+ * given. */
+bool argument_number(const struct arguments *arguments, const char *flag, unsigned long long min,
+                     unsigned long long max, unsigned long long *out);
 size_t argument_words(const struct arguments *arguments);
 const char *argument_word(const struct arguments *arguments, size_t nth);
 

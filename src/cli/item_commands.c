@@ -13,7 +13,7 @@ struct item_call {
     const struct arguments *arguments;
     struct place place;
     struct schema schema;
-    struct arena arena;
+    struct arena schema_arena, arena; /* the latter for one item and its reply */
     struct phrases phrases;
     struct buf request;
     int status;
@@ -24,7 +24,8 @@ static bool begin(struct item_call *call, const struct arguments *arguments)
     *call = (struct item_call){.arguments = arguments, .status = EXIT_FAULT};
     call->phrases.arena = &call->arena;
     if (!place_open(&call->place, arguments, false)) return false;
-    if (!schema_load(&call->place, &call->arena, argument_word(arguments, 0), NULL, &call->schema)) return false;
+    if (!schema_load(&call->place, &call->schema_arena, argument_word(arguments, 0), NULL, &call->schema))
+        return false;
     request_begin(&call->request, call->schema.table);
     return true;
 }
@@ -35,6 +36,7 @@ static int end(struct item_call *call)
     phrases_free(&call->phrases);
     buf_free(&call->request);
     arena_free(&call->arena);
+    arena_free(&call->schema_arena);
     return call->status;
 }
 
@@ -75,7 +77,8 @@ static const struct node *ask(struct item_call *call, const char *operation)
     if (!answer.error) return answer.json;
     if (strcmp(answer.error, "ConditionalCheckFailedException") == 0)
         complain("the condition is not met: %s", argument_text(call->arguments, "if"));
-    else place_complain(&call->place, call->schema.table, answer.error, answer.message);
+    else
+        place_complain(&call->place, call->schema.table, answer.error, answer.message);
     return NULL;
 }
 
@@ -107,8 +110,11 @@ static void get_one(struct item_call *call)
     put_raw_member(&call->request, "ConsistentRead", SLICE("true"));
     const struct node *reply = ask(call, "GetItem");
     const struct node *item = node_member(reply, "Item");
-    if (item) call->status = print_item(form_chosen(arguments), &call->schema, item->source) ? EXIT_FINE : EXIT_FAULT;
-    else if (reply) complain("there is no such item in %s", call->schema.table);
+    if (item)
+        call->status = print_item(form_chosen(arguments), &call->schema, item->source) ? EXIT_FINE
+                                                                                       : EXIT_FAULT;
+    else if (reply)
+        complain("there is no such item in %s", call->schema.table);
 }
 
 static int get(const struct arguments *arguments)
@@ -122,7 +128,8 @@ static int get(const struct arguments *arguments)
 
 static bool refuse_item(struct item_call *call, const char *fault, struct slice text)
 {
-    call->phrases.fault = arena_printf(&call->arena, "%s: %.*s", fault, (int)(text.len < 200 ? text.len : 200), text.data).data;
+    call->phrases.fault =
+        arena_printf(&call->arena, "%s: %.*s", fault, (int)(text.len < 200 ? text.len : 200), text.data).data;
     return refuse(call);
 }
 
@@ -133,8 +140,10 @@ static bool put_item_json(struct item_call *call, struct slice text)
     const struct node *item = node_parse(&call->arena, text, &fault);
     if (!item) return refuse_item(call, fault, text);
     put_name(&call->request, "Item");
-    if (argument_given(call->arguments, "dynamodb-json")) buf_slice(&call->request, item->source);
-    else if (!plain_item_to_dynamo(&call->request, item, &fault)) return refuse_item(call, fault, text);
+    if (argument_given(call->arguments, "dynamodb-json"))
+        buf_slice(&call->request, item->source);
+    else if (!plain_item_to_dynamo(&call->request, item, &fault))
+        return refuse_item(call, fault, text);
     return true;
 }
 
@@ -164,12 +173,14 @@ static bool put_item_words(struct item_call *call)
         const char *word = argument_word(call->arguments, i), *equals = strchr(word, '=');
         bool is_json = equals && equals > word && equals[-1] == ':';
         if (!equals || equals - is_json == word)
-            return refuse_item(call, "an item is {\"name\":value,...}, or name=text and name:=json", slice_of(word));
+            return refuse_item(call, "an item is {\"name\":value,...}, or name=text and name:=json",
+                               slice_of(word));
         struct slice name = {word, (size_t)(equals - word) - (is_json ? 1 : 0)};
         put_comma(&call->request);
         json_put_string(&call->request, name);
         buf_byte(&call->request, ':');
-        if (!(is_json ? put_json_value(call, slice_of(equals + 1)) : put_text_value(call, name, slice_of(equals + 1))))
+        if (!(is_json ? put_json_value(call, slice_of(equals + 1))
+                      : put_text_value(call, name, slice_of(equals + 1))))
             return false;
     }
     buf_byte(&call->request, '}');
@@ -180,10 +191,13 @@ static bool put_item_words(struct item_call *call)
 static void put_finish(struct item_call *call)
 {
     if (!put_condition(call)) return;
-    if (argument_given(call->arguments, "old")) put_string_member(&call->request, "ReturnValues", SLICE("ALL_OLD"));
+    if (argument_given(call->arguments, "old"))
+        put_string_member(&call->request, "ReturnValues", SLICE("ALL_OLD"));
     const struct node *reply = ask(call, "PutItem");
-    if (reply) print_attributes(call, reply);
-    else call->status = EXIT_FAULT;
+    if (reply)
+        print_attributes(call, reply);
+    else
+        call->status = EXIT_FAULT;
 }
 
 /* Items from standard input, one after the other. */
@@ -204,9 +218,12 @@ static void put_many(struct item_call *call)
         put_finish(call);
         count += call->status == EXIT_FINE;
     }
-    if (call->status == EXIT_FINE && result == VALUES_CUT) call->status = complain("the last item has no end");
-    if (call->status != EXIT_FINE) complain("stopped behind %llu items, in line %llu", count, values.line);
-    else if (errors_are_terminal()) fprintf(stderr, "%llu items\n", count);
+    if (call->status == EXIT_FINE && result == VALUES_CUT)
+        call->status = complain("the last item has no end");
+    if (call->status != EXIT_FINE)
+        complain("stopped behind %llu items, in line %llu", count, values.line);
+    else if (errors_are_terminal())
+        fprintf(stderr, "%llu items\n", count);
     values_end(&values);
 }
 
@@ -215,8 +232,10 @@ static int put(const struct arguments *arguments)
     struct item_call call;
     const char *item = argument_word(arguments, 1);
     if (!begin(&call, arguments)) return end(&call);
-    if (!item || strcmp(item, "-") == 0) put_many(&call);
-    else if (item[0] != '{' ? put_item_words(&call) : put_item_json(&call, slice_of(item))) put_finish(&call);
+    if (!item || strcmp(item, "-") == 0)
+        put_many(&call);
+    else if (item[0] != '{' ? put_item_words(&call) : put_item_json(&call, slice_of(item)))
+        put_finish(&call);
     return end(&call);
 }
 
@@ -228,7 +247,9 @@ static void update_one(struct item_call *call)
     size_t words = argument_words(arguments);
     const char *range = words == 4 ? argument_word(arguments, 2) : NULL;
     if (!put_key(call, argument_word(arguments, 1), range)) return;
-    if (!put_expression(call, "UpdateExpression", argument_word(arguments, words - 1)) || !put_condition(call)) return;
+    if (!put_expression(call, "UpdateExpression", argument_word(arguments, words - 1)) ||
+        !put_condition(call))
+        return;
     put_string_member(&call->request, "ReturnValues", SLICE("ALL_NEW"));
     const struct node *reply = ask(call, "UpdateItem");
     if (reply) print_attributes(call, reply);
@@ -246,16 +267,20 @@ static int update(const struct arguments *arguments)
 static void delete_one(struct item_call *call)
 {
     const struct arguments *arguments = call->arguments;
-    if (!put_key(call, argument_word(arguments, 1), argument_word(arguments, 2)) || !put_condition(call)) return;
+    if (!put_key(call, argument_word(arguments, 1), argument_word(arguments, 2)) || !put_condition(call))
+        return;
     put_string_member(&call->request, "ReturnValues", SLICE("ALL_OLD"));
     const struct node *reply = ask(call, "DeleteItem");
     if (!reply) return;
-    if (!node_member(reply, "Attributes")) complain("there is no such item in %s", call->schema.table);
-    else if (argument_given(arguments, "old")) print_attributes(call, reply);
-    else call->status = EXIT_FINE;
+    if (!node_member(reply, "Attributes"))
+        complain("there is no such item in %s", call->schema.table);
+    else if (argument_given(arguments, "old"))
+        print_attributes(call, reply);
+    else
+        call->status = EXIT_FINE;
 }
 
-static int delete(const struct arguments *arguments)
+static int delete (const struct arguments *arguments)
 {
     struct item_call call;
     if (begin(&call, arguments)) delete_one(&call);
@@ -264,15 +289,18 @@ static int delete(const struct arguments *arguments)
 
 /* ---- the rows ---- */
 
-#define IF_FLAG                                                                                                        \
-    {                                                                                                                  \
-        "if", "CONDITION", "only when this is so: 'plays < 10 and attribute_exists(Artist)'"                          \
+#define IF_FLAG                                                                                              \
+    {                                                                                                        \
+        "if", "CONDITION", "only when this is so: 'plays < 10 and attribute_exists(Artist)'"                 \
     }
 
-static const struct flag get_flags[] = {{"fields", "LIST", "only these attributes: 'Year,tags[0]'"}, FORM_FLAGS};
-static const struct flag put_flags[] = {IF_FLAG, {"old", NULL, "print the item that was there before"}, FORM_FLAGS};
+static const struct flag get_flags[] = {{"fields", "LIST", "only these attributes: 'Year,tags[0]'"},
+                                        FORM_FLAGS};
+static const struct flag put_flags[] = {
+    IF_FLAG, {"old", NULL, "print the item that was there before"}, FORM_FLAGS};
 static const struct flag update_flags[] = {IF_FLAG, FORM_FLAGS};
-static const struct flag delete_flags[] = {IF_FLAG, {"old", NULL, "print the item that was deleted"}, FORM_FLAGS};
+static const struct flag delete_flags[] = {
+    IF_FLAG, {"old", NULL, "print the item that was deleted"}, FORM_FLAGS};
 
 #define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
 
@@ -280,7 +308,8 @@ const struct command command_get = {
     .name = "get",
     .summary = "print an item",
     .usage = "TABLE HASH [RANGE] [flags]",
-    .about = "Prints the item with this key: readable on a terminal, JSON otherwise. Keys are written as they are; the\n"
+    .about = "Prints the item with this key: readable on a terminal, JSON otherwise. Keys are written as "
+             "they are; the\n"
              "table knows their types (binary ones are base64). Exit status 1 when there is no such item.",
     FLAGS(get_flags),
     .examples = "  quipu get Music 'Nina Simone' Sinnerman\n"
@@ -294,17 +323,21 @@ const struct command command_put = {
     .name = "put",
     .summary = "write an item",
     .usage = "TABLE [ITEM | NAME=TEXT | NAME:=JSON]... [flags]",
-    .about = "Writes an item, in place of the one with the same key. It is plain JSON, or attributes one by one; without\n"
+    .about = "Writes an item, in place of the one with the same key. It is plain JSON, or attributes one by "
+             "one; without\n"
              "either, items are read from standard input, one after the other.\n"
              "\n"
-             "In plain JSON, text, numbers, lists and objects are what they are in DynamoDB. What JSON lacks is written\n"
-             "so: binary {\"$binary\":\"base64\"}, sets {\"$set\":[1,2]}, and {\"$map\":{...}} for an object that would be\n"
+             "In plain JSON, text, numbers, lists and objects are what they are in DynamoDB. What JSON lacks "
+             "is written\n"
+             "so: binary {\"$binary\":\"base64\"}, sets {\"$set\":[1,2]}, and {\"$map\":{...}} for an object "
+             "that would be\n"
              "mistaken for one of these. With --dynamodb-json items are read and printed in DynamoDB's JSON.",
     FLAGS(put_flags),
-    .examples = "  quipu put Music '{\"Artist\":\"Nina Simone\",\"Song\":\"Sinnerman\",\"Year\":1965}'\n"
-                "  quipu put Music Artist='Nina Simone' Song=Sinnerman Year:=1965 tags:='{\"$set\":[\"jazz\"]}'\n"
-                "  quipu put Music Artist=Odetta Song=Gallows --if 'attribute_not_exists(Artist)'\n"
-                "  quipu scan Music --on ./old | quipu put Music",
+    .examples =
+        "  quipu put Music '{\"Artist\":\"Nina Simone\",\"Song\":\"Sinnerman\",\"Year\":1965}'\n"
+        "  quipu put Music Artist='Nina Simone' Song=Sinnerman Year:=1965 tags:='{\"$set\":[\"jazz\"]}'\n"
+        "  quipu put Music Artist=Odetta Song=Gallows --if 'attribute_not_exists(Artist)'\n"
+        "  quipu scan Music --on ./old | quipu put Music",
     .works_on_data = true,
     .words_min = 1,
     .words_max = WORDS_MANY,
@@ -314,8 +347,10 @@ const struct command command_update = {
     .name = "update",
     .summary = "change an item",
     .usage = "TABLE HASH [RANGE] EXPRESSION [flags]",
-    .about = "Changes an item by an update expression and prints it as it is then. Names and values stand where they are\n"
-             "meant: no # and no :. Names with odd letters go into `backticks`, texts into \"quotes\" or 'quotes'.",
+    .about = "Changes an item by an update expression and prints it as it is then. Names and values stand "
+             "where they are\n"
+             "meant: no # and no :. Names with odd letters go into `backticks`, texts into \"quotes\" or "
+             "'quotes'.",
     FLAGS(update_flags),
     .examples = "  quipu update Music 'Nina Simone' Sinnerman 'SET plays = if_not_exists(plays, 0) + 1'\n"
                 "  quipu update Users 42 'SET name = \"Ada\", address.city = \"London\" REMOVE draft'\n"
@@ -325,14 +360,15 @@ const struct command command_update = {
     .words_max = 4,
     .run = update};
 
-const struct command command_delete = {.name = "delete",
-                                       .summary = "delete an item",
-                                       .usage = "TABLE HASH [RANGE] [flags]",
-                                       .about = "Deletes the item with this key. Exit status 1 when there was none.",
-                                       FLAGS(delete_flags),
-                                       .examples = "  quipu delete Music 'Nina Simone' Sinnerman\n"
-                                                   "  quipu delete Jobs 7 --if 'state = \"done\"' --old",
-                                       .works_on_data = true,
-                                       .words_min = 2,
-                                       .words_max = 3,
-                                       .run = delete};
+const struct command command_delete = {
+    .name = "delete",
+    .summary = "delete an item",
+    .usage = "TABLE HASH [RANGE] [flags]",
+    .about = "Deletes the item with this key. Exit status 1 when there was none.",
+    FLAGS(delete_flags),
+    .examples = "  quipu delete Music 'Nina Simone' Sinnerman\n"
+                "  quipu delete Jobs 7 --if 'state = \"done\"' --old",
+    .works_on_data = true,
+    .words_min = 2,
+    .words_max = 3,
+    .run = delete};

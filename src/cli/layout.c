@@ -1,5 +1,6 @@
-/* Columns. The widths are settled first: each column gets what its widest cell needs, and when that is too much, the widest
- * ones give way down to a common bound, so that narrow columns are never cut for the sake of a wide one. */
+/* Columns. The widths are settled first: each column gets what its widest cell needs, and when that is too
+ * much, the widest ones give way down to a common bound, so that narrow columns are never cut for the sake of
+ * a wide one. */
 #include "cli/layout.h"
 
 #include <stdio.h>
@@ -35,9 +36,10 @@ static bool is_among(unsigned letter, const struct letters *ranges, size_t count
 
 static size_t letter_width(unsigned letter)
 {
-    static const struct letters none[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
-                                          {0x64b, 0x65f},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f},
-                                          {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+    static const struct letters none[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},
+                                          {0x610, 0x61a},   {0x64b, 0x65f},   {0x1ab0, 0x1aff},
+                                          {0x1dc0, 0x1dff}, {0x200b, 0x200f}, {0x20d0, 0x20ff},
+                                          {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
     static const struct letters wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},
                                           {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe4f},
                                           {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
@@ -72,9 +74,12 @@ struct slice text_harmless(struct arena *arena, struct slice text)
             continue;
         }
         changed = true;
-        if (letter == '\n') buf_text(&clean, "\\n");
-        else if (letter == '\t') buf_text(&clean, "\\t");
-        else buf_printf(&clean, "\\x%02x", letter);
+        if (letter == '\n')
+            buf_text(&clean, "\\n");
+        else if (letter == '\t')
+            buf_text(&clean, "\\t");
+        else
+            buf_printf(&clean, "\\x%02x", letter);
     }
     struct slice result = changed ? arena_copy(arena, buf_view(&clean)) : text;
     buf_free(&clean);

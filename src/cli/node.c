@@ -1,4 +1,5 @@
-/* The tree is built by the strict reader of base, so it holds only what is JSON; its depth is bounded there. */
+/* The tree is built by the strict reader of base, so it holds only what is JSON; its depth is bounded there.
+ */
 #include "cli/node.h"
 
 static struct node *new_node(struct json_reader *reader, enum json_kind kind)

@@ -6,14 +6,15 @@
 
 struct node {
     enum json_kind kind;
-    struct slice name;         /* of a member */
-    struct slice text;         /* STRING: decoded. NUMBER: as it stands */
-    struct slice source;       /* the whole value as it stands in the text */
-    const struct node *first;  /* member or element */
-    const struct node *next;   /* behind this one */
+    struct slice name;        /* of a member */
+    struct slice text;        /* STRING: decoded. NUMBER: as it stands */
+    struct slice source;      /* the whole value as it stands in the text */
+    const struct node *first; /* member or element */
+    const struct node *next;  /* behind this one */
 };
 
-/* The tree of a text that holds one value. NULL and a short phrase when it is not JSON. Slices point into the text. */
+/* The tree of a text that holds one value. NULL and a short phrase when it is not JSON. Slices point into the
+ * text. */
 const struct node *node_parse(struct arena *arena, struct slice text, const char **fault);
 /* The same for the value that the reader stands before. */
 const struct node *node_read(struct json_reader *reader);

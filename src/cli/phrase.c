@@ -1,5 +1,5 @@
-/* One pass over the text, token by token. Only what must change is changed: operators, parentheses and spaces stay as they
- * are, so that the service's own complaints still speak of the text that was typed. */
+/* One pass over the text, token by token. Only what must change is changed: operators, parentheses and spaces
+ * stay as they are, so that the service's own complaints still speak of the text that was typed. */
 #include "cli/phrase.h"
 
 #include <ctype.h>
@@ -142,13 +142,15 @@ static bool is_any(struct slice word, const char *const *list, size_t count)
 
 static bool is_keyword(struct slice word)
 {
-    static const char *const keywords[] = {"and", "or", "not", "between", "in", "set", "remove", "add", "delete"};
+    static const char *const keywords[] = {"and", "or",     "not", "between", "in",
+                                           "set", "remove", "add", "delete"};
     return is_any(word, keywords, sizeof keywords / sizeof *keywords);
 }
 
 static bool is_constant(struct slice word)
 {
-    return slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false")) || slice_equal(word, SLICE("null"));
+    return slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false")) ||
+           slice_equal(word, SLICE("null"));
 }
 
 static bool parenthesis_follows(const struct scan *scan, size_t at)
@@ -180,7 +182,8 @@ static bool scan_index(struct scan *scan)
     size_t end = scan->at + 1;
     while (end < scan->text.len && isdigit((unsigned char)scan->text.data[end])) end++;
     if (end == scan->at + 1 || end >= scan->text.len || scan->text.data[end] != ']')
-        return refuse(scan->phrases, "a place in a list is written [number]", slice_from(scan->text, scan->at));
+        return refuse(scan->phrases, "a place in a list is written [number]",
+                      slice_from(scan->text, scan->at));
     buf_put(scan->out, scan->text.data + scan->at, end + 1 - scan->at);
     scan->at = end + 1;
     scan->value_is_due = false;
@@ -206,8 +209,10 @@ static bool scan_token(struct scan *scan)
     if (c == '-' && scan->value_is_due && isdigit((unsigned char)next)) return scan_json(scan);
     if (is_name_start(c)) return scan_word(scan);
     buf_byte(scan->out, (unsigned char)c);
-    if (c != ' ' && c != '.' && c != ')') scan->value_is_due = true;
-    else if (c == ')') scan->value_is_due = false;
+    if (c != ' ' && c != '.' && c != ')')
+        scan->value_is_due = true;
+    else if (c == ')')
+        scan->value_is_due = false;
     scan->at++;
     return true;
 }

@@ -1,13 +1,14 @@
 /* Expressions as people write them, turned into those of the service.
  *
- * DynamoDB wants every value, and every name that is one of its 573 reserved words, outside of the expression. Here both
- * stand where they are meant:
+ * DynamoDB wants every value, and every name that is one of its 573 reserved words, outside of the
+ * expression. Here both stand where they are meant:
  *
  *     Year >= 1960 and contains(tags, "jazz")      ->  #Year >= :v1 and contains(#tags, :v2)
  *     SET plays = plays + 1, `odd name`[0].x = {"$set":[1,2]}
  *
- * Literals are plain JSON (see plain.h) and texts in 'single quotes'; names in `backticks` may hold anything. Words
- * before a parenthesis are functions, and AND, OR, NOT, BETWEEN, IN, SET, REMOVE, ADD, DELETE are themselves.
+ * Literals are plain JSON (see plain.h) and texts in 'single quotes'; names in `backticks` may hold anything.
+ * Words before a parenthesis are functions, and AND, OR, NOT, BETWEEN, IN, SET, REMOVE, ADD, DELETE are
+ * themselves.
  *
  * Also here: the short forms of keys and key conditions, which get their types from the table. */
 #ifndef CLI_PHRASE_H
@@ -40,14 +41,16 @@ bool phrase_put_paths(struct buf *out, struct phrases *phrases, struct slice tex
 void phrase_put_name(struct buf *out, struct phrases *phrases, struct slice name);
 
 /* Appends a key's value, {"S":"..."}, typed as the key is: text, a number, or base64. */
-bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text);
+bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                      struct slice text);
 /* Appends the key of one item: {"Artist":{...},"Song":{...}}; range is NULL when there is none. */
 bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
                 const char *range);
 /* Appends the key condition: hash = its value, and the range by a short form, or NULL:
- *     F        = F      >= F   > F   <= F   < F      F*  begins with F      A..B  from A to B, both included  */
-bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
-                          const char *range);
+ *     F        = F      >= F   > F   <= F   < F      F*  begins with F      A..B  from A to B, both included
+ */
+bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
+                          const char *hash, const char *range);
 
 /* The members ExpressionAttributeNames and ExpressionAttributeValues of the request, where there are any. */
 void phrases_put_members(struct buf *out, const struct phrases *phrases);

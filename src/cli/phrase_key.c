@@ -1,10 +1,12 @@
-/* Keys and key conditions in their short forms. A word of the command line has no type; the table's schema gives it one. */
+/* Keys and key conditions in their short forms. A word of the command line has no type; the table's schema
+ * gives it one. */
 #include "cli/phrase.h"
 
-static bool refuse_part(struct phrases *phrases, const struct key_part *part, struct slice text, const char *what)
+static bool refuse_part(struct phrases *phrases, const struct key_part *part, struct slice text,
+                        const char *what)
 {
-    phrases->fault = arena_printf(phrases->arena, "the key %.*s is %s, and '%.*s' is none", SLICE_ARG(part->name), what,
-                                  SLICE_ARG(text))
+    phrases->fault = arena_printf(phrases->arena, "the key %.*s is %s, and '%.*s' is none",
+                                  SLICE_ARG(part->name), what, SLICE_ARG(text))
                          .data;
     return false;
 }
@@ -16,7 +18,8 @@ static bool is_json_number(struct arena *arena, struct slice text)
     return json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
 }
 
-bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text)
+bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                      struct slice text)
 {
     struct slice bytes;
     if (part->type == 'N' && !is_json_number(phrases->arena, text))
@@ -43,12 +46,12 @@ bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *s
 {
     bool has_range = schema->range.name.len > 0;
     if (has_range != (range != NULL)) {
-        phrases->fault = has_range ? arena_printf(phrases->arena, "the table '%s' has two keys: %.*s and %.*s",
-                                                  schema->table, SLICE_ARG(schema->hash.name),
-                                                  SLICE_ARG(schema->range.name))
+        phrases->fault = has_range ? arena_printf(phrases->arena,
+                                                  "the table '%s' has two keys: %.*s and %.*s", schema->table,
+                                                  SLICE_ARG(schema->hash.name), SLICE_ARG(schema->range.name))
                                          .data
-                                   : arena_printf(phrases->arena, "the table '%s' has one key: %.*s", schema->table,
-                                                  SLICE_ARG(schema->hash.name))
+                                   : arena_printf(phrases->arena, "the table '%s' has one key: %.*s",
+                                                  schema->table, SLICE_ARG(schema->hash.name))
                                          .data;
         return false;
     }
@@ -62,7 +65,8 @@ bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *s
 /* ---- conditions ---- */
 
 /* A value of the condition: into the values, its placeholder into the expression. */
-static bool put_operand(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text)
+static bool put_operand(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                        struct slice text)
 {
     unsigned number = ++phrases->value_count;
     buf_printf(&phrases->values, "%s\":v%u\":", number > 1 ? "," : "", number);
@@ -87,8 +91,8 @@ static struct slice trim(struct slice text)
 }
 
 /* >= F and the like. False in *found when it begins with no operator. */
-static bool put_operator_form(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text,
-                              bool *found)
+static bool put_operator_form(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                              struct slice text, bool *found)
 {
     static const char *const operators[] = {">=", "<=", ">", "<", "="};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
@@ -107,8 +111,8 @@ static const char *find_dots(struct slice text)
     return text.len < 4 ? NULL : memmem(text.data + 1, text.len - 2, "..", 2);
 }
 
-static bool put_between(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice text,
-                        const char *dots)
+static bool put_between(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                        struct slice text, const char *dots)
 {
     struct slice low = {text.data, (size_t)(dots - text.data)}, high = slice_from(text, low.len + 2);
     if (!put_comparison(out, phrases, part, "BETWEEN", trim(low))) return false;
@@ -116,7 +120,8 @@ static bool put_between(struct buf *out, struct phrases *phrases, const struct k
     return put_operand(out, phrases, part, trim(high));
 }
 
-static bool put_begins(struct buf *out, struct phrases *phrases, const struct key_part *part, struct slice prefix)
+static bool put_begins(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                       struct slice prefix)
 {
     buf_text(out, "begins_with(");
     phrase_put_name(out, phrases, part->name);
@@ -139,12 +144,13 @@ static bool put_range_condition(struct buf *out, struct phrases *phrases, const 
     return put_comparison(out, phrases, part, "=", text);
 }
 
-bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
-                          const char *range)
+bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
+                          const char *hash, const char *range)
 {
     const char *owner = schema->index ? schema->index : schema->table;
     if (range && !schema->index_range.name.len) {
-        phrases->fault = arena_printf(phrases->arena, "%s has no second key to compare with '%s'", owner, range).data;
+        phrases->fault =
+            arena_printf(phrases->arena, "%s has no second key to compare with '%s'", owner, range).data;
         return false;
     }
     if (!put_comparison(out, phrases, &schema->index_hash, "=", slice_of(hash))) return false;

@@ -1,5 +1,5 @@
-/* Opening and calling. Errors of the service keep their names, since people look them up; those that a person at a command
- * line meets every day get a sentence that says what to do. */
+/* Opening and calling. Errors of the service keep their names, since people look them up; those that a person
+ * at a command line meets every day get a sentence that says what to do. */
 #include "cli/place.h"
 
 #include <stdlib.h>
@@ -49,9 +49,12 @@ struct answer place_ask(const struct place *place, struct arena *arena, const ch
     struct slice text = arena_printf(arena, "%.*s", (int)request->len, request->data);
     struct quipu_reply *reply = quipu_call(place->db, operation, text.data);
     struct slice json = arena_copy(arena, (struct slice){reply->json, reply->json_len});
-    struct answer answer = {.json = node_parse(arena, json, &fault), .message = text_in(arena, reply->message)};
-    if (reply->error) answer.error = text_in(arena, reply->error);
-    else if (!answer.json) answer.error = "UnreadableReply", answer.message = "the reply is not JSON";
+    struct answer answer = {.json = node_parse(arena, json, &fault),
+                            .message = text_in(arena, reply->message)};
+    if (reply->error)
+        answer.error = text_in(arena, reply->error);
+    else if (!answer.json)
+        answer.error = "UnreadableReply", answer.message = "the reply is not JSON";
     quipu_reply_free(reply);
     return answer;
 }
@@ -69,8 +72,9 @@ int place_complain(const struct place *place, const char *table, const char *err
 {
     if (strcmp(error, "NoReplyException") == 0)
         return complain("nobody answers on %s: %s%s", place->where, message,
-                        place->is_default ? "\nStart a server with 'quipu serve', or say where the data is: --on WHERE"
-                                          : "");
+                        place->is_default
+                            ? "\nStart a server with 'quipu serve', or say where the data is: --on WHERE"
+                            : "");
     if (table && strcmp(error, "ResourceNotFoundException") == 0)
         return complain("there is no table '%s' on %s ('quipu table ls' lists them)", table, place->where);
     return complain("%s%s%s", error, *message ? ": " : "", message);
@@ -85,9 +89,14 @@ static bool is_one_of(const char *text, const char *const *list, size_t count)
 
 bool error_may_pass(const char *error)
 {
-    static const char *const passing[] = {"ProvisionedThroughputExceededException", "ThrottlingException",
-                                          "RequestLimitExceeded", "InternalServerError", "ServiceUnavailable",
-                                          "NoReplyException", "LimitExceededException", "InternalFailure"};
+    static const char *const passing[] = {"ProvisionedThroughputExceededException",
+                                          "ThrottlingException",
+                                          "RequestLimitExceeded",
+                                          "InternalServerError",
+                                          "ServiceUnavailable",
+                                          "NoReplyException",
+                                          "LimitExceededException",
+                                          "InternalFailure"};
     return is_one_of(error, passing, sizeof passing / sizeof *passing);
 }
 

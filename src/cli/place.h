@@ -1,4 +1,5 @@
-/* Where the data is: an open database, calls whose replies are trees, and the sentences for what went wrong. */
+/* Where the data is: an open database, calls whose replies are trees, and the sentences for what went wrong.
+ */
 #ifndef CLI_PLACE_H
 #define CLI_PLACE_H
 
@@ -15,9 +16,9 @@ struct place {
 };
 
 struct answer {
-    const struct node *json;    /* NULL when the reply was no JSON */
-    const char *error;          /* the exception's name; NULL: all went well */
-    const char *message;        /* of the error */
+    const struct node *json; /* NULL when the reply was no JSON */
+    const char *error;       /* the exception's name; NULL: all went well */
+    const char *message;     /* of the error */
 };
 
 /* Opens what --on names. `makes` says whether a missing folder is made. False after complaining. */
@@ -27,7 +28,8 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
 void place_close(struct place *place);
 
 /* Calls and waits. Everything in the answer is in the arena. */
-struct answer place_ask(const struct place *place, struct arena *arena, const char *operation, const struct buf *request);
+struct answer place_ask(const struct place *place, struct arena *arena, const char *operation,
+                        const struct buf *request);
 /* The same for who needs no more than a reply: NULL after complaining. */
 const struct node *place_call(const struct place *place, struct arena *arena, const char *operation,
                               const struct buf *request);
@@ -50,7 +52,7 @@ struct schema {
     const char *table;
     const struct node *description; /* "Table" of DescribeTable */
     struct key_part hash, range;
-    const char *index; /* NULL: the table itself */
+    const char *index;                       /* NULL: the table itself */
     struct key_part index_hash, index_range; /* of the index, else as hash and range */
 };
 

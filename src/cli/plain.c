@@ -1,4 +1,5 @@
-/* Both directions walk a tree, since whether {"$set":...} is a set or a map is known only when all its members are. */
+/* Both directions walk a tree, since whether {"$set":...} is a set or a map is known only when all its
+ * members are. */
 #include "cli/plain.h"
 
 /* The only member of an object with just one, when it has this name; else NULL. */
@@ -134,7 +135,8 @@ static bool put_plain_list(struct buf *out, const struct node *list)
 
 static bool put_plain_map(struct buf *out, const struct node *map)
 {
-    bool is_mistakable = map->kind == JSON_OBJECT && map->first && !map->first->next && is_notation(map->first->name);
+    bool is_mistakable = map->kind == JSON_OBJECT && map->first && !map->first->next &&
+                         is_notation(map->first->name);
     if (is_mistakable) buf_text(out, "{\"$map\":");
     if (!dynamo_item_to_plain(out, map)) return false;
     if (is_mistakable) buf_byte(out, '}');
@@ -170,9 +172,12 @@ static bool put_plain_set(struct buf *out, char type, const struct node *set)
     for (const struct node *member = set->first; member; member = member->next) {
         put_comma(out);
         bool fine = member->kind == JSON_STRING;
-        if (fine && type == 'S') json_put_string(out, member->text);
-        else if (fine && type == 'N') fine = put_plain_number(out, member);
-        else if (fine) fine = put_plain_binary(out, member);
+        if (fine && type == 'S')
+            json_put_string(out, member->text);
+        else if (fine && type == 'N')
+            fine = put_plain_number(out, member);
+        else if (fine)
+            fine = put_plain_binary(out, member);
         if (!fine) return false;
     }
     buf_text(out, "]}");

@@ -8,7 +8,8 @@
  *     {"a":1}                            {"M":{...}}
  *     {"$binary":"AQI="}                 {"B":"AQI="}
  *     {"$set":["a","b"]}                 {"SS":["a","b"]}    of numbers NS, of {"$binary":...} BS
- *     {"$map":{"$set":[...]}}            {"M":{"$set":...}}  a map that would be mistaken for one of the others
+ *     {"$map":{"$set":[...]}}            {"M":{"$set":...}}  a map that would be mistaken for one of the
+ * others
  *
  * An item is an object whose members are such values. */
 #ifndef CLI_PLAIN_H
@@ -16,7 +17,8 @@
 
 #include "cli/node.h"
 
-/* Appends the value, or an item's attributes as an object, in DynamoDB's JSON. False and a sentence when it cannot be one. */
+/* Appends the value, or an item's attributes as an object, in DynamoDB's JSON. False and a sentence when it
+ * cannot be one. */
 bool plain_value_to_dynamo(struct buf *out, const struct node *value, const char **fault);
 bool plain_item_to_dynamo(struct buf *out, const struct node *item, const char **fault);
 

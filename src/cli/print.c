@@ -1,4 +1,5 @@
-/* Printing items. Everything is checked as it is printed: a reply that is no item is a fault, not garbage on the screen. */
+/* Printing items. Everything is checked as it is printed: a reply that is no item is a fault, not garbage on
+ * the screen. */
 #include "cli/print.h"
 
 #include <stdio.h>
@@ -131,11 +132,13 @@ static bool print_block(struct printer *printer)
     struct buf out = {0};
     find_columns(printer, &columns);
     bool has_head = head_is_new(printer, &columns);
-    struct slice *cells = arena_array(&printer->arena, struct slice, (printer->row_count + 1) * (columns.count + 1));
+    struct slice *cells = arena_array(&printer->arena, struct slice,
+                                      (printer->row_count + 1) * (columns.count + 1));
     for (size_t i = 0; i < columns.count; i++) cells[i] = text_harmless(&printer->arena, columns.names[i]);
     size_t head_rows = has_head ? 1 : 0;
     for (size_t row = 0; row < printer->row_count; row++)
-        if (!fill_row(printer, &columns, printer->rows[row], cells + (row + head_rows) * columns.count)) return false;
+        if (!fill_row(printer, &columns, printer->rows[row], cells + (row + head_rows) * columns.count))
+            return false;
     struct grid grid = {.cells = cells,
                         .rows = printer->row_count + head_rows,
                         .columns = columns.count,

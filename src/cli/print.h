@@ -8,10 +8,11 @@ enum form { FORM_TABLE, FORM_PLAIN, FORM_DYNAMO };
 
 /* What --json, --table and --dynamodb-json ask for, else what suits standard output. */
 enum form form_chosen(const struct arguments *arguments);
-#define FORM_FLAGS                                                                                                     \
-    {"json", NULL, "print JSON lines, also on a terminal"}, {"table", NULL, "print a readable table, also into a file"}, \
-    {                                                                                                                  \
-        "dynamodb-json", NULL, "print DynamoDB's own JSON: {\"Year\":{\"N\":\"1965\"}}"                               \
+#define FORM_FLAGS                                                                                           \
+    {"json", NULL, "print JSON lines, also on a terminal"},                                                  \
+        {"table", NULL, "print a readable table, also into a file"},                                         \
+    {                                                                                                        \
+        "dynamodb-json", NULL, "print DynamoDB's own JSON: {\"Year\":{\"N\":\"1965\"}}"                      \
     }
 
 /* Rows are gathered in blocks, so that a table's columns have one width without all of it being in memory. */

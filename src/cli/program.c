@@ -59,13 +59,14 @@ static void put_children(struct buf *out, const struct command *command)
 
 void help_put(struct buf *out, const struct command *command, const struct command *parent)
 {
-    buf_printf(out, "Usage: quipu %s%s%s %s\n\n%s\n", parent ? parent->name : "", parent ? " " : "", command->name,
-               command->usage, command->about);
+    buf_printf(out, "Usage: quipu %s%s%s %s\n\n%s\n", parent ? parent->name : "", parent ? " " : "",
+               command->name, command->usage, command->about);
     if (command->child_count) put_children(out, command);
     put_flags(out, command->flags, command->flag_count);
     if (command->works_on_data) put_flags(out, data_flags, data_flag_count);
     if (command->has_environment)
-        buf_text(out, "\nEach flag can stand in the environment too, as QUIPU_ and its name: QUIPU_DATA=...\n");
+        buf_text(out,
+                 "\nEach flag can stand in the environment too, as QUIPU_ and its name: QUIPU_DATA=...\n");
     if (command->examples) buf_printf(out, "\nExamples:\n%s\n", command->examples);
 }
 
@@ -76,14 +77,18 @@ void help_put_program(struct buf *out, const struct program *program)
         buf_printf(out, "  %-11s%s\n", program->commands[i]->name, program->commands[i]->summary);
     buf_text(out, "  help       this text, or 'quipu help COMMAND'\n"
                   "  version    print the version\n");
-    buf_printf(out, "\n%s\n'quipu COMMAND --help' tells more. The manual is quipu(1).\n", program->first_steps);
+    buf_printf(out, "\n%s\n'quipu COMMAND --help' tells more. The manual is quipu(1).\n",
+               program->first_steps);
 }
 
-static int print_help(const struct program *program, const struct command *command, const struct command *parent)
+static int print_help(const struct program *program, const struct command *command,
+                      const struct command *parent)
 {
     struct buf out = {0};
-    if (command) help_put(&out, command, parent);
-    else help_put_program(&out, program);
+    if (command)
+        help_put(&out, command, parent);
+    else
+        help_put_program(&out, program);
     fwrite(out.data, 1, out.len, stdout);
     buf_free(&out);
     return EXIT_FINE;
@@ -116,8 +121,8 @@ static int unknown_command(const char *name)
     return EXIT_USAGE;
 }
 
-static int run_command(const struct program *program, const struct command *command, const struct command *parent,
-                       int argc, char **argv)
+static int run_command(const struct program *program, const struct command *command,
+                       const struct command *parent, int argc, char **argv)
 {
     struct arguments arguments = {.program = program, .command = command, .parent = parent};
     int status = EXIT_USAGE;
@@ -132,8 +137,10 @@ static int run_child(const struct program *program, const struct command *comman
     if (argc > 0 && is_any_of(argv[0], "--help", "-h", "help")) return print_help(program, command, NULL);
     const struct command *child = argc > 0 ? find_child(command, argv[0]) : NULL;
     if (child) return run_command(program, child, command, argc - 1, argv + 1);
-    if (argc > 0) complain("there is no command '%s %s'", command->name, argv[0]);
-    else complain("say what to do: quipu %s %s", command->name, command->usage);
+    if (argc > 0)
+        complain("there is no command '%s %s'", command->name, argv[0]);
+    else
+        complain("say what to do: quipu %s %s", command->name, command->usage);
     fprintf(stderr, "Try 'quipu %s --help'.\n", command->name);
     return EXIT_USAGE;
 }

@@ -24,7 +24,8 @@ void schema_keys(const struct node *description, const struct node *key_schema, 
     *hash = *range = (struct key_part){SLICE(""), 'S'};
     for (const struct node *one = key_schema ? key_schema->first : NULL; one; one = one->next) {
         struct slice name = node_text(one, "AttributeName");
-        *(node_is(one, "KeyType", "HASH") ? hash : range) = (struct key_part){name, type_of(description, name)};
+        *(node_is(one, "KeyType", "HASH") ? hash : range) = (struct key_part){name,
+                                                                              type_of(description, name)};
     }
 }
 

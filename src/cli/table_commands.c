@@ -23,7 +23,8 @@ static void add_fact(struct facts *facts, const char *name, const struct buf *te
 {
     if (facts->count == FACTS_MAX) return;
     facts->cells[2 * facts->count] = slice_of(name);
-    facts->cells[2 * facts->count + 1] = text_harmless(facts->arena, arena_copy(facts->arena, buf_view(text)));
+    facts->cells[2 * facts->count + 1] = text_harmless(facts->arena,
+                                                       arena_copy(facts->arena, buf_view(text)));
     facts->count++;
 }
 
@@ -54,7 +55,8 @@ static void add_indexes(struct facts *facts, const struct node *table, const cha
         put_keys(&text, table, node_member(one, "KeySchema"));
         put_projection(&text, node_member(one, "Projection"));
         struct slice status = node_text(one, "IndexStatus");
-        if (status.len && !slice_equal(status, SLICE("ACTIVE"))) buf_printf(&text, "; %.*s", SLICE_ARG(status));
+        if (status.len && !slice_equal(status, SLICE("ACTIVE")))
+            buf_printf(&text, "; %.*s", SLICE_ARG(status));
         add_fact(facts, name, &text);
         buf_free(&text);
     }
@@ -65,8 +67,11 @@ static void put_capacity(struct buf *out, const struct node *table)
     const struct node *billing = node_member(table, "BillingModeSummary");
     const struct node *throughput = node_member(table, "ProvisionedThroughput");
     unsigned long long reads = node_count(throughput, "ReadCapacityUnits");
-    if (node_is(billing, "BillingMode", "PAY_PER_REQUEST") || !reads) buf_text(out, "on demand");
-    else buf_printf(out, "%llu reads, %llu writes a second", reads, node_count(throughput, "WriteCapacityUnits"));
+    if (node_is(billing, "BillingMode", "PAY_PER_REQUEST") || !reads)
+        buf_text(out, "on demand");
+    else
+        buf_printf(out, "%llu reads, %llu writes a second", reads,
+                   node_count(throughput, "WriteCapacityUnits"));
 }
 
 static void put_tags(struct buf *out, struct arena *arena, struct slice json)
@@ -204,7 +209,8 @@ static int list(const struct arguments *arguments)
     if (!place_open(&place, arguments, false)) return EXIT_FAULT;
     const char **names = table_names(&place, &arena, &count);
     bool fine = names != NULL;
-    if (fine && argument_given(arguments, "long")) fine = list_long(&place, &arena, names, count);
+    if (fine && argument_given(arguments, "long"))
+        fine = list_long(&place, &arena, names, count);
     else
         for (size_t i = 0; fine && i < count; i++) puts(names[i]);
     if (fine && !count && errors_are_terminal()) fprintf(stderr, "There are no tables on %s.\n", place.where);
@@ -280,7 +286,8 @@ static bool set_stream(const struct place *place, struct arena *arena, const cha
 {
     struct buf request = {0};
     request_begin(&request, table);
-    if (is_off(text)) buf_text(&request, ",\"StreamSpecification\":{\"StreamEnabled\":false}}");
+    if (is_off(text))
+        buf_text(&request, ",\"StreamSpecification\":{\"StreamEnabled\":false}}");
     else
         buf_printf(&request, ",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"%s\"}}",
                    stream_view(text));
@@ -314,7 +321,8 @@ static int set(const struct arguments *arguments)
     if (stream && !is_off(stream) && !stream_view(stream))
         return complain_of_usage(arguments, "'%s' should be new-and-old, new, old, keys or off", stream);
     if (!place_open(&place, arguments, false)) return EXIT_FAULT;
-    bool fine = (!stream || set_stream(&place, &arena, table, stream)) && (!ttl || set_ttl(&place, &arena, table, ttl));
+    bool fine = (!stream || set_stream(&place, &arena, table, stream)) &&
+                (!ttl || set_ttl(&place, &arena, table, ttl));
     arena_free(&arena);
     place_close(&place);
     return fine ? EXIT_FINE : EXIT_FAULT;
@@ -331,8 +339,10 @@ static bool person_agrees(const struct place *place, const struct arguments *arg
         complain("this cannot be undone: say --yes to drop %s", argument_word(arguments, 0));
         return false;
     }
-    if (count == 1) fprintf(stderr, "Drop the table '%s' on %s", argument_word(arguments, 0), place->where);
-    else fprintf(stderr, "Drop %zu tables on %s", count, place->where);
+    if (count == 1)
+        fprintf(stderr, "Drop the table '%s' on %s", argument_word(arguments, 0), place->where);
+    else
+        fprintf(stderr, "Drop %zu tables on %s", count, place->where);
     fputs(" with everything in it? [y/N] ", stderr);
     if (!fgets(reply, sizeof reply, stdin)) return false;
     return reply[0] == 'y' || reply[0] == 'Y';
@@ -368,9 +378,10 @@ static int drop(const struct arguments *arguments)
 static const struct flag list_flags[] = {{"long", NULL, "keys, items, size and indexes too"}};
 static const struct flag describe_flags[] = {FORM_FLAGS};
 static const struct flag create_flags[] = {
-    {"index", "SPEC", "a global index: NAME:HASH:TYPE or NAME:HASH:TYPE,RANGE:TYPE;\n"
-                      "behind it =keys for keys only, =a,b for these attributes too.\n"
-                      "May be given again"},
+    {"index", "SPEC",
+     "a global index: NAME:HASH:TYPE or NAME:HASH:TYPE,RANGE:TYPE;\n"
+     "behind it =keys for keys only, =a,b for these attributes too.\n"
+     "May be given again"},
     {"local-index", "SPEC", "a local index: NAME:RANGE:TYPE"},
     {"stream", "VIEW", "keep a stream of changes: new-and-old, new, old or keys"},
     {"ttl", "ATTRIBUTE", "items expire at the second since 1970 in this attribute"},
@@ -398,9 +409,10 @@ static const struct command children[] = {
      .about = "Makes a table and waits until it is ready. A key is written with its type: S for text, N for\n"
               "numbers, B for binary. Capacity is on demand.",
      FLAGS(create_flags),
-     .examples = "  quipu table create Music Artist:S Song:S\n"
-                 "  quipu table create Music Artist:S Song:S --index by-year:Year:N,Song:S --stream new-and-old\n"
-                 "  quipu table create Sessions Id:S --ttl Expires --on ./data",
+     .examples =
+         "  quipu table create Music Artist:S Song:S\n"
+         "  quipu table create Music Artist:S Song:S --index by-year:Year:N,Song:S --stream new-and-old\n"
+         "  quipu table create Sessions Id:S --ttl Expires --on ./data",
      .works_on_data = true,
      .words_min = 2,
      .words_max = 3,

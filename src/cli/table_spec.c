@@ -1,4 +1,5 @@
-/* The keys of a table and of its indexes share one list of attributes with their types, which the request wants first. */
+/* The keys of a table and of its indexes share one list of attributes with their types, which the request
+ * wants first. */
 #include "cli/table_spec.h"
 
 #include "cli/node.h"
@@ -26,8 +27,9 @@ static bool refuse(struct spec_state *state, struct slice text, const char *want
 /* Splits at the first or last such byte; false when there is none. */
 static bool split(struct slice text, char at, bool at_last, struct slice *left, struct slice *right)
 {
-    const char *found =
-        !text.len ? NULL : at_last ? memrchr(text.data, at, text.len) : memchr(text.data, at, text.len);
+    const char *found = !text.len ? NULL
+                        : at_last ? memrchr(text.data, at, text.len)
+                                  : memchr(text.data, at, text.len);
     if (!found) return false;
     *left = (struct slice){text.data, (size_t)(found - text.data)};
     *right = slice_from(text, left->len + 1);
@@ -49,7 +51,8 @@ static bool add_attribute(struct spec_state *state, struct slice name, char type
 static bool put_key(struct buf *out, struct spec_state *state, struct slice text, const char *kind)
 {
     struct slice name, type;
-    if (!split(text, ':', true, &name, &type) || !name.len || type.len != 1 || !strchr("SNBsnb", type.data[0]))
+    if (!split(text, ':', true, &name, &type) || !name.len || type.len != 1 ||
+        !strchr("SNBsnb", type.data[0]))
         return refuse(state, text, "a key and its type, S, N or B: Artist:S");
     if (!add_attribute(state, name, (char)(type.data[0] & ~0x20))) return false;
     put_comma(out);
@@ -89,10 +92,12 @@ static bool put_index(struct buf *out, struct spec_state *state, struct slice te
     struct slice whole = text;
     split(text, '=', false, &text, &projection);
     if (!split(text, ':', false, &name, &keys) || !name.len)
-        return refuse(state, whole, table_hash ? "NAME:RANGE:TYPE" : "NAME:HASH:TYPE or NAME:HASH:TYPE,RANGE:TYPE");
+        return refuse(state, whole,
+                      table_hash ? "NAME:RANGE:TYPE" : "NAME:HASH:TYPE or NAME:HASH:TYPE,RANGE:TYPE");
     first = keys;
     split(keys, ',', false, &first, &second);
-    if (table_hash && second.len) return refuse(state, whole, "NAME:RANGE:TYPE: a local index has the table's hash key");
+    if (table_hash && second.len)
+        return refuse(state, whole, "NAME:RANGE:TYPE: a local index has the table's hash key");
     put_comma(out);
     buf_byte(out, '{');
     put_string_member(out, "IndexName", name);
@@ -106,8 +111,8 @@ static bool put_index(struct buf *out, struct spec_state *state, struct slice te
     return true;
 }
 
-static bool put_indexes(struct buf *out, struct spec_state *state, const char *member, const char *const *texts,
-                        const char *table_hash)
+static bool put_indexes(struct buf *out, struct spec_state *state, const char *member,
+                        const char *const *texts, const char *table_hash)
 {
     if (!texts[0]) return true;
     put_name(out, member);

@@ -15,7 +15,7 @@
 
 struct table_spec {
     const char *name;
-    const char *hash, *range;                     /* range: NULL when there is none */
+    const char *hash, *range;                         /* range: NULL when there is none */
     const char *global_indexes[SPEC_INDEXES_MAX + 1]; /* until NULL */
     const char *local_indexes[SPEC_INDEXES_MAX + 1];
     const char *stream; /* a view type in any spelling; NULL: no stream */

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-#define WAIT_MAX_US  (20 * 60 * 1000000LL) /* a large table's index takes the service minutes */
-#define POLL_MIN_MS  5
-#define POLL_MAX_MS  1000
+#define WAIT_MAX_US   (20 * 60 * 1000000LL) /* a large table's index takes the service minutes */
+#define POLL_MIN_MS   5
+#define POLL_MAX_MS   1000
 #define NAMES_AT_ONCE 64
 
 static void sleep_ms(long ms)
@@ -37,7 +37,8 @@ static int look(const struct place *place, const char *table, enum wish wish)
     bool is_gone = answer.error && strcmp(answer.error, "ResourceNotFoundException") == 0;
     const struct node *found = answer.error ? NULL : node_member(answer.json, "Table");
     int result = 0;
-    if (is_gone) result = wish == WISH_GONE;
+    if (is_gone)
+        result = wish == WISH_GONE;
     else if (answer.error && !error_may_pass(answer.error)) {
         place_complain(place, table, answer.error, answer.message);
         result = -1;

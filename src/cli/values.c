@@ -1,5 +1,5 @@
-/* A value ends with the line in which the last of its brackets closes. So files of one value a line are read line by line,
- * and one that was laid out for people is read too. */
+/* A value ends with the line in which the last of its brackets closes. So files of one value a line are read
+ * line by line, and one that was laid out for people is read too. */
 #include "cli/values.h"
 
 #include <stdlib.h>
@@ -29,9 +29,12 @@ static void follow(struct brackets *brackets, struct slice text)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         if (brackets->in_string) {
-            if (brackets->is_escaped) brackets->is_escaped = false;
-            else if (c == '\\') brackets->is_escaped = true;
-            else if (c == '"') brackets->in_string = false;
+            if (brackets->is_escaped)
+                brackets->is_escaped = false;
+            else if (c == '\\')
+                brackets->is_escaped = true;
+            else if (c == '"')
+                brackets->in_string = false;
         } else if (c == '"') {
             brackets->in_string = true;
         } else if (c == '{' || c == '[') {

@@ -17,8 +17,8 @@ struct values {
 };
 
 void values_begin(struct values *values, FILE *file);
-/* The next value's text, without the space around it; lives until the next call. What is not JSON is found by its reader:
- * here only quotes and brackets are followed. */
+/* The next value's text, without the space around it; lives until the next call. What is not JSON is found by
+ * its reader: here only quotes and brackets are followed. */
 enum values_result values_next(struct values *values, struct slice *out);
 void values_end(struct values *values);
 
