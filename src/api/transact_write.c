@@ -225,7 +225,15 @@ static void take_note(struct many_writes *many, struct slice note)
     }
 }
 
-/* True when the transaction has not been seen before. */
+static bool has_faults(const struct transaction *transaction)
+{
+    for (uint32_t i = 0; i < transaction->many.count; i++)
+        if (transaction->actions[i].fault.len) return true;
+    return false;
+}
+
+/* True when the transaction has not been seen before. One that was applied has no faults, unless its table is
+ * another by now: then it was not this transaction. */
 static bool is_new(struct api_call *call, struct batch *batch, struct transaction *transaction)
 {
     struct slice note;
@@ -235,6 +243,7 @@ static bool is_new(struct api_call *call, struct batch *batch, struct transactio
     case TOKEN_DIFFERENT: transaction->outcome = OUTCOME_MISMATCHED; break;
     case TOKEN_RUNNING: transaction->outcome = OUTCOME_RUNNING; break;
     case TOKEN_SAME:
+        if (has_faults(transaction)) return true;
         transaction->outcome = OUTCOME_REPLAYED;
         take_note(&transaction->many, note);
         break;

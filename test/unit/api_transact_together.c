@@ -93,6 +93,39 @@ TEST(the_token_of_a_cancelled_transaction_is_free)
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
 
+#define PUT_INDEXED                                                                                          \
+    "{'TransactItems':[{'Put':{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'}}}}],'"              \
+    "ClientRequestToken':'t','ReturnItemCollectionMetrics':'SIZE'}"
+
+/* A table of the same name with other keys: what was done to the old one says nothing about it. */
+TEST(a_token_does_not_speak_for_another_table)
+{
+    struct world world;
+    static const struct exchange put = {
+        "TransactWriteItems", PUT_INDEXED,
+        "{'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},'"
+        "SizeEstimateRangeGB':[0.0,1.0]}]}}"};
+    static const struct exchange cancelled = {
+        "TransactWriteItems", PUT_INDEXED,
+        "TransactionCanceledException: Transaction cancelled, please refer cancellation reasons for specific "
+        "reasons [ValidationError]"};
+    items_open(&world);
+    check_exchange(&world, &put);
+    check_exchange(&world, &put);
+    ask_quoted(&world, "DeleteTable", "{'TableName':'indexed'}");
+    ask_quoted(&world, "CreateTable",
+               "{'TableName':'indexed'," KEYS(
+                   "x", "y") ",'BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
+                             "{'AttributeName':'x','AttributeType':'S'},{'AttributeName':'y','AttributeType':"
+                             "'S'},{'AttributeName':'"
+                             "z','AttributeType':'S'}],'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS(
+                                 "x", "z") ",'Projection':{'"
+                                           "ProjectionType':'ALL'}}]}");
+    CHECK_INT(world.status, 200);
+    check_exchange(&world, &cancelled);
+    world_close(&world);
+}
+
 TEST(a_token_is_forgotten_after_ten_minutes)
 {
     struct world world;
