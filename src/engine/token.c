@@ -46,7 +46,7 @@ void engine_token_keep(struct batch *batch, struct slice token, uint64_t payload
     buf_slice(&batch->value, note);
     token_key(&batch->key, KEY_TOKEN, 0, token);
     struct slice key = buf_view(&batch->key), value = buf_view(&batch->value);
-    batch_set(batch, hash_bytes(key), key, &value);
+    batch_set_uncached(batch, key, &value);
     token_key(&batch->key, KEY_TOKEN_TIME, now, token);
     batch_set_uncached(batch, buf_view(&batch->key), &nothing);
 }
@@ -81,7 +81,7 @@ static void apply_forget(struct commit *commit, struct batch *batch)
         uint64_t hash = hash_bytes(key);
         if (batch_find(batch, &forget->arena, hash, key, &stored) && stored.len >= 8 &&
             bytes_u64(stored.data) == bytes_u64(mark.data + 1))
-            batch_set(batch, hash, key, NULL);
+            batch_set_uncached(batch, key, NULL);
         batch_set_uncached(batch, mark, NULL);
     }
 }
