@@ -1,4 +1,4 @@
-# Quipu. `make` builds build/quipu; `make help` tells the rest.
+# Quipu. `make` builds build/quipu and libquipu; `make help` tells the rest.
 #
 # The rooms stand in ROOMS from the ground up, and below_ROOM names those it may call, upper ones first (test/rooms checks).
 
@@ -38,6 +38,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-pr
 override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hidden $(OPT) $(WARNINGS) $(SANFLAGS) -pthread -MMD -MP
 override LDFLAGS += $(SANFLAGS) -pthread
 
+# libcurl is not among them: src/dynamo/curl.h tells why it is loaded when a URL is opened.
 DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
 # RocksDB is C++ and brings its compressors; everything but libc goes into the binary.
 STATIC_LIBS  := -static-libgcc -Wl,-Bstatic -lrocksdb -lssl -lcrypto -lxxhash -lsnappy -llz4 -lzstd -lbz2 -lz -lgflags \
@@ -49,7 +50,7 @@ objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
 archives = $(patsubst %,$B/lib/%.a,$1 $(below_$1))
 
 .PHONY: all test unit bench install clean help format
-all: $B/quipu
+all: $B/quipu $B/libquipu.a $B/libquipu.so $B/quipu.pc
 
 $B/quipu: $(call objects,main) $(filter-out %/main.a,$(call archives,main))
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -64,6 +65,24 @@ $B/lib/$1.a: $(call objects,$1)
 	rm -f $$@; ar rcs $$@ $$^
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_archive,$(room))))
+
+# ---- the library: everything but the program and the server, showing only quipu_* ----
+VERSION := $(shell sed -n 's/^\#define QUIPU_VERSION *"\(.*\)"/\1/p' include/quipu.h)
+SONAME  := libquipu.so.$(firstword $(subst ., ,$(VERSION)))
+library_objects := $(foreach room,library $(below_library),$(call objects,$(room)))
+
+# One object whose hidden names have become its own, so that they meet nobody's where it is linked in.
+$B/libquipu.a: $(library_objects)
+	$(CC) -r -nostdlib -o $B/library/all.o $^
+	objcopy --localize-hidden $B/library/all.o
+	rm -f $@; ar rcs $@ $B/library/all.o
+
+$B/libquipu.so: $(library_objects)
+	$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(DYNAMIC_LIBS)
+
+$B/quipu.pc: include/quipu.pc.in include/quipu.h Makefile
+	@mkdir -p $(@D)
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(DYNAMIC_LIBS)|' $< > $@
 
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
 # What a room's tests use besides it: those of the remote door and of the library call a server.
@@ -112,9 +131,16 @@ test:
 bench: $B/quipu build/load
 	bench/run
 
-install: $B/quipu
+install: all
 	install -D -m 755 $B/quipu $(DESTDIR)$(PREFIX)/bin/quipu
+	install -D -m 644 include/quipu.h $(DESTDIR)$(PREFIX)/include/quipu.h
+	install -D -m 644 $B/libquipu.a $(DESTDIR)$(PREFIX)/lib/libquipu.a
+	install -D -m 755 $B/libquipu.so $(DESTDIR)$(PREFIX)/lib/libquipu.so.$(VERSION)
+	ln -sf libquipu.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libquipu.so
+	install -D -m 644 $B/quipu.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/quipu.pc
 	install -D -m 644 doc/quipu.1 $(DESTDIR)$(PREFIX)/share/man/man1/quipu.1
+	install -D -m 644 doc/quipu.3 $(DESTDIR)$(PREFIX)/share/man/man3/quipu.3
 
 clean:
 	rm -rf build
@@ -123,7 +149,7 @@ format:
 	clang-format-14 -i src/*/*.[ch] test/unit/*.[ch] test/fuzz/*.c bench/*.c
 
 help:
-	@echo 'make                 build build/quipu'
+	@echo 'make                 build build/quipu and the library: build/libquipu.a, build/libquipu.so'
 	@echo 'make test            install what is missing and run every test (script/test)'
 	@echo 'make unit            the unit tests only; make unit-ROOM for one room'
 	@echo 'make bench           the benchmark with its peers'

@@ -64,29 +64,31 @@ struct quipu_options {
      * AWS_DEFAULT_REGION, the profile's in ~/.aws/config, and us-east-1. */
     const char *region;
 
-    /* for a folder or memory */
-    uint64_t cache_bytes; /* memory for hot items; 0: 64 MB */
-    int must_exist;       /* not 0: a missing folder is an error. 0: it is made */
-    int unsynced; /* not 0: replies do not wait for the disk; what is lost with the machine, not with the
-                     process */
+    /* ---- for a folder or memory ---- */
 
-    /* for a URL. Keys: these, else AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the
-     * profile's in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and AWS_CONFIG_FILE (~/.aws/config); an
-     * endpoint that is not Amazon's is also called without any, with a key of no meaning. */
+    uint64_t cache_bytes; /* memory for hot items; 0: 64 MB */
+    int must_exist;       /* not 0: a missing folder is an error; 0: it is made */
+    int unsynced; /* not 0: replies do not wait for the disk. What was answered survives a crash of the
+                   * process, but not one of the machine */
+
+    /* ---- for a URL ---- */
+
+    /* Keys. NULL: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile's in
+     * AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and AWS_CONFIG_FILE (~/.aws/config). Files are read
+     * again when keys have expired. An endpoint that is not Amazon's is also called without any keys. */
     const char *access_key, *secret_key, *session_token;
     const char *profile; /* NULL: AWS_PROFILE, else "default" */
     const char *ca_file; /* certificates to trust, PEM; NULL: AWS_CA_BUNDLE, else the system's */
     uint32_t attempts;   /* of a call, at most: throttling, 5xx and faults of the connection are tried again
-                          * with growing,   random pauses; 0: 10 */
+                          * with growing, random pauses; 0: 10 */
     uint32_t in_flight;  /* calls on the wire at the same time; more wait; 0: 64, at most 1024 */
     uint32_t connect_ms; /* time-out of connecting; 0: 5000 */
     uint32_t attempt_ms; /* time-out of an attempt; 0: 60000 */
 };
 
-#define QUIPU_OPTIONS                                                                                        \
-    {                                                                                                        \
-        .size = sizeof(struct quipu_options)                                                                 \
-    }
+/* clang-format off */
+#define QUIPU_OPTIONS {.size = sizeof(struct quipu_options)}
+/* clang-format on */
 
 /* Opens `where`: a folder, ":memory:" (gone when closed), or "http://host:port" or "https://...". options may
  * be NULL. On failure NULL, and a sentence in error. A URL is not tried before the first call. */
@@ -98,10 +100,12 @@ void quipu_close(struct quipu *db);
 /* ---- calls ---- */
 
 struct quipu_reply {
-    int status; /* of HTTP: 200; 400, 500, ... for errors; 0: no reply came, see `error` */
-    const char
-        *error; /* NULL when all went well; else the exception's name without its namespace. NoReplyException:
-                 * nobody answered in all attempts, and a write may have happened or not */
+    int status; /* of HTTP: 200; 400, 500, ... for errors; 0: no reply came */
+
+    /* NULL when all went well; else the exception's name without its namespace. Besides the service's there
+     * are NoReplyException (nobody answered in all attempts: a write may have happened or not) and
+     * BadReplyException (what answered is no DynamoDB). */
+    const char *error;
     const char *message; /* of the error, never NULL; "" when all went well */
     const char *json;    /* the whole reply, an error's too */
     size_t json_len;
@@ -138,6 +142,9 @@ enum quipu_result quipu_pages_next(struct quipu_pages *pages, const char **json,
 /* The newest page's reply, for its error, Count or ConsumedCapacity; NULL before the first. Lives until the
  * next page. */
 const struct quipu_reply *quipu_pages_reply(const struct quipu_pages *pages);
+/* For whoever wants whole pages, or only counts them: fetches the next page, whatever is left of this one.
+ * QUIPU_FOUND: quipu_pages_reply has it; QUIPU_NONE: there is no other; QUIPU_FAILED as above. */
+enum quipu_result quipu_pages_turn(struct quipu_pages *pages);
 /* Where it stands, as the ExclusiveStartKey (NextToken, ...) of the page to come: JSON, NULL before the first
  * and after the last. */
 const char *quipu_pages_position(const struct quipu_pages *pages);
@@ -146,9 +153,11 @@ void quipu_pages_close(struct quipu_pages *pages); /* NULL is allowed */
 /* ---- streams ---- */
 
 /* All changes of a table, from all shards of its stream. Changes of the same item come in the order in which
- * they were made: a shard is read after the one that it continues. New shards are found by themselves. A
- * record comes at least once: it comes again only when an iterator's life (15 minutes without
- * quipu_stream_next) ended before the first record was read. */
+ * they were made: a shard is read after the one that it continues. New shards are found by themselves.
+ *
+ * Each record comes once. With one exception: when a stream that was opened at QUIPU_LATEST is left alone for
+ * 15 minutes before the first record of a shard, the service forgets where that was; up to five minutes from
+ * before the opening may then come too. */
 struct quipu_stream;
 
 enum quipu_stream_start {
@@ -158,8 +167,8 @@ enum quipu_stream_start {
 
 /* A record of the stream; its texts live until the next call on the stream. */
 struct quipu_record {
-    const char
-        *json; /* as in GetRecords: {"eventName":"INSERT","dynamodb":{"Keys":...,"NewImage":...},...} */
+    /* As in GetRecords: {"eventName":"INSERT","dynamodb":{"Keys":{...},"NewImage":{...},...},...} */
+    const char *json;
     size_t json_len;
     const char *event;    /* "INSERT", "MODIFY" or "REMOVE" */
     const char *sequence; /* number of the record, decimal digits */

@@ -1,0 +1,49 @@
+/* What the files of the library share. Everything that a program sees stands in include/quipu.h. */
+#ifndef LIBRARY_INTERNAL_H
+#define LIBRARY_INTERNAL_H
+
+#pragma GCC visibility push(default) /* all else in libquipu is hidden */
+#include <quipu.h>
+#pragma GCC visibility pop
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "dynamo/dynamo.h"
+
+struct quipu {
+    struct dynamo *dynamo;
+};
+
+/* A call with a request that need not end in NUL. */
+struct quipu_reply *library_call(struct quipu *db, struct slice operation, struct slice request);
+/* The reply's JSON. */
+struct slice library_json(const struct quipu_reply *reply);
+/* Puts a failure in the place of a reply that makes no sense. */
+struct quipu_reply *library_bad_reply(struct quipu_reply *reply, const char *what);
+
+/* ---- members.c: parts of JSON texts, as they stand ---- */
+
+/* The raw texts of the named members of an object, empty where there is none; a later one of the same name
+ * wins. False when the text is no object. */
+bool members_find(struct slice object, const char *const *names, struct slice *raws, size_t count,
+                  struct arena *arena);
+/* The text in a raw string; empty when it is none. In the arena, or a slice of raw. */
+struct slice member_text(struct slice raw, struct arena *arena);
+/* The object without the named member and with it, at its front, in this form; as it was when it is no
+ * object. */
+void member_replace(struct buf *out, struct slice object, struct slice name, struct slice raw,
+                    struct arena *arena);
+
+/* The elements of a raw array, one after the other. */
+struct elements {
+    struct json_reader reader;
+};
+
+/* False when raw is no array. */
+bool elements_begin(struct elements *elements, struct slice raw, struct arena *arena);
+bool elements_next(struct elements *elements, struct slice *raw);
+
+#endif
