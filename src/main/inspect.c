@@ -6,37 +6,14 @@
 #include "main/main.h"
 #include "store/store.h"
 
-static const char check_help[] =
-    "Usage: quipu check --data DIR\n"
-    "\n"
-    "Reads a whole data folder and verifies it: every definition and item decodes, every item stands under its own\n"
-    "key, stored sizes are right, and the items add up to the stored counts. Changes nothing. The server must not be\n"
-    "running on the folder.\n"
-    "\n"
-    "Prints a line for each fault, then a summary. Exit status: 0 sound, 1 faults or unreadable.\n";
-
-static const char show_help[] =
-    "Usage: quipu show --data DIR\n"
-    "\n"
-    "Prints every entry of a data folder on a line: what its key means, a tab, and its value (items in DynamoDB\n"
-    "JSON). Changes nothing. The server must not be running on the folder.\n";
-
 /* Opens the folder for reading; NULL after complaining, with *status what to exit with. */
-static struct store *open_folder(const char *command, const char *help_text, int argc, char **argv, int *status)
+static struct store *open_folder(const struct arguments *arguments, const char *command, int *status)
 {
-    const char *data = NULL;
-    const struct flag flags[] = {{"data", &data, false}};
+    const char *data = argument_text(arguments, "data");
     char error[600];
-    bool help;
     *status = EXIT_USAGE;
-    if (!flags_read(flags, 1, command, argc, argv, &help)) return NULL;
-    if (help) {
-        fputs(help_text, stdout);
-        *status = EXIT_FINE;
-        return NULL;
-    }
     if (!data) {
-        complain("say which folder: quipu %s --data DIR", command);
+        complain_of_usage(arguments, "say which folder: quipu %s --data DIR", command);
         return NULL;
     }
     struct store_options options = {.folder = data, .read_only = true, .cache_bytes = 8 << 20};
@@ -45,10 +22,10 @@ static struct store *open_folder(const char *command, const char *help_text, int
     return store;
 }
 
-int command_check(int argc, char **argv)
+static int check(const struct arguments *arguments)
 {
     int status;
-    struct store *store = open_folder("check", check_help, argc, argv, &status);
+    struct store *store = open_folder(arguments, "check", &status);
     if (!store) return status;
     struct check_report report;
     struct buf out = {0};
@@ -58,9 +35,9 @@ int command_check(int argc, char **argv)
         complain("the store cannot be read: %s", store->error);
         status = EXIT_FAULT;
     } else {
-        printf("%llu tables, %llu items, %llu stream records, %llu faults\n", (unsigned long long)report.tables,
-               (unsigned long long)report.items, (unsigned long long)report.records,
-               (unsigned long long)report.faults);
+        printf("%llu tables, %llu items, %llu stream records, %llu faults\n",
+               (unsigned long long)report.tables, (unsigned long long)report.items,
+               (unsigned long long)report.records, (unsigned long long)report.faults);
         status = report.faults ? EXIT_FAULT : EXIT_FINE;
     }
     buf_free(&out);
@@ -85,15 +62,48 @@ static bool print_entry(void *context, enum stored_kind kind, struct slice meani
     return fwrite(line->data, 1, line->len, stdout) == line->len;
 }
 
-int command_show(int argc, char **argv)
+static int show(const struct arguments *arguments)
 {
     int status;
-    struct store *store = open_folder("show", show_help, argc, argv, &status);
+    struct store *store = open_folder(arguments, "show", &status);
     if (!store) return status;
     struct buf line = {0};
     status = EXIT_FINE;
-    if (!engine_show(store, print_entry, &line)) status = complain("the store cannot be read: %s", store->error);
+    if (!engine_show(store, print_entry, &line))
+        status = complain("the store cannot be read: %s", store->error);
     buf_free(&line);
     store_close(store);
     return status;
 }
+
+/* ---- the rows ---- */
+
+static const struct flag flags[] = {{"data", "DIR", "the data folder"}};
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "verify a data folder: items, keys, indexes, streams, sizes and counts",
+    .usage = "--data DIR",
+    .about = "Reads a whole data folder and verifies it: every definition and item decodes, every item "
+             "stands under its\n"
+             "own key, indexes and streams agree with the items, stored sizes are right, and the items add "
+             "up to the\n"
+             "stored counts. Changes nothing. The server must not be running on the folder.\n"
+             "\n"
+             "Prints a line for each fault, then a summary. Exit status: 0 sound, 1 faults or unreadable.",
+    .flags = flags,
+    .flag_count = 1,
+    .has_environment = true,
+    .run = check};
+
+const struct command command_show = {
+    .name = "show",
+    .summary = "print what a data folder holds, entry by entry",
+    .usage = "--data DIR",
+    .about =
+        "Prints every entry of a data folder on a line: what its key means, a tab, and its value (items in\n"
+        "DynamoDB JSON). Changes nothing. The server must not be running on the folder.",
+    .flags = flags,
+    .flag_count = 1,
+    .has_environment = true,
+    .run = show};

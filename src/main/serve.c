@@ -1,4 +1,5 @@
-/* quipu serve: store, engine, api, door, web and net put together, run, and taken apart in the right order. */
+/* quipu serve: store, engine, api, door, web and net put together, run, and taken apart in the right order.
+ */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,74 +17,24 @@
 #include "store/store.h"
 #include "web/web.h"
 
-#define MEGABYTE          (1024 * 1024ull)
-#define ACCOUNT           "000000000000" /* in ARNs, as other local DynamoDBs have it */
-#define THREADS_MAX       64
-#define CACHE_MIN_MB      16
-#define CACHE_MAX_MB      (1024 * 1024)
-#define BLOCK_CACHE_PART  8 /* of the cache, for the store's own blocks */
-
-static const char help_text[] =
-    "Usage: quipu serve [flags]\n"
-    "\n"
-    "Serves DynamoDB's API over HTTP until SIGTERM or Ctrl-C. Prints 'quipu: ready on URL' when it accepts.\n"
-    "\n"
-    "Where it listens:\n"
-    "  --host ADDRESS        address to bind (default 127.0.0.1)\n"
-    "  --port NUMBER         port; 0 takes any free one (default 8000)\n"
-    "  --open                allow an address other than loopback without --credentials\n"
-    "  --tls-cert FILE       serve HTTPS with this certificate (PEM, chain included)\n"
-    "  --tls-key FILE        and this key\n"
-    "  --threads NUMBER      event loops (default: the number of cores, at most 4)\n"
-    "\n"
-    "Where the data is:\n"
-    "  --data DIR            data folder, made when missing (default ./quipu-data)\n"
-    "  --memory              keep everything in memory, nothing on disk\n"
-    "  --durability MODE     sync: a reply means it is on disk (default)\n"
-    "                        os: survives a crash of quipu, not of the machine; faster\n"
-    "  --cache MB            memory for hot items (default: a quarter of the machine's)\n"
-    "\n"
-    "For tests:\n"
-    "  --test-hooks          serve /_quipu/: move the clock, expire now, snapshot and roll back, force\n"
-    "                        throttling and conflicts, split stream shards (doc/test-hooks.md)\n"
-    "  --ttl-interval MS     how often expired items are looked for (default 1000)\n"
-    "  --stream-retention H  hours that stream records are kept (default 24)\n"
-    "  --stream-shards N     shards that a new stream begins with (default 4)\n"
-    "\n"
-    "Who may come in:\n"
-    "  --credentials FILE    check signatures against these keys (the form of ~/.aws/credentials);\n"
-    "                        without it any key is taken, and all regions and keys see the same tables\n"
-    "  --region NAME         region in ARNs (default us-east-1)\n"
-    "\n"
-    "Each flag can stand in the environment too: QUIPU_PORT=9000, QUIPU_MEMORY=1, QUIPU_TLS_CERT=...\n"
-    "\n"
-    "Also served: GET /healthz, GET /metrics (Prometheus).\n"
-    "\n"
-    "Examples:\n"
-    "  quipu serve --memory --port 0\n"
-    "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials keys.ini\n";
+#define MEGABYTE         (1024 * 1024ull)
+#define ACCOUNT          "000000000000" /* in ARNs, as other local DynamoDBs have it */
+#define THREADS_MAX      64
+#define CACHE_MIN_MB     16
+#define CACHE_MAX_MB     (1024 * 1024)
+#define BLOCK_CACHE_PART 8 /* of the cache, for the store's own blocks */
 
 struct settings {
-    const char *host, *port, *data, *memory, *durability, *threads, *region, *credentials, *tls_cert, *tls_key, *open, *cache;
-    const char *test_hooks, *ttl_interval, *stream_retention, *stream_shards;
-    /* read from the texts */
-    uint16_t port_number;
+    const char *host, *data, *region, *credentials, *tls_cert, *tls_key;
+    uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t shard_count;
-    bool durable;
+    bool durable, in_memory, is_open, has_hooks;
 };
 
 /* ---- settings ---- */
-
-static bool number_setting(const char *flag, const char *text, unsigned long long min, unsigned long long max,
-                           unsigned long long *out)
-{
-    if (slice_to_u64(slice_of(text), max, out) && *out >= min) return true;
-    complain("--%s must be a number from %llu to %llu, not '%s'", flag, min, max, text);
-    return false;
-}
 
 static unsigned long long default_threads(void)
 {
@@ -107,14 +58,12 @@ static bool is_loopback(const char *host)
 }
 
 /* Zero leaves the engine its default. */
-static bool check_house(struct settings *settings)
+static bool read_house(struct settings *settings, const struct arguments *arguments)
 {
     unsigned long long interval = 0, hours = 0, shards = 0;
-    if (settings->ttl_interval && !number_setting("ttl-interval", settings->ttl_interval, 1, 86400000, &interval))
-        return false;
-    if (settings->stream_retention && !number_setting("stream-retention", settings->stream_retention, 1, 8760, &hours))
-        return false;
-    if (settings->stream_shards && !number_setting("stream-shards", settings->stream_shards, 1, 64, &shards))
+    if (!argument_number(arguments, "ttl-interval", 1, 86400000, &interval) ||
+        !argument_number(arguments, "stream-retention", 1, 8760, &hours) ||
+        !argument_number(arguments, "stream-shards", 1, 64, &shards))
         return false;
     settings->ttl_interval_ms = (int64_t)interval;
     settings->stream_retention_ms = (int64_t)hours * 3600 * 1000;
@@ -122,27 +71,48 @@ static bool check_house(struct settings *settings)
     return true;
 }
 
-static bool check_numbers(struct settings *settings)
+static bool read_numbers(struct settings *settings, const struct arguments *arguments)
 {
     unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb();
-    if (settings->port && !number_setting("port", settings->port, 0, 65535, &port)) return false;
-    if (settings->threads && !number_setting("threads", settings->threads, 1, THREADS_MAX, &threads)) return false;
-    if (settings->cache && !number_setting("cache", settings->cache, CACHE_MIN_MB, CACHE_MAX_MB, &cache)) return false;
-    settings->port_number = (uint16_t)port;
+    if (!argument_number(arguments, "port", 0, 65535, &port) ||
+        !argument_number(arguments, "threads", 1, THREADS_MAX, &threads) ||
+        !argument_number(arguments, "cache", CACHE_MIN_MB, CACHE_MAX_MB, &cache))
+        return false;
+    settings->port = (uint16_t)port;
     settings->thread_count = (unsigned)threads;
     settings->cache_bytes = cache * MEGABYTE;
-    return check_house(settings);
+    return read_house(settings, arguments);
 }
 
-static bool check_words(struct settings *settings)
+static const char *text_or(const struct arguments *arguments, const char *flag, const char *otherwise)
 {
-    const char *durability = settings->durability ? settings->durability : "sync";
+    const char *text = argument_text(arguments, flag);
+    return text ? text : otherwise;
+}
+
+static void read_words(struct settings *settings, const struct arguments *arguments)
+{
+    settings->host = text_or(arguments, "host", "127.0.0.1");
+    settings->data = text_or(arguments, "data", "quipu-data");
+    settings->region = text_or(arguments, "region", "us-east-1");
+    settings->credentials = argument_text(arguments, "credentials");
+    settings->tls_cert = argument_text(arguments, "tls-cert");
+    settings->tls_key = argument_text(arguments, "tls-key");
+    settings->in_memory = argument_given(arguments, "memory");
+    settings->is_open = argument_given(arguments, "open");
+    settings->has_hooks = argument_given(arguments, "test-hooks");
+}
+
+/* What single settings cannot tell. */
+static bool check_words(struct settings *settings, const struct arguments *arguments)
+{
+    const char *durability = text_or(arguments, "durability", "sync");
     settings->durable = strcmp(durability, "sync") == 0;
     if (!settings->durable && strcmp(durability, "os") != 0) {
         complain("--durability must be sync or os, not '%s'", durability);
         return false;
     }
-    if (settings->memory && settings->data) {
+    if (settings->in_memory && argument_given(arguments, "data")) {
         complain("--memory and --data exclude each other");
         return false;
     }
@@ -150,38 +120,19 @@ static bool check_words(struct settings *settings)
         complain("--tls-cert and --tls-key go together");
         return false;
     }
-    if (!settings->host) settings->host = "127.0.0.1";
-    if (!settings->region) settings->region = "us-east-1";
-    if (!settings->data) settings->data = "quipu-data";
-    if (is_loopback(settings->host) || settings->credentials || settings->open) return true;
-    complain("%s can be reached from other machines, and without --credentials everyone there may read and write. "
-             "Give --credentials FILE, or --open if that is meant.",
-             settings->host);
+    if (is_loopback(settings->host) || settings->credentials || settings->is_open) return true;
+    complain(
+        "%s can be reached from other machines, and without --credentials everyone there may read and write. "
+        "Give --credentials FILE, or --open if that is meant.",
+        settings->host);
     return false;
 }
 
-static bool read_settings(struct settings *settings, int argc, char **argv, bool *help)
+static bool read_settings(struct settings *settings, const struct arguments *arguments)
 {
-    const struct flag flags[] = {
-        {"host", &settings->host, false},
-        {"port", &settings->port, false},
-        {"data", &settings->data, false},
-        {"memory", &settings->memory, true},
-        {"durability", &settings->durability, false},
-        {"threads", &settings->threads, false},
-        {"region", &settings->region, false},
-        {"credentials", &settings->credentials, false},
-        {"tls-cert", &settings->tls_cert, false},
-        {"tls-key", &settings->tls_key, false},
-        {"open", &settings->open, true},
-        {"cache", &settings->cache, false},
-        {"test-hooks", &settings->test_hooks, true},
-        {"ttl-interval", &settings->ttl_interval, false},
-        {"stream-retention", &settings->stream_retention, false},
-        {"stream-shards", &settings->stream_shards, false},
-    };
-    if (!flags_read(flags, sizeof flags / sizeof *flags, "serve", argc, argv, help)) return false;
-    return *help || (check_numbers(settings) && check_words(settings));
+    if (!read_numbers(settings, arguments)) return false;
+    read_words(settings, arguments);
+    return check_words(settings, arguments);
 }
 
 /* ---- running ---- */
@@ -236,10 +187,11 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
 {
     struct store_options store_options = {
         .folder = settings->data, .create = true, .cache_bytes = settings->cache_bytes / BLOCK_CACHE_PART};
-    parts->store = settings->memory ? store_open_memory(NULL) : store_open_disk(&store_options, error, error_len);
+    parts->store = settings->in_memory ? store_open_memory(NULL)
+                                       : store_open_disk(&store_options, error, error_len);
     if (!parts->store) return false;
     struct engine_options options = {.store = parts->store,
-                                     .durable = settings->durable && !settings->memory,
+                                     .durable = settings->durable && !settings->in_memory,
                                      .cache_bytes = settings->cache_bytes - store_options.cache_bytes,
                                      .clock = &parts->clock,
                                      .ttl_interval_ms = settings->ttl_interval_ms,
@@ -253,7 +205,7 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
 
 static bool open_doors(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
-    snprintf(parts->endpoint, sizeof parts->endpoint, "%s:%u", settings->host, settings->port_number);
+    snprintf(parts->endpoint, sizeof parts->endpoint, "%s:%u", settings->host, settings->port);
     parts->api = api_new(&(struct api_options){.engine = parts->engine,
                                                .region = settings->region,
                                                .account = ACCOUNT,
@@ -265,11 +217,11 @@ static bool open_doors(struct parts *parts, const struct settings *settings, cha
                                                .region = settings->region,
                                                .threads = settings->thread_count,
                                                .clock = &clock_system,
-                                               .hook_clock = settings->test_hooks ? &parts->hook_clock : NULL},
+                                               .hook_clock = settings->has_hooks ? &parts->hook_clock : NULL},
                          error, error_len);
     if (!parts->web) return false;
     parts->server = net_server_new(&(struct net_options){.host = settings->host,
-                                                         .port = settings->port_number,
+                                                         .port = settings->port,
                                                          .threads = settings->thread_count,
                                                          .tls_cert = settings->tls_cert,
                                                          .tls_key = settings->tls_key,
@@ -290,27 +242,23 @@ static void close_all(struct parts *parts)
     if (parts->api) api_free(parts->api);
 }
 
-int command_serve(int argc, char **argv)
+static int serve(const struct arguments *arguments)
 {
     struct settings settings = {0};
     struct parts parts = {0};
     char error[700];
-    bool help;
-    if (!read_settings(&settings, argc, argv, &help)) return EXIT_USAGE;
-    if (help) {
-        fputs(help_text, stdout);
-        return EXIT_FINE;
-    }
+    if (!read_settings(&settings, arguments)) return EXIT_USAGE;
     raise_descriptor_limit();
-    parts.clock = settings.test_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
-    if (!open_data(&parts, &settings, error, sizeof error) || !open_doors(&parts, &settings, error, sizeof error)) {
+    parts.clock = settings.has_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
+    if (!open_data(&parts, &settings, error, sizeof error) ||
+        !open_doors(&parts, &settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);
     }
     catch_signals(parts.server);
     bool bracket = strchr(settings.host, ':') && settings.host[0] != '[';
-    printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "", settings.host,
-           bracket ? "]" : "", net_server_port(parts.server));
+    printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "",
+           settings.host, bracket ? "]" : "", net_server_port(parts.server));
     fflush(stdout);
     net_server_run(parts.server);
     bool failed = engine_has_failed(parts.engine, error, sizeof error);
@@ -318,3 +266,49 @@ int command_serve(int argc, char **argv)
     close_all(&parts);
     return failed ? complain("stopped, because %s", error) : EXIT_FINE;
 }
+
+/* ---- the row ---- */
+
+static const struct flag flags[] = {
+    {NULL, NULL, "Where it listens:"},
+    {"host", "ADDRESS", "address to bind (default 127.0.0.1)"},
+    {"port", "NUMBER", "port; 0 takes any free one (default 8000)"},
+    {"open", NULL, "allow an address other than loopback without --credentials"},
+    {"tls-cert", "FILE", "serve HTTPS with this certificate (PEM, chain included)"},
+    {"tls-key", "FILE", "and this key"},
+    {"threads", "NUMBER", "event loops (default: the number of cores, at most 4)"},
+    {NULL, NULL, "Where the data is:"},
+    {"data", "DIR", "data folder, made when missing (default ./quipu-data)"},
+    {"memory", NULL, "keep everything in memory, nothing on disk"},
+    {"durability", "MODE",
+     "sync: a reply means it is on disk (default)\n"
+     "os: survives a crash of quipu, not of the machine; faster"},
+    {"cache", "MB", "memory for hot items (default: a quarter of the machine's)"},
+    {NULL, NULL, "For tests:"},
+    {"test-hooks", NULL,
+     "serve /_quipu/: move the clock, expire now, snapshot and roll back, force\n"
+     "throttling and conflicts, split stream shards (doc/test-hooks.md)"},
+    {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
+    {"stream-retention", "H", "hours that stream records are kept (default 24)"},
+    {"stream-shards", "N", "shards that a new stream begins with (default 4)"},
+    {NULL, NULL, "Who may come in:"},
+    {"credentials", "FILE",
+     "check signatures against these keys (the form of ~/.aws/credentials);\n"
+     "without it any key is taken, and all regions and keys see the same tables"},
+    {"region", "NAME", "region in ARNs (default us-east-1)"},
+};
+
+const struct command command_serve = {
+    .name = "serve",
+    .summary = "run the server: every AWS SDK and the aws command are its clients",
+    .usage = "[flags]",
+    .about = "Serves DynamoDB's API over HTTP until SIGTERM or Ctrl-C. Prints 'quipu: ready on URL' when it "
+             "accepts.\n"
+             "Also served: GET /healthz, GET /metrics (Prometheus).",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+    .examples = "  quipu serve --memory --port 0\n"
+                "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials keys.ini\n"
+                "  QUIPU_PORT=9000 QUIPU_TEST_HOOKS=1 quipu serve",
+    .has_environment = true,
+    .run = serve};

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 def test_check_of_a_sound_folder(folder):
     result = run_quipu("check", "--data", folder)
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == "2 tables, 3 items, 0 faults\n"
+    assert result.stdout == "2 tables, 3 items, 0 stream records, 0 faults\n"
 
 
 def test_show(folder):

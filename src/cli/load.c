@@ -1,0 +1,191 @@
+/* quipu load: what quipu dump printed, or DynamoDB exported, back into tables. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/definition.h"
+#include "cli/plain.h"
+#include "cli/progress.h"
+#include "cli/values.h"
+
+/* A table that items go to; it stays until the sink is empty. */
+struct target {
+    struct target *older;
+    struct sink_table table;
+    struct arena arena; /* of its names */
+};
+
+struct load {
+    const struct arguments *arguments;
+    struct place place;
+    struct sink *sink;
+    struct target *target; /* of the items to come; NULL: none was named yet */
+    bool is_plain;
+    unsigned long long given;
+    struct progress progress;
+    const char *file;
+    struct values values;
+};
+
+static bool refuse(const struct load *load, const char *sentence)
+{
+    complain("%s, line %llu: %s", load->file, load->values.line, sentence);
+    return false;
+}
+
+static struct target *add_target(struct load *load, const char *name)
+{
+    struct target *target = must_zero(1, sizeof *target);
+    target->older = load->target;
+    target->table.name = arena_printf(&target->arena, "%s", name).data;
+    load->target = target;
+    return target;
+}
+
+/* The items to come go to a table that is there: asked for with the first of them, as a definition may make
+ * it. */
+static bool use_table(struct load *load, const char *name)
+{
+    struct target *target = add_target(load, name);
+    struct schema schema;
+    if (!schema_load(&load->place, &target->arena, target->table.name, NULL, &schema)) return false;
+    target->table.hash = schema.hash;
+    target->table.range = schema.range;
+    return true;
+}
+
+/* Or to one that is described here, and made when it is missing. */
+static bool use_definition(struct load *load, const struct node *definition)
+{
+    const char *fault, *other = argument_text(load->arguments, "table");
+    struct slice name = other ? slice_of(other) : node_text(definition, "TableName");
+    if (!name.len) return refuse(load, "this definition has no TableName");
+    struct target *target = add_target(load, "");
+    target->table.name = arena_printf(&target->arena, "%.*s", SLICE_ARG(name)).data;
+    definition = node_parse(&target->arena, arena_copy(&target->arena, definition->source), &fault);
+    if (!definition_keys(definition, &target->table)) return refuse(load, "this definition has no KeySchema");
+    return definition_apply(&load->place, definition, target->table.name);
+}
+
+static bool give_item(struct load *load, struct slice item)
+{
+    const char *table = argument_text(load->arguments, "table");
+    if (!load->target && !table) return refuse(load, "no table is named yet: say --table NAME");
+    if (!load->target && !use_table(load, table)) return false;
+    if (!sink_put(load->sink, &load->target->table, item)) return false;
+    load->given++;
+    progress_show(&load->progress, sink_written(load->sink));
+    return true;
+}
+
+static bool give_plain(struct load *load, const struct node *node)
+{
+    struct buf item = {0};
+    const char *fault;
+    bool fine = plain_item_to_dynamo(&item, node, &fault) ? give_item(load, buf_view(&item))
+                                                          : refuse(load, fault);
+    buf_free(&item);
+    return fine;
+}
+
+static bool take_value(struct load *load, struct arena *arena, struct slice text)
+{
+    const char *fault;
+    const struct node *node = node_parse(arena, text, &fault);
+    if (!node) return refuse(load, fault);
+    const struct node *definition = node_member(node, "Table"), *item = node_member(node, "Item");
+    bool is_alone = node->first && !node->first->next;
+    if (definition && is_alone && node_member(definition, "KeySchema"))
+        return use_definition(load, definition);
+    if (load->is_plain) return give_plain(load, node);
+    if (item && is_alone) return give_item(load, item->source);
+    return refuse(load, "this is neither {\"Table\":...} nor {\"Item\":...}; for plain JSON say --plain");
+}
+
+static bool load_file(struct load *load, FILE *file)
+{
+    struct arena arena = {0};
+    struct slice text;
+    enum values_result result;
+    bool fine = true;
+    values_begin(&load->values, file);
+    while (fine && (result = values_next(&load->values, &text)) == VALUES_FOUND) {
+        fine = take_value(load, &arena, text);
+        arena_reset(&arena);
+    }
+    if (fine && result != VALUES_END)
+        fine = refuse(load, result == VALUES_CUT ? "the last value has no end" : "a value without end");
+    values_end(&load->values);
+    arena_free(&arena);
+    return fine;
+}
+
+static bool load_named(struct load *load, const char *name)
+{
+    bool is_input = strcmp(name, "-") == 0;
+    FILE *file = is_input ? stdin : fopen(name, "r");
+    load->file = is_input ? "standard input" : name;
+    if (!file) {
+        complain("%s: %m", name);
+        return false;
+    }
+    bool fine = load_file(load, file);
+    if (!is_input) fclose(file);
+    return fine;
+}
+
+static bool load_all(struct load *load)
+{
+    size_t count = argument_words(load->arguments);
+    for (size_t i = 0; i < count; i++)
+        if (!load_named(load, argument_word(load->arguments, i))) return false;
+    return count || load_named(load, "-");
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct load load = {.arguments = arguments, .is_plain = argument_given(arguments, "plain")};
+    if (load.is_plain && !argument_given(arguments, "table"))
+        return complain_of_usage(arguments, "plain items do not tell their table: say --table NAME");
+    if (!place_open(&load.place, arguments, true)) return EXIT_FAULT;
+    load.sink = sink_new(&load.place, SINK_LANES);
+    progress_begin(&load.progress, "load", 0);
+    bool fine = load_all(&load);
+    fine = sink_drain(load.sink) && fine;
+    if (fine) progress_end(&load.progress, "written", load.given);
+    sink_free(load.sink);
+    while (load.target) {
+        struct target *target = load.target;
+        load.target = target->older;
+        arena_free(&target->arena);
+        free(target);
+    }
+    place_close(&load.place);
+    return fine ? EXIT_FINE : EXIT_FAULT;
+}
+
+static const struct flag flags[] = {
+    {"table", "NAME", "load into this table, whatever the definition calls it"},
+    {"plain", NULL, "items are plain JSON, as 'quipu scan' prints them; needs --table"},
+};
+
+const struct command command_load = {
+    .name = "load",
+    .summary = "write tables from a dump or an export",
+    .usage = "[FILE...] [flags]",
+    .about = "Reads what 'quipu dump' prints, or an export of DynamoDB to S3, from files or standard input, "
+             "and writes\n"
+             "it in batches on several threads. A definition makes its table when it is missing, and brings "
+             "one that is\n"
+             "there up to it. Items replace those with the same key; the last one in the file wins. "
+             "Throttling is\n"
+             "waited for, so it may be run again after any failure.",
+    .flags = flags,
+    .flag_count = sizeof flags / sizeof *flags,
+    .examples = "  quipu load music.jsonl --on ./data\n"
+                "  zcat export/data/*.json.gz | quipu load --table Music\n"
+                "  quipu scan Music --on ./old | quipu load --plain --table Music --on ./new",
+    .works_on_data = true,
+    .words_max = WORDS_MANY,
+    .run = run};
