@@ -1,5 +1,6 @@
 /* BatchWriteItem. All of its writes go into one commit; none is ever left unprocessed. */
 #include "api/items.h"
+#include "base/fail.h"
 
 enum { PUT_REQUEST_ITEM };
 static const struct shape_member put_members[] = {
@@ -117,22 +118,37 @@ static void apply(struct commit *commit, struct batch *writer)
     struct batch_write *batch = call_of_commit(commit)->state;
     struct many_writes *many = &batch->many;
     batch->table_is_gone = any_table_is_gone(writer, many->tables, many->table_count);
+    for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++) {
+        engine_write_check(writer, &many->writes[i].write);
+        if (many->writes[i].write.outcome != WRITE_APPLIED) return;
+    }
     for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++)
-        engine_write(writer, &many->writes[i].write);
+        engine_write_keep(writer, &many->writes[i].write);
 }
 
 /* ---- the reply ---- */
 
+/* A request without conditions can fail only for what its items, with their entries in indexes, weigh. */
+static bool check_outcomes(struct api_call *call, const struct batch_write *batch)
+{
+    if (batch->table_is_gone)
+        return refuse(call, "ResourceNotFoundException", "Requested resource not found");
+    for (uint32_t i = 0; i < batch->many.count; i++) {
+        const struct write *write = &batch->many.writes[i].write;
+        if (write->outcome == WRITE_INVALID) return invalid_text(call, write->fault);
+        if (write->outcome == WRITE_COLLECTION_FULL) return refuse_full_collection(call);
+        ensure(write->outcome == WRITE_APPLIED);
+    }
+    return true;
+}
+
 static void finish(struct api_call *call)
 {
     const struct batch_write *batch = call->state;
-    if (batch->table_is_gone) {
-        refuse(call, "ResourceNotFoundException", "Requested resource not found");
-        return;
-    }
+    if (!check_outcomes(call, batch)) return;
     buf_text(call->reply, "{\"UnprocessedItems\":{}");
     put_many_capacities(call, &batch->many, AXIS_NONE);
-    put_many_metrics(call->reply, &batch->many);
+    put_many_metrics(call, &batch->many);
     buf_byte(call->reply, '}');
 }
 

@@ -117,11 +117,22 @@ bool metrics_wanted(const struct node *return_metrics, const struct table *table
     return false;
 }
 
-void metrics_put(struct buf *out, const struct table *table, const struct value *hash)
+/* The service tells a range of a gigabyte, and so must we: whoever asks wants to know how far the limit is.
+ */
+void metrics_put(struct api_call *call, const struct table *table, const struct value *hash)
 {
+    struct buf *out = call->reply;
+    uint64_t bytes;
+    if (engine_collection_bytes(call->api->engine, table, hash, &bytes) != ENGINE_OK) bytes = 0;
+    unsigned gigabytes = (unsigned)(bytes >> 30);
     buf_text(out, "{\"ItemCollectionKey\":{");
     json_put_string(out, table->keys.hash);
     buf_byte(out, ':');
     value_put_json(out, hash);
-    buf_text(out, "},\"SizeEstimateRangeGB\":[0.0,1.0]}");
+    buf_printf(out, "},\"SizeEstimateRangeGB\":[%u.0,%u.0]}", gigabytes, gigabytes + 1);
+}
+
+bool refuse_full_collection(struct api_call *call)
+{
+    return refuse(call, "ItemCollectionSizeLimitExceededException", COLLECTION_FULL);
 }

@@ -1,5 +1,5 @@
-/* Secondary indexes as the item operations see them: the types their key attributes must have in items and
- * updates. */
+/* Secondary indexes as the item operations see them: the types and sizes their key attributes must have in
+ * items and updates. */
 #include "api/items.h"
 #include "base/fail.h"
 
@@ -55,6 +55,66 @@ static struct slice empty_fault(struct arena *arena, const struct index_key *key
                         SLICE_ARG(key->name));
 }
 
+static size_t limit_of(bool is_hash)
+{
+    return is_hash ? LIMIT_HASH_KEY_BYTES : LIMIT_RANGE_KEY_BYTES;
+}
+
+static struct slice size_fault(struct arena *arena, const struct index_key *key, const struct value *value)
+{
+    size_t bytes = value_size(value);
+    if (bytes <= limit_of(key->is_hash)) return SLICE_NONE;
+    return arena_printf(arena,
+                        "One or more parameter values were invalid: Size limit exceeded for Index Key %.*s "
+                        "Actual Size: %zu bytes Max Size: %zu bytes IndexName: %.*s",
+                        SLICE_ARG(key->name), bytes, limit_of(key->is_hash), SLICE_ARG(key->index->name));
+}
+
+/* ---- keys of several attributes, which are measured together ---- */
+
+/* The hash attributes of an index, or its range attributes. */
+struct key_group {
+    const struct index_definition *index;
+    const struct slice *names;
+    uint32_t count;
+    bool is_hash;
+};
+
+static bool visit_groups(const struct table *table,
+                         bool (*visit)(void *context, const struct key_group *group), void *context)
+{
+    const struct table_definition *definition = &table->definition;
+    for (uint32_t i = 0; i < definition->index_count; i++) {
+        const struct index_definition *index = &definition->indexes[i];
+        struct key_group hashes = {index, index->hash, index->hash_count, true};
+        struct key_group ranges = {index, index->range, index->range_count, false};
+        if (hashes.count > 1 && !visit(context, &hashes)) return false;
+        if (ranges.count > 1 && !visit(context, &ranges)) return false;
+    }
+    return true;
+}
+
+/* What is there of the key, even where something is missing and the index has no entry. */
+static struct slice group_fault(struct arena *arena, const struct map *item, const struct key_group *group)
+{
+    size_t bytes = 0;
+    struct slice names = SLICE_NONE;
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct value *value = map_find(item, group->names[i]);
+        if (value) bytes += value_size(value);
+    }
+    if (bytes <= limit_of(group->is_hash)) return SLICE_NONE;
+    for (uint32_t i = 0; i < group->count; i++)
+        if (map_find(item, group->names[i]))
+            names = arena_printf(arena, "%.*s%s%.*s", SLICE_ARG(names), names.len ? ", " : "",
+                                 SLICE_ARG(group->names[i]));
+    return arena_printf(arena,
+                        "Aggregate size for %s key attributes %.*s of index %.*s has exceeded limit %zu "
+                        "bytes, with actual size %zu bytes",
+                        group->is_hash ? "HASH" : "RANGE", SLICE_ARG(names), SLICE_ARG(group->index->name),
+                        limit_of(group->is_hash), bytes);
+}
+
 static bool is_empty(const struct value *value)
 {
     return value->type != VALUE_N && value->bytes.len == 0;
@@ -76,7 +136,14 @@ static bool check_item_key(void *context, const struct index_key *key)
     else if (is_empty(value))
         check->fault = empty_fault(check->arena, key);
     else
-        check->fault = key_length_fault(value, key->is_hash);
+        check->fault = size_fault(check->arena, key, value);
+    return check->fault.len == 0;
+}
+
+static bool check_item_group(void *context, const struct key_group *group)
+{
+    struct item_check *check = context;
+    check->fault = group_fault(check->arena, check->item, group);
     return check->fault.len == 0;
 }
 
@@ -84,7 +151,7 @@ struct slice item_index_fault(struct arena *arena, const struct table *table, co
 {
     if (table->definition.index_count == 0) return SLICE_NONE;
     struct item_check check = {arena, item, SLICE_NONE};
-    visit_index_keys(table, check_item_key, &check);
+    if (visit_index_keys(table, check_item_key, &check)) visit_groups(table, check_item_group, &check);
     return check.fault;
 }
 
@@ -145,12 +212,9 @@ struct updated_check {
     struct slice fault;
 };
 
-/* Of too long a key transactions speak in words of their own. */
-static struct slice updated_length_fault(const struct write *write, const struct index_key *key,
-                                         const struct value *value)
+static struct slice updated_size_fault(const struct updated_check *check, struct slice fault)
 {
-    struct slice fault = key_length_fault(value, key->is_hash);
-    if (!fault.len || !write->in_transaction) return fault;
+    if (!fault.len || check->is_legacy) return fault;
     return SLICE(
         "The update expression attempted to update the secondary index key beyond allowed size limits");
 }
@@ -173,7 +237,18 @@ static bool check_updated_key(void *context, const struct index_key *key)
                                     "empty %s value.",
                                     value->type == VALUE_S ? "string" : "binary");
     else
-        check->fault = updated_length_fault(check->write, key, value);
+        check->fault = updated_size_fault(check, size_fault(check->write->arena, key, value));
+    return check->fault.len == 0;
+}
+
+static bool check_updated_group(void *context, const struct key_group *group)
+{
+    struct updated_check *check = context;
+    bool touched = false;
+    for (uint32_t i = 0; i < group->count; i++)
+        touched |= update_touches(check->write->update, group->names[i]);
+    if (touched)
+        check->fault = updated_size_fault(check, group_fault(check->write->arena, check->item, group));
     return check->fault.len == 0;
 }
 
@@ -181,7 +256,8 @@ static bool check_updated(const struct write *write, const struct map *item, boo
                           struct slice *fault)
 {
     struct updated_check check = {write, item, is_legacy, SLICE_NONE};
-    bool sound = visit_index_keys(write->table, check_updated_key, &check);
+    bool sound = visit_index_keys(write->table, check_updated_key, &check) &&
+                 visit_groups(write->table, check_updated_group, &check);
     *fault = check.fault;
     return sound;
 }

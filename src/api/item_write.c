@@ -82,6 +82,7 @@ static bool check_outcome(struct api_call *call, const struct item_write *item_w
     case WRITE_NO_TABLE: return refuse(call, "ResourceNotFoundException", "Requested resource not found");
     case WRITE_CONFLICT:
         return refuse(call, "TransactionConflictException", "Transaction is ongoing for the item");
+    case WRITE_COLLECTION_FULL: return refuse_full_collection(call);
     }
     return false;
 }
@@ -146,7 +147,7 @@ void item_write_finish(struct api_call *call)
     if (metrics_wanted(item_write->return_metrics, item_write->write.table)) {
         if (written) buf_byte(call->reply, ',');
         buf_text(call->reply, "\"ItemCollectionMetrics\":");
-        metrics_put(call->reply, item_write->write.table, item_write->key.hash);
+        metrics_put(call, item_write->write.table, item_write->key.hash);
     }
     buf_byte(call->reply, '}');
 }

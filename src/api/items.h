@@ -199,7 +199,7 @@ bool any_table_is_gone(struct batch *batch, const struct named_table *tables, ui
  * a transaction (which has an axis) the table's part counts twice; on the axis of reads the items that were
  * written are charged as if they were read. */
 void put_many_capacities(struct api_call *call, const struct many_writes *many, enum capacity_axis axis);
-void put_many_metrics(struct buf *out, const struct many_writes *many);
+void put_many_metrics(struct api_call *call, const struct many_writes *many);
 
 /* ---- pages ---- */
 
@@ -295,8 +295,12 @@ bool capacity_wanted(const struct node *return_capacity);
 void capacity_put(struct buf *out, const struct node *return_capacity, struct slice table_name,
                   const struct table *table, const struct capacity *capacity);
 
-/* {"ItemCollectionKey":{...},"SizeEstimateRangeGB":[0.0,1.0]}: for tables with local indexes. */
+/* {"ItemCollectionKey":{...},"SizeEstimateRangeGB":[0.0,1.0]}: for tables with local indexes, as it is after
+ * the write. */
 bool metrics_wanted(const struct node *return_metrics, const struct table *table);
-void metrics_put(struct buf *out, const struct table *table, const struct value *hash);
+void metrics_put(struct api_call *call, const struct table *table, const struct value *hash);
+/* A write that its item collection has no room for. */
+#define COLLECTION_FULL "Collection size exceeded"
+bool refuse_full_collection(struct api_call *call);
 
 #endif

@@ -66,8 +66,9 @@ void put_many_capacities(struct api_call *call, const struct many_writes *many, 
 /* ---- ItemCollectionMetrics ---- */
 
 /* One entry for each item collection of the table that was written to. */
-static void put_table_metrics(struct buf *out, const struct many_writes *many, uint32_t place)
+static void put_table_metrics(struct api_call *call, const struct many_writes *many, uint32_t place)
 {
+    struct buf *out = call->reply;
     bool any = false;
     json_put_string(out, many->tables[place].name);
     buf_text(out, ":[");
@@ -79,13 +80,14 @@ static void put_table_metrics(struct buf *out, const struct many_writes *many, u
         if (seen) continue;
         if (any) buf_byte(out, ',');
         any = true;
-        metrics_put(out, many->tables[place].table, placed->key.hash);
+        metrics_put(call, many->tables[place].table, placed->key.hash);
     }
     buf_byte(out, ']');
 }
 
-void put_many_metrics(struct buf *out, const struct many_writes *many)
+void put_many_metrics(struct api_call *call, const struct many_writes *many)
 {
+    struct buf *out = call->reply;
     bool any = false;
     for (uint32_t i = 0; i < many->table_count; i++) {
         if (!metrics_wanted(many->return_metrics, many->tables[i].table)) continue;
@@ -96,7 +98,7 @@ void put_many_metrics(struct buf *out, const struct many_writes *many)
             buf_text(out, "\"ItemCollectionMetrics\":{");
         }
         any = true;
-        put_table_metrics(out, many, i);
+        put_table_metrics(call, many, i);
     }
     if (any) buf_byte(out, '}');
 }

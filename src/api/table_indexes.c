@@ -14,6 +14,13 @@ struct index_definition *definition_index(const struct table_definition *definit
     return NULL;
 }
 
+const struct index_definition *creating_index(const struct table_definition *definition)
+{
+    for (uint32_t i = 0; i < definition->index_count; i++)
+        if (definition->indexes[i].status == INDEX_CREATING) return &definition->indexes[i];
+    return NULL;
+}
+
 /* ---- projections ---- */
 
 static int by_bytes(const void *a, const void *b)

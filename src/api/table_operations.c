@@ -45,13 +45,17 @@ const struct operation operation_DescribeTable = {
 /* The table is held from the beginning on, so that the answer can show what was deleted. */
 struct table_deletion {
     struct table *table;
+    bool is_in_use;
     enum table_change_result result;
 };
 
 static void delete_apply(struct commit *commit, struct batch *batch)
 {
     struct table_deletion *deletion = call_of_commit(commit)->state;
-    deletion->result = engine_table_drop(batch, deletion->table->definition.name);
+    struct slice name = deletion->table->definition.name;
+    const struct table *now = engine_table_in_batch(batch, name);
+    deletion->is_in_use = now && !now->definition.deletion_protected && creating_index(&now->definition);
+    if (!deletion->is_in_use) deletion->result = engine_table_drop(batch, name);
 }
 
 static void delete_begin(struct api_call *call, const struct node *input)
@@ -68,7 +72,10 @@ static void delete_begin(struct api_call *call, const struct node *input)
 static void delete_finish(struct api_call *call)
 {
     const struct table_deletion *deletion = call->state;
-    if (deletion->result == TABLE_MISSING)
+    if (deletion->is_in_use)
+        refuse(call, "ResourceInUseException",
+               IN_USE "Cannot delete table while indexes are being created, updated, or deleted.");
+    else if (deletion->result == TABLE_MISSING)
         refuse(call, "ResourceNotFoundException", "Requested resource not found: Table: %.*s not found",
                SLICE_ARG(deletion->table->definition.name));
     else if (deletion->result == TABLE_PROTECTED)

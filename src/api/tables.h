@@ -10,6 +10,7 @@
 #include "api/shapes.h"
 
 #define INVALID_VALUES "One or more parameter values were invalid: "
+#define IN_USE         "Attempt to change a resource which is still in use: "
 #define DAY_MS         (24 * 3600 * INT64_C(1000)) /* decreases of throughput are counted by the day */
 
 /* ---- verdicts ---- */
@@ -77,6 +78,8 @@ bool define_indexes(struct verdict *verdict, const struct node *local, const str
  */
 bool define_added_index(struct verdict *verdict, const struct node *node, const struct attributes *attributes,
                         bool on_demand, struct index_definition *out);
+/* The index whose older entries are still being made, or NULL: the service makes one at a time. */
+const struct index_definition *creating_index(const struct table_definition *definition);
 struct index_definition *definition_index(const struct table_definition *definition, struct slice name);
 /* What all indexes together name as NonKeyAttributes has a limit. */
 bool check_projected(struct verdict *verdict, const struct table_definition *definition);

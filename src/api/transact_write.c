@@ -290,6 +290,8 @@ static struct reason reason_of(const struct action *action, const struct write *
     case WRITE_CONFLICT:
         return (struct reason){"TransactionConflict", SLICE("Transaction is ongoing for the item"),
                                SLICE_NONE};
+    case WRITE_COLLECTION_FULL:
+        return (struct reason){"ItemCollectionSizeLimitExceeded", SLICE(COLLECTION_FULL), SLICE_NONE};
     case WRITE_APPLIED:
     case WRITE_NO_TABLE: break;
     }
@@ -333,7 +335,7 @@ static void finish(struct api_call *call)
     buf_byte(call->reply, '{');
     put_many_capacities(call, &transaction->many,
                         transaction->outcome == OUTCOME_REPLAYED ? AXIS_READ : AXIS_WRITE);
-    put_many_metrics(call->reply, &transaction->many);
+    put_many_metrics(call, &transaction->many);
     buf_byte(call->reply, '}');
 }
 

@@ -218,10 +218,27 @@ static bool delete_index(struct table_update *update, struct slice name)
     return true;
 }
 
+/* While an index is being created, no other can be created or deleted; it can itself be deleted. */
+static bool check_none_is_built(struct table_update *update, const struct node *list)
+{
+    const struct index_definition *building = creating_index(update->before);
+    for (uint32_t i = 0; building && i < list->count; i++) {
+        const struct node *element = &list->elements[i];
+        bool same = slice_equal(index_name(element), building->name);
+        if (same && node_member(element, INDEX_CREATE)->present)
+            return reject_as(&update->verdict, "ResourceInUseException",
+                             IN_USE "Index is being created.  Table: %.*s Index: %.*s",
+                             SLICE_ARG(update->before->name), SLICE_ARG(building->name));
+        if (!same && !node_member(element, INDEX_UPDATE)->present) return reject_number(&update->verdict);
+    }
+    return true;
+}
+
 bool apply_index_updates(struct table_update *update, const struct node *list,
                          const struct attributes *attributes)
 {
     if (list->count > INDEX_UPDATES_MAX || count_builds(list) > 1) return reject_number(&update->verdict);
+    if (!check_none_is_built(update, list)) return false;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct node *change = node_member(&list->elements[i], INDEX_UPDATE);
         const struct node *create = node_member(&list->elements[i], INDEX_CREATE);

@@ -26,6 +26,7 @@
 #define LIMIT_LIST_TABLES           100
 #define LIMIT_LSI_COUNT             5
 #define LIMIT_GSI_COUNT             20
+#define LIMIT_COLLECTION_BYTES      (10ull << 30) /* items of one hash key and their entries in local indexes */
 #define LIMIT_KEY_PARTS             4   /* hash attributes, and as many range attributes, of a global index */
 #define LIMIT_INDEX_NON_KEY         20  /* NonKeyAttributes of one index */
 #define LIMIT_PROJECTED_ATTRIBUTES  100 /* NonKeyAttributes of all indexes of a table together */

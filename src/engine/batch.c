@@ -135,6 +135,14 @@ void batch_count(struct batch *batch, const struct table *table, uint32_t index_
     change->bytes += bytes;
 }
 
+int64_t batch_items(const struct batch *batch, const struct table *table)
+{
+    int64_t items = atomic_load(&table->counts->items);
+    for (uint32_t i = 0; i < batch->counts_count; i++)
+        if (batch->counts[i].counts == table->counts) items += batch->counts[i].items;
+    return items;
+}
+
 /* ---- committing ---- */
 
 /* The overlay as store entries, behind the ranges that were cleared. */

@@ -11,6 +11,7 @@ struct expected {
     int64_t entries[TABLE_INDEXES], entry_bytes[TABLE_INDEXES];
     int64_t expiries;
     int64_t found_entries[TABLE_INDEXES], found_expiries;
+    int64_t collections, found_collections;
 };
 
 struct check {
@@ -21,6 +22,8 @@ struct check {
     struct expected *expected;
     struct buf key, bytes, stored; /* for building what should be there */
     struct arena scratch;          /* of one entry or fault */
+    struct buf collection;         /* the account of the collection whose items are being read; empty: none */
+    uint64_t collection_bytes;     /* so far */
 };
 
 static void fault(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -77,7 +80,39 @@ static void check_entry(struct check *check, uint32_t place, uint32_t index_plac
         fault(check, "table %.*s: an entry of index %.*s differs from its item", SLICE_ARG(table->definition.name),
               SLICE_ARG(index->name));
     expected->entries[index_place] += there;
-    if (there) expected->entry_bytes[index_place] += (int64_t)item_encoded_size(buf_view(&check->stored));
+    if (!there) return;
+    expected->entry_bytes[index_place] += (int64_t)item_encoded_size(buf_view(&check->stored));
+    if (!index->global) check->collection_bytes += item_encoded_size(buf_view(&check->stored));
+}
+
+/* All items of a collection were read: its account must be the sum. */
+static void end_collection(struct check *check)
+{
+    if (!check->collection.len) return;
+    uint32_t place = catalog_place(&check->catalog, bytes_u32(check->collection.data + 1));
+    struct expected *expected = &check->expected[place];
+    check->stored.len = 0;
+    bool there = store_get(check->store, buf_view(&check->collection), &check->stored) == STORE_OK;
+    uint64_t counted = there && check->stored.len == 8 ? bytes_u64(check->stored.data) : 0;
+    expected->collections++;
+    if (counted != check->collection_bytes)
+        fault(check, "table %.*s: an item collection counts %llu bytes, but holds %llu",
+              SLICE_ARG(check->catalog.tables[place]->definition.name), (unsigned long long)counted,
+              (unsigned long long)check->collection_bytes);
+    check->collection.len = 0;
+}
+
+/* Items stand in the order of their collections. */
+static void enter_collection(struct check *check, const struct table *table, struct slice key, uint64_t item_bytes)
+{
+    struct slice collection = SLICE_NONE;
+    if (table_has_collections(table)) collection = collection_of_key(&check->scratch, table, key);
+    if (!slice_equal(collection, buf_view(&check->collection))) {
+        end_collection(check);
+        buf_slice(&check->collection, collection);
+        check->collection_bytes = 0;
+    }
+    check->collection_bytes += item_bytes;
 }
 
 static void check_followers(struct check *check, uint32_t place, const struct map *item, struct slice key)
@@ -119,8 +154,10 @@ static bool check_item(void *context, struct slice key, struct slice value)
         fault(check, "table %.*s: an item stands under another key than its own", SLICE_ARG(table->definition.name));
     else if (map_size(&item) != item_encoded_size(value))
         fault(check, "table %.*s: an item's stored size is wrong", SLICE_ARG(table->definition.name));
-    else
+    else {
+        enter_collection(check, table, key, item_encoded_size(value));
         check_followers(check, place, &item, key);
+    }
     return true;
 }
 
@@ -152,6 +189,18 @@ static bool count_expiry(void *context, struct slice key, struct slice value)
     uint32_t place = catalog_place(&check->catalog, number);
     if (place == UINT32_MAX) fault(check, "an expiry belongs to table number %u, which does not exist", number);
     else check->expected[place].found_expiries++;
+    arena_reset(&check->scratch);
+    return true;
+}
+
+static bool count_collection(void *context, struct slice key, struct slice value)
+{
+    struct check *check = context;
+    (void)value;
+    uint32_t number = key.len >= ITEM_KEY_HEAD ? bytes_u32(key.data + 1) : 0;
+    uint32_t place = catalog_place(&check->catalog, number);
+    if (place == UINT32_MAX) fault(check, "an item collection belongs to table number %u, which does not exist", number);
+    else check->expected[place].found_collections++;
     arena_reset(&check->scratch);
     return true;
 }
@@ -189,6 +238,9 @@ static void check_totals(struct check *check)
                 fault(check, "%.*s: %lld entries, but %lld items have one", SLICE_ARG(what),
                       (long long)expected->found_entries[j], (long long)expected->entries[j]);
         }
+        if (expected->found_collections != expected->collections)
+            fault(check, "table %.*s: %lld item collections are counted, but %lld have items", SLICE_ARG(name),
+                  (long long)expected->found_collections, (long long)expected->collections);
         if (expected->found_expiries != expected->expiries)
             fault(check, "table %.*s: %lld expiries are noted, but %lld items have one", SLICE_ARG(name),
                   (long long)expected->found_expiries, (long long)expected->expiries);
@@ -209,8 +261,10 @@ bool engine_check(struct store *store, struct check_report *report, struct buf *
     if (read) {
         report->tables = check.catalog.count;
         check.expected = must_zero(check.catalog.count, sizeof *check.expected);
-        read = scan_kind(&check, KEY_ITEM, check_item) && scan_kind(&check, KEY_INDEX, count_entry) &&
-               scan_kind(&check, KEY_EXPIRY, count_expiry);
+        read = scan_kind(&check, KEY_ITEM, check_item);
+        end_collection(&check);
+        read = read && scan_kind(&check, KEY_INDEX, count_entry) && scan_kind(&check, KEY_EXPIRY, count_expiry) &&
+               scan_kind(&check, KEY_COLLECTION, count_collection);
     }
     if (read) check_totals(&check);
     if (read) read = check_streams(store, &check.catalog, &report->records, catalog_fault, &check);
@@ -219,6 +273,7 @@ bool engine_check(struct store *store, struct check_report *report, struct buf *
     buf_free(&check.key);
     buf_free(&check.bytes);
     buf_free(&check.stored);
+    buf_free(&check.collection);
     arena_free(&check.scratch);
     return read;
 }

@@ -199,6 +199,8 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->ttl_interval_ms = options->ttl_interval_ms ? options->ttl_interval_ms : 1000;
     engine->stream_retention_ms = options->stream_retention_ms ? options->stream_retention_ms : DAY_MS;
     engine->stream_shards = options->stream_shards ? options->stream_shards : STREAM_SHARDS;
+    engine->collection_limit_bytes =
+        options->collection_limit_bytes ? options->collection_limit_bytes : LIMIT_COLLECTION_BYTES;
     if (options->seed) random_seed(&engine->random, options->seed);
     else random_seed_from_system(&engine->random);
     if (!engine_load(engine, error, error_len)) {

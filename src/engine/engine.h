@@ -139,6 +139,7 @@ struct engine_options {
     int64_t ttl_interval_ms;      /* how often expired items are looked for; 0: every second */
     int64_t stream_retention_ms;  /* how long stream records are kept; 0: a day */
     uint32_t stream_shards;       /* a new stream begins with so many; 0: 4 */
+    uint64_t collection_limit_bytes; /* of an item collection of a table with local indexes; 0: the service's limit */
     void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */
     void *failure_context;
 };
@@ -206,6 +207,9 @@ bool index_holds(const struct table *table, const struct index_definition *index
 struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
                          const struct map *item);
 bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
+/* How large the item collection of a hash key is, in a table with local indexes: its items and their entries in those. */
+enum engine_result engine_collection_bytes(struct engine *engine, const struct table *table, const struct value *hash,
+                                           uint64_t *bytes);
 
 /* The same ranges over an index's entries; a page over them emits entries as they are projected. */
 void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
@@ -244,6 +248,7 @@ enum write_outcome {
     WRITE_INVALID,  /* fault holds the service's sentence */
     WRITE_NO_TABLE, /* the table went away between validation and commit */
     WRITE_CONFLICT, /* a transaction of the same batch has the item */
+    WRITE_COLLECTION_FULL, /* the item's collection would become larger than it may be */
 };
 
 /* One write of one item. The caller fills the first part; engine_write the second. */

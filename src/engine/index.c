@@ -10,22 +10,25 @@ const struct index_definition *table_index_find(const struct table *table, struc
     return NULL;
 }
 
-/* An item may be older than the index, and its attribute then no key at all: of another type, empty or too long. */
-static bool has_key(const struct table *table, const struct map *item, struct slice name, size_t limit_bytes)
+/* An item may be older than the index, and its attributes then no keys at all: of another type, empty, or together too long. */
+static bool has_keys(const struct table *table, const struct map *item, const struct slice *names, uint32_t count,
+                     size_t limit_bytes)
 {
-    enum value_type type;
-    const struct value *value = map_find(item, name);
-    if (!value || !table_attribute_type(&table->definition, name, &type) || value->type != type) return false;
-    return type == VALUE_N || (value->bytes.len > 0 && value->bytes.len <= limit_bytes);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        enum value_type type;
+        const struct value *value = map_find(item, names[i]);
+        if (!value || !table_attribute_type(&table->definition, names[i], &type) || value->type != type) return false;
+        if (type != VALUE_N && value->bytes.len == 0) return false;
+        bytes += value_size(value);
+    }
+    return bytes <= limit_bytes;
 }
 
 bool index_holds(const struct table *table, const struct index_definition *index, const struct map *item)
 {
-    for (uint32_t i = 0; i < index->hash_count; i++)
-        if (!has_key(table, item, index->hash[i], LIMIT_HASH_KEY_BYTES)) return false;
-    for (uint32_t i = 0; i < index->range_count; i++)
-        if (!has_key(table, item, index->range[i], LIMIT_RANGE_KEY_BYTES)) return false;
-    return true;
+    return has_keys(table, item, index->hash, index->hash_count, LIMIT_HASH_KEY_BYTES) &&
+           has_keys(table, item, index->range, index->range_count, LIMIT_RANGE_KEY_BYTES);
 }
 
 static bool is_among(const struct slice *names, uint32_t count, struct slice name)
@@ -82,7 +85,8 @@ static bool entry_is_there(struct batch *batch, const struct index_definition *i
     return index->status == INDEX_ACTIVE || batch_find(batch, &batch->scratch, hash_bytes(bytes), bytes, &ignored);
 }
 
-static void follow_one(struct batch *batch, const struct change *change, uint32_t place)
+/* How much larger the index becomes. */
+static int64_t follow_one(struct batch *batch, const struct change *change, uint32_t place)
 {
     const struct table *table = change->table;
     const struct index_definition *index = &table->definition.indexes[place];
@@ -90,20 +94,29 @@ static void follow_one(struct batch *batch, const struct change *change, uint32_
     bool is = entry_of(batch, table, index, change->new, change->new_image, &batch->key, &batch->value);
     bool same_key = was && is && slice_equal(buf_view(&batch->old_key), buf_view(&batch->key));
     if (was) was = entry_is_there(batch, index, &batch->old_key);
-    if (was && same_key && slice_equal(buf_view(&batch->old_value), buf_view(&batch->value))) return;
+    if (was && same_key && slice_equal(buf_view(&batch->old_value), buf_view(&batch->value))) return 0;
     if (was && !same_key) batch_set_uncached(batch, buf_view(&batch->old_key), NULL);
     if (is) {
         struct slice bytes = buf_view(&batch->value);
         batch_set_uncached(batch, buf_view(&batch->key), &bytes);
     }
-    if (was || is)
-        batch_count(batch, table, place, is - was,
-                    (is ? entry_size(&batch->value) : 0) - (was ? entry_size(&batch->old_value) : 0));
+    int64_t growth = (is ? entry_size(&batch->value) : 0) - (was ? entry_size(&batch->old_value) : 0);
+    if (was || is) batch_count(batch, table, place, is - was, growth);
+    return growth;
 }
 
 void index_follow(struct batch *batch, const struct change *change)
 {
-    for (uint32_t i = 0; i < change->table->definition.index_count; i++) follow_one(batch, change, i);
+    const struct table *table = change->table;
+    int64_t growth = 0; /* of the item's collection */
+    for (uint32_t i = 0; i < table->definition.index_count; i++) {
+        int64_t grown = follow_one(batch, change, i);
+        if (!table->definition.indexes[i].global) growth += grown;
+    }
+    if (!table_has_collections(table)) return;
+    if (change->new) growth += (int64_t)item_encoded_size(change->new_image);
+    if (change->old) growth -= (int64_t)item_encoded_size(change->old_image);
+    collection_grow(batch, table, change->key, growth);
 }
 
 void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key, const struct map *item,

@@ -13,6 +13,8 @@
  *   'i' table, hash of the hash key, hash key, range key    an item
  *   'x' table, index, hash of the index's hash key, index hash key, index range key, hash key, range key
  *                                                           an index's entry: the projected item
+ *   'p' table, hash of the hash key, hash key               how many bytes an item collection has, where the table has local
+ *                                                           indexes
  *   'e' table, second, hash of the hash key, hash key, range key
  *                                                           when an item expires
  *   'h' stream                                              a stream and its shards
@@ -27,6 +29,7 @@
 #define KEY_COUNTS     'c'
 #define KEY_ITEM       'i'
 #define KEY_INDEX      'x'
+#define KEY_COLLECTION 'p'
 #define KEY_EXPIRY     'e'
 #define KEY_STREAM     'h'
 #define KEY_RECORD     's'
@@ -41,6 +44,8 @@
 #define RECORD_KEY      17 /* kind, stream, shard, sequence */
 
 void key_of_kind(struct buf *out, char kind, uint32_t number);
+/* What the keys of all items with one hash key begin with. */
+void engine_partition_key(struct buf *out, const struct table *table, const struct value *hash);
 extern const struct slice key_next_table;    /* 'm' entry: the number that the next table or stream gets */
 extern const struct slice key_next_sequence; /* 'm' entry: the sequence that the next record gets */
 
@@ -181,6 +186,8 @@ void batch_clear(struct batch *batch, struct slice from, struct slice to);
 const struct cache_value *batch_own(struct batch *batch, uint64_t hash, struct slice key);
 void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items, int64_t bytes);
 #define COUNT_OF_TABLE UINT32_MAX /* index_place */
+/* How many items the table has as the batch sees it. */
+int64_t batch_items(const struct batch *batch, const struct table *table);
 /* Writes all to the store and publishes it. False when the store failed: nothing was published. */
 bool batch_commit(struct batch *batch);
 
@@ -201,6 +208,13 @@ void index_fill(struct batch *batch, const struct table *table, uint32_t place, 
                 struct slice image);
 /* Everything of one index, or of all of a table's. */
 void index_clear(struct batch *batch, const struct table *table, const struct index_definition *index);
+/* collection.c: the account of item collections. */
+bool table_has_collections(const struct table *table);
+/* The key of the account that an item's key belongs to. */
+struct slice collection_of_key(struct arena *scratch, const struct table *table, struct slice key);
+void collection_grow(struct batch *batch, const struct table *table, struct slice key, int64_t growth);
+/* Refuses a write that would make its item, with its entries in local indexes, or its collection too large. */
+void collection_check(struct batch *batch, struct write *write);
 /* expiry.c */
 bool expiry_of(const struct table *table, const struct map *item, uint64_t *second);
 void expiry_follow(struct batch *batch, const struct change *change);
@@ -242,6 +256,7 @@ struct engine {
     struct engine_watcher *watchers;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t stream_shards;
+    uint64_t collection_limit_bytes;
 
     pthread_t keeper;
     pthread_mutex_t keeper_lock; /* one round of house-keeping at a time */

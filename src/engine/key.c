@@ -44,7 +44,7 @@ static void hash_end(struct buf *out, size_t at)
 }
 
 /* Kind, table, hash and hash key: what all items of one hash key share. */
-static void partition_key(struct buf *out, const struct table *table, const struct value *hash)
+void engine_partition_key(struct buf *out, const struct table *table, const struct value *hash)
 {
     key_of_kind(out, KEY_ITEM, table->number);
     size_t at = hash_begin(out);
@@ -65,7 +65,7 @@ static void index_partition_key(struct buf *out, const struct table *table, cons
 void engine_item_key(struct buf *out, const struct table *table, const struct value *hash, const struct value *range)
 {
     ensure((range != NULL) == (table->keys.range.len > 0));
-    partition_key(out, table, hash);
+    engine_partition_key(out, table, hash);
     if (range) key_encode(out, range);
 }
 
@@ -137,7 +137,7 @@ bool engine_query_range(const struct table *table, const struct key_condition *c
                         struct buf *to)
 {
     ensure(condition->hash_count == 1 && condition->equal_count == 0);
-    partition_key(from, table, condition->hash[0]);
+    engine_partition_key(from, table, condition->hash[0]);
     return compare_range(condition->compare, condition->range, from, to);
 }
 

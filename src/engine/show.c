@@ -127,6 +127,19 @@ static enum stored_kind describe_item(struct show *show, struct slice key)
     return STORED_ITEM;
 }
 
+static enum stored_kind describe_collection(struct show *show, struct slice key)
+{
+    const struct table *table = table_of(show, key);
+    if (!table || key.len < ITEM_KEY_HEAD) {
+        buf_text(&show->meaning, "a collection of no table");
+        return STORED_UNKNOWN;
+    }
+    struct slice rest = slice_from(key, ITEM_KEY_HEAD);
+    buf_printf(&show->meaning, "bytes of a collection of %.*s:", SLICE_ARG(table->definition.name));
+    put_attribute(show, table, table->keys.hash, &rest);
+    return STORED_TEXT;
+}
+
 static enum stored_kind describe_index_entry(struct show *show, struct slice key)
 {
     const struct table *table = table_of(show, key);
@@ -213,6 +226,7 @@ static enum stored_kind describe(struct show *show, struct slice key)
     switch (key.len ? key.data[0] : 0) {
     case KEY_ITEM: return describe_item(show, key);
     case KEY_INDEX: return describe_index_entry(show, key);
+    case KEY_COLLECTION: return describe_collection(show, key);
     case KEY_EXPIRY: return describe_expiry(show, key);
     case 0: buf_text(&show->meaning, "an entry without a key"); return STORED_UNKNOWN;
     default: return describe_other(show, key);

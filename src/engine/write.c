@@ -106,7 +106,8 @@ void engine_write_check(struct batch *batch, struct write *write)
         return;
     }
     if (write->kind == WRITE_PUT && !write->new_image.data) engine_write_prepare(write);
-    if (write->kind == WRITE_UPDATE) make_updated(write, &old);
+    if (write->kind == WRITE_UPDATE && !make_updated(write, &old)) return;
+    collection_check(batch, write);
 }
 
 static bool has_followers(const struct table_definition *definition)
@@ -229,7 +230,7 @@ static struct table *settle_indexes(struct batch *batch, struct table_definition
         indexes[i] = definition->indexes[i];
         if (indexes[i].number) continue;
         indexes[i].number = ++definition->next_index_number;
-        if (old) indexes[i].status = INDEX_CREATING;
+        if (old && batch_items(batch, old)) indexes[i].status = INDEX_CREATING;
         store_zero_counts(batch, number, indexes[i].number);
     }
     definition->indexes = indexes;
@@ -308,7 +309,7 @@ enum table_change_result engine_table_replace(struct batch *batch, const struct 
 
 enum table_change_result engine_table_drop(struct batch *batch, struct slice name)
 {
-    static const char kinds[] = {KEY_TABLE, KEY_COUNTS, KEY_ITEM, KEY_INDEX, KEY_EXPIRY};
+    static const char kinds[] = {KEY_TABLE, KEY_COUNTS, KEY_ITEM, KEY_INDEX, KEY_COLLECTION, KEY_EXPIRY};
     struct table *table = engine_table_in_batch(batch, name);
     if (!table) return TABLE_MISSING;
     if (table->definition.deletion_protected) return TABLE_PROTECTED;

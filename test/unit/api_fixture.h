@@ -11,6 +11,7 @@ struct world {
     int64_t now_ms;
     struct clock clock;
     struct store_faults faults;
+    struct store *store; /* the engine's */
     struct engine *engine;
     struct api *api;
     struct arena arena;
@@ -25,26 +26,31 @@ static inline int64_t world_now(void *self)
     return ((struct world *)self)->now_ms;
 }
 
-/* Streams begin with so many shards and keep records so long; 0: as usual. */
-static inline void world_open_with(struct world *world, uint32_t stream_shards, int64_t stream_retention_ms)
+/* With these options, as far as they are given: a store in memory unless there is one. */
+static inline void world_open_options(struct world *world, struct engine_options options)
 {
     char error[300];
     *world = (struct world){.now_ms = 1794716005340};
     world->clock = (struct clock){world_now, world};
-    struct engine_options options = {.store = store_open_memory(&world->faults),
-                                     .durable = true,
-                                     .inline_writer = true,
-                                     .cache_bytes = 1 << 20,
-                                     .clock = &world->clock,
-                                     .stream_shards = stream_shards,
-                                     .stream_retention_ms = stream_retention_ms,
-                                     .seed = 1};
+    if (!options.store) options.store = store_open_memory(&world->faults);
+    options.durable = options.inline_writer = true;
+    options.cache_bytes = 1 << 20;
+    options.clock = &world->clock;
+    options.seed = 1;
+    world->store = options.store;
     world->engine = engine_open(&options, error, sizeof error);
     ensure(world->engine);
     world->api = api_new(&(struct api_options){.engine = world->engine,
                                                .region = "us-east-1",
                                                .account = "000000000000",
                                                .endpoint = "localhost:8000"});
+}
+
+/* Streams begin with so many shards and keep records so long; 0: as usual. */
+static inline void world_open_with(struct world *world, uint32_t stream_shards, int64_t stream_retention_ms)
+{
+    world_open_options(world, (struct engine_options){.stream_shards = stream_shards,
+                                                      .stream_retention_ms = stream_retention_ms});
 }
 
 static inline void world_open(struct world *world)

@@ -35,6 +35,9 @@ static void check_filled(struct world *world, const char *operation, const char 
 #define LONG_HASH                                                                                            \
     "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 " \
     "bytes"
+#define LONG_INDEX_KEY(name, index)                                                                          \
+    "One or more parameter values were invalid: Size limit exceeded for Index Key " name                     \
+    " Actual Size: 1025 bytes Max Size: 1024 bytes IndexName: " index
 #define LONG_RANGE                                                                                           \
     "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size "    \
     "limit of 1024 bytes"
@@ -91,9 +94,9 @@ TEST(keys_have_their_lengths)
     check_filled(&world, "Query", query, 1025, LONG_RANGE);
     put = "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'@'}}}";
     check_filled(&world, "PutItem", put, 1024, "fine");
-    check_filled(&world, "PutItem", put, 1025, LONG_RANGE);
+    check_filled(&world, "PutItem", put, 1025, LONG_INDEX_KEY("c", "lsi"));
     put = "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'1'},'d':{'S':'@'}}}";
-    check_filled(&world, "PutItem", put, 1025, LONG_RANGE);
+    check_filled(&world, "PutItem", put, 1025, LONG_INDEX_KEY("d", "gsi"));
     world_close(&world);
 }
 
