@@ -170,6 +170,7 @@ TEST(strange_replies_are_put_into_words)
     run_script(&out, "GetItem", "{}", (struct dynamo_options){0},
                STEPS({DEED_REPLY, 200, NULL, "<html>\"hello\"</html>"}));
     CHECK_INT(out.status, 502);
+    CHECK_INT(out.requests, 1);
     CHECK(strstr(out.reply, "BadReplyException") &&
           strstr(out.reply, "status 200 and no JSON: <html>\\\"hello\\\"</html>"));
     run_script(&out, "GetItem", "{}", (struct dynamo_options){0}, STEPS({DEED_REPLY, 404, NULL, ""}));
