@@ -321,7 +321,8 @@ static bool wait_until(struct quipu_stream *stream, int64_t until_us, uint64_t n
 static enum quipu_result refresh(struct quipu_stream *stream, int64_t now)
 {
     if (now < stream->refresh_at_us) return QUIPU_FOUND;
-    stream->current = NULL; /* it may be forgotten */
+    if (stream->current && stream->current->state == SHARD_IS_DONE)
+        stream->current = NULL; /* may be forgotten */
     enum quipu_result result = shards_refresh(&stream->shards);
     bool soon = stream->is_watching || shards_miss_children(&stream->shards);
     stream->refresh_at_us = now + (soon ? LOOK_SOON_US : LOOK_LATER_US);
