@@ -1,5 +1,6 @@
 /* CreateTable. The request is turned into a definition here; whether the name is free is decided by the
  * writer. The answer says CREATING, as the service's does; the table can be used at once. */
+#include "api/policy_document.h"
 #include "api/tables.h"
 #include "api/tags.h"
 
@@ -115,6 +116,11 @@ static bool check_supported(struct verdict *verdict, const struct node *input)
     return true;
 }
 
+static bool define_policy(struct verdict *verdict, const struct node *policy, struct table_definition *out)
+{
+    return !policy->present || policy_canonical(verdict, policy->text, &out->resource_policy);
+}
+
 static bool define_table(struct verdict *verdict, const struct node *input, struct table_definition *out)
 {
     const struct node *class = node_member(input, CREATE_CLASS);
@@ -122,11 +128,11 @@ static bool define_table(struct verdict *verdict, const struct node *input, stru
         !define_schema(verdict, input, out) || !define_limits(verdict, input, out) ||
         !define_stream(verdict, node_member(input, CREATE_STREAM), out) ||
         !define_encryption(verdict, node_member(input, CREATE_SSE), out) ||
-        !define_tags(verdict, node_member(input, CREATE_TAGS), out) || !check_supported(verdict, input))
+        !define_tags(verdict, node_member(input, CREATE_TAGS), out) ||
+        !define_policy(verdict, node_member(input, CREATE_POLICY), out) || !check_supported(verdict, input))
         return false;
     out->deletion_protected = node_is_true(node_member(input, CREATE_PROTECTED));
     out->table_class = class->text;
-    out->resource_policy = node_member(input, CREATE_POLICY)->text;
     return true;
 }
 

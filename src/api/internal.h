@@ -116,6 +116,7 @@ struct node_entry {
     X(GlobalTableNotFoundException, 400, DYNAMO_PREFIX, "message")                                           \
     X(ReplicaAlreadyExistsException, 400, DYNAMO_PREFIX, "message")                                          \
     X(ReplicaNotFoundException, 400, DYNAMO_PREFIX, "message")                                               \
+    X(IndexNotFoundException, 400, DYNAMO_PREFIX, "message")                                                 \
     X(UnsupportedOperationException, 400, CORAL_PREFIX, "message")
 
 /* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
@@ -192,31 +193,67 @@ struct api {
 
 /* X(name): one for each operation served, sorted by name; each has its operation_<name>. */
 #define API_OPERATIONS(X)                                                                                    \
+    X(BatchExecuteStatement)                                                                                 \
     X(BatchGetItem)                                                                                          \
     X(BatchWriteItem)                                                                                        \
+    X(CreateBackup)                                                                                          \
+    X(CreateGlobalTable)                                                                                     \
     X(CreateTable)                                                                                           \
+    X(DeleteBackup)                                                                                          \
     X(DeleteItem)                                                                                            \
+    X(DeleteResourcePolicy)                                                                                  \
     X(DeleteTable)                                                                                           \
+    X(DescribeBackup)                                                                                        \
+    X(DescribeContinuousBackups)                                                                             \
+    X(DescribeContributorInsights)                                                                           \
     X(DescribeEndpoints)                                                                                     \
+    X(DescribeExport)                                                                                        \
+    X(DescribeGlobalTable)                                                                                   \
+    X(DescribeGlobalTableSettings)                                                                           \
+    X(DescribeImport)                                                                                        \
+    X(DescribeKinesisStreamingDestination)                                                                   \
     X(DescribeLimits)                                                                                        \
     X(DescribeStream)                                                                                        \
     X(DescribeTable)                                                                                         \
+    X(DescribeTableReplicaAutoScaling)                                                                       \
     X(DescribeTimeToLive)                                                                                    \
+    X(DisableKinesisStreamingDestination)                                                                    \
+    X(EnableKinesisStreamingDestination)                                                                     \
+    X(ExecuteStatement)                                                                                      \
+    X(ExecuteTransaction)                                                                                    \
+    X(ExportTableToPointInTime)                                                                              \
     X(GetItem)                                                                                               \
     X(GetRecords)                                                                                            \
+    X(GetResourcePolicy)                                                                                     \
     X(GetShardIterator)                                                                                      \
+    X(ImportTable)                                                                                           \
+    X(ListBackups)                                                                                           \
+    X(ListContributorInsights)                                                                               \
+    X(ListExports)                                                                                           \
+    X(ListGlobalTables)                                                                                      \
+    X(ListImports)                                                                                           \
     X(ListStreams)                                                                                           \
     X(ListTables)                                                                                            \
     X(ListTagsOfResource)                                                                                    \
     X(PutItem)                                                                                               \
+    X(PutResourcePolicy)                                                                                     \
     X(Query)                                                                                                 \
+    X(RestoreTableFromBackup)                                                                                \
+    X(RestoreTableToPointInTime)                                                                             \
     X(Scan)                                                                                                  \
+    X(SearchVectors)                                                                                         \
     X(TagResource)                                                                                           \
     X(TransactGetItems)                                                                                      \
     X(TransactWriteItems)                                                                                    \
     X(UntagResource)                                                                                         \
+    X(UpdateContinuousBackups)                                                                               \
+    X(UpdateContributorInsights)                                                                             \
+    X(UpdateGlobalTable)                                                                                     \
+    X(UpdateGlobalTableSettings)                                                                             \
     X(UpdateItem)                                                                                            \
+    X(UpdateKinesisStreamingDestination)                                                                     \
     X(UpdateTable)                                                                                           \
+    X(UpdateTableReplicaAutoScaling)                                                                         \
     X(UpdateTimeToLive)
 
 #define X(op) extern const struct operation operation_##op;

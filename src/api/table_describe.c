@@ -2,6 +2,7 @@
  * known are left out, not null. */
 #include <time.h>
 
+#include "api/global_tables.h"
 #include "api/tables.h"
 
 void put_text(struct buf *out, const char *name, struct slice text)
@@ -312,6 +313,7 @@ static void put_settings(struct buf *out, const struct description *description)
     put_local_indexes(out, description);
     put_global_indexes(out, description);
     put_stream(out, description);
+    put_replicas(out, definition);
     put_encryption(out, description);
     put_class(out, definition);
     put_on_demand(out, &definition->throughput);

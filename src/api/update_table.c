@@ -3,6 +3,8 @@
  */
 #include "api/update_table.h"
 
+#include "api/global_tables.h"
+
 enum {
     UPDATE_ATTRIBUTES,
     UPDATE_NAME,
@@ -34,7 +36,7 @@ static const struct shape_member update_members[] = {
     [UPDATE_PROTECTED] = MEMBER("DeletionProtectionEnabled", shape_bool),
     [UPDATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
     [UPDATE_WARM] = MEMBER("WarmThroughput", shape_warm),
-    [UPDATE_REPLICAS] = MEMBER("ReplicaUpdates", shape_unsupported_list),
+    [UPDATE_REPLICAS] = MEMBER("ReplicaUpdates", shape_replica_updates),
     [UPDATE_CONSISTENCY] = MEMBER("MultiRegionConsistency", shape_string),
     [UPDATE_WITNESSES] = MEMBER("GlobalTableWitnessUpdates", shape_unsupported_list),
     [UPDATE_GLOBAL_MODE] = MEMBER("GlobalTableSettingsReplicationMode", shape_string),
@@ -81,6 +83,9 @@ static bool check_alone(struct verdict *verdict, const struct node *input)
                  {UPDATE_PROTECTED, "DeletionProtection modification"},
                  {UPDATE_WARM, "WarmThroughput"}};
     if (count_given(input) < 2) return true;
+    if (is_given(input, UPDATE_REPLICAS))
+        return reject(verdict, INVALID_VALUES "Requests that modify replicas or witnesses must not also "
+                                              "modify other fields");
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
         if (is_given(input, alone[i].member))
             return reject(verdict, INVALID_VALUES "%s must be the only operation in the request",
@@ -128,7 +133,7 @@ static bool check_billing(struct verdict *verdict, const struct node *input)
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
 {
-    for (unsigned member = UPDATE_REPLICAS; member <= UPDATE_VECTORS; member++)
+    for (unsigned member = UPDATE_CONSISTENCY; member <= UPDATE_VECTORS; member++)
         if (node_member(input, member)->present)
             return reject(verdict, INVALID_VALUES "%.*s is not supported",
                           SLICE_ARG(update_members[member].name));
@@ -247,6 +252,9 @@ static bool disable_stream(struct table_update *update, const struct node *view)
     if (after->stream == STREAM_OFF)
         return reject(&update->verdict, "Table has no stream to disable: TableName: %.*s",
                       SLICE_ARG(after->name));
+    if (setting_map(after, "replicas").count)
+        return reject(&update->verdict,
+                      INVALID_VALUES "Disabling Stream is not allowed for a Global Table replica.");
     after->stream = STREAM_OFF;
     return true;
 }
@@ -308,6 +316,19 @@ static void change_attributes(struct table_update *update, const struct attribut
     after->attribute_count = merged.count;
 }
 
+/* The service replicates through a stream, and begins one where there is none. */
+static bool change_replicas(struct table_update *update)
+{
+    struct table_definition *after = update->after;
+    if (!apply_replica_updates(&update->verdict, update->api, node_member(&update->input, UPDATE_REPLICAS),
+                               after))
+        return false;
+    if (after->stream != STREAM_OFF || !setting_map(after, "replicas").count) return true;
+    after->stream = STREAM_NEW_AND_OLD_IMAGES;
+    after->stream_since_ms = update->now_ms;
+    return true;
+}
+
 /* ---- the operation ---- */
 
 static bool change_table(struct table_update *update)
@@ -321,7 +342,7 @@ static bool change_table(struct table_update *update)
     if (!change_throughput(update) || !apply_index_updates(update, indexes, &given)) return false;
     if (update->before->on_demand && !update->after->on_demand && !check_index_units(update)) return false;
     if (!check_projected(&update->verdict, update->after) || !change_stream(update) ||
-        !change_encryption(update))
+        !change_encryption(update) || !change_replicas(update))
         return false;
     change_class(update);
     if (protected->present) update->after->deletion_protected = protected->truth;
@@ -352,6 +373,7 @@ static void update_begin(struct api_call *call, const struct node *input)
     struct table_update *update = arena_new(call->arena, struct table_update);
     update->input = *input;
     update->verdict.arena = call->arena;
+    update->api = call->api;
     update->now_ms = engine_now_ms(call->api->engine);
     if (!table_name_resolve(call, node_member(input, UPDATE_NAME), &update->name)) return;
     check_request(&update->verdict, input);
@@ -365,7 +387,7 @@ static void update_begin(struct api_call *call, const struct node *input)
 static bool keeps_active(const struct node *input)
 {
     const struct node *indexes = node_member(input, UPDATE_INDEXES);
-    for (unsigned member = UPDATE_BILLING_MODE; member <= UPDATE_WARM; member++) {
+    for (unsigned member = UPDATE_BILLING_MODE; member <= UPDATE_REPLICAS; member++) {
         bool quiet = member == UPDATE_SSE || member == UPDATE_PROTECTED || member == UPDATE_ON_DEMAND ||
                      member == UPDATE_WARM || (member == UPDATE_INDEXES && !builds_indexes(indexes));
         if (!quiet && node_member(input, member)->present) return false;

@@ -10,6 +10,7 @@ struct table_update {
     struct verdict verdict;
     struct table_definition *before,
         *after; /* copies of the definition as the writer found it; after gets changed */
+    const struct api *api;
     int64_t now_ms;
     int64_t items, bytes;
 };
