@@ -50,7 +50,7 @@ objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
 archives = $(patsubst %,$B/lib/%.a,$1 $(below_$1))
 
 .PHONY: all test unit bench install clean help format
-all: $B/quipu $B/libquipu.a $B/libquipu.so $B/quipu.pc
+all: $B/quipu $B/libquipu.a $B/libquipu.so
 
 $B/quipu: $(call objects,main) $(filter-out %/main.a,$(call archives,main))
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -79,10 +79,6 @@ $B/libquipu.a: $(library_objects)
 
 $B/libquipu.so: $(library_objects)
 	$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(DYNAMIC_LIBS)
-
-$B/quipu.pc: include/quipu.pc.in include/quipu.h Makefile
-	@mkdir -p $(@D)
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(DYNAMIC_LIBS)|' $< > $@
 
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
 # What a room's tests use besides it: those of the remote door and of the library call a server.
@@ -138,7 +134,9 @@ install: all
 	install -D -m 755 $B/libquipu.so $(DESTDIR)$(PREFIX)/lib/libquipu.so.$(VERSION)
 	ln -sf libquipu.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libquipu.so
-	install -D -m 644 $B/quipu.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/quipu.pc
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(DYNAMIC_LIBS)|' include/quipu.pc.in \
+	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/quipu.pc
 	install -D -m 644 doc/quipu.1 $(DESTDIR)$(PREFIX)/share/man/man1/quipu.1
 	install -D -m 644 doc/quipu.3 $(DESTDIR)$(PREFIX)/share/man/man3/quipu.3
 

@@ -13,10 +13,9 @@
 
 #include "dynamo/internal.h"
 
-#define PAUSE_FIRST_US  50000ll    /* bound of the first pause */
-#define PAUSE_MAX_US    20000000ll /* of any */
-#define UNCONNECTED_MAX 3 /* attempts to reach somebody who has never answered: it is likely a typing error  \
-                           */
+#define PAUSE_FIRST_US    50000ll    /* bound of the first pause */
+#define PAUSE_MAX_US      20000000ll /* of any */
+#define STRANGER_MAX      3   /* attempts to reach somebody who has never answered: likely a wrong URL */
 #define CLOCK_TOLERANCE_S 240 /* a difference that is no reason for a complaint */
 
 static bool is_among(struct slice name, const char *const *names, size_t count)
@@ -61,8 +60,8 @@ bool retry_is_due(const struct attempt *attempt, unsigned attempts_max)
     if (attempt->number >= attempts_max) return false;
     switch (attempt->end) {
     case ATTEMPT_ANSWERED: return is_passing_status(attempt->status) || is_passing_error(attempt->error);
-    case ATTEMPT_UNCONNECTED: return attempt->endpoint_has_answered || attempt->number < UNCONNECTED_MAX;
-    case ATTEMPT_BROKEN:
+    case ATTEMPT_UNCONNECTED:
+    case ATTEMPT_BROKEN: return attempt->endpoint_has_answered || attempt->number < STRANGER_MAX;
     case ATTEMPT_DAMAGED: return true;
     case ATTEMPT_REFUSED: return false;
     }

@@ -1,0 +1,163 @@
+"""The C library as it is installed: what programs see of it, and the worked example."""
+import os
+import shlex
+import subprocess
+
+import pytest
+from support.library import install
+from support.process import ROOT, DynamoLocal, Quipu, clean_environment, run_quipu
+
+EXAMPLE = os.path.join(ROOT, "examples", "embed.c")
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("prefix"))
+    install(folder)
+    return folder
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, **options)
+
+
+def pkg_config(prefix, *flags):
+    env = clean_environment({"PKG_CONFIG_PATH": os.path.join(prefix, "lib", "pkgconfig")})
+    return shlex.split(subprocess.run(["pkg-config", *flags, "quipu"], env=env, capture_output=True, text=True,
+                                      check=True).stdout)
+
+
+def compile_program(source, target, *flags, compiler="cc"):
+    done = run(compiler, "-Wall", "-Wextra", "-Werror", "-o", target, source, *flags)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def shared(prefix, tmp_path_factory):
+    program = tmp_path_factory.mktemp("shared") / "embed"
+    compile_program(EXAMPLE, program, "-std=c99", "-pedantic", *pkg_config(prefix, "--cflags", "--libs"))
+    return program
+
+
+@pytest.fixture(scope="module")
+def static(prefix, tmp_path_factory):
+    program = tmp_path_factory.mktemp("static") / "embed"
+    libraries = [flag.replace("-lquipu", "-l:libquipu.a") for flag in pkg_config(prefix, "--static", "--libs")]
+    compile_program(EXAMPLE, program, *pkg_config(prefix, "--cflags"), *libraries)
+    return program
+
+
+def visit(program, prefix, where):
+    done = run(program, where, env=clean_environment({"LD_LIBRARY_PATH": os.path.join(prefix, "lib")}))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def check_first_visit(lines):
+    assert lines[:3] == ['/: {"Attributes":{"visits":{"N":"1"}}}', '/about: {"Attributes":{"visits":{"N":"1"}}}',
+                         '/: {"Attributes":{"visits":{"N":"2"}}}']
+    assert len([line for line in lines if line.startswith("item: ")]) == 2
+    changes = [line for line in lines if line.startswith("change: ")]
+    assert [change.split()[1] for change in changes] == ["INSERT", "INSERT", "MODIFY"] and len(changes) == 3
+
+
+def test_example_in_memory(shared, prefix):
+    check_first_visit(visit(shared, prefix, ":memory:"))
+
+
+def test_example_linked_statically(static, prefix):
+    assert "libquipu" not in run("ldd", static).stdout
+    check_first_visit(visit(static, prefix, ":memory:"))
+
+
+def test_example_in_a_folder_twice(shared, prefix, tmp_path):
+    check_first_visit(visit(shared, prefix, tmp_path / "data"))
+    assert visit(shared, prefix, tmp_path / "data")[2] == '/: {"Attributes":{"visits":{"N":"4"}}}'
+    assert run_quipu("check", "--data", str(tmp_path / "data")).returncode == 0
+
+
+def test_a_folder_that_a_server_has(shared, prefix, tmp_path):
+    with Quipu("--data", str(tmp_path / "data")):
+        done = run(shared, tmp_path / "data", env={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")})
+    assert done.returncode == 1
+    assert str(tmp_path / "data") in done.stderr
+
+
+def test_example_against_a_server(shared, prefix):
+    with Quipu("--memory") as server:
+        check_first_visit(visit(shared, prefix, server.url))
+
+
+def test_example_against_dynamodb_local(shared, prefix):
+    with DynamoLocal() as server:
+        check_first_visit(visit(shared, prefix, server.url))
+
+
+def test_only_its_own_names_are_seen(prefix):
+    for command in (["nm", "-D", "--defined-only", f"{prefix}/lib/libquipu.so"],
+                    ["nm", "-g", "--defined-only", f"{prefix}/lib/libquipu.a"]):
+        names = [line.split()[-1] for line in run(*command).stdout.splitlines() if len(line.split()) == 3]
+        assert names and all(name.startswith("quipu_") for name in names)
+
+
+def test_every_function_of_the_header_is_there_and_in_the_manual(prefix):
+    header = open(f"{prefix}/include/quipu.h", encoding="utf-8").read()
+    page = open(f"{prefix}/share/man/man3/quipu.3", encoding="utf-8").read()
+    code = header[header.index("#ifndef"):]
+    symbols = run("nm", "-D", "--defined-only", f"{prefix}/lib/libquipu.so").stdout
+    for name in (line.split()[-1] for line in symbols.splitlines()):
+        assert f"{name}(" in code
+        assert f"{name}(" in page
+
+
+def test_a_program_may_have_names_of_our_own(prefix, tmp_path):
+    source = tmp_path / "names.c"
+    source.write_text('''
+        #include <quipu.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        void log_line(const char *s, ...); void log_line(const char *s, ...) { (void)s; abort(); }
+        void buf_grow(void); void buf_grow(void) { abort(); }
+        void *arena_alloc_slow(void); void *arena_alloc_slow(void) { abort(); }
+        void dynamo_open(void); void dynamo_open(void) { abort(); }
+        int main(void)
+        {
+            char error[QUIPU_ERROR_BYTES];
+            struct quipu_options options = QUIPU_OPTIONS;
+            struct quipu *db = quipu_open(":memory:", &options, error, sizeof error);
+            struct quipu_reply *reply = quipu_call(db, "ListTables", "{}");
+            puts(reply->json);
+            quipu_reply_free(reply);
+            quipu_close(db);
+            return 0;
+        }''')
+    static = [flag.replace("-lquipu", "-l:libquipu.a") for flag in pkg_config(prefix, "--static", "--libs")]
+    for libraries in (pkg_config(prefix, "--libs"), static):
+        compile_program(source, tmp_path / "names", *pkg_config(prefix, "--cflags"), *libraries)
+        done = run(tmp_path / "names", env={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")})
+        assert done.stdout == '{"TableNames":[]}\n'
+
+
+def test_the_header_in_cplusplus(prefix, tmp_path):
+    source = tmp_path / "plus.cc"
+    source.write_text('''
+        #include <quipu.h>
+        int main()
+        {
+            quipu_options options = QUIPU_OPTIONS;
+            options.region = "eu-west-1";
+            char error[QUIPU_ERROR_BYTES];
+            quipu *db = quipu_open(":memory:", &options, error, sizeof error);
+            quipu_close(db);
+            return db ? 0 : 1;
+        }''')
+    compile_program(source, tmp_path / "plus", "-std=c++20", "-Wno-missing-field-initializers",
+                    *pkg_config(prefix, "--cflags", "--libs"), compiler="g++")
+    assert run(tmp_path / "plus", env={"LD_LIBRARY_PATH": os.path.join(prefix, "lib")}).returncode == 0
+
+
+def test_the_version_is_the_same_everywhere(prefix):
+    version = run_quipu("version").stdout.split()[1]
+    assert pkg_config(prefix, "--modversion") == [version]
+    assert f'"{version}"' in open(f"{prefix}/include/quipu.h", encoding="utf-8").read()
+    assert os.path.realpath(f"{prefix}/lib/libquipu.so").endswith(f"libquipu.so.{version}")
