@@ -1,0 +1,219 @@
+"""quipu tail, dump and load."""
+import json
+import signal
+import time
+import urllib.request
+
+import pytest
+from cli import items, output, quipu, start
+from conftest import boto_client, create_table
+from support.process import Quipu
+from values import B, N, S, SS
+
+STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Quipu("--memory", "--test-hooks") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hooked(server):
+    return boto_client(server.url)
+
+
+def throttle(server, operation, count):
+    rule = {"operation": operation, "error": "ProvisionedThroughputExceededException", "count": count}
+    urllib.request.urlopen(server.url + "/_quipu/rules", json.dumps(rule).encode()).close()
+
+
+# ---- tail ----
+
+def change(client, table):
+    client.put_item(TableName=table, Item={"pk": S("a"), "n": N(1)})
+    client.update_item(TableName=table, Key={"pk": S("a")}, UpdateExpression="SET n = :n REMOVE m",
+                       ExpressionAttributeValues={":n": N(2)})
+    client.delete_item(TableName=table, Key={"pk": S("a")})
+
+
+def test_tail_follows_from_now(server, hooked, unused_name):
+    create_table(hooked, unused_name, StreamSpecification=STREAM)
+    hooked.put_item(TableName=unused_name, Item={"pk": S("before")})
+    process = start("tail", unused_name, "--limit", "3", on=server.url)
+    time.sleep(1)
+    change(hooked, unused_name)
+    shown, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    lines = [json.loads(line) for line in shown.splitlines()]
+    assert [line["event"] for line in lines] == ["INSERT", "MODIFY", "REMOVE"]
+    assert lines[0]["new"] == {"pk": "a", "n": 1} and "old" not in lines[0]
+    assert lines[1]["keys"] == {"pk": "a"} and lines[1]["old"]["n"] == 1 and lines[1]["new"]["n"] == 2
+    assert lines[2]["old"] == {"pk": "a", "n": 2} and "new" not in lines[2]
+    assert len({line["sequence"] for line in lines}) == 3 and all(abs(line["time"] - time.time()) < 60 for line in lines)
+
+
+def test_tail_from_the_start(server, hooked, unused_name):
+    create_table(hooked, unused_name, StreamSpecification=STREAM)
+    change(hooked, unused_name)
+    assert [line["event"] for line in items("tail", unused_name, "--from", "start", "--no-follow", on=server.url)] == [
+        "INSERT", "MODIFY", "REMOVE"]
+    words = output("tail", unused_name, "--from", "start", "--limit", "3", "--table", on=server.url).splitlines()
+    assert [line[9:] for line in words] == ["INSERT  pk=a  n=1", "MODIFY  pk=a  n: 1 -> 2", "REMOVE  pk=a  n=2"]
+    records = items("tail", unused_name, "--from", "start", "--limit", "1", "--dynamodb-json", on=server.url)
+    assert records[0]["eventName"] == "INSERT" and records[0]["dynamodb"]["NewImage"] == {"pk": S("a"), "n": N(1)}
+
+
+def test_tail_ends_with_ctrl_c(server, hooked, unused_name):
+    create_table(hooked, unused_name, StreamSpecification=STREAM)
+    process = start("tail", unused_name, "--from", "start", on=server.url)
+    hooked.put_item(TableName=unused_name, Item={"pk": S("a")})
+    assert json.loads(process.stdout.readline())["event"] == "INSERT"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10) == ("", "")
+    assert process.returncode == 0
+
+
+def test_tail_of_an_expired_item(server, hooked, unused_name):
+    create_table(hooked, unused_name, StreamSpecification=STREAM)
+    output("table", "set", unused_name, "--ttl", "expires", on=server.url)
+    hooked.put_item(TableName=unused_name, Item={"pk": S("a"), "expires": N(int(time.time()) - 10)})
+    lines = items("tail", unused_name, "--from", "start", "--limit", "2", on=server.url)
+    assert lines[1]["event"] == "REMOVE" and lines[1]["expired"] is True
+
+
+def test_tail_of_a_table_without_a_stream(server, hooked, unused_name):
+    create_table(hooked, unused_name)
+    result = quipu("tail", unused_name, on=server.url)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"'quipu table set {unused_name} --stream new-and-old' gives it one" in result.stderr
+    assert quipu("tail", unused_name, "--from", "yesterday", on=server.url).returncode == 2
+
+
+# ---- dump and load ----
+
+def make_example(client, name, count=300):
+    """A table with everything that a definition can have."""
+    create_table(
+        client, name, "S", "N", StreamSpecification=STREAM,
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in
+                              (("pk", "S"), ("sk", "N"), ("year", "N"), ("other", "B"))],
+        GlobalSecondaryIndexes=[{"IndexName": "by-year", "KeySchema": [{"AttributeName": "year", "KeyType": "HASH"}],
+                                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["tags"]}}],
+        LocalSecondaryIndexes=[{"IndexName": "by-other",
+                                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"},
+                                              {"AttributeName": "other", "KeyType": "RANGE"}],
+                                "Projection": {"ProjectionType": "KEYS_ONLY"}}],
+        Tags=[{"Key": "team", "Value": "music"}])
+    client.update_time_to_live(TableName=name,
+                               TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"})
+    for n in range(count):
+        client.put_item(TableName=name, Item={"pk": S(f"p{n % 7}"), "sk": N(n), "year": N(1900 + n % 3),
+                                              "other": B(bytes([n % 256])), "tags": SS("a", f"t{n}"),
+                                              "text": S("äöü" * (n % 50))})
+
+
+def everything(place, *tables):
+    """A dump as definitions and sorted items."""
+    lines = output("dump", *tables, on=place).splitlines()
+    return (sorted(line for line in lines if line.startswith('{"Table"')),
+            sorted(line for line in lines if line.startswith('{"Item"')))
+
+
+def test_a_dump_loaded_elsewhere_is_the_same(server, hooked, unused_name, tmp_path):
+    make_example(hooked, unused_name)
+    text = output("dump", unused_name, "--segments", "3", on=server.url)
+    first, *rest = [json.loads(line) for line in text.splitlines()]
+    assert first["Table"]["TableName"] == unused_name and first["Table"]["Tags"] == [{"Key": "team", "Value": "music"}]
+    assert first["Table"]["TimeToLiveSpecification"] == {"Enabled": True, "AttributeName": "expires"}
+    assert len(rest) == 300 and all(list(line) == ["Item"] for line in rest)
+    file = tmp_path / "dump.jsonl"
+    file.write_text(text)
+    result = quipu("load", str(file), on=tmp_path / "data")
+    assert (result.returncode, result.stdout) == (0, "") and "300 items written" in result.stderr
+    assert everything(tmp_path / "data") == everything(server.url, unused_name)
+    assert output("query", unused_name, "1901", "--index", "by-year", "--count", on=tmp_path / "data") == "100\n"
+    assert quipu("load", str(file), on=tmp_path / "data").returncode == 0  # again, over what is there
+    assert everything(tmp_path / "data") == everything(server.url, unused_name)
+
+
+def test_parts_of_a_dump(server, hooked, unused_name):
+    make_example(hooked, unused_name, 3)
+    assert len(output("dump", unused_name, "--no-items", on=server.url).splitlines()) == 1
+    assert len(output("dump", unused_name, "--no-definition", on=server.url).splitlines()) == 3
+    assert unused_name in output("dump", "--no-items", on=server.url)
+
+
+def test_load_under_another_name(server, hooked, unused_name, tmp_path):
+    make_example(hooked, unused_name, 20)
+    text = output("dump", unused_name, on=server.url)
+    assert quipu("load", "--table", "Other", on=tmp_path / "data", stdin=text).returncode == 0
+    assert output("table", "ls", on=tmp_path / "data") == "Other\n"
+    assert output("scan", "Other", "--count", on=tmp_path / "data") == "20\n"
+
+
+def test_load_of_an_export_without_a_definition(server, hooked, unused_name):
+    create_table(hooked, unused_name)
+    lines = "".join(json.dumps({"Item": {"pk": S(str(n))}}) + "\n" for n in range(100))
+    assert quipu("load", "--table", unused_name, on=server.url, stdin=lines).returncode == 0
+    assert output("scan", unused_name, "--count", on=server.url) == "100\n"
+    result = quipu("load", on=server.url, stdin=lines)
+    assert result.returncode == 1 and "no table is named yet: say --table NAME" in result.stderr
+
+
+def test_load_of_plain_items(server, hooked, unused_name):
+    create_table(hooked, unused_name)
+    assert quipu("load", "--plain", "--table", unused_name, on=server.url,
+                 stdin='{"pk":"a","tags":{"$set":["x"]}}\n{"pk":"Item"}\n').returncode == 0
+    assert items("get", unused_name, "a", on=server.url) == [{"pk": "a", "tags": {"$set": ["x"]}}]
+    assert quipu("load", "--plain", on=server.url, stdin="").returncode == 2
+
+
+def test_the_last_item_with_a_key_wins(server, hooked, unused_name):
+    create_table(hooked, unused_name, "N")
+    numbers = ["1", "1.0", "10e-1", "0.1E1"]
+    lines = "".join(json.dumps({"Item": {"pk": {"N": numbers[n % 4]}, "n": N(n)}}) + "\n" for n in range(1000))
+    assert quipu("load", "--table", unused_name, on=server.url, stdin=lines).returncode == 0
+    assert items("scan", unused_name, on=server.url) == [{"pk": 1, "n": 999}]
+
+
+@pytest.mark.parametrize("text, sentence", [
+    ('{"Item":{"pk":{"S":"a"}}}\n{"Item":', "standard input, line 2: the last value has no end"),
+    ('{"pk":"a"}', "standard input, line 1: this is neither {\"Table\":...} nor {\"Item\":...}; for plain JSON say --plain"),
+    ('{"Item":{"pk":{"N":"1"}}}', "this has no key of the table"),
+    ('{"Item":{"other":{"S":"1"}}}', "this has no key of the table"),
+    ("nonsense", "standard input, line 1: "),
+    ('{"Item":{"pk":{"S":"a"},"bad":{"N":"x"}}}', "The parameter cannot be converted to a numeric value: x"),
+])
+def test_load_of_what_cannot_be(server, hooked, unused_name, text, sentence):
+    create_table(hooked, unused_name)
+    result = quipu("load", "--table", unused_name, on=server.url, stdin=text)
+    assert (result.returncode, result.stdout) == (1, "") and sentence in result.stderr
+
+
+def test_load_refuses_other_keys(server, hooked, unused_name, tmp_path):
+    create_table(hooked, unused_name)
+    text = output("dump", unused_name, on=server.url)
+    output("table", "create", unused_name, "other:S", on=tmp_path / "data")
+    result = quipu("load", on=tmp_path / "data", stdin=text)
+    assert result.returncode == 1 and "its keys are others" in result.stderr
+
+
+def test_load_brings_a_table_up_to_its_definition(server, hooked, unused_name, tmp_path):
+    make_example(hooked, unused_name, 30)
+    text = output("dump", unused_name, on=server.url)
+    output("table", "create", unused_name, "pk:S", "sk:N", "--local-index", "by-other:other:B=keys", on=tmp_path / "data")
+    assert quipu("load", on=tmp_path / "data", stdin=text).returncode == 0
+    assert everything(tmp_path / "data") == everything(server.url, unused_name)
+
+
+def test_throttling_only_makes_it_slower(server, hooked, unused_name):
+    """More of it than the library's own attempts bear, since it strikes whoever comes next."""
+    make_example(hooked, unused_name, 60)
+    text = output("dump", unused_name, on=server.url)
+    hooked.delete_table(TableName=unused_name)
+    throttle(server, "BatchWriteItem", 20)
+    assert quipu("load", on=server.url, stdin=text).returncode == 0
+    throttle(server, "Scan", 11)
+    assert output("dump", unused_name, "--segments", "1", on=server.url).count("\n") == 61
