@@ -1,4 +1,5 @@
-/* One arena per request: allocate freely, free everything at once. What an arena returned lives until its reset. */
+/* One arena per request: allocate freely, free everything at once. What an arena returned lives until its
+ * reset. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

@@ -1,5 +1,5 @@
-/* Two ways to stop: `ensure` for what only a bug can break (always compiled in), and running out of memory, which ends
- * here and nowhere else. No request can cause the latter by its size: limits.h bounds them all. */
+/* Two ways to stop: `ensure` for what only a bug can break (always compiled in), and running out of memory,
+ * which ends here and nowhere else. No request can cause the latter by its size: limits.h bounds them all. */
 #ifndef BASE_FAIL_H
 #define BASE_FAIL_H
 

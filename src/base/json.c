@@ -58,7 +58,8 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The length of the well-formed sequence that starts here with a byte of 0x80 or more; 0 when there is none. */
+/* The length of the well-formed sequence that starts here with a byte of 0x80 or more; 0 when there is none.
+ */
 static size_t utf8_sequence(const unsigned char *at, size_t left)
 {
     unsigned char c = at[0];
@@ -99,10 +100,14 @@ static bool hex4(const char *at, unsigned *out)
     for (int i = 0; i < 4; i++) {
         char c = at[i];
         unsigned digit;
-        if (c >= '0' && c <= '9') digit = (unsigned)(c - '0');
-        else if (c >= 'a' && c <= 'f') digit = (unsigned)(c - 'a' + 10);
-        else if (c >= 'A' && c <= 'F') digit = (unsigned)(c - 'A' + 10);
-        else return false;
+        if (c >= '0' && c <= '9')
+            digit = (unsigned)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (unsigned)(c - 'a' + 10);
+        else if (c >= 'A' && c <= 'F')
+            digit = (unsigned)(c - 'A' + 10);
+        else
+            return false;
         value = value << 4 | digit;
     }
     *out = value;
@@ -159,7 +164,8 @@ static bool take_escape(const char **at, const char *end, char **to)
     return true;
 }
 
-/* The string has an escape: find its end, then copy it decoded. An escape never grows, so its length bounds the copy. */
+/* The string has an escape: find its end, then copy it decoded. An escape never grows, so its length bounds
+ * the copy. */
 static bool string_with_escapes(struct json_reader *reader, const char *start, struct slice *out)
 {
     const char *close = reader->at;
@@ -248,7 +254,8 @@ bool json_number(struct json_reader *reader, struct slice *out)
 
 bool json_enter(struct json_reader *reader)
 {
-    if (!comes(reader, '{') && !comes(reader, '[')) return json_fail(reader, "an object or array was expected");
+    if (!comes(reader, '{') && !comes(reader, '['))
+        return json_fail(reader, "an object or array was expected");
     if (++reader->depth > LIMIT_JSON_DEPTH) return json_fail(reader, "nested too deeply");
     reader->at++;
     reader->first = true;

@@ -1,10 +1,10 @@
 /* JSON without a tree: a strict pull reader over bytes in memory, and a few writers into a buf.
  *
- * The reader walks the text once. A caller asks what comes next (json_peek) and takes it: a scalar with json_string,
- * json_number or json_skip; an object with json_enter and json_member until that answers false; an array with
- * json_enter and json_element until false. The first fault sticks: every later call answers false or JSON_FAULT, so
- * a caller may check json_failed once at the end. Strings are slices of the text where they hold no escape, else copies
- * in the arena; they are always valid UTF-8. */
+ * The reader walks the text once. A caller asks what comes next (json_peek) and takes it: a scalar with
+ * json_string, json_number or json_skip; an object with json_enter and json_member until that answers false;
+ * an array with json_enter and json_element until false. The first fault sticks: every later call answers
+ * false or JSON_FAULT, so a caller may check json_failed once at the end. Strings are slices of the text
+ * where they hold no escape, else copies in the arena; they are always valid UTF-8. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

@@ -32,6 +32,8 @@
 #define LIMIT_PROJECTED_ATTRIBUTES  100 /* NonKeyAttributes of all indexes of a table together */
 #define LIMIT_ATTRIBUTE_DEFINITIONS 256 /* more than all keys of a table and its indexes can use */
 #define LIMIT_TAGS                  50
+#define LIMIT_REPLICAS              50 /* regions of a global table */
+#define LIMIT_REGION_NAME           64 /* ours: the service knows its regions by name */
 #define LIMIT_TABLES                2500
 
 /* ---- Numbers: 38 digits fit an unsigned __int128 ---- */

@@ -28,12 +28,14 @@ void histogram_put(struct buf *out, const char *name, const char *labels, const 
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
         uint64_t here = stats_read(&histogram->buckets[i]);
         below += here;
-        if (here) buf_printf(out, "%s_bucket{%s%sle=\"%.9g\"} %llu\n", name, labels, comma,
-                             (double)(1ull << i) / unit, (unsigned long long)below);
+        if (here)
+            buf_printf(out, "%s_bucket{%s%sle=\"%.9g\"} %llu\n", name, labels, comma,
+                       (double)(1ull << i) / unit, (unsigned long long)below);
     }
     below += stats_read(&histogram->buckets[HISTOGRAM_BUCKETS]);
     buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, labels, comma, (unsigned long long)below);
     const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
-    buf_printf(out, "%s_sum%s%s%s %.9g\n", name, open, labels, close, (double)stats_read(&histogram->sum) / unit);
+    buf_printf(out, "%s_sum%s%s%s %.9g\n", name, open, labels, close,
+               (double)stats_read(&histogram->sum) / unit);
     buf_printf(out, "%s_count%s%s%s %llu\n", name, open, labels, close, (unsigned long long)below);
 }

@@ -1,5 +1,5 @@
-/* Counters and histograms that any thread may raise and one reader prints in Prometheus' text format. A histogram has
- * power-of-two buckets: exact enough to see a p99, cheap enough to leave on. */
+/* Counters and histograms that any thread may raise and one reader prints in Prometheus' text format. A
+ * histogram has power-of-two buckets: exact enough to see a p99, cheap enough to leave on. */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 
@@ -28,7 +28,8 @@ static inline uint64_t stats_read(const _Atomic uint64_t *counter)
 void histogram_add(struct histogram *histogram, uint64_t value);
 /* The # HELP and # TYPE lines of a metric. */
 void stats_put_head(struct buf *out, const char *name, const char *type, const char *help);
-/* Prints buckets, sum and count. unit divides the values (1e6 turns microseconds into seconds); labels may be "". */
+/* Prints buckets, sum and count. unit divides the values (1e6 turns microseconds into seconds); labels may be
+ * "". */
 void histogram_put(struct buf *out, const char *name, const char *labels, const struct histogram *histogram,
                    double unit);
 

@@ -1,6 +1,6 @@
-/* Entries for items that were there before: of a new index, or of a table's expiry. The table is walked in small steps, each a
- * commit that reads the items anew, so writers wait for a step at most, and a write between two steps is never undone. What a
- * restart interrupts begins again: a step may be repeated. */
+/* Entries for items that were there before: of a new index, or of a table's expiry. The table is walked in
+ * small steps, each a commit that reads the items anew, so writers wait for a step at most, and a write
+ * between two steps is never undone. What a restart interrupts begins again: a step may be repeated. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -51,9 +51,11 @@ static void fill_item(struct backfill_step *step, struct batch *batch, struct sl
         batch->failed = true;
         return;
     }
-    if (table->definition.ttl_attribute.len && !table->definition.ttl_ready) expiry_fill(batch, table, key, &item);
+    if (table->definition.ttl_attribute.len && !table->definition.ttl_ready)
+        expiry_fill(batch, table, key, &item);
     for (uint32_t i = 0; i < table->definition.index_count; i++)
-        if (table->definition.indexes[i].status == INDEX_CREATING) index_fill(batch, table, i, key, &item, image);
+        if (table->definition.indexes[i].status == INDEX_CREATING)
+            index_fill(batch, table, i, key, &item, image);
 }
 
 static void finish(struct backfill_step *step, struct batch *batch, struct table *table)

@@ -1,5 +1,6 @@
-/* What one commit of the writer gathers: new entries in an overlay, changes of counts, tables and streams. Nothing of it can be
- * seen by readers before batch_commit has it in the store (E2). An entry written many times in one batch is stored once. */
+/* What one commit of the writer gathers: new entries in an overlay, changes of counts, tables and streams.
+ * Nothing of it can be seen by readers before batch_commit has it in the store (E2). An entry written many
+ * times in one batch is stored once. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -26,7 +27,8 @@ void batch_begin(struct batch *batch, struct engine *engine)
 /* ---- the overlay ---- */
 
 /* The slot that holds the key, or the free one where it belongs. */
-static struct cache_value **overlay_slot(struct cache_value **slots, uint32_t count, uint64_t hash, struct slice key)
+static struct cache_value **overlay_slot(struct cache_value **slots, uint32_t count, uint64_t hash,
+                                         struct slice key)
 {
     uint32_t at = (uint32_t)hash & (count - 1);
     while (slots[at] && !(slots[at]->hash == hash && slice_equal(cache_value_key(slots[at]), key)))
@@ -90,8 +92,10 @@ struct cache_value *batch_set(struct batch *batch, uint64_t hash, struct slice k
     struct cache_value *value = cache_value_new(hash, key, bytes ? *bytes : SLICE_NONE);
     value->deleted = bytes == NULL;
     struct cache_value **slot = overlay_slot(batch->overlay, batch->overlay_slots, hash, key);
-    if (*slot) cache_value_release(*slot);
-    else batch->overlay_count++;
+    if (*slot)
+        cache_value_release(*slot);
+    else
+        batch->overlay_count++;
     *slot = value;
     batch->bytes += key.len + value->value_len;
     return value;
@@ -107,14 +111,16 @@ void batch_clear(struct batch *batch, struct slice from, struct slice to)
     store_batch_delete_range(&batch->writes, from, to);
     for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
         struct cache_value *value = batch->overlay[i];
-        if (value && slice_compare(cache_value_key(value), from) >= 0 && slice_compare(cache_value_key(value), to) < 0)
+        if (value && slice_compare(cache_value_key(value), from) >= 0 &&
+            slice_compare(cache_value_key(value), to) < 0)
             value->deleted = true;
     }
 }
 
 /* ---- counts ---- */
 
-void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items, int64_t bytes)
+void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items,
+                 int64_t bytes)
 {
     bool of_table = index_place == COUNT_OF_TABLE;
     struct table_counts *counts = of_table ? table->counts : table->index_counts[index_place];
@@ -129,7 +135,8 @@ void batch_count(struct batch *batch, const struct table *table, uint32_t index_
         *change = (struct count_change){.counts = counts,
                                         .table_counts = table->counts,
                                         .table = table->number,
-                                        .index = of_table ? 0 : table->definition.indexes[index_place].number};
+                                        .index = of_table ? 0
+                                                          : table->definition.indexes[index_place].number};
     }
     change->items += items;
     change->bytes += bytes;
@@ -151,8 +158,10 @@ static void collect_entries(struct batch *batch)
     for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
         const struct cache_value *value = batch->overlay[i];
         if (!value) continue;
-        if (value->deleted) store_batch_delete(&batch->writes, cache_value_key(value));
-        else store_batch_put(&batch->writes, cache_value_key(value), cache_value_bytes(value));
+        if (value->deleted)
+            store_batch_delete(&batch->writes, cache_value_key(value));
+        else
+            store_batch_put(&batch->writes, cache_value_key(value), cache_value_bytes(value));
     }
 }
 
@@ -181,7 +190,8 @@ static void collect_sequence(struct batch *batch)
 static void announce(struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++)
-        if (batch->overlay[i] && !batch->overlay[i]->uncached) cache_announce(batch->engine->cache, batch->overlay[i]);
+        if (batch->overlay[i] && !batch->overlay[i]->uncached)
+            cache_announce(batch->engine->cache, batch->overlay[i]);
 }
 
 static void publish_streams(struct batch *batch);
@@ -191,15 +201,19 @@ static void publish(struct batch *batch)
     struct engine *engine = batch->engine;
     for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
         if (!batch->overlay[i]) continue;
-        if (batch->overlay[i]->uncached) cache_value_release(batch->overlay[i]);
-        else cache_publish(engine->cache, batch->overlay[i]);
+        if (batch->overlay[i]->uncached)
+            cache_value_release(batch->overlay[i]);
+        else
+            cache_publish(engine->cache, batch->overlay[i]);
         batch->overlay[i] = NULL;
         batch->overlay_count--;
     }
     for (uint32_t i = 0; i < batch->changes_count; i++) {
         struct table_change *change = &batch->changes[i];
-        if (change->table) registry_put(&engine->registry, change->table);
-        else registry_remove(&engine->registry, change->name);
+        if (change->table)
+            registry_put(&engine->registry, change->table);
+        else
+            registry_remove(&engine->registry, change->name);
         free((char *)change->name.data);
     }
     batch->changes_count = 0;

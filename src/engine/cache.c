@@ -1,7 +1,8 @@
-/* Images above the store: a point read from RocksDB costs several microseconds, one from here a fraction of one.
+/* Images above the store: a point read from RocksDB costs several microseconds, one from here a fraction of
+ * one.
  *
- * Shards, each with its own lock, hash table and clock (second-chance) order of eviction. Readers hold values by reference
- * count, so nothing is copied and an evicted value lives as long as somebody looks at it. */
+ * Shards, each with its own lock, hash table and clock (second-chance) order of eviction. Readers hold values
+ * by reference count, so nothing is copied and an evicted value lives as long as somebody looks at it. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -37,7 +38,8 @@ struct slice cache_value_bytes(const struct cache_value *value)
 struct cache_value *cache_value_new(uint64_t hash, struct slice key, struct slice bytes)
 {
     struct cache_value *value = must_alloc(sizeof *value + key.len + bytes.len);
-    *value = (struct cache_value){.hash = hash, .key_len = (uint32_t)key.len, .value_len = (uint32_t)bytes.len};
+    *value = (struct cache_value){
+        .hash = hash, .key_len = (uint32_t)key.len, .value_len = (uint32_t)bytes.len};
     atomic_init(&value->references, 1);
     memcpy(value->data, key.data, key.len);
     if (bytes.len) memcpy(value->data + key.len, bytes.data, bytes.len);
@@ -141,8 +143,8 @@ static void grow_buckets(struct shard *shard)
     shard->bucket_count = count;
 }
 
-/* A value in flux stays: it keeps readers from filling in what is about to be stale. There are at most a batch of them, so
- * the clock's hand need not look at more than that and one round of the used ones. */
+/* A value in flux stays: it keeps readers from filling in what is about to be stale. There are at most a
+ * batch of them, so the clock's hand need not look at more than that and one round of the used ones. */
 static void evict(struct shard *shard, uint64_t capacity)
 {
     uint32_t looks = shard->count * 2;

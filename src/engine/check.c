@@ -60,7 +60,8 @@ static bool stands_under_own_key(const struct table *table, const struct map *it
     return same;
 }
 
-/* The index's entry of the item must be there, to the byte; while the index is being created it may be missing. */
+/* The index's entry of the item must be there, to the byte; while the index is being created it may be
+ * missing. */
 static void check_entry(struct check *check, uint32_t place, uint32_t index_place, const struct map *item)
 {
     const struct table *table = check->catalog.tables[place];
@@ -77,8 +78,8 @@ static void check_entry(struct check *check, uint32_t place, uint32_t index_plac
         fault(check, "table %.*s: an item has no entry in index %.*s", SLICE_ARG(table->definition.name),
               SLICE_ARG(index->name));
     else if (!slice_equal(buf_view(&check->bytes), buf_view(&check->stored)))
-        fault(check, "table %.*s: an entry of index %.*s differs from its item", SLICE_ARG(table->definition.name),
-              SLICE_ARG(index->name));
+        fault(check, "table %.*s: an entry of index %.*s differs from its item",
+              SLICE_ARG(table->definition.name), SLICE_ARG(index->name));
     expected->entries[index_place] += there;
     if (!there) return;
     expected->entry_bytes[index_place] += (int64_t)item_encoded_size(buf_view(&check->stored));
@@ -103,7 +104,8 @@ static void end_collection(struct check *check)
 }
 
 /* Items stand in the order of their collections. */
-static void enter_collection(struct check *check, const struct table *table, struct slice key, uint64_t item_bytes)
+static void enter_collection(struct check *check, const struct table *table, struct slice key,
+                             uint64_t item_bytes)
 {
     struct slice collection = SLICE_NONE;
     if (table_has_collections(table)) collection = collection_of_key(&check->scratch, table, key);
@@ -151,7 +153,8 @@ static bool check_item(void *context, struct slice key, struct slice value)
         return true;
     }
     if (!stands_under_own_key(table, &item, key))
-        fault(check, "table %.*s: an item stands under another key than its own", SLICE_ARG(table->definition.name));
+        fault(check, "table %.*s: an item stands under another key than its own",
+              SLICE_ARG(table->definition.name));
     else if (map_size(&item) != item_encoded_size(value))
         fault(check, "table %.*s: an item's stored size is wrong", SLICE_ARG(table->definition.name));
     else {
@@ -187,8 +190,10 @@ static bool count_expiry(void *context, struct slice key, struct slice value)
     (void)value;
     uint32_t number = key.len >= EXPIRY_KEY_HEAD ? bytes_u32(key.data + 1) : 0;
     uint32_t place = catalog_place(&check->catalog, number);
-    if (place == UINT32_MAX) fault(check, "an expiry belongs to table number %u, which does not exist", number);
-    else check->expected[place].found_expiries++;
+    if (place == UINT32_MAX)
+        fault(check, "an expiry belongs to table number %u, which does not exist", number);
+    else
+        check->expected[place].found_expiries++;
     arena_reset(&check->scratch);
     return true;
 }
@@ -199,8 +204,10 @@ static bool count_collection(void *context, struct slice key, struct slice value
     (void)value;
     uint32_t number = key.len >= ITEM_KEY_HEAD ? bytes_u32(key.data + 1) : 0;
     uint32_t place = catalog_place(&check->catalog, number);
-    if (place == UINT32_MAX) fault(check, "an item collection belongs to table number %u, which does not exist", number);
-    else check->expected[place].found_collections++;
+    if (place == UINT32_MAX)
+        fault(check, "an item collection belongs to table number %u, which does not exist", number);
+    else
+        check->expected[place].found_collections++;
     arena_reset(&check->scratch);
     return true;
 }
@@ -233,14 +240,15 @@ static void check_totals(struct check *check)
             const struct index_definition *index = &table->definition.indexes[j];
             struct slice what = arena_printf(&check->scratch, "table %.*s, index %.*s", SLICE_ARG(name),
                                              SLICE_ARG(index->name));
-            check_count(check, table->number, index->number, what, expected->entries[j], expected->entry_bytes[j]);
+            check_count(check, table->number, index->number, what, expected->entries[j],
+                        expected->entry_bytes[j]);
             if (expected->found_entries[j] != expected->entries[j])
                 fault(check, "%.*s: %lld entries, but %lld items have one", SLICE_ARG(what),
                       (long long)expected->found_entries[j], (long long)expected->entries[j]);
         }
         if (expected->found_collections != expected->collections)
-            fault(check, "table %.*s: %lld item collections are counted, but %lld have items", SLICE_ARG(name),
-                  (long long)expected->found_collections, (long long)expected->collections);
+            fault(check, "table %.*s: %lld item collections are counted, but %lld have items",
+                  SLICE_ARG(name), (long long)expected->found_collections, (long long)expected->collections);
         if (expected->found_expiries != expected->expiries)
             fault(check, "table %.*s: %lld expiries are noted, but %lld items have one", SLICE_ARG(name),
                   (long long)expected->found_expiries, (long long)expected->expiries);
@@ -250,7 +258,8 @@ static void check_totals(struct check *check)
 static bool scan_kind(struct check *check, char kind, store_visitor visitor)
 {
     const char from = kind, to = (char)(kind + 1);
-    return store_scan(check->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor, check) == STORE_OK;
+    return store_scan(check->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor,
+                      check) == STORE_OK;
 }
 
 bool engine_check(struct store *store, struct check_report *report, struct buf *out)
@@ -263,7 +272,8 @@ bool engine_check(struct store *store, struct check_report *report, struct buf *
         check.expected = must_zero(check.catalog.count, sizeof *check.expected);
         read = scan_kind(&check, KEY_ITEM, check_item);
         end_collection(&check);
-        read = read && scan_kind(&check, KEY_INDEX, count_entry) && scan_kind(&check, KEY_EXPIRY, count_expiry) &&
+        read = read && scan_kind(&check, KEY_INDEX, count_entry) &&
+               scan_kind(&check, KEY_EXPIRY, count_expiry) &&
                scan_kind(&check, KEY_COLLECTION, count_collection);
     }
     if (read) check_totals(&check);

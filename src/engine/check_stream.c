@@ -1,5 +1,5 @@
-/* Verifying streams: every record stands in a shard that could have taken it, and where records carry new images, the last one
- * of each item is what the item is now. */
+/* Verifying streams: every record stands in a shard that could have taken it, and where records carry new
+ * images, the last one of each item is what the item is now. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,8 @@ static bool load_stream(void *context, struct slice key, struct slice value)
     struct stream_check *check = context;
     struct stream *stream = stream_decode(value);
     if (!stream || key.len != 5) {
-        tell(check, "stream %u is damaged (%llu bytes)", key.len == 5 ? bytes_u32(key.data + 1) : 0, value.len);
+        tell(check, "stream %u is damaged (%llu bytes)", key.len == 5 ? bytes_u32(key.data + 1) : 0,
+             value.len);
         if (stream) engine_stream_release(stream);
         return true;
     }
@@ -70,7 +71,8 @@ static const struct table *writing_table(const struct stream_check *check, const
     return NULL;
 }
 
-static struct last_image *image_slot(struct last_image *images, uint64_t slots, uint64_t hash, struct slice key)
+static struct last_image *image_slot(struct last_image *images, uint64_t slots, uint64_t hash,
+                                     struct slice key)
 {
     uint64_t at = hash & (slots - 1);
     while (images[at].key.data && !(images[at].key_hash == hash && slice_equal(images[at].key, key)))
@@ -146,7 +148,8 @@ static bool check_record(void *context, struct slice key, struct slice value)
     struct buf item_key = {0};
     engine_item_key(&item_key, table, hash, range);
     if (!shard_takes(stream, bytes_u32(key.data + 5), sequence, bytes_u32(item_key.data + ITEM_HASH_AT)))
-        tell(check, "stream %u: record %llu stands in a shard that could not have taken it", number, sequence);
+        tell(check, "stream %u: record %llu stands in a shard that could not have taken it", number,
+             sequence);
     if (stream->view == STREAM_NEW_IMAGE || stream->view == STREAM_NEW_AND_OLD_IMAGES) {
         const struct value *image = map_find(&record, SLICE("new"));
         note_image(check, number, buf_view(&item_key), sequence, image ? &image->map : NULL);
@@ -174,14 +177,19 @@ static void compare_images(struct stream_check *check)
 static bool scan_kind(struct stream_check *check, char kind, store_visitor visitor)
 {
     const char from = kind, to = (char)(kind + 1);
-    return store_scan(check->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor, check) == STORE_OK;
+    return store_scan(check->store, (struct slice){&from, 1}, (struct slice){&to, 1}, false, visitor,
+                      check) == STORE_OK;
 }
 
 bool check_streams(struct store *store, const struct catalog *catalog, uint64_t *records,
                    void (*fault)(void *context, const char *sentence), void *context)
 {
-    struct stream_check check = {
-        .store = store, .catalog = catalog, .records = records, .fault = fault, .context = context, .next_sequence = 1};
+    struct stream_check check = {.store = store,
+                                 .catalog = catalog,
+                                 .records = records,
+                                 .fault = fault,
+                                 .context = context,
+                                 .next_sequence = 1};
     struct buf bytes = {0};
     if (store_get(store, key_next_sequence, &bytes) == STORE_OK && bytes.len == 8)
         check.next_sequence = bytes_u64(bytes.data);

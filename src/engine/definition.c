@@ -1,5 +1,5 @@
-/* A table's definition as stored bytes. It is written as an item (value.h): readable by anyone who can decode an item, and a
- * later version may add attributes without a new format. */
+/* A table's definition as stored bytes. It is written as an item (value.h): readable by anyone who can decode
+ * an item, and a later version may add attributes without a new format. */
 #include "base/fail.h"
 #include "engine/internal.h"
 
@@ -282,7 +282,8 @@ bool table_definition_decode(struct arena *arena, struct slice bytes, struct tab
     return !out->range.len || table_attribute_type(out, out->range, &type);
 }
 
-/* Through the stored form: whatever can be stored can be copied, and nothing can be forgotten in one of two places. */
+/* Through the stored form: whatever can be stored can be copied, and nothing can be forgotten in one of two
+ * places. */
 struct table_definition *table_definition_copy(struct arena *arena, const struct table_definition *definition)
 {
     struct buf bytes = {0};

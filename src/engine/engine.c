@@ -1,4 +1,5 @@
-/* Opening and closing: the tables are read into the registry, the writer starts, and at the end everything is synced. */
+/* Opening and closing: the tables are read into the registry, the writer starts, and at the end everything is
+ * synced. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,8 +14,8 @@ struct table_counts *engine_counts_new(struct engine *engine)
 {
     if (engine->all_counts_count == engine->all_counts_capacity) {
         engine->all_counts_capacity = engine->all_counts_capacity ? engine->all_counts_capacity * 2 : 16;
-        engine->all_counts =
-            must_realloc(engine->all_counts, engine->all_counts_capacity * sizeof *engine->all_counts);
+        engine->all_counts = must_realloc(engine->all_counts,
+                                          engine->all_counts_capacity * sizeof *engine->all_counts);
     }
     struct table_counts *counts = must_zero(1, sizeof *counts);
     return engine->all_counts[engine->all_counts_count++] = counts;
@@ -75,7 +76,8 @@ static bool load_setting(struct load *load, struct slice key, size_t len, struct
 {
     enum store_result result = store_get(load->engine->store, key, bytes);
     bool fine = result == STORE_MISSING || (result == STORE_OK && bytes->len == len);
-    if (!fine) snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
+    if (!fine)
+        snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
     return fine;
 }
 
@@ -83,7 +85,8 @@ static bool load_settings(struct load *load)
 {
     struct engine *engine = load->engine;
     struct buf table = {0}, sequence = {0};
-    bool fine = load_setting(load, key_next_table, 4, &table) && load_setting(load, key_next_sequence, 8, &sequence);
+    bool fine = load_setting(load, key_next_table, 4, &table) &&
+                load_setting(load, key_next_sequence, 8, &sequence);
     engine->next_table_number = fine && table.len ? bytes_u32(table.data) : 1;
     engine->next_sequence = fine && sequence.len ? bytes_u64(sequence.data) : 1;
     atomic_init(&engine->published_sequence, engine->next_sequence);
@@ -128,8 +131,8 @@ static bool load_newest_minute(void *context, struct slice key, struct slice val
 static bool load_kind(struct load *load, char kind, bool backwards, store_visitor visitor)
 {
     const char from = kind, to = (char)(kind + 1);
-    enum store_result result =
-        store_scan(load->engine->store, (struct slice){&from, 1}, (struct slice){&to, 1}, backwards, visitor, load);
+    enum store_result result = store_scan(load->engine->store, (struct slice){&from, 1},
+                                          (struct slice){&to, 1}, backwards, visitor, load);
     if (result != STORE_OK)
         snprintf(load->error, load->error_len, "the store cannot be read: %s", load->engine->store->error);
     return result == STORE_OK && !load->damaged;
@@ -139,7 +142,8 @@ bool engine_load(struct engine *engine, char *error, size_t error_len)
 {
     struct load load = {.engine = engine, .error = error, .error_len = error_len};
     return load_settings(&load) && load_kind(&load, KEY_TABLE, false, load_table) &&
-           load_kind(&load, KEY_STREAM, false, load_stream) && load_kind(&load, KEY_MINUTE, false, load_oldest_minute) &&
+           load_kind(&load, KEY_STREAM, false, load_stream) &&
+           load_kind(&load, KEY_MINUTE, false, load_oldest_minute) &&
            load_kind(&load, KEY_MINUTE, true, load_newest_minute);
 }
 
@@ -199,10 +203,12 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->ttl_interval_ms = options->ttl_interval_ms ? options->ttl_interval_ms : 1000;
     engine->stream_retention_ms = options->stream_retention_ms ? options->stream_retention_ms : DAY_MS;
     engine->stream_shards = options->stream_shards ? options->stream_shards : STREAM_SHARDS;
-    engine->collection_limit_bytes =
-        options->collection_limit_bytes ? options->collection_limit_bytes : LIMIT_COLLECTION_BYTES;
-    if (options->seed) random_seed(&engine->random, options->seed);
-    else random_seed_from_system(&engine->random);
+    engine->collection_limit_bytes = options->collection_limit_bytes ? options->collection_limit_bytes
+                                                                     : LIMIT_COLLECTION_BYTES;
+    if (options->seed)
+        random_seed(&engine->random, options->seed);
+    else
+        random_seed_from_system(&engine->random);
     if (!engine_load(engine, error, error_len)) {
         engine_free(engine);
         return NULL;
@@ -216,7 +222,8 @@ void engine_close(struct engine *engine)
 {
     keeper_stop(engine);
     writer_stop(engine);
-    if (!atomic_load(&engine->failed) && store_sync(engine->store) != STORE_OK) engine_fail(engine, "closing");
+    if (!atomic_load(&engine->failed) && store_sync(engine->store) != STORE_OK)
+        engine_fail(engine, "closing");
     engine_free(engine);
 }
 

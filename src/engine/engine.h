@@ -1,20 +1,20 @@
 /* The database: tables, one writer, readers on any thread.
  *
  * Invariants:
- *  E1. Apply many, sync once, then reply. Commits queue; the writer takes all that wait, applies them in order to one batch,
- *      writes it to the store (durable, unless the engine was opened with durability `os`), and only then calls `done`.
- *  E2. Readers see durable state only. Images that a batch has made are in its own overlay until the store has them. So
- *      whatever a reply has shown survives a power cut.
- *  E3. A cached image equals the stored one. New images are announced to the cache before they go to the store and
- *      published afterwards; in between, readers ask the store. A reader that fills the cache from the store while the
+ *  E1. Apply many, sync once, then reply. Commits queue; the writer takes all that wait, applies them in
+ * order to one batch, writes it to the store (durable, unless the engine was opened with durability `os`),
+ * and only then calls `done`. E2. Readers see durable state only. Images that a batch has made are in its own
+ * overlay until the store has them. So whatever a reply has shown survives a power cut. E3. A cached image
+ * equals the stored one. New images are announced to the cache before they go to the store and published
+ * afterwards; in between, readers ask the store. A reader that fills the cache from the store while the
  *      writer announced something gives its copy up (the shard's version moved).
- *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail, nothing is
- *      acknowledged that may be lost.
- *  E5. A table's number is never used again, so its stale cache entries and stored keys can never be taken for another's.
- *  E6. Stored counts equal the items: they are written in the same batch.
+ *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail,
+ * nothing is acknowledged that may be lost. E5. A table's number is never used again, so its stale cache
+ * entries and stored keys can never be taken for another's. E6. Stored counts equal the items: they are
+ * written in the same batch.
  *
- * Who owns what: the engine owns tables, cache and writer thread. A `struct table` is immutable and counted: find, use,
- * release. A commit belongs to its submitter, who must keep it (and its arena) until `done`. */
+ * Who owns what: the engine owns tables, cache and writer thread. A `struct table` is immutable and counted:
+ * find, use, release. A commit belongs to its submitter, who must keep it (and its arena) until `done`. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -49,7 +49,10 @@ struct key_attribute {
 };
 
 enum projection_type { PROJECT_ALL, PROJECT_KEYS_ONLY, PROJECT_INCLUDE };
-enum index_status { INDEX_ACTIVE, INDEX_CREATING }; /* CREATING: entries of older items are still being made */
+enum index_status {
+    INDEX_ACTIVE,
+    INDEX_CREATING
+}; /* CREATING: entries of older items are still being made */
 
 struct index_definition {
     struct slice name;
@@ -64,7 +67,13 @@ struct index_definition {
     struct throughput throughput; /* global only */
 };
 
-enum stream_view { STREAM_OFF, STREAM_KEYS_ONLY, STREAM_NEW_IMAGE, STREAM_OLD_IMAGE, STREAM_NEW_AND_OLD_IMAGES };
+enum stream_view {
+    STREAM_OFF,
+    STREAM_KEYS_ONLY,
+    STREAM_NEW_IMAGE,
+    STREAM_OLD_IMAGE,
+    STREAM_NEW_AND_OLD_IMAGES
+};
 
 struct tag {
     struct slice key, value;
@@ -78,7 +87,7 @@ struct table_definition {
     uint32_t attribute_count;
     struct slice hash, range; /* range.len 0: none */
     bool on_demand;
-    int64_t on_demand_since_ms;  /* BillingModeSummary; 0: the table was always provisioned */
+    int64_t on_demand_since_ms; /* BillingModeSummary; 0: the table was always provisioned */
     int64_t throughput_raised_ms, throughput_lowered_ms; /* 0: never */
     int64_t decreases_today;
     struct throughput throughput;
@@ -86,15 +95,16 @@ struct table_definition {
     uint32_t index_count;
     uint32_t next_index_number; /* the engine's */
     enum stream_view stream;
-    int64_t stream_since_ms; /* names the stream's label; kept when the stream is switched off; 0: never had one */
+    int64_t stream_since_ms; /* names the stream's label; kept when the stream is switched off; 0: never had
+                                one */
     uint32_t stream_number;  /* the engine's: which stream the records go to, or went to last; 0: none ever */
     struct slice ttl_attribute; /* empty: off */
     bool ttl_ready;             /* the engine's: every item stands in the expiry index */
     bool deletion_protected;
     struct slice table_class; /* "STANDARD", "STANDARD_INFREQUENT_ACCESS", or empty: never given */
     int64_t table_class_changed_ms;
-    bool encrypted;            /* SSESpecification.Enabled */
-    struct slice kms_key;      /* KMSMasterKeyId, or empty */
+    bool encrypted;       /* SSESpecification.Enabled */
+    struct slice kms_key; /* KMSMasterKeyId, or empty */
     struct slice resource_policy;
     struct tag *tags;
     uint32_t tag_count;
@@ -102,9 +112,11 @@ struct table_definition {
 };
 
 /* Type of an attribute by its definition; false when it is not defined. */
-bool table_attribute_type(const struct table_definition *definition, struct slice name, enum value_type *type);
+bool table_attribute_type(const struct table_definition *definition, struct slice name,
+                          enum value_type *type);
 /* A deep copy in the arena. */
-struct table_definition *table_definition_copy(struct arena *arena, const struct table_definition *definition);
+struct table_definition *table_definition_copy(struct arena *arena,
+                                               const struct table_definition *definition);
 void table_definition_encode(struct buf *out, const struct table_definition *definition);
 bool table_definition_decode(struct arena *arena, struct slice bytes, struct table_definition *out);
 
@@ -135,11 +147,12 @@ struct engine_options {
     bool inline_writer;  /* no writer thread: engine_submit commits before it returns (tests, embedding) */
     uint64_t cache_bytes;
     const struct clock *clock;
-    uint64_t seed; /* of ids; 0: from the system */
-    int64_t ttl_interval_ms;      /* how often expired items are looked for; 0: every second */
-    int64_t stream_retention_ms;  /* how long stream records are kept; 0: a day */
-    uint32_t stream_shards;       /* a new stream begins with so many; 0: 4 */
-    uint64_t collection_limit_bytes; /* of an item collection of a table with local indexes; 0: the service's limit */
+    uint64_t seed;                   /* of ids; 0: from the system */
+    int64_t ttl_interval_ms;         /* how often expired items are looked for; 0: every second */
+    int64_t stream_retention_ms;     /* how long stream records are kept; 0: a day */
+    uint32_t stream_shards;          /* a new stream begins with so many; 0: 4 */
+    uint64_t collection_limit_bytes; /* of an item collection of a table with local indexes; 0: the service's
+                                        limit */
     void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */
     void *failure_context;
 };
@@ -167,18 +180,21 @@ struct image {
     struct cache_value *held; /* private */
 };
 
-/* The stored key of an item: hash and range are the key attributes' values (range NULL where the table has none). */
-void engine_item_key(struct buf *out, const struct table *table, const struct value *hash, const struct value *range);
+/* The stored key of an item: hash and range are the key attributes' values (range NULL where the table has
+ * none). */
+void engine_item_key(struct buf *out, const struct table *table, const struct value *hash,
+                     const struct value *range);
 
 enum engine_result { ENGINE_OK, ENGINE_MISSING, ENGINE_FAILED };
-enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key, struct image *out);
+enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key,
+                              struct image *out);
 void image_release(struct image *image);
 
 /* A page of a Query or Scan. */
 struct page {
     struct slice from, to; /* stored keys: from <= key < to */
     bool backwards;
-    uint64_t limit;        /* items evaluated; 0: no limit */
+    uint64_t limit; /* items evaluated; 0: no limit */
     const struct condition *filter;
     struct arena *scratch; /* for decoding; reset by the caller afterwards */
     /* Called for each item that passes the filter; item is decoded only when a filter was given or wanted. */
@@ -193,7 +209,8 @@ struct page {
 
 enum engine_result engine_page(struct engine *engine, struct page *page);
 /* Stored-key range of a whole table, or of one segment of it. */
-void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from, struct buf *to);
+void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from,
+                       struct buf *to);
 /* Stored-key range of a key condition. False when it can hold nothing (between 5 and 3). */
 bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
                         struct buf *to);
@@ -207,13 +224,14 @@ bool index_holds(const struct table *table, const struct index_definition *index
 struct map index_project(struct arena *arena, const struct table *table, const struct index_definition *index,
                          const struct map *item);
 bool index_projects(const struct table *table, const struct index_definition *index, struct slice name);
-/* How large the item collection of a hash key is, in a table with local indexes: its items and their entries in those. */
-enum engine_result engine_collection_bytes(struct engine *engine, const struct table *table, const struct value *hash,
-                                           uint64_t *bytes);
+/* How large the item collection of a hash key is, in a table with local indexes: its items and their entries
+ * in those. */
+enum engine_result engine_collection_bytes(struct engine *engine, const struct table *table,
+                                           const struct value *hash, uint64_t *bytes);
 
 /* The same ranges over an index's entries; a page over them emits entries as they are projected. */
-void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
-                             uint32_t segments, struct buf *from, struct buf *to);
+void engine_index_scan_range(const struct table *table, const struct index_definition *index,
+                             uint32_t segment, uint32_t segments, struct buf *from, struct buf *to);
 bool engine_index_query_range(const struct table *table, const struct index_definition *index,
                               const struct key_condition *condition, struct buf *from, struct buf *to);
 /* The stored key of the entry of an item, of which all keys (the index's and the table's) must be there. */
@@ -225,9 +243,10 @@ void engine_index_key(struct buf *out, const struct table *table, const struct i
 struct batch; /* the writer's view while it applies commits */
 
 struct commit {
-    void (*apply)(struct commit *commit, struct batch *batch); /* on the writer's thread, in order of submission */
-    void (*done)(struct commit *commit);                       /* there too, once durable or failed */
-    bool failed;                                               /* set before done: nothing of it was kept */
+    void (*apply)(struct commit *commit,
+                  struct batch *batch);  /* on the writer's thread, in order of submission */
+    void (*done)(struct commit *commit); /* there too, once durable or failed */
+    bool failed;                         /* set before done: nothing of it was kept */
     struct commit *next;
 };
 
@@ -245,9 +264,9 @@ enum write_kind { WRITE_PUT, WRITE_UPDATE, WRITE_DELETE, WRITE_CHECK };
 enum write_outcome {
     WRITE_APPLIED,
     WRITE_CONDITION_FAILED,
-    WRITE_INVALID,  /* fault holds the service's sentence */
-    WRITE_NO_TABLE, /* the table went away between validation and commit */
-    WRITE_CONFLICT, /* a transaction of the same batch has the item */
+    WRITE_INVALID,         /* fault holds the service's sentence */
+    WRITE_NO_TABLE,        /* the table went away between validation and commit */
+    WRITE_CONFLICT,        /* a transaction of the same batch has the item */
     WRITE_COLLECTION_FULL, /* the item's collection would become larger than it may be */
 };
 
@@ -255,28 +274,32 @@ enum write_outcome {
 struct write {
     enum write_kind kind;
     struct table *table;
-    struct slice key;     /* stored key */
-    struct map item;      /* PUT: the item; UPDATE: the key attributes, from which a missing item is begun */
+    struct slice key; /* stored key */
+    struct map item;  /* PUT: the item; UPDATE: the key attributes, from which a missing item is begun */
     const struct condition *condition; /* or NULL */
     const struct update *update;       /* UPDATE; NULL means none: the item comes to exist */
     struct arena *arena;               /* for images and faults */
     bool in_transaction;
-    bool by_expiry;        /* the service deletes an expired item: says so in the stream */
-    bool plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
-    /* UPDATE: what the service checks on the new item (types of index keys); NULL for nothing. False with *fault. */
+    bool by_expiry; /* the service deletes an expired item: says so in the stream */
+    bool
+        plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
+    /* UPDATE: what the service checks on the new item (types of index keys); NULL for nothing. False with
+     * *fault. */
     bool (*check_new)(const struct write *write, const struct map *item, struct slice *fault);
 
     enum write_outcome outcome;
     struct slice fault;
     bool existed;
-    struct slice old_image, new_image; /* encoded, in arena: old when existed, new for PUT and UPDATE applied */
-    uint64_t old_size, new_size;       /* billed sizes; 0 when there is none */
+    struct slice old_image,
+        new_image;               /* encoded, in arena: old when existed, new for PUT and UPDATE applied */
+    uint64_t old_size, new_size; /* billed sizes; 0 when there is none */
 };
 
 /* Encodes a PUT's image on the caller's thread, so that the writer need not. */
 void engine_write_prepare(struct write *write);
-/* Only from within apply. engine_write_check finds the outcome and makes the new image; engine_write_keep adds what was
- * checked to the batch. A transaction checks all of its writes before it keeps any; engine_write does both at once. */
+/* Only from within apply. engine_write_check finds the outcome and makes the new image; engine_write_keep
+ * adds what was checked to the batch. A transaction checks all of its writes before it keeps any;
+ * engine_write does both at once. */
 void engine_write_check(struct batch *batch, struct write *write);
 void engine_write_keep(struct batch *batch, struct write *write);
 void engine_write(struct batch *batch, struct write *write);
@@ -288,8 +311,8 @@ bool engine_read_in_batch(struct batch *batch, struct arena *arena, struct slice
 /* RUNNING: its transaction waits for this very batch and is not durable yet. */
 enum token_result { TOKEN_NEW, TOKEN_SAME, TOKEN_RUNNING, TOKEN_DIFFERENT };
 /* Looks the token up. SAME: *note is what engine_token_keep was given. */
-enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token, uint64_t payload_hash,
-                                     struct slice *note);
+enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token,
+                                     uint64_t payload_hash, struct slice *note);
 void engine_token_keep(struct batch *batch, struct slice token, uint64_t payload_hash, struct slice note);
 
 /* ---- streams ---- */
@@ -307,8 +330,8 @@ struct stream {
     uint32_t number;
     struct slice table_name;
     enum stream_view view;
-    int64_t since_ms, disabled_ms; /* disabled_ms 0: its table writes to it */
-    struct slice hash, range;      /* of the table, for DescribeStream; range.len 0: none */
+    int64_t since_ms, disabled_ms;    /* disabled_ms 0: its table writes to it */
+    struct slice hash, range;         /* of the table, for DescribeStream; range.len 0: none */
     struct shard_description *shards; /* oldest first */
     uint32_t shard_count;
     /* private */
@@ -325,8 +348,8 @@ uint64_t engine_stream_next(struct engine *engine);
 /* Records below this number may be cut off already, for their age. */
 uint64_t engine_stream_horizon(struct engine *engine);
 
-/* Records of one shard from a sequence number on. The record is an item: "event" (0 INSERT, 1 MODIFY, 2 REMOVE), "keys", "new",
- * "old", "time" (ms), "size", "expired". The visitor answers false to stop. */
+/* Records of one shard from a sequence number on. The record is an item: "event" (0 INSERT, 1 MODIFY, 2
+ * REMOVE), "keys", "new", "old", "time" (ms), "size", "expired". The visitor answers false to stop. */
 typedef bool (*engine_record_visitor)(void *context, uint64_t sequence, struct slice record);
 enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, uint32_t shard, uint64_t from,
                                       engine_record_visitor visitor, void *context);
@@ -343,10 +366,11 @@ struct engine_watcher {
 void engine_watch(struct engine *engine, struct engine_watcher *watcher); /* keeps it until engine_unwatch */
 void engine_unwatch(struct engine *engine, struct engine_watcher *watcher);
 
-/* ---- what goes on by itself: index entries of older items, expired items, old stream records, old tokens ---- */
+/* ---- what goes on by itself: index entries of older items, expired items, old stream records, old tokens
+ * ---- */
 
-/* Does what is due and answers whether more is to be done at once. The engine's own thread calls it; with inline_writer the
- * caller does. */
+/* Does what is due and answers whether more is to be done at once. The engine's own thread calls it; with
+ * inline_writer the caller does. */
 bool engine_keep_house(struct engine *engine);
 /* Waits until nothing is due. */
 void engine_wait_idle(struct engine *engine);
@@ -383,28 +407,30 @@ void engine_snapshot_free(struct engine_snapshot *snapshot);
 
 struct engine_stats {
     _Atomic uint64_t commits, batches, cache_hits, cache_misses;
-    struct histogram batch_sizes;   /* commits per batch */
-    struct histogram commit_us;     /* store_write, sync included */
+    struct histogram batch_sizes; /* commits per batch */
+    struct histogram commit_us;   /* store_write, sync included */
 };
 
 const struct engine_stats *engine_stats(struct engine *engine);
 void engine_store_stats(struct engine *engine, struct store_stats *stats);
 uint64_t engine_cache_bytes(struct engine *engine);
 
-/* Verifies a whole store: definitions and items decode, items stand under their own keys, indexes and expiries hold what the
- * items ask for and nothing else, counts add up, and streams end in what the items are now. Writes a line per fault to out and answers their number; -1 when the store cannot be read. */
+/* Verifies a whole store: definitions and items decode, items stand under their own keys, indexes and
+ * expiries hold what the items ask for and nothing else, counts add up, and streams end in what the items are
+ * now. Writes a line per fault to out and answers their number; -1 when the store cannot be read. */
 struct check_report {
     uint64_t tables, items, records, faults;
 };
 bool engine_check(struct store *store, struct check_report *report, struct buf *out);
-/* Walks all entries of a store and tells what each means: its key in words, its value as stored. The visitor answers false to
- * stop. False when the store cannot be read. */
+/* Walks all entries of a store and tells what each means: its key in words, its value as stored. The visitor
+ * answers false to stop. False when the store cannot be read. */
 enum stored_kind {
     STORED_TEXT, /* the value was put into words */
     STORED_ITEM, /* the value is an encoded item: an item, a definition, an index entry, a stream, a record */
     STORED_UNKNOWN,
 };
-typedef bool (*engine_entry_visitor)(void *context, enum stored_kind kind, struct slice meaning, struct slice value);
+typedef bool (*engine_entry_visitor)(void *context, enum stored_kind kind, struct slice meaning,
+                                     struct slice value);
 bool engine_show(struct store *store, engine_entry_visitor visitor, void *context);
 
 #endif

@@ -4,9 +4,10 @@
 #include "base/fail.h"
 #include "engine/internal.h"
 
-#define EXPIRY_BATCH      256 /* deletions in one commit: nobody else waits long */
-#define EXPIRY_AGE        (5ll * 365 * 24 * 3600) /* what expired longer ago stays: the service takes it for a mistake */
-#define EXPIRY_SECOND_MAX 253402300799ull         /* the end of the year 9999 */
+#define EXPIRY_BATCH 256 /* deletions in one commit: nobody else waits long */
+#define EXPIRY_AGE                                                                                           \
+    (5ll * 365 * 24 * 3600) /* what expired longer ago stays: the service takes it for a mistake */
+#define EXPIRY_SECOND_MAX 253402300799ull /* the end of the year 9999 */
 
 bool expiry_of(const struct table *table, const struct map *item, uint64_t *second)
 {
@@ -42,7 +43,8 @@ void expiry_fill(struct batch *batch, const struct table *table, struct slice ke
 void expiry_follow(struct batch *batch, const struct change *change)
 {
     uint64_t before, after;
-    bool was = expiry_of(change->table, change->old, &before), is = expiry_of(change->table, change->new, &after);
+    bool was = expiry_of(change->table, change->old, &before),
+         is = expiry_of(change->table, change->new, &after);
     if (was && (!is || before != after)) {
         expiry_key(&batch->key, change->table, before, change->key);
         batch_set_uncached(batch, buf_view(&batch->key), NULL);

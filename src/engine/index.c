@@ -1,4 +1,5 @@
-/* Secondary indexes: an entry for each item that has the index's keys, written in the batch of the item's own change. */
+/* Secondary indexes: an entry for each item that has the index's keys, written in the batch of the item's own
+ * change. */
 #include "base/fail.h"
 #include "base/hash.h"
 #include "engine/internal.h"
@@ -10,15 +11,17 @@ const struct index_definition *table_index_find(const struct table *table, struc
     return NULL;
 }
 
-/* An item may be older than the index, and its attributes then no keys at all: of another type, empty, or together too long. */
-static bool has_keys(const struct table *table, const struct map *item, const struct slice *names, uint32_t count,
-                     size_t limit_bytes)
+/* An item may be older than the index, and its attributes then no keys at all: of another type, empty, or
+ * together too long. */
+static bool has_keys(const struct table *table, const struct map *item, const struct slice *names,
+                     uint32_t count, size_t limit_bytes)
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
         enum value_type type;
         const struct value *value = map_find(item, names[i]);
-        if (!value || !table_attribute_type(&table->definition, names[i], &type) || value->type != type) return false;
+        if (!value || !table_attribute_type(&table->definition, names[i], &type) || value->type != type)
+            return false;
         if (type != VALUE_N && value->bytes.len == 0) return false;
         bytes += value_size(value);
     }
@@ -41,9 +44,11 @@ static bool is_among(const struct slice *names, uint32_t count, struct slice nam
 bool index_projects(const struct table *table, const struct index_definition *index, struct slice name)
 {
     if (index->projection == PROJECT_ALL) return true;
-    if (slice_equal(name, table->keys.hash) || (table->keys.range.len && slice_equal(name, table->keys.range)))
+    if (slice_equal(name, table->keys.hash) ||
+        (table->keys.range.len && slice_equal(name, table->keys.range)))
         return true;
-    if (is_among(index->hash, index->hash_count, name) || is_among(index->range, index->range_count, name)) return true;
+    if (is_among(index->hash, index->hash_count, name) || is_among(index->range, index->range_count, name))
+        return true;
     return index->projection == PROJECT_INCLUDE && is_among(index->non_key, index->non_key_count, name);
 }
 
@@ -53,7 +58,8 @@ struct map index_project(struct arena *arena, const struct table *table, const s
     if (index->projection == PROJECT_ALL) return *item;
     struct map entry = {arena_array(arena, struct attribute, item->count), 0};
     for (uint32_t i = 0; i < item->count; i++)
-        if (index_projects(table, index, item->attributes[i].name)) entry.attributes[entry.count++] = item->attributes[i];
+        if (index_projects(table, index, item->attributes[i].name))
+            entry.attributes[entry.count++] = item->attributes[i];
     return entry;
 }
 
@@ -82,7 +88,8 @@ static int64_t entry_size(const struct buf *bytes)
 static bool entry_is_there(struct batch *batch, const struct index_definition *index, const struct buf *key)
 {
     struct slice ignored, bytes = buf_view(key);
-    return index->status == INDEX_ACTIVE || batch_find(batch, &batch->scratch, hash_bytes(bytes), bytes, &ignored);
+    return index->status == INDEX_ACTIVE ||
+           batch_find(batch, &batch->scratch, hash_bytes(bytes), bytes, &ignored);
 }
 
 /* How much larger the index becomes. */
@@ -90,7 +97,8 @@ static int64_t follow_one(struct batch *batch, const struct change *change, uint
 {
     const struct table *table = change->table;
     const struct index_definition *index = &table->definition.indexes[place];
-    bool was = entry_of(batch, table, index, change->old, change->old_image, &batch->old_key, &batch->old_value);
+    bool was = entry_of(batch, table, index, change->old, change->old_image, &batch->old_key,
+                        &batch->old_value);
     bool is = entry_of(batch, table, index, change->new, change->new_image, &batch->key, &batch->value);
     bool same_key = was && is && slice_equal(buf_view(&batch->old_key), buf_view(&batch->key));
     if (was) was = entry_is_there(batch, index, &batch->old_key);
@@ -119,8 +127,8 @@ void index_follow(struct batch *batch, const struct change *change)
     collection_grow(batch, table, change->key, growth);
 }
 
-void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key, const struct map *item,
-                struct slice image)
+void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key,
+                const struct map *item, struct slice image)
 {
     const struct index_definition *index = &table->definition.indexes[place];
     (void)key;

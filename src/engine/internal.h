@@ -1,4 +1,5 @@
-/* What the files of the engine share: the layout of stored keys, the cache, the batch, and the engine itself. */
+/* What the files of the engine share: the layout of stored keys, the cache, the batch, and the engine itself.
+ */
 #ifndef ENGINE_INTERNAL_H
 #define ENGINE_INTERNAL_H
 
@@ -7,14 +8,12 @@
 #include "engine/engine.h"
 
 /* ---- stored keys: the first byte says what an entry is (show.c prints them all) ----
- *   'm' name                                                settings of the whole store: next table number, next sequence
- *   't' table                                               a table's definition
- *   'c' table [index]                                       counts of a table, or of an index: items, bytes
- *   'i' table, hash of the hash key, hash key, range key    an item
- *   'x' table, index, hash of the index's hash key, index hash key, index range key, hash key, range key
- *                                                           an index's entry: the projected item
- *   'p' table, hash of the hash key, hash key               how many bytes an item collection has, where the table has local
- *                                                           indexes
+ *   'm' name                                                settings of the whole store: next table number,
+ * next sequence 't' table                                               a table's definition 'c' table
+ * [index]                                       counts of a table, or of an index: items, bytes 'i' table,
+ * hash of the hash key, hash key, range key    an item 'x' table, index, hash of the index's hash key, index
+ * hash key, index range key, hash key, range key an index's entry: the projected item 'p' table, hash of the
+ * hash key, hash key               how many bytes an item collection has, where the table has local indexes
  *   'e' table, second, hash of the hash key, hash key, range key
  *                                                           when an item expires
  *   'h' stream                                              a stream and its shards
@@ -22,8 +21,9 @@
  *   'k' minute                                              the first sequence of that minute, for trimming
  *   'o' hash of a token                                     an idempotency token: time, payload, note
  *   'O' millisecond, hash of a token                        when a token was made
- * Tables, indexes, streams, shards and hashes are 32 bits; seconds, minutes, milliseconds and sequences 64; all big-endian. The
- * hash in front of a hash key spreads a scan's segments, and a stream's shards, evenly. */
+ * Tables, indexes, streams, shards and hashes are 32 bits; seconds, minutes, milliseconds and sequences 64;
+ * all big-endian. The hash in front of a hash key spreads a scan's segments, and a stream's shards, evenly.
+ */
 #define KEY_META       'm'
 #define KEY_TABLE      't'
 #define KEY_COUNTS     'c'
@@ -72,7 +72,8 @@ bool stored_truth(const struct map *map, const char *name);
 
 /* ---- cache: images by stored key, shared by readers and the writer ---- */
 
-/* One image. Counted: the cache holds one reference, each reader one. In a batch's overlay it is the writer's alone. */
+/* One image. Counted: the cache holds one reference, each reader one. In a batch's overlay it is the writer's
+ * alone. */
 struct cache_value {
     _Atomic uint32_t references;
     uint32_t key_len, value_len;
@@ -82,10 +83,10 @@ struct cache_value {
     bool used;                         /* since the clock's hand passed last */
     bool deleted;                      /* there is no such item */
     _Atomic bool in_flux;              /* announced, not yet published */
-    bool uncached;                     /* overlay only: index entries and the like, which nobody reads by key */
-    bool by_transaction;               /* overlay only: a transaction of this batch wrote it ... */
-    uint64_t commit_number;            /* ... and which */
-    char data[];                       /* key, then value */
+    bool uncached;          /* overlay only: index entries and the like, which nobody reads by key */
+    bool by_transaction;    /* overlay only: a transaction of this batch wrote it ... */
+    uint64_t commit_number; /* ... and which */
+    char data[];            /* key, then value */
 };
 
 struct slice cache_value_key(const struct cache_value *value);
@@ -97,15 +98,17 @@ void cache_value_release(struct cache_value *value);
 struct cache;
 struct cache *cache_new(uint64_t capacity_bytes);
 void cache_free(struct cache *cache);
-/* What the cache knows of a key. FOUND: *out has a reference for the caller. UNKNOWN: the store must be asked, and what it
- * answered may be offered with *version. */
+/* What the cache knows of a key. FOUND: *out has a reference for the caller. UNKNOWN: the store must be
+ * asked, and what it answered may be offered with *version. */
 enum cache_result { CACHE_FOUND, CACHE_MISSING, CACHE_UNKNOWN };
 enum cache_result cache_find(struct cache *cache, uint64_t hash, struct slice key, struct cache_value **out,
                              uint64_t *version);
-/* A reader offers what it read from the store; refused when the writer announced something in the shard meanwhile. */
+/* A reader offers what it read from the store; refused when the writer announced something in the shard
+ * meanwhile. */
 void cache_offer(struct cache *cache, struct cache_value *value, uint64_t version);
-/* The writer announces a new image (or deletion) before it goes to the store: until it is published, readers ask the store,
- * which alone knows whether it is there already. So no reader can meet the new state in the store and then the old one here. */
+/* The writer announces a new image (or deletion) before it goes to the store: until it is published, readers
+ * ask the store, which alone knows whether it is there already. So no reader can meet the new state in the
+ * store and then the old one here. */
 void cache_announce(struct cache *cache, struct cache_value *value);
 /* It is in the store: readers may have it from here. Takes over the writer's reference. */
 void cache_publish(struct cache *cache, struct cache_value *value);
@@ -122,7 +125,8 @@ struct registry {
 };
 
 /* The counts of its indexes are filled in by the caller. */
-struct table *table_new(const struct table_definition *definition, uint32_t number, struct table_counts *counts);
+struct table *table_new(const struct table_definition *definition, uint32_t number,
+                        struct table_counts *counts);
 void registry_init(struct registry *registry);
 void registry_free(struct registry *registry);
 /* Puts the table in the place of its name's former one, or adds it; takes over the reference. */
@@ -164,12 +168,12 @@ struct batch {
     uint32_t changes_count, changes_capacity;
     struct stream_change *streams;
     uint32_t streams_count, streams_capacity;
-    uint64_t first_sequence;                /* of this batch */
-    struct arena scratch;                   /* while one commit is applied */
+    uint64_t first_sequence;                   /* of this batch */
+    struct arena scratch;                      /* while one commit is applied */
     struct buf key, value, old_key, old_value; /* for building entries */
-    uint64_t bytes;                         /* of images, to end a batch in time */
-    uint64_t commit_number;                 /* which commit is being applied */
-    bool failed;                            /* the store could not be read */
+    uint64_t bytes;                            /* of images, to end a batch in time */
+    uint64_t commit_number;                    /* which commit is being applied */
+    bool failed;                               /* the store could not be read */
 };
 
 void batch_begin(struct batch *batch, struct engine *engine);
@@ -177,14 +181,16 @@ void batch_free(struct batch *batch);
 /* The bytes of an entry as the batch sees it, copied into the arena. False when there is none. */
 bool batch_find(struct batch *batch, struct arena *arena, uint64_t hash, struct slice key, struct slice *out);
 /* Sets an entry, or deletes it (bytes NULL). */
-struct cache_value *batch_set(struct batch *batch, uint64_t hash, struct slice key, const struct slice *bytes);
+struct cache_value *batch_set(struct batch *batch, uint64_t hash, struct slice key,
+                              const struct slice *bytes);
 /* The same for entries that are never read by their key but by ranges: kept out of the cache. */
 void batch_set_uncached(struct batch *batch, struct slice key, const struct slice *bytes);
 /* Deletes all entries of a range, those that the batch itself has set included. */
 void batch_clear(struct batch *batch, struct slice from, struct slice to);
 /* What the batch itself has set under the key, or NULL. */
 const struct cache_value *batch_own(struct batch *batch, uint64_t hash, struct slice key);
-void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items, int64_t bytes);
+void batch_count(struct batch *batch, const struct table *table, uint32_t index_place, int64_t items,
+                 int64_t bytes);
 #define COUNT_OF_TABLE UINT32_MAX /* index_place */
 /* How many items the table has as the batch sees it. */
 int64_t batch_items(const struct batch *batch, const struct table *table);
@@ -204,8 +210,8 @@ struct change {
 
 /* index.c: entries of all indexes, and of one for an item that was there before the index. */
 void index_follow(struct batch *batch, const struct change *change);
-void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key, const struct map *item,
-                struct slice image);
+void index_fill(struct batch *batch, const struct table *table, uint32_t place, struct slice key,
+                const struct map *item, struct slice image);
 /* Everything of one index, or of all of a table's. */
 void index_clear(struct batch *batch, const struct table *table, const struct index_definition *index);
 /* collection.c: the account of item collections. */
@@ -213,7 +219,8 @@ bool table_has_collections(const struct table *table);
 /* The key of the account that an item's key belongs to. */
 struct slice collection_of_key(struct arena *scratch, const struct table *table, struct slice key);
 void collection_grow(struct batch *batch, const struct table *table, struct slice key, int64_t growth);
-/* Refuses a write that would make its item, with its entries in local indexes, or its collection too large. */
+/* Refuses a write that would make its item, with its entries in local indexes, or its collection too large.
+ */
 void collection_check(struct batch *batch, struct write *write);
 /* expiry.c */
 bool expiry_of(const struct table *table, const struct map *item, uint64_t *second);
@@ -223,8 +230,8 @@ bool expiry_keep_house(struct engine *engine);
 /* stream.c */
 void stream_follow(struct batch *batch, const struct change *change);
 struct stream *stream_in_batch(struct batch *batch, uint32_t number);
-/* A new stream for the table, whose stream_since_ms moves on until none of its older streams has it; answers its number. And
- * the end of one. */
+/* A new stream for the table, whose stream_since_ms moves on until none of its older streams has it; answers
+ * its number. And the end of one. */
 uint32_t stream_begin(struct batch *batch, struct table_definition *definition);
 void stream_end(struct batch *batch, uint32_t number);
 void stream_forget(struct batch *batch, uint32_t number);
@@ -300,13 +307,15 @@ struct catalog {
     uint32_t count, capacity;
 };
 
-/* Reads all definitions; damaged ones are told to `fault` (may be NULL) and left out. False when the store cannot be read. */
-bool catalog_load(struct catalog *catalog, struct store *store, void (*fault)(void *context, const char *sentence),
-                  void *context);
+/* Reads all definitions; damaged ones are told to `fault` (may be NULL) and left out. False when the store
+ * cannot be read. */
+bool catalog_load(struct catalog *catalog, struct store *store,
+                  void (*fault)(void *context, const char *sentence), void *context);
 void catalog_free(struct catalog *catalog);
 uint32_t catalog_place(const struct catalog *catalog, uint32_t number); /* UINT32_MAX: no such table */
 
-/* check_stream.c: all streams of a store; each fault is told as a sentence. False when the store cannot be read. */
+/* check_stream.c: all streams of a store; each fault is told as a sentence. False when the store cannot be
+ * read. */
 bool check_streams(struct store *store, const struct catalog *catalog, uint64_t *records,
                    void (*fault)(void *context, const char *sentence), void *context);
 

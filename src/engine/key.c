@@ -52,8 +52,8 @@ void engine_partition_key(struct buf *out, const struct table *table, const stru
     hash_end(out, at);
 }
 
-static void index_partition_key(struct buf *out, const struct table *table, const struct index_definition *index,
-                                const struct value *const *hash)
+static void index_partition_key(struct buf *out, const struct table *table,
+                                const struct index_definition *index, const struct value *const *hash)
 {
     key_of_kind(out, KEY_INDEX, table->number);
     buf_u32(out, index->number);
@@ -62,7 +62,8 @@ static void index_partition_key(struct buf *out, const struct table *table, cons
     hash_end(out, at);
 }
 
-void engine_item_key(struct buf *out, const struct table *table, const struct value *hash, const struct value *range)
+void engine_item_key(struct buf *out, const struct table *table, const struct value *hash,
+                     const struct value *range)
 {
     ensure((range != NULL) == (table->keys.range.len > 0));
     engine_partition_key(out, table, hash);
@@ -89,35 +90,42 @@ static void segment_range(uint32_t segment, uint32_t segments, struct buf *from,
     uint64_t first = ((uint64_t)segment << 32) / segments, end = ((uint64_t)(segment + 1) << 32) / segments;
     buf_slice(to, buf_view(from));
     buf_u32(from, (uint32_t)first);
-    if (end >> 32) ensure(key_successor(to));
-    else buf_u32(to, (uint32_t)end);
+    if (end >> 32)
+        ensure(key_successor(to));
+    else
+        buf_u32(to, (uint32_t)end);
 }
 
-void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from, struct buf *to)
+void engine_scan_range(const struct table *table, uint32_t segment, uint32_t segments, struct buf *from,
+                       struct buf *to)
 {
     key_of_kind(from, KEY_ITEM, table->number);
     segment_range(segment, segments, from, to);
 }
 
-void engine_index_scan_range(const struct table *table, const struct index_definition *index, uint32_t segment,
-                             uint32_t segments, struct buf *from, struct buf *to)
+void engine_index_scan_range(const struct table *table, const struct index_definition *index,
+                             uint32_t segment, uint32_t segments, struct buf *from, struct buf *to)
 {
     key_of_kind(from, KEY_INDEX, table->number);
     buf_u32(from, index->number);
     segment_range(segment, segments, from, to);
 }
 
-/* Both ends hold what all keys of the range begin with; narrows them by a comparison of the next part of the key. */
-static bool compare_range(enum key_compare compare, const struct value *const range[2], struct buf *from, struct buf *to)
+/* Both ends hold what all keys of the range begin with; narrows them by a comparison of the next part of the
+ * key. */
+static bool compare_range(enum key_compare compare, const struct value *const range[2], struct buf *from,
+                          struct buf *to)
 {
     struct buf first = {0}, second = {0};
     buf_slice(&first, buf_view(from));
     buf_slice(&second, buf_view(from));
-    if (compare == KEY_BEGINS_WITH) key_encode_prefix(&first, range[0]);
-    else if (compare != KEY_NONE) key_encode(&first, range[0]);
+    if (compare == KEY_BEGINS_WITH)
+        key_encode_prefix(&first, range[0]);
+    else if (compare != KEY_NONE)
+        key_encode(&first, range[0]);
     if (compare == KEY_BETWEEN) key_encode(&second, range[1]);
-    bool from_first = compare == KEY_EQ || compare == KEY_BEGINS_WITH || compare == KEY_GE || compare == KEY_GT ||
-                      compare == KEY_BETWEEN;
+    bool from_first = compare == KEY_EQ || compare == KEY_BEGINS_WITH || compare == KEY_GE ||
+                      compare == KEY_GT || compare == KEY_BETWEEN;
     bool to_first = compare == KEY_EQ || compare == KEY_BEGINS_WITH || compare == KEY_LE || compare == KEY_LT;
     struct buf *end = to_first ? &first : compare == KEY_BETWEEN ? &second : from;
     to->len = 0;

@@ -19,7 +19,8 @@ static enum engine_result hold(struct image *out, struct cache_value *value)
     return ENGINE_OK;
 }
 
-enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key, struct image *out)
+enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key,
+                              struct image *out)
 {
     (void)table;
     uint64_t hash = hash_bytes(key), version;
@@ -50,7 +51,8 @@ struct walk {
     bool damaged;
 };
 
-/* The service adds an item before it looks whether the page is full, so a page may exceed 1 MB by one item. */
+/* The service adds an item before it looks whether the page is full, so a page may exceed 1 MB by one item.
+ */
 static bool page_is_full(const struct page *page)
 {
     return (page->limit && page->scanned >= page->limit) || page->bytes >= LIMIT_PAGE_BYTES;

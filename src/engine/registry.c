@@ -14,7 +14,8 @@ bool table_attribute_type(const struct table_definition *definition, struct slic
     return false;
 }
 
-struct table *table_new(const struct table_definition *definition, uint32_t number, struct table_counts *counts)
+struct table *table_new(const struct table_definition *definition, uint32_t number,
+                        struct table_counts *counts)
 {
     struct table *table = must_zero(1, sizeof *table);
     table->definition = *table_definition_copy(&table->arena, definition);
@@ -54,8 +55,10 @@ static uint32_t place_of(const struct registry *registry, struct slice name)
     uint32_t low = 0, high = registry->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (slice_compare(registry->tables[middle]->definition.name, name) < 0) low = middle + 1;
-        else high = middle;
+        if (slice_compare(registry->tables[middle]->definition.name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }

@@ -32,7 +32,8 @@ static bool load_definition(void *context, struct slice key, struct slice value)
     if (key.len != 5 || !table_definition_decode(&arena, value, &definition)) {
         tell(loader, "the definition of table number %u is damaged", number);
     } else {
-        if (number >= loader->next_number) tell(loader, "table number %u is not below the next number", number);
+        if (number >= loader->next_number)
+            tell(loader, "table number %u is not below the next number", number);
         if (catalog->count == catalog->capacity) {
             catalog->capacity = catalog->capacity ? catalog->capacity * 2 : 16;
             catalog->tables = must_realloc(catalog->tables, catalog->capacity * sizeof *catalog->tables);
@@ -43,8 +44,8 @@ static bool load_definition(void *context, struct slice key, struct slice value)
     return true;
 }
 
-bool catalog_load(struct catalog *catalog, struct store *store, void (*fault)(void *context, const char *sentence),
-                  void *context)
+bool catalog_load(struct catalog *catalog, struct store *store,
+                  void (*fault)(void *context, const char *sentence), void *context)
 {
     struct catalog_loader loader = {.catalog = catalog, .next_number = 1, .fault = fault, .context = context};
     struct buf bytes = {0};
@@ -68,8 +69,10 @@ uint32_t catalog_place(const struct catalog *catalog, uint32_t number)
     uint32_t low = 0, high = catalog->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (catalog->tables[middle]->number < number) low = middle + 1;
-        else high = middle;
+        if (catalog->tables[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < catalog->count && catalog->tables[low]->number == number ? low : UINT32_MAX;
 }
@@ -89,9 +92,12 @@ static void put_key_value(struct buf *out, struct slice name, const struct value
     buf_byte(out, ' ');
     buf_slice(out, name);
     buf_byte(out, '=');
-    if (value->type == VALUE_S) json_put_string(out, value->bytes);
-    else if (value->type == VALUE_B) base64_put(out, value->bytes);
-    else buf_slice(out, value->bytes);
+    if (value->type == VALUE_S)
+        json_put_string(out, value->bytes);
+    else if (value->type == VALUE_B)
+        base64_put(out, value->bytes);
+    else
+        buf_slice(out, value->bytes);
 }
 
 static const struct table *table_of(const struct show *show, struct slice key)
@@ -104,7 +110,8 @@ static void put_attribute(struct show *show, const struct table *table, struct s
 {
     enum value_type type;
     struct value value;
-    if (table_attribute_type(&table->definition, name, &type) && key_decode(&show->scratch, rest, type, &value))
+    if (table_attribute_type(&table->definition, name, &type) &&
+        key_decode(&show->scratch, rest, type, &value))
         put_key_value(&show->meaning, name, &value);
 }
 
@@ -145,13 +152,15 @@ static enum stored_kind describe_index_entry(struct show *show, struct slice key
     const struct table *table = table_of(show, key);
     const struct index_definition *index = NULL;
     for (uint32_t i = 0; table && key.len >= INDEX_KEY_HEAD && i < table->definition.index_count; i++)
-        if (table->definition.indexes[i].number == bytes_u32(key.data + 5)) index = &table->definition.indexes[i];
+        if (table->definition.indexes[i].number == bytes_u32(key.data + 5))
+            index = &table->definition.indexes[i];
     if (!index) {
         buf_text(&show->meaning, "an entry of no index");
         return STORED_UNKNOWN;
     }
     struct slice rest = slice_from(key, INDEX_KEY_HEAD);
-    buf_printf(&show->meaning, "entry of %.*s, index %.*s:", SLICE_ARG(table->definition.name), SLICE_ARG(index->name));
+    buf_printf(&show->meaning, "entry of %.*s, index %.*s:", SLICE_ARG(table->definition.name),
+               SLICE_ARG(index->name));
     for (uint32_t i = 0; i < index->hash_count; i++) put_attribute(show, table, index->hash[i], &rest);
     for (uint32_t i = 0; i < index->range_count; i++) put_attribute(show, table, index->range[i], &rest);
     buf_text(&show->meaning, " of item");
@@ -189,7 +198,8 @@ static struct slice put_into_words(struct show *show, char kind, struct slice va
     if (kind == KEY_TOKEN && value.len >= 16)
         return arena_printf(&show->scratch, "at %llu ms", (unsigned long long)bytes_u64(value.data));
     if (value.len == 4) return arena_printf(&show->scratch, "%u", bytes_u32(value.data));
-    if (value.len == 8) return arena_printf(&show->scratch, "%llu", (unsigned long long)bytes_u64(value.data));
+    if (value.len == 8)
+        return arena_printf(&show->scratch, "%llu", (unsigned long long)bytes_u64(value.data));
     return value.len ? arena_printf(&show->scratch, "(%zu bytes)", value.len) : SLICE("");
 }
 
@@ -208,8 +218,8 @@ static enum stored_kind describe_other(struct show *show, struct slice key)
         return STORED_ITEM;
     case KEY_RECORD:
         if (key.len != RECORD_KEY) break;
-        buf_printf(out, "record of stream %u, shard %u: %llu", bytes_u32(key.data + 1), bytes_u32(key.data + 5),
-                   (unsigned long long)bytes_u64(key.data + 9));
+        buf_printf(out, "record of stream %u, shard %u: %llu", bytes_u32(key.data + 1),
+                   bytes_u32(key.data + 5), (unsigned long long)bytes_u64(key.data + 9));
         return STORED_ITEM;
     case KEY_MINUTE:
         if (key.len != 9) break;

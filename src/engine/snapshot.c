@@ -1,5 +1,5 @@
-/* Going back to an earlier state of a database in memory, for tests: the store does it in constant time, and what the engine
- * keeps beside it is read anew. */
+/* Going back to an earlier state of a database in memory, for tests: the store does it in constant time, and
+ * what the engine keeps beside it is read anew. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -27,8 +27,8 @@ static void forget_streams(struct engine *engine)
     pthread_rwlock_unlock(&engine->streams_lock);
 }
 
-/* Between two batches nobody but readers is about, and those hold what they use. A commit that was checked against the
- * state that is gone finds its table dropped. */
+/* Between two batches nobody but readers is about, and those hold what they use. A commit that was checked
+ * against the state that is gone finds its table dropped. */
 void engine_snapshot_restore(struct engine *engine, const struct engine_snapshot *snapshot)
 {
     char error[300];

@@ -1,8 +1,10 @@
-/* Streams: each change of an item is a record, written in the batch of the change itself, numbered in the order of commits.
+/* Streams: each change of an item is a record, written in the batch of the change itself, numbered in the
+ * order of commits.
  *
- * A stream begins with several shards, each with a part of the range of hashes, so that the records of one item are all in one
- * shard and its successors. A shard is closed and followed by one or two children; readers finish parents first. A stream
- * that was switched off stays readable until its last record is trimmed. */
+ * A stream begins with several shards, each with a part of the range of hashes, so that the records of one
+ * item are all in one shard and its successors. A shard is closed and followed by one or two children;
+ * readers finish parents first. A stream that was switched off stays readable until its last record is
+ * trimmed. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -30,7 +32,8 @@ static void stream_encode(struct arena *arena, struct buf *out, const struct str
     struct builder builder = {.arena = arena};
     struct value shards = {.type = VALUE_L, .count = stream->shard_count};
     shards.elements = arena_array(arena, struct value, stream->shard_count);
-    for (uint32_t i = 0; i < stream->shard_count; i++) shards.elements[i] = shard_value(arena, &stream->shards[i]);
+    for (uint32_t i = 0; i < stream->shard_count; i++)
+        shards.elements[i] = shard_value(arena, &stream->shards[i]);
     builder_integer(&builder, "number", stream->number);
     builder_text(&builder, "table", stream->table_name);
     builder_integer(&builder, "view", stream->view);
@@ -133,10 +136,13 @@ struct stream *stream_in_batch(struct batch *batch, uint32_t number)
     uint32_t low = 0, high = engine->streams_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (engine->streams[middle]->number < number) low = middle + 1;
-        else high = middle;
+        if (engine->streams[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return low < engine->streams_count && engine->streams[low]->number == number ? engine->streams[low] : NULL;
+    return low < engine->streams_count && engine->streams[low]->number == number ? engine->streams[low]
+                                                                                 : NULL;
 }
 
 /* ---- changing ---- */
@@ -177,14 +183,17 @@ static bool stands_for(const struct stream *stream, const struct table_definitio
            slice_equal(stream->table_name, definition->name);
 }
 
-/* A stream is known by its table's name and the time it began, which therefore must differ from those of the streams before. */
+/* A stream is known by its table's name and the time it began, which therefore must differ from those of the
+ * streams before. */
 static void find_own_time(struct batch *batch, struct table_definition *definition)
 {
     struct engine *engine = batch->engine;
     for (bool taken = true; taken; definition->stream_since_ms += taken) {
         taken = false;
-        for (uint32_t i = 0; i < engine->streams_count; i++) taken |= stands_for(engine->streams[i], definition);
-        for (uint32_t i = 0; i < batch->streams_count; i++) taken |= stands_for(batch->streams[i].stream, definition);
+        for (uint32_t i = 0; i < engine->streams_count; i++)
+            taken |= stands_for(engine->streams[i], definition);
+        for (uint32_t i = 0; i < batch->streams_count; i++)
+            taken |= stands_for(batch->streams[i].stream, definition);
     }
 }
 
@@ -202,11 +211,12 @@ uint32_t stream_begin(struct batch *batch, struct table_definition *definition)
                             .shard_count = count};
     stream.shards = arena_array(&batch->scratch, struct shard_description, count);
     for (uint32_t i = 0; i < count; i++)
-        stream.shards[i] = (struct shard_description){.number = i + 1,
-                                                      .first = engine->next_sequence,
-                                                      .low = (uint32_t)(((uint64_t)i << 32) / count),
-                                                      .high = (uint32_t)((((uint64_t)i + 1) << 32) / count - 1),
-                                                      .created_ms = engine_now_ms(engine)};
+        stream.shards[i] = (struct shard_description){
+            .number = i + 1,
+            .first = engine->next_sequence,
+            .low = (uint32_t)(((uint64_t)i << 32) / count),
+            .high = (uint32_t)((((uint64_t)i + 1) << 32) / count - 1),
+            .created_ms = engine_now_ms(engine)};
     stream_put(batch, &stream);
     return stream.number;
 }
@@ -227,7 +237,8 @@ static struct stream stream_edit(struct batch *batch, const struct stream *strea
     return copy;
 }
 
-/* A closed shard's last sequence is the last that could have been in it. One that never had a record ends before it began. */
+/* A closed shard's last sequence is the last that could have been in it. One that never had a record ends
+ * before it began. */
 static void shard_close(struct shard_description *shard, uint64_t next_sequence)
 {
     shard->last = next_sequence > shard->first ? next_sequence - 1 : shard->first;
@@ -282,7 +293,8 @@ bool engine_shard_roll(struct batch *batch, uint32_t number, uint32_t shard_numb
     if (parent == end || parent->last) return false;
     uint32_t middle = parent->low + (parent->high - parent->low) / 2;
     split = split && parent->low < parent->high;
-    /* Sequences are of the whole engine: skipping one keeps parent and child apart even when nothing was written between. */
+    /* Sequences are of the whole engine: skipping one keeps parent and child apart even when nothing was
+     * written between. */
     uint64_t first = batch->engine->next_sequence++;
     shard_close(parent, first);
     struct shard_description child = {.number = next_shard_number(stream),
@@ -338,7 +350,8 @@ static struct map keys_of(struct arena *arena, const struct table *table, const 
     return keys;
 }
 
-static void put_record(struct batch *batch, const struct change *change, enum stream_view view, int64_t now_ms)
+static void put_record(struct batch *batch, const struct change *change, enum stream_view view,
+                       int64_t now_ms)
 {
     struct builder builder = {.arena = &batch->scratch};
     const struct map *any = change->new ? change->new : change->old;
@@ -383,10 +396,13 @@ void stream_follow(struct batch *batch, const struct change *change)
 {
     const struct table_definition *definition = &change->table->definition;
     if (definition->stream == STREAM_OFF) return;
-    if (change->old && change->new && slice_equal(change->old_image, change->new_image)) return;
+    if (change->old && change->new &&slice_equal(change->old_image, change->new_image)) return;
     struct stream *stream = stream_in_batch(batch, definition->stream_number);
-    const struct shard_description *shard = stream ? shard_of(stream, bytes_u32(change->key.data + ITEM_HASH_AT)) : NULL;
-    if (!shard || stream->disabled_ms) return; /* the write was checked against a version of the table that is gone */
+    const struct shard_description *shard = stream
+                                                ? shard_of(stream, bytes_u32(change->key.data + ITEM_HASH_AT))
+                                                : NULL;
+    if (!shard || stream->disabled_ms)
+        return; /* the write was checked against a version of the table that is gone */
     int64_t now_ms = engine_now_ms(batch->engine);
     mark_minute(batch, now_ms);
     put_record(batch, change, stream->view, now_ms);
@@ -425,7 +441,8 @@ enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, ui
     struct buf first = {0}, end = {0};
     record_key(&first, stream, shard, from);
     record_key(&end, stream, shard, UINT64_MAX);
-    enum store_result result = store_scan(engine->store, buf_view(&first), buf_view(&end), false, visit_record, &walk);
+    enum store_result result = store_scan(engine->store, buf_view(&first), buf_view(&end), false,
+                                          visit_record, &walk);
     buf_free(&first);
     buf_free(&end);
     return result == STORE_OK ? ENGINE_OK : ENGINE_FAILED;

@@ -1,4 +1,5 @@
-/* What keeps streams bounded: old records are cut off, old shards rolled over, empty ended streams forgotten. */
+/* What keeps streams bounded: old records are cut off, old shards rolled over, empty ended streams forgotten.
+ */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -38,15 +39,17 @@ static void minute_key(struct buf *out, uint64_t minute)
     buf_u64(out, minute);
 }
 
-/* The records from one mark to the next were written in the first one's minute. Where no next one is to be seen, that holds for
- * all records that could be seen before: trim->before was taken then. */
+/* The records from one mark to the next were written in the first one's minute. Where no next one is to be
+ * seen, that holds for all records that could be seen before: trim->before was taken then. */
 static bool find_marks(struct engine *engine, struct trim *trim)
 {
     struct buf from = {0}, to = {0};
-    int64_t oldest = (trim->now_ms - trim->retention_ms) / MINUTE_MS; /* minutes before this one are over for long enough */
+    int64_t oldest = (trim->now_ms - trim->retention_ms) /
+                     MINUTE_MS; /* minutes before this one are over for long enough */
     minute_key(&from, 0);
     minute_key(&to, oldest > 0 ? (uint64_t)oldest : 0);
-    bool read = store_scan(engine->store, buf_view(&from), buf_view(&to), true, newest_old_mark, trim) == STORE_OK;
+    bool read = store_scan(engine->store, buf_view(&from), buf_view(&to), true, newest_old_mark, trim) ==
+                STORE_OK;
     if (read && trim->minute) {
         minute_key(&from, trim->minute + 1);
         minute_key(&to, UINT64_MAX);
@@ -97,7 +100,8 @@ static void trim_stream(struct trim *trim, struct batch *batch, uint32_t number)
     bool live = false;
     for (uint32_t i = 0; i < stream->shard_count; i++) {
         const struct shard_description *shard = &stream->shards[i];
-        if (trim->minute && shard->first < trim->before) delete_records(batch, number, shard->number, trim->before);
+        if (trim->minute && shard->first < trim->before)
+            delete_records(batch, number, shard->number, trim->before);
         live |= !shard->last || shard->last >= trim->before;
     }
     if (stream->disabled_ms && stream->disabled_ms + trim->retention_ms <= trim->now_ms) {
@@ -113,7 +117,8 @@ static void apply_trim(struct commit *commit, struct batch *batch)
     struct trim *trim = (struct trim *)commit;
     struct engine *engine = batch->engine;
     for (uint32_t i = 0; i < engine->streams_count; i++)
-        if (stream_in_batch(batch, engine->streams[i]->number)) trim_stream(trim, batch, engine->streams[i]->number);
+        if (stream_in_batch(batch, engine->streams[i]->number))
+            trim_stream(trim, batch, engine->streams[i]->number);
     if (!trim->minute) return;
     delete_marks(batch, trim->minute);
     atomic_store(&engine->trimmed_sequence, trim->before);

@@ -1,4 +1,5 @@
-/* Idempotency tokens: for ten minutes the engine knows which transaction a token stood for, also across restarts. */
+/* Idempotency tokens: for ten minutes the engine knows which transaction a token stood for, also across
+ * restarts. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -22,8 +23,8 @@ static void token_key(struct buf *out, char kind, int64_t time_ms, struct slice 
     buf_free(&salted);
 }
 
-enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token, uint64_t payload_hash,
-                                     struct slice *note)
+enum token_result engine_token_check(struct batch *batch, struct arena *arena, struct slice token,
+                                     uint64_t payload_hash, struct slice *note)
 {
     struct slice stored;
     token_key(&batch->key, KEY_TOKEN, 0, token);
@@ -95,7 +96,8 @@ bool token_keep_house(struct engine *engine)
     forget->commit.apply = apply_forget;
     buf_byte(&to, KEY_TOKEN_TIME);
     buf_u64(&to, oldest > 0 ? (uint64_t)oldest : 0);
-    bool read = store_scan(engine->store, (struct slice){&from, 1}, buf_view(&to), false, gather, forget) == STORE_OK;
+    bool read = store_scan(engine->store, (struct slice){&from, 1}, buf_view(&to), false, gather, forget) ==
+                STORE_OK;
     bool more = read && forget->count == TOKEN_BATCH;
     if (read && forget->count) engine_commit(engine, &forget->commit);
     if (forget->commit.failed) more = false;

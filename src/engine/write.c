@@ -1,4 +1,5 @@
-/* One write of one item, as the writer does it: old image, condition, new image, into the batch. And the changes of tables. */
+/* One write of one item, as the writer does it: old image, condition, new image, into the batch. And the
+ * changes of tables. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,8 +24,8 @@ static void refuse_write(struct write *write, struct slice fault)
     write->fault = fault;
 }
 
-/* UpdateItem is measured against what the request could grow the item to, not only against the item: the service adds a fixed
- * amount for each action and leaves the key out. */
+/* UpdateItem is measured against what the request could grow the item to, not only against the item: the
+ * service adds a fixed amount for each action and leaves the key out. */
 static size_t update_size(const struct write *write, size_t item_size)
 {
     if (write->plain_size_check || !write->update) return item_size;
@@ -41,9 +42,9 @@ static bool make_updated(struct write *write, const struct map *old)
 {
     const struct map *base = write->existed ? old : &write->item;
     struct map item = *base;
-    bool fine = !write->update || (write->existed
-                                       ? update_apply(write->arena, write->update, base, &item, &write->fault)
-                                       : update_create(write->arena, write->update, base, &item, &write->fault));
+    bool fine = !write->update ||
+                (write->existed ? update_apply(write->arena, write->update, base, &item, &write->fault)
+                                : update_create(write->arena, write->update, base, &item, &write->fault));
     if (!fine) {
         write->outcome = WRITE_INVALID;
         return false;
@@ -79,8 +80,8 @@ static bool read_old(struct batch *batch, struct write *write, uint64_t hash, st
     return false;
 }
 
-/* Two transactions, or a transaction and a single write, that wait for the same batch overlap in time: on the service the
- * later one is told so. A commit may of course meet itself. */
+/* Two transactions, or a transaction and a single write, that wait for the same batch overlap in time: on the
+ * service the later one is told so. A commit may of course meet itself. */
 static bool conflicts(struct batch *batch, const struct write *write, uint64_t hash)
 {
     const struct cache_value *own = batch_own(batch, hash, write->key);
@@ -115,8 +116,8 @@ static bool has_followers(const struct table_definition *definition)
     return definition->index_count || definition->stream != STREAM_OFF || definition->ttl_attribute.len;
 }
 
-/* A write is checked against the version of the table that its caller found, but what follows from it goes by the newest:
- * an index may have come to be meanwhile. */
+/* A write is checked against the version of the table that its caller found, but what follows from it goes by
+ * the newest: an index may have come to be meanwhile. */
 static void follow(struct batch *batch, const struct write *write)
 {
     struct table *table = engine_table_in_batch(batch, write->table->definition.name);
@@ -146,8 +147,8 @@ void engine_write_keep(struct batch *batch, struct write *write)
     ensure(write->outcome == WRITE_APPLIED);
     bool deletes = write->kind == WRITE_DELETE;
     if (batch->failed || write->kind == WRITE_CHECK || (deletes && !write->existed)) return;
-    struct cache_value *value =
-        batch_set(batch, hash_bytes(write->key), write->key, deletes ? NULL : &write->new_image);
+    struct cache_value *value = batch_set(batch, hash_bytes(write->key), write->key,
+                                          deletes ? NULL : &write->new_image);
     value->by_transaction = write->in_transaction;
     value->commit_number = batch->commit_number;
     batch_count(batch, write->table, COUNT_OF_TABLE, !deletes - write->existed,
@@ -173,7 +174,8 @@ struct table *engine_table_in_batch(struct batch *batch, struct slice name)
     for (uint32_t i = batch->changes_count; i-- > 0;)
         if (slice_equal(batch->changes[i].name, name)) return batch->changes[i].table;
     struct table *table = registry_find(&batch->engine->registry, name);
-    if (table) engine_table_release(table); /* only the writer changes the registry, so it stays while we apply */
+    if (table)
+        engine_table_release(table); /* only the writer changes the registry, so it stays while we apply */
     return table;
 }
 
@@ -225,7 +227,8 @@ static uint32_t index_place(const struct table *table, uint32_t number)
 static struct table *settle_indexes(struct batch *batch, struct table_definition *definition, uint32_t number,
                                     struct table_counts *counts, const struct table *old)
 {
-    struct index_definition *indexes = arena_array(&batch->scratch, struct index_definition, definition->index_count);
+    struct index_definition *indexes = arena_array(&batch->scratch, struct index_definition,
+                                                   definition->index_count);
     for (uint32_t i = 0; i < definition->index_count; i++) {
         indexes[i] = definition->indexes[i];
         if (indexes[i].number) continue;
@@ -237,7 +240,8 @@ static struct table *settle_indexes(struct batch *batch, struct table_definition
     struct table *table = table_new(definition, number, counts);
     for (uint32_t i = 0; i < definition->index_count; i++) {
         uint32_t place = old ? index_place(old, indexes[i].number) : UINT32_MAX;
-        table->index_counts[i] = place == UINT32_MAX ? engine_counts_new(batch->engine) : old->index_counts[place];
+        table->index_counts[i] = place == UINT32_MAX ? engine_counts_new(batch->engine)
+                                                     : old->index_counts[place];
     }
     for (uint32_t i = 0; old && i < old->definition.index_count; i++) {
         if (index_place(table, old->definition.indexes[i].number) != UINT32_MAX) continue;

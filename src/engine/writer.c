@@ -1,5 +1,5 @@
-/* The one writer: takes all commits that wait, applies them in order, writes once, answers all (E1). While it syncs, the next
- * ones gather, so the batch grows with the load and the cost of a sync is shared. */
+/* The one writer: takes all commits that wait, applies them in order, writes once, answers all (E1). While it
+ * syncs, the next ones gather, so the batch grows with the load and the cost of a sync is shared. */
 #include <stdio.h>
 
 #include "base/fail.h"
@@ -17,7 +17,8 @@ void commit_list_add(struct commit_list *list, struct commit *commit)
 void engine_fail(struct engine *engine, const char *doing)
 {
     if (atomic_load(&engine->failed)) return;
-    snprintf(engine->failure, sizeof engine->failure, "the store failed while %s: %s", doing, engine->store->error);
+    snprintf(engine->failure, sizeof engine->failure, "the store failed while %s: %s", doing,
+             engine->store->error);
     atomic_store(&engine->failed, true);
     log_line("%s; no write is accepted any more", engine->failure);
     if (engine->on_failure) engine->on_failure(engine->failure_context);
@@ -85,7 +86,8 @@ static void *writer_main(void *argument)
     pthread_setname_np(pthread_self(), "quipu-writer");
     for (;;) {
         pthread_mutex_lock(&engine->queue_lock);
-        while (!engine->queue.first && !engine->stopping) pthread_cond_wait(&engine->queue_filled, &engine->queue_lock);
+        while (!engine->queue.first && !engine->stopping)
+            pthread_cond_wait(&engine->queue_filled, &engine->queue_lock);
         struct commit_list list = engine->queue;
         engine->queue = (struct commit_list){0};
         pthread_mutex_unlock(&engine->queue_lock);

@@ -1,13 +1,12 @@
 /* The data that DynamoDB knows: numbers, values, items, and the keys under which they are stored.
  *
  * Invariants, relied on everywhere above:
- *  V1. A number is held as its canonical text (number_canonical): the digits that the service would send back. Two
- *      numbers are equal exactly when their texts are.
- *  V2. The attributes of a map are sorted by name and distinct; the members of a set are sorted and distinct
- *      (strings and binaries bytewise, numbers by value).
- *  V3. So the encoding is canonical: two items are equal exactly when their encoded bytes are.
- *  V4. Everything a value points at lives in the arena it was made in, or in the bytes it was decoded from.
- * Values are plain data and never change once made; an update builds a new map that shares the old parts. */
+ *  V1. A number is held as its canonical text (number_canonical): the digits that the service would send
+ * back. Two numbers are equal exactly when their texts are. V2. The attributes of a map are sorted by name
+ * and distinct; the members of a set are sorted and distinct (strings and binaries bytewise, numbers by
+ * value). V3. So the encoding is canonical: two items are equal exactly when their encoded bytes are. V4.
+ * Everything a value points at lives in the arena it was made in, or in the bytes it was decoded from. Values
+ * are plain data and never change once made; an update builds a new map that shares the old parts. */
 #ifndef VALUE_VALUE_H
 #define VALUE_VALUE_H
 
@@ -42,14 +41,26 @@ int number_compare(const struct number *a, const struct number *b);
 struct slice number_text(struct arena *arena, const struct number *number);
 /* Parses and answers the canonical text; a slice of the input where that is canonical already. */
 enum number_fault number_canonical(struct arena *arena, struct slice text, struct slice *out);
-/* The bytes the service bills for a number: 1 + its base-100 digits + 1 if negative. Text must be canonical. */
+/* The bytes the service bills for a number: 1 + its base-100 digits + 1 if negative. Text must be canonical.
+ */
 size_t number_size(struct slice canonical);
 /* Order of two canonical texts by value. */
 int number_text_compare(struct slice a, struct slice b);
 
 /* ---- values ---- */
 
-enum value_type { VALUE_S, VALUE_N, VALUE_B, VALUE_BOOL, VALUE_NULL, VALUE_L, VALUE_M, VALUE_SS, VALUE_NS, VALUE_BS };
+enum value_type {
+    VALUE_S,
+    VALUE_N,
+    VALUE_B,
+    VALUE_BOOL,
+    VALUE_NULL,
+    VALUE_L,
+    VALUE_M,
+    VALUE_SS,
+    VALUE_NS,
+    VALUE_BS
+};
 #define VALUE_TYPES 10
 
 struct attribute;
@@ -108,26 +119,29 @@ size_t map_size(const struct map *map);
 
 /* ---- stored form of an item ---- */
 
-/* Appends the canonical bytes. The item's billed size stands first, so that reads need not decode to charge. The caller has
- * checked the nesting: deeper than the service allows (LIMIT_NESTING and a little slack) is a bug that stops here. */
+/* Appends the canonical bytes. The item's billed size stands first, so that reads need not decode to charge.
+ * The caller has checked the nesting: deeper than the service allows (LIMIT_NESTING and a little slack) is a
+ * bug that stops here. */
 void item_encode(struct buf *out, const struct map *item);
-/* Decodes into the arena; slices point into bytes, which must outlive the map. False when the bytes are damaged. */
+/* Decodes into the arena; slices point into bytes, which must outlive the map. False when the bytes are
+ * damaged. */
 bool item_decode(struct arena *arena, struct slice bytes, struct map *out);
 /* The billed size that stands first; 0 when damaged. */
 size_t item_encoded_size(struct slice bytes);
 
 /* ---- order-preserving keys ---- */
 
-/* Appends the bytes of one key attribute (S, N or B). Bytewise order of such bytes is the order of the values, no encoded
- * value is a prefix of another of the same type, so several can stand one after the other. */
+/* Appends the bytes of one key attribute (S, N or B). Bytewise order of such bytes is the order of the
+ * values, no encoded value is a prefix of another of the same type, so several can stand one after the other.
+ */
 void key_encode(struct buf *out, const struct value *value);
-/* The same without the end mark: every string or binary that begins with the value, and no other, starts with these bytes.
- * For S and B only. */
+/* The same without the end mark: every string or binary that begins with the value, and no other, starts with
+ * these bytes. For S and B only. */
 void key_encode_prefix(struct buf *out, const struct value *value);
 /* Takes one encoded value off the front. False when damaged. */
 bool key_decode(struct arena *arena, struct slice *from, enum value_type type, struct value *out);
-/* The smallest bytes above every key that starts with these: for the end of a range. False when there is none (all 0xff).
- * Changes the buffer in place. */
+/* The smallest bytes above every key that starts with these: for the end of a range. False when there is none
+ * (all 0xff). Changes the buffer in place. */
 bool key_successor(struct buf *key);
 
 #endif

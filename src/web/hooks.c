@@ -16,7 +16,7 @@ struct rule {
     unsigned number;
     struct slice operation, table; /* empty: any */
     const char *error;
-    uint64_t left;                /* UINT64_MAX: for ever */
+    uint64_t left; /* UINT64_MAX: for ever */
     double probability;
 };
 
@@ -169,7 +169,8 @@ static int serve_idle(struct hooks *hooks, struct http_exchange *exchange, const
 static int serve_snapshot(struct hooks *hooks, struct http_exchange *exchange, const struct ask *ask)
 {
     (void)ask;
-    if (hooks->snapshot_count == SNAPSHOTS_MAX) return answer_fault(exchange, 409, "there are 100 snapshots already");
+    if (hooks->snapshot_count == SNAPSHOTS_MAX)
+        return answer_fault(exchange, 409, "there are 100 snapshots already");
     struct engine_snapshot *snapshot = engine_snapshot_take(hooks->engine);
     if (!snapshot) return answer_fault(exchange, 409, "snapshots need a server started with --memory");
     hooks->snapshots[hooks->snapshot_count++] = snapshot;
@@ -193,7 +194,9 @@ static int serve_rules(struct hooks *hooks, struct http_exchange *exchange, cons
         return answer_number(exchange, "rules", 0);
     }
     const char *error = api_error_find(ask->error);
-    if (!error) return answer_fault(exchange, 400, "\"error\" must be one of DynamoDB's exceptions, by its short name");
+    if (!error)
+        return answer_fault(exchange, 400,
+                            "\"error\" must be one of DynamoDB's exceptions, by its short name");
     if (hooks->rule_count == RULES_MAX) return answer_fault(exchange, 409, "there are 100 rules already");
     hooks->rules[hooks->rule_count++] = (struct rule){.number = ++hooks->next_rule,
                                                       .operation = arena_copy(&hooks->arena, ask->operation),
@@ -240,9 +243,9 @@ struct hook {
 };
 
 static const struct hook all_hooks[] = {
-    {"/_quipu/clock", false, serve_clock},       {"/_quipu/expire", false, serve_idle},
-    {"/_quipu/idle", false, serve_idle},         {"/_quipu/snapshot", false, serve_snapshot},
-    {"/_quipu/rollback", false, serve_rollback}, {"/_quipu/rules", true, serve_rules},
+    {"/_quipu/clock", false, serve_clock},        {"/_quipu/expire", false, serve_idle},
+    {"/_quipu/idle", false, serve_idle},          {"/_quipu/snapshot", false, serve_snapshot},
+    {"/_quipu/rollback", false, serve_rollback},  {"/_quipu/rules", true, serve_rules},
     {"/_quipu/shards/split", false, serve_split},
 };
 
@@ -251,7 +254,8 @@ static const struct hook *find_hook(const struct http_exchange *exchange)
     for (size_t i = 0; i < sizeof all_hooks / sizeof *all_hooks; i++) {
         const struct hook *hook = &all_hooks[i];
         if (!slice_equal(exchange->path, slice_of(hook->path))) continue;
-        return exchange->method == HTTP_POST || (hook->also_delete && exchange->method == HTTP_DELETE) ? hook : NULL;
+        return exchange->method == HTTP_POST || (hook->also_delete && exchange->method == HTTP_DELETE) ? hook
+                                                                                                       : NULL;
     }
     return NULL;
 }
@@ -261,10 +265,12 @@ int hooks_serve(struct hooks *hooks, struct http_exchange *exchange)
     struct ask ask;
     const struct hook *hook = find_hook(exchange);
     if (!hook)
-        return answer_fault(exchange, 404,
-                            "there is no such hook; POST clock, expire, idle, snapshot, rollback, rules, shards/split, "
-                            "or DELETE rules");
-    if (!read_ask(exchange, &ask)) return answer_fault(exchange, 400, "the body is not an object that hooks understand");
+        return answer_fault(
+            exchange, 404,
+            "there is no such hook; POST clock, expire, idle, snapshot, rollback, rules, shards/split, "
+            "or DELETE rules");
+    if (!read_ask(exchange, &ask))
+        return answer_fault(exchange, 400, "the body is not an object that hooks understand");
     pthread_mutex_lock(&hooks->lock);
     int status = hook->serve(hooks, exchange, &ask);
     pthread_mutex_unlock(&hooks->lock);
@@ -290,11 +296,13 @@ static struct slice table_of(struct http_exchange *exchange)
     return table;
 }
 
-static bool rule_strikes(struct hooks *hooks, struct rule *rule, struct slice operation, struct http_exchange *exchange)
+static bool rule_strikes(struct hooks *hooks, struct rule *rule, struct slice operation,
+                         struct http_exchange *exchange)
 {
     if (!rule->left || (rule->operation.len && !slice_equal(rule->operation, operation))) return false;
     if (rule->table.len && !slice_equal(rule->table, table_of(exchange))) return false;
-    if (rule->probability < 1 && (double)random_below(&hooks->random, 1000000) >= rule->probability * 1e6) return false;
+    if (rule->probability < 1 && (double)random_below(&hooks->random, 1000000) >= rule->probability * 1e6)
+        return false;
     if (rule->left != UINT64_MAX) rule->left--;
     return true;
 }
@@ -302,20 +310,24 @@ static bool rule_strikes(struct hooks *hooks, struct rule *rule, struct slice op
 static struct slice usual_message(const char *error)
 {
     if (strcmp(error, "ProvisionedThroughputExceededException") == 0)
-        return SLICE("The level of configured provisioned throughput for the table was exceeded. Consider increasing your "
+        return SLICE("The level of configured provisioned throughput for the table was exceeded. Consider "
+                     "increasing your "
                      "provisioning level with the UpdateTable API.");
     if (strcmp(error, "ThrottlingException") == 0) return SLICE("Rate exceeded");
     if (strcmp(error, "InternalServerError") == 0) return SLICE("Internal server error");
     if (strcmp(error, "ServiceUnavailable") == 0) return SLICE("Service is unavailable");
-    if (strcmp(error, "TransactionConflictException") == 0) return SLICE("Transaction is ongoing for the item");
+    if (strcmp(error, "TransactionConflictException") == 0)
+        return SLICE("Transaction is ongoing for the item");
     if (strcmp(error, "TransactionInProgressException") == 0)
         return SLICE("Transaction is in progress, please retry again later.");
     if (strcmp(error, "TransactionCanceledException") == 0)
-        return SLICE("Transaction cancelled, please refer cancellation reasons for specific reasons [TransactionConflict]");
+        return SLICE("Transaction cancelled, please refer cancellation reasons for specific reasons "
+                     "[TransactionConflict]");
     return SLICE("A rule of the test hooks asks for this exception");
 }
 
-int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange, const char **error)
+int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange,
+                const char **error)
 {
     if (!atomic_load(&hooks->armed)) return 0;
     *error = NULL;
@@ -326,7 +338,8 @@ int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchang
     if (!*error) return 0;
     struct slice members = SLICE_NONE;
     if (strcmp(*error, "TransactionCanceledException") == 0)
-        members = SLICE("\"CancellationReasons\":[{\"Code\":\"TransactionConflict\",\"Message\":\"Transaction is ongoing "
-                        "for the item\"}]");
+        members = SLICE(
+            "\"CancellationReasons\":[{\"Code\":\"TransactionConflict\",\"Message\":\"Transaction is ongoing "
+            "for the item\"}]");
     return api_put_error_with(&exchange->reply, *error, usual_message(*error), members);
 }

@@ -1,5 +1,5 @@
-/* The hooks for tests under /_quipu/: they change time, state and luck. Off unless the server was started with --test-hooks.
- * doc/test-hooks.md tells users about them. */
+/* The hooks for tests under /_quipu/: they change time, state and luck. Off unless the server was started
+ * with --test-hooks. doc/test-hooks.md tells users about them. */
 #ifndef WEB_HOOKS_H
 #define WEB_HOOKS_H
 
@@ -9,9 +9,12 @@ struct hooks;
 
 struct hooks *hooks_new(struct engine *engine, struct web_clock *clock);
 void hooks_free(struct hooks *hooks);
-/* Answers a request whose path begins with /_quipu/: the body into exchange->reply, the HTTP status as the result. */
+/* Answers a request whose path begins with /_quipu/: the body into exchange->reply, the HTTP status as the
+ * result. */
 int hooks_serve(struct hooks *hooks, struct http_exchange *exchange);
-/* Writes the exception that a rule wants this request to meet and answers its status, the name in *error; 0 when none does. */
-int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange, const char **error);
+/* Writes the exception that a rule wants this request to meet and answers its status, the name in *error; 0
+ * when none does. */
+int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange,
+                const char **error);
 
 #endif

@@ -32,7 +32,7 @@ struct web {
     struct keyring *keyring; /* NULL: any key is taken */
     struct slice region;
     int64_t started_ms;
-    struct hooks *hooks; /* NULL: there are none */
+    struct hooks *hooks;                /* NULL: there are none */
     struct web_loop *loops;             /* by index */
     struct operation_stats *operations; /* by operation number */
     struct error_stats errors[WEB_ERROR_KINDS];
@@ -44,9 +44,10 @@ struct keyring;
 /* The keys of a file in the form of AWS's own credentials file. NULL and a sentence on failure. */
 struct keyring *keyring_read(const char *path, char *error, size_t error_len);
 void keyring_free(struct keyring *keyring);
-/* NULL when the request is signed by a known key; else the exception's short name, and its sentence in *message. */
-const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange, int64_t now_ms,
-                            struct arena *arena, struct slice *message);
+/* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
+ * *message. */
+const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
+                            int64_t now_ms, struct arena *arena, struct slice *message);
 
 /* ---- metrics.c ---- */
 

@@ -4,14 +4,17 @@
 
 #include "web/internal.h"
 
-/* The names are string constants of one table, so their address tells them apart; a full table counts no new ones. */
+/* The names are string constants of one table, so their address tells them apart; a full table counts no new
+ * ones. */
 void web_count_error(struct web *web, const char *error)
 {
     for (int i = 0; i < WEB_ERROR_KINDS; i++) {
         const char *name = atomic_load(&web->errors[i].name), *none = NULL;
         if (!name) {
-            if (atomic_compare_exchange_strong(&web->errors[i].name, &none, error)) name = error;
-            else name = none;
+            if (atomic_compare_exchange_strong(&web->errors[i].name, &none, error))
+                name = error;
+            else
+                name = none;
         }
         if (name == error || strcmp(name, error) == 0) {
             stats_add(&web->errors[i].count, 1);
@@ -35,11 +38,13 @@ static void put_operations(struct web *web, struct buf *out)
             buf_printf(out, "quipu_requests_total{operation=\"%.*s\"} %llu\n",
                        SLICE_ARG(api_operation_name(api_operation_at(i))), (unsigned long long)count);
     }
-    stats_put_head(out, "quipu_request_seconds", "histogram", "From the whole request to its reply, by operation.");
+    stats_put_head(out, "quipu_request_seconds", "histogram",
+                   "From the whole request to its reply, by operation.");
     for (unsigned i = 0; i < api_operation_count(); i++) {
         char labels[80];
         if (!stats_read(&web->operations[i].requests)) continue;
-        snprintf(labels, sizeof labels, "operation=\"%.*s\"", SLICE_ARG(api_operation_name(api_operation_at(i))));
+        snprintf(labels, sizeof labels, "operation=\"%.*s\"",
+                 SLICE_ARG(api_operation_name(api_operation_at(i))));
         histogram_put(out, "quipu_request_seconds", labels, &web->operations[i].latency_us, 1e6);
     }
 }
@@ -63,10 +68,12 @@ static void put_writer(struct web *web, struct buf *out)
     histogram_put(out, "quipu_commit_batch_size", "", &stats->batch_sizes, 1);
     stats_put_head(out, "quipu_commit_seconds", "histogram", "Writing and syncing one commit.");
     histogram_put(out, "quipu_commit_seconds", "", &stats->commit_us, 1e6);
-    put_number(out, "quipu_cache_hits_total", "counter", "Items found in the cache.", stats_read(&stats->cache_hits));
+    put_number(out, "quipu_cache_hits_total", "counter", "Items found in the cache.",
+               stats_read(&stats->cache_hits));
     put_number(out, "quipu_cache_misses_total", "counter", "Items looked up in the store.",
                stats_read(&stats->cache_misses));
-    put_number(out, "quipu_cache_bytes", "gauge", "Memory of the item cache.", engine_cache_bytes(web->engine));
+    put_number(out, "quipu_cache_bytes", "gauge", "Memory of the item cache.",
+               engine_cache_bytes(web->engine));
 }
 
 static void put_store(struct web *web, struct buf *out)
@@ -81,15 +88,18 @@ static void put_store(struct web *web, struct buf *out)
 static void put_connections(struct web *web, struct buf *out)
 {
     const struct net_stats *stats = net_server_stats(web->server);
-    put_number(out, "quipu_connections_open", "gauge", "Open connections.", stats_read(&stats->connections_open));
+    put_number(out, "quipu_connections_open", "gauge", "Open connections.",
+               stats_read(&stats->connections_open));
     put_number(out, "quipu_connections_total", "counter", "Connections accepted.",
                stats_read(&stats->connections_total));
     put_number(out, "quipu_refused_total", "counter", "Requests that HTTP itself refused.",
                stats_read(&stats->refused));
     put_number(out, "quipu_timeouts_total", "counter", "Connections closed by a time-out.",
                stats_read(&stats->timeouts));
-    put_number(out, "quipu_received_bytes_total", "counter", "Bytes read from clients.", stats_read(&stats->bytes_in));
-    put_number(out, "quipu_sent_bytes_total", "counter", "Bytes written to clients.", stats_read(&stats->bytes_out));
+    put_number(out, "quipu_received_bytes_total", "counter", "Bytes read from clients.",
+               stats_read(&stats->bytes_in));
+    put_number(out, "quipu_sent_bytes_total", "counter", "Bytes written to clients.",
+               stats_read(&stats->bytes_out));
 }
 
 void web_put_metrics(struct web *web, struct buf *out)

@@ -1,7 +1,8 @@
 /* Signature Version 4: who signed this request, and did they? Used only when the server was given keys.
  *
- * The signing key depends on the day, region and service, not on the request; it costs four HMACs and is made anew each time:
- * a few microseconds against a round trip. Comparison takes the same time for every wrong signature. */
+ * The signing key depends on the day, region and service, not on the request; it costs four HMACs and is made
+ * anew each time: a few microseconds against a round trip. Comparison takes the same time for every wrong
+ * signature. */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -66,7 +67,8 @@ static bool read_lines(struct keyring *keyring, FILE *file, const char *path, ch
     struct key *current = NULL;
     for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
         if (read_line(keyring, slice_of(line), &current)) continue;
-        snprintf(error, error_len, "the credentials file %s: line %u is not [profile] or name = value", path, number);
+        snprintf(error, error_len, "the credentials file %s: line %u is not [profile] or name = value", path,
+                 number);
         return false;
     }
     if (!keyring->count) {
@@ -76,7 +78,8 @@ static bool read_lines(struct keyring *keyring, FILE *file, const char *path, ch
     for (unsigned i = 0; i < keyring->count; i++) {
         if (keyring->keys[i].id.len && keyring->keys[i].secret.len) continue;
         snprintf(error, error_len,
-                 "the credentials file %s: profile %u needs aws_access_key_id and aws_secret_access_key", path, i + 1);
+                 "the credentials file %s: profile %u needs aws_access_key_id and aws_secret_access_key",
+                 path, i + 1);
         return false;
     }
     return true;
@@ -147,7 +150,8 @@ static void parse_parameters(struct slice rest, struct authorization *out)
 static struct slice missing_parts(struct arena *arena, const struct authorization *header, struct slice date)
 {
     return arena_printf(
-        arena, "%s%s%s%s", header->credential.len ? "" : "Authorization header requires 'Credential' parameter. ",
+        arena, "%s%s%s%s",
+        header->credential.len ? "" : "Authorization header requires 'Credential' parameter. ",
         header->signature.len ? "" : "Authorization header requires 'Signature' parameter. ",
         header->signed_headers.len ? "" : "Authorization header requires 'SignedHeaders' parameter. ",
         date.len ? ""
@@ -202,7 +206,9 @@ static void put_query(struct buf *out, struct arena *arena, struct slice query)
     struct slice *pairs = arena_array(arena, struct slice, capacity);
     while (query.len && count < capacity) {
         struct slice pair = take_until(&query, '&');
-        if (pair.len) pairs[count++] = memchr(pair.data, '=', pair.len) ? pair : arena_printf(arena, "%.*s=", SLICE_ARG(pair));
+        if (pair.len)
+            pairs[count++] = memchr(pair.data, '=', pair.len) ? pair
+                                                              : arena_printf(arena, "%.*s=", SLICE_ARG(pair));
     }
     qsort(pairs, count, sizeof *pairs, compare_pairs);
     for (size_t i = 0; i < count; i++) {
@@ -234,7 +240,8 @@ static void put_canonical_request(struct buf *out, const struct http_exchange *e
     put_hash(out, exchange->body_sent);
 }
 
-static void sign(const struct key *key, const struct authorization *header, struct slice text, char hex[HASH_HEX])
+static void sign(const struct key *key, const struct authorization *header, struct slice text,
+                 char hex[HASH_HEX])
 {
     unsigned char hash[HASH_BYTES];
     struct slice parts[] = {header->date, header->region, header->service, SLICE("aws4_request"), text};
@@ -270,7 +277,8 @@ static bool signature_matches(const struct key *key, const struct http_exchange 
     sign(key, header, buf_view(&text), expected);
     buf_free(&request);
     buf_free(&text);
-    return header->signature.len == HASH_HEX && CRYPTO_memcmp(expected, header->signature.data, HASH_HEX) == 0;
+    return header->signature.len == HASH_HEX &&
+           CRYPTO_memcmp(expected, header->signature.data, HASH_HEX) == 0;
 }
 
 /* ---- the checks, in the service's order ---- */
@@ -289,8 +297,10 @@ static bool date_is_off(struct arena *arena, struct slice date, int64_t now_seco
 {
     int64_t then = time_from_basic_iso(date.data, date.len);
     if (then < 0) {
-        *message = arena_printf(arena, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of "
-                                       "date from HTTP: '%.*s'", SLICE_ARG(date));
+        *message = arena_printf(arena,
+                                "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of "
+                                "date from HTTP: '%.*s'",
+                                SLICE_ARG(date));
         return true;
     }
     struct slice now = iso_time(arena, now_seconds);
@@ -302,7 +312,8 @@ static bool date_is_off(struct arena *arena, struct slice date, int64_t now_seco
     }
     if (then > now_seconds + SKEW_SECONDS) {
         struct slice edge = iso_time(arena, now_seconds + SKEW_SECONDS);
-        *message = arena_printf(arena, "Signature not yet current: %.*s is still later than %.*s (%.*s + 15 min.)",
+        *message = arena_printf(arena,
+                                "Signature not yet current: %.*s is still later than %.*s (%.*s + 15 min.)",
                                 SLICE_ARG(date), SLICE_ARG(edge), SLICE_ARG(now));
         return true;
     }
@@ -335,21 +346,24 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
 {
     struct slice day = {date.data, date.len < 8 ? date.len : 8};
     if (!slice_equal(header->terminator, SLICE("aws4_request")))
-        *message = arena_printf(arena, "Credential should be scoped with a valid terminator: 'aws4_request', not '%.*s'.",
-                                SLICE_ARG(header->terminator));
+        *message = arena_printf(
+            arena, "Credential should be scoped with a valid terminator: 'aws4_request', not '%.*s'.",
+            SLICE_ARG(header->terminator));
     else if (!slice_equal(header->service, SLICE("dynamodb")))
         *message = SLICE("Credential should be scoped to correct service: 'dynamodb'. ");
     else if (!slice_equal(header->date, day))
-        *message = arena_printf(arena, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date "
-                                       "from HTTP: '%.*s' != '%.*s', from '%.*s'.",
-                                SLICE_ARG(header->date), SLICE_ARG(day), SLICE_ARG(date));
+        *message = arena_printf(
+            arena,
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date "
+            "from HTTP: '%.*s' != '%.*s', from '%.*s'.",
+            SLICE_ARG(header->date), SLICE_ARG(day), SLICE_ARG(date));
     else
         return false;
     return true;
 }
 
-const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange, int64_t now_ms,
-                            struct arena *arena, struct slice *message)
+const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
+                            int64_t now_ms, struct arena *arena, struct slice *message)
 {
     struct slice whole = trimmed(http_header_find(exchange, SLICE("Authorization")));
     struct authorization header = {.whole = whole};
@@ -376,7 +390,8 @@ const char *signature_fault(const struct keyring *keyring, const struct http_exc
         date_is_off(arena, date, now_ms / 1000, message) || scope_is_wrong(arena, &header, date, message))
         return "InvalidSignatureException";
     if (signature_matches(key, exchange, &header, date, arena)) return NULL;
-    *message = SLICE("The request signature we calculated does not match the signature you provided. Check your AWS "
-                     "Secret Access Key and signing method. Consult the service documentation for details.");
+    *message = SLICE(
+        "The request signature we calculated does not match the signature you provided. Check your AWS "
+        "Secret Access Key and signing method. Consult the service documentation for details.");
     return "InvalidSignatureException";
 }

@@ -150,8 +150,9 @@ static const struct operation *operation_of(struct slice target)
     struct slice streams = SLICE("DynamoDBStreams_20120810."), service = SLICE("DynamoDB_20120810.");
     bool of_streams = slice_starts(target, streams);
     if (of_streams) service = streams;
-    const struct operation *operation =
-        slice_starts(target, service) ? api_operation_find(slice_from(target, service.len)) : NULL;
+    const struct operation *operation = slice_starts(target, service)
+                                            ? api_operation_find(slice_from(target, service.len))
+                                            : NULL;
     return operation && api_operation_is_of_streams(operation) == of_streams ? operation : NULL;
 }
 
@@ -160,7 +161,8 @@ static bool is_json_type(struct slice type)
     const char *end = type.len ? memchr(type.data, ';', type.len) : NULL;
     if (end) type.len = (size_t)(end - type.data);
     while (type.len && type.data[type.len - 1] == ' ') type.len--;
-    return slice_equal_ignoring_case(type, json_type) || slice_equal_ignoring_case(type, SLICE("application/json"));
+    return slice_equal_ignoring_case(type, json_type) ||
+           slice_equal_ignoring_case(type, SLICE("application/json"));
 }
 
 static bool is_json(struct http_exchange *exchange)
@@ -172,7 +174,8 @@ static bool is_json(struct http_exchange *exchange)
 }
 
 /* Signatures and the rules of tests; false when the request was answered with what it met. */
-static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation, struct slice type)
+static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation,
+                  struct slice type)
 {
     struct slice message;
     const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(&clock_system),
@@ -224,11 +227,12 @@ static void serve_options(struct web *web, struct http_exchange *exchange)
     struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
     struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
     struct slice extra = common_headers(web, exchange);
-    extra = arena_printf(&exchange->arena,
-                         "%.*sAllow: GET, HEAD, POST, OPTIONS\r\n%s%.*s%s%s%.*s%sAccess-Control-Max-Age: 172800\r\n",
-                         SLICE_ARG(extra), headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers),
-                         headers.len ? "\r\n" : "", method.len ? "Access-Control-Allow-Methods: " : "",
-                         SLICE_ARG(method), method.len ? "\r\n" : "");
+    extra = arena_printf(
+        &exchange->arena,
+        "%.*sAllow: GET, HEAD, POST, OPTIONS\r\n%s%.*s%s%s%.*s%sAccess-Control-Max-Age: 172800\r\n",
+        SLICE_ARG(extra), headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers),
+        headers.len ? "\r\n" : "", method.len ? "Access-Control-Allow-Methods: " : "", SLICE_ARG(method),
+        method.len ? "\r\n" : "");
     http_reply(exchange, 200, text_type, extra);
 }
 

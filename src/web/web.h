@@ -1,8 +1,8 @@
 /* The HTTP doors: DynamoDB's protocol (POST with X-Amz-Target), health, metrics, CORS.
  *
- * Runs on the loops' threads of net. Each loop has its own turn of writes and its own random numbers, so requests of
- * different loops share nothing here but counters. A write's exchange waits for the writer and is answered on the loop
- * that read it. */
+ * Runs on the loops' threads of net. Each loop has its own turn of writes and its own random numbers, so
+ * requests of different loops share nothing here but counters. A write's exchange waits for the writer and is
+ * answered on the loop that read it. */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
 
@@ -21,8 +21,8 @@ struct web_clock {
 int64_t web_clock_now(void *clock); /* of a struct web_clock: the function of a struct clock */
 
 struct web_options {
-    struct dynamo *dynamo;  /* these three are kept, not owned */
-    struct engine *engine;  /* for metrics and health only */
+    struct dynamo *dynamo;   /* these three are kept, not owned */
+    struct engine *engine;   /* for metrics and health only */
     const char *credentials; /* a file of keys, or NULL: any key is taken */
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */

@@ -141,11 +141,11 @@ TEST(updates_that_cannot_be_made_cancel)
          WRITE(PUT("hash", "'a':{'S':'4'}") "," UPDATE(
              "hash", "'a':{'S':'3'}",
              SET("ADD n :v") NUMBER("9e125")) "," UPDATE("hash", TWO, SET("SET a = :v") NUMBER("1"))),
-         CANCELLED("None, ValidationError, ValidationError")
-             NONE "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
-                            "supported range") "," WRONG("One or more parameter values were invalid: Cannot "
-                                                         "update attribute a. This attribute is part "
-                                                         "of the key") "]}"},
+         CANCELLED("None, ValidationError, ValidationError") NONE
+         "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
+                   "supported range") "," WRONG("One or more parameter values were invalid: Cannot "
+                                                "update attribute a. This attribute is part "
+                                                "of the key") "]}"},
         /* a condition that fails is told before what the update would do */
         {"TransactWriteItems", WRITE(UPDATE("hash", ONE, SET("SET n = s + :v") "," IS_NEW NUMBER("1"))),
          CANCELLED("ConditionalCheckFailed") FAILED "]}"},
@@ -253,10 +253,11 @@ TEST(what_is_wrong_with_a_transaction_itself_is_refused)
                                                                                                   "eck."
                                                                                                   "tableN"
                                                                                                   "ame") ";"
-                                                                                                         " " NO_MEMBER("transactItems.2.member."
-                                                                                                                       "conditionCheck.key") ";"
-                                                                                                                                             " " NO_MEMBER(
-                                                                                                                                                 "transactItems.2.member.conditionCheck.conditionExpression")},
+                                                                                                         " " NO_MEMBER(
+                                                                                                             "transactItems.2.member."
+                                                                                                             "conditionCheck.key") ";"
+                                                                                                                                   " " NO_MEMBER(
+                                                                                                                                       "transactItems.2.member.conditionCheck.conditionExpression")},
         {"TransactWriteItems", "{'TransactItems':[" PUT("hash", ONE) "],'ClientRequestToken':''}",
          "ValidationException: 1 validation error detected: Value '' at 'clientRequestToken' failed to "
          "satisfy "

@@ -127,7 +127,8 @@ static inline struct slice fixture_key(struct fixture *fixture, const char *pk, 
 }
 
 /* The item {pk, sk, data}; data NULL leaves it out. */
-static inline struct map fixture_item(struct fixture *fixture, const char *pk, const char *sk, const char *data)
+static inline struct map fixture_item(struct fixture *fixture, const char *pk, const char *sk,
+                                      const char *data)
 {
     struct attribute *attributes = arena_array(&fixture->arena, struct attribute, 3);
     uint32_t count = 0;
@@ -168,7 +169,8 @@ static inline const char *fixture_get(struct fixture *fixture, const char *pk, c
 {
     struct image image;
     struct map item;
-    if (engine_get(fixture->engine, fixture->table, fixture_key(fixture, pk, sk), &image) != ENGINE_OK) return NULL;
+    if (engine_get(fixture->engine, fixture->table, fixture_key(fixture, pk, sk), &image) != ENGINE_OK)
+        return NULL;
     struct slice bytes = arena_copy(&fixture->arena, image.bytes);
     image_release(&image);
     ensure(item_decode(&fixture->arena, bytes, &item));

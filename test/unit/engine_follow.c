@@ -1,4 +1,5 @@
-/* What follows from a write: index entries, stream records, expiries; and that they always agree with the items. */
+/* What follows from a write: index entries, stream records, expiries; and that they always agree with the
+ * items. */
 #include "base/random.h"
 #include "unit/engine_fixture.h"
 
@@ -6,7 +7,11 @@ enum { NOW_MS = 1700000000 };
 #define START_MS (NOW_MS * 1000ll)
 
 static struct index_definition indexes[] = {
-    {.name = SLICE("by-data"), .global = true, .hash_count = 1, .hash = {SLICE("data")}, .projection = PROJECT_ALL},
+    {.name = SLICE("by-data"),
+     .global = true,
+     .hash_count = 1,
+     .hash = {SLICE("data")},
+     .projection = PROJECT_ALL},
     {.name = SLICE("by-rank"),
      .global = true,
      .hash_count = 1,
@@ -40,7 +45,8 @@ static struct table_definition full_definition(void)
 static void change_table(struct fixture *fixture, const struct table_definition *definition,
                          enum table_change_result (*change)(struct batch *, const struct table_definition *))
 {
-    struct table_commit commit = {.commit = {.apply = apply_table}, .definition = definition, .change = change};
+    struct table_commit commit = {
+        .commit = {.apply = apply_table}, .definition = definition, .change = change};
     engine_commit(fixture->engine, &commit.commit);
     CHECK(!commit.commit.failed);
     CHECK_INT(commit.result, TABLE_CHANGED);
@@ -66,8 +72,8 @@ static void check_clean(struct fixture *fixture)
 }
 
 /* The item with data, rank and ends; NULL leaves one out. */
-static bool put_full(struct fixture *fixture, const char *pk, const char *sk, const char *data, const char *rank,
-                     const char *ends)
+static bool put_full(struct fixture *fixture, const char *pk, const char *sk, const char *data,
+                     const char *rank, const char *ends)
 {
     struct write_commit put = fixture_write(fixture, WRITE_PUT, pk, sk, data);
     struct value rank_value = number_value(rank ? rank : "0"), ends_value = number_value(ends ? ends : "0");
@@ -92,7 +98,8 @@ static const char *query_index(struct fixture *fixture, const char *index_name, 
                                enum key_compare compare, const struct value *range)
 {
     const struct index_definition *index = table_index_find(fixture->table, slice_of(index_name));
-    struct key_condition condition = {.hash = {hash}, .hash_count = 1, .compare = compare, .range = {range, NULL}};
+    struct key_condition condition = {
+        .hash = {hash}, .hash_count = 1, .compare = compare, .range = {range, NULL}};
     struct buf from = {0}, to = {0}, seen = {0};
     CHECK(engine_index_query_range(fixture->table, index, &condition, &from, &to));
     struct page page = {.from = buf_view(&from),
@@ -112,7 +119,8 @@ static const char *query_index(struct fixture *fixture, const char *index_name, 
 TEST(engine_index_entries_follow_their_items)
 {
     struct fixture fixture;
-    struct value red = text_value("red"), blue = text_value("blue"), a = text_value("a"), two = number_value("2");
+    struct value red = text_value("red"), blue = text_value("blue"), a = text_value("a"),
+                 two = number_value("2");
     open_full(&fixture);
     CHECK(put_full(&fixture, "a", "1", "red", "3", NULL));
     CHECK(put_full(&fixture, "a", "2", "red", "2", NULL));
@@ -196,7 +204,8 @@ TEST(engine_index_keys_of_several_attributes)
                                                .projection = PROJECT_ALL};
     struct fixture fixture;
     struct table_definition definition = full_definition();
-    struct value red = text_value("red"), two = number_value("2"), a = text_value("a"), ten = number_value("10");
+    struct value red = text_value("red"), two = number_value("2"), a = text_value("a"),
+                 ten = number_value("10");
     struct buf from = {0}, to = {0}, seen = {0};
     fixture = (struct fixture){.now_ms = START_MS};
     ensure(fixture_open_store(&fixture, store_open_memory(&fixture.faults), true));
@@ -215,10 +224,13 @@ TEST(engine_index_keys_of_several_attributes)
                                       .compare = KEY_LT,
                                       .range = {&ten, NULL}};
     for (int narrow = 0; narrow < 2; narrow++) {
-        if (!narrow) condition.equal_count = 0, condition.compare = KEY_NONE;
-        else condition.equal_count = 1, condition.compare = KEY_LT;
+        if (!narrow)
+            condition.equal_count = 0, condition.compare = KEY_NONE;
+        else
+            condition.equal_count = 1, condition.compare = KEY_LT;
         from.len = to.len = seen.len = 0;
-        CHECK(engine_index_query_range(fixture.table, &fixture.table->definition.indexes[0], &condition, &from, &to));
+        CHECK(engine_index_query_range(fixture.table, &fixture.table->definition.indexes[0], &condition,
+                                       &from, &to));
         struct page page = {.from = buf_view(&from),
                             .to = buf_view(&to),
                             .scratch = &fixture.arena,
@@ -283,7 +295,8 @@ static bool apply_record(void *context, uint64_t sequence, struct slice bytes)
     struct map record;
     CHECK(item_decode(&replay->arena, arena_copy(&replay->arena, bytes), &record));
     const struct value *keys = map_find(&record, SLICE("keys")), *new = map_find(&record, SLICE("new"));
-    struct slice name = arena_printf(&replay->arena, "%.*s/%.*s", SLICE_ARG(map_find(&keys->map, SLICE("pk"))->bytes),
+    struct slice name = arena_printf(&replay->arena, "%.*s/%.*s",
+                                     SLICE_ARG(map_find(&keys->map, SLICE("pk"))->bytes),
                                      SLICE_ARG(map_find(&keys->map, SLICE("sk"))->bytes));
     const struct value *before = map_find(&replay->state, name), *old = map_find(&record, SLICE("old"));
     CHECK((before != NULL) == (old != NULL));
@@ -304,7 +317,8 @@ static struct replay replay_all(struct fixture *fixture)
     CHECK(stream != NULL);
     for (uint32_t i = 0; stream && i < stream->shard_count; i++) {
         replay.last = 0;
-        CHECK_INT(engine_stream_read(fixture->engine, stream->number, stream->shards[i].number, 0, apply_record, &replay),
+        CHECK_INT(engine_stream_read(fixture->engine, stream->number, stream->shards[i].number, 0,
+                                     apply_record, &replay),
                   ENGINE_OK);
     }
     CHECK(replay.in_order);
@@ -316,7 +330,8 @@ static void compare_with_table(void *context, struct slice encoded, const struct
 {
     struct replay *replay = context;
     (void)encoded;
-    struct slice name = arena_printf(&replay->arena, "%.*s/%.*s", SLICE_ARG(map_find(item, SLICE("pk"))->bytes),
+    struct slice name = arena_printf(&replay->arena, "%.*s/%.*s",
+                                     SLICE_ARG(map_find(item, SLICE("pk"))->bytes),
                                      SLICE_ARG(map_find(item, SLICE("sk"))->bytes));
     const struct value *rebuilt = map_find(&replay->state, name);
     CHECK(rebuilt && map_equal(&rebuilt->map, item));

@@ -19,11 +19,12 @@ static struct page page_of(struct fixture *fixture, struct buf *from, struct buf
                          .decode = true};
 }
 
-static const char *query(struct fixture *fixture, enum key_compare compare, const char *first, const char *second,
-                         bool backwards)
+static const char *query(struct fixture *fixture, enum key_compare compare, const char *first,
+                         const char *second, bool backwards)
 {
     struct value hash = text_value("a"), one = number_value(first), two = number_value(second);
-    struct key_condition condition = {.hash = {&hash}, .hash_count = 1, .compare = compare, .range = {&one, &two}};
+    struct key_condition condition = {
+        .hash = {&hash}, .hash_count = 1, .compare = compare, .range = {&one, &two}};
     struct buf from = {0}, to = {0}, seen = {0};
     if (engine_query_range(fixture->table, &condition, &from, &to)) {
         struct page page = page_of(fixture, &from, &to, &seen);

@@ -1,4 +1,5 @@
-/* The unit tests' whole framework: TEST(name) { ... CHECK(condition); } registers itself; runner.c runs all. */
+/* The unit tests' whole framework: TEST(name) { ... CHECK(condition); } registers itself; runner.c runs all.
+ */
 #ifndef TEST_UNIT_TEST_H
 #define TEST_UNIT_TEST_H
 
@@ -17,32 +18,33 @@ struct test {
 void test_register(struct test *test);
 void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-#define TEST(test_name)                                                                                                \
-    static void run_##test_name(void);                                                                                 \
-    static struct test entry_##test_name = {#test_name, run_##test_name, NULL};                                        \
-    __attribute__((constructor)) static void register_##test_name(void)                                                \
-    {                                                                                                                  \
-        test_register(&entry_##test_name);                                                                             \
-    }                                                                                                                  \
+#define TEST(test_name)                                                                                      \
+    static void run_##test_name(void);                                                                       \
+    static struct test entry_##test_name = {#test_name, run_##test_name, NULL};                              \
+    __attribute__((constructor)) static void register_##test_name(void)                                      \
+    {                                                                                                        \
+        test_register(&entry_##test_name);                                                                   \
+    }                                                                                                        \
     static void run_##test_name(void)
 
 #define CHECK(condition) ((condition) ? (void)0 : test_failed(__FILE__, __LINE__, "%s", #condition))
 
 /* Compares a slice with a string and shows both. */
-#define CHECK_TEXT(actual, expected)                                                                                   \
-    do {                                                                                                               \
-        struct slice check_actual = (actual);                                                                          \
-        const char *check_expected = (expected);                                                                       \
-        if (!slice_equal(check_actual, slice_of(check_expected)))                                                      \
-            test_failed(__FILE__, __LINE__, "\n  got:      %.*s\n  expected: %s", SLICE_ARG(check_actual),             \
-                        check_expected);                                                                               \
+#define CHECK_TEXT(actual, expected)                                                                         \
+    do {                                                                                                     \
+        struct slice check_actual = (actual);                                                                \
+        const char *check_expected = (expected);                                                             \
+        if (!slice_equal(check_actual, slice_of(check_expected)))                                            \
+            test_failed(__FILE__, __LINE__, "\n  got:      %.*s\n  expected: %s", SLICE_ARG(check_actual),   \
+                        check_expected);                                                                     \
     } while (0)
 
-#define CHECK_INT(actual, expected)                                                                                    \
-    do {                                                                                                               \
-        long long check_actual = (long long)(actual), check_expected = (long long)(expected);                          \
-        if (check_actual != check_expected)                                                                            \
-            test_failed(__FILE__, __LINE__, "%s is %lld, expected %lld", #actual, check_actual, check_expected);       \
+#define CHECK_INT(actual, expected)                                                                          \
+    do {                                                                                                     \
+        long long check_actual = (long long)(actual), check_expected = (long long)(expected);                \
+        if (check_actual != check_expected)                                                                  \
+            test_failed(__FILE__, __LINE__, "%s is %lld, expected %lld", #actual, check_actual,              \
+                        check_expected);                                                                     \
     } while (0)
 
 #endif
