@@ -27,23 +27,14 @@ TEST(all_actions_of_a_transaction_are_applied)
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'u'},'n':{'N':'1'}}}", "{}"},
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'d'}}}", "{}"},
         {"TransactWriteItems",
-         WRITE(PUT("hash", "'a':{'S':'p'},'v':{'L':[{'S':'x'}]}") "," UPDATE(
-             "hash", "'a':{'S':'u'}",
-             "'UpdateExpression':'SET n = n + :one','"
-             "ExpressionAttributeValues':{':one':{'N':'1'}}") "," DELETE("hash",
-                                                                         "'a':{'S':'d'}") "," CHECK_IF("pair",
-                                                                                                       ONE
-                                                                                                       ",'b':"
-                                                                                                       "{'N':"
-                                                                                                       "'1'}",
-                                                                                                       "'attr"
-                                                                                                       "ibute"
-                                                                                                       "_not_"
-                                                                                                       "exist"
-                                                                                                       "s(a)"
-                                                                                                       "'") "," PUT("pair",
-                                                                                                                    ONE
-                                                                                                                    ",'b':{'N':'2'}")),
+         /* clang-format off */
+         WRITE(PUT("hash", "'a':{'S':'p'},'v':{'L':[{'S':'x'}]}") ","
+               UPDATE("hash", "'a':{'S':'u'}", "'UpdateExpression':'SET n = n + :one',"
+                      "'ExpressionAttributeValues':{':one':{'N':'1'}}") ","
+               DELETE("hash", "'a':{'S':'d'}") ","
+               CHECK_IF("pair", ONE ",'b':{'N':'1'}", "'attribute_not_exists(a)'") ","
+               PUT("pair", ONE ",'b':{'N':'2'}")),
+         /* clang-format on */
          "{}"},
         {"GetItem", GET("hash", "'a':{'S':'p'}"), "{'Item':{'a':{'S':'p'},'v':{'L':[{'S':'x'}]}}}"},
         {"GetItem", GET("hash", "'a':{'S':'u'}"), "{'Item':{'a':{'S':'u'},'n':{'N':'2'}}}"},
@@ -141,11 +132,11 @@ TEST(updates_that_cannot_be_made_cancel)
          WRITE(PUT("hash", "'a':{'S':'4'}") "," UPDATE(
              "hash", "'a':{'S':'3'}",
              SET("ADD n :v") NUMBER("9e125")) "," UPDATE("hash", TWO, SET("SET a = :v") NUMBER("1"))),
-         CANCELLED("None, ValidationError, ValidationError") NONE
-         "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
-                   "supported range") "," WRONG("One or more parameter values were invalid: Cannot "
-                                                "update attribute a. This attribute is part "
-                                                "of the key") "]}"},
+         CANCELLED("None, ValidationError, ValidationError")
+             NONE "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
+                            "supported range") "," WRONG("One or more parameter values were invalid: Cannot "
+                                                         "update attribute a. This attribute is part "
+                                                         "of the key") "]}"},
         /* a condition that fails is told before what the update would do */
         {"TransactWriteItems", WRITE(UPDATE("hash", ONE, SET("SET n = s + :v") "," IS_NEW NUMBER("1"))),
          CANCELLED("ConditionalCheckFailed") FAILED "]}"},
@@ -235,29 +226,16 @@ TEST(what_is_wrong_with_a_transaction_itself_is_refused)
          "ValidationException: 1 validation error detected: Value '[]' at 'transactItems' failed to "
          "satisfy "
          "constraint: Member must have length greater than or equal to 1"},
+        /* clang-format off */
         {"TransactWriteItems", WRITE("{'Update':{}},{'ConditionCheck':{}}"),
-         "ValidationException: 6 validation errors detected: " NO_MEMBER(
-             "transactItems.1.member.update."
-             "tableName") "; " NO_MEMBER("transac"
-                                         "tItems."
-                                         "1."
-                                         "member."
-                                         "update."
-                                         "key") "; " NO_MEMBER("transactItems.1.member.update."
-                                                               "updateExpression") "; " NO_MEMBER("transa"
-                                                                                                  "ctItem"
-                                                                                                  "s.2."
-                                                                                                  "member"
-                                                                                                  ".condi"
-                                                                                                  "tionCh"
-                                                                                                  "eck."
-                                                                                                  "tableN"
-                                                                                                  "ame") ";"
-                                                                                                         " " NO_MEMBER(
-                                                                                                             "transactItems.2.member."
-                                                                                                             "conditionCheck.key") ";"
-                                                                                                                                   " " NO_MEMBER(
-                                                                                                                                       "transactItems.2.member.conditionCheck.conditionExpression")},
+         "ValidationException: 6 validation errors detected: "
+         NO_MEMBER("transactItems.1.member.update.tableName") "; "
+         NO_MEMBER("transactItems.1.member.update.key") "; "
+         NO_MEMBER("transactItems.1.member.update.updateExpression") "; "
+         NO_MEMBER("transactItems.2.member.conditionCheck.tableName") "; "
+         NO_MEMBER("transactItems.2.member.conditionCheck.key") "; "
+         NO_MEMBER("transactItems.2.member.conditionCheck.conditionExpression")},
+        /* clang-format on */
         {"TransactWriteItems", "{'TransactItems':[" PUT("hash", ONE) "],'ClientRequestToken':''}",
          "ValidationException: 1 validation error detected: Value '' at 'clientRequestToken' failed to "
          "satisfy "
