@@ -36,15 +36,30 @@ static struct insights insights_of(const struct table_definition *definition,
                              map_integer(&own, "changed_ms")};
 }
 
-static void keep_insights(struct arena *arena, struct table_definition *definition,
-                          const struct index_definition *index, const struct insights *insights)
+static void keep_one(struct arena *arena, struct map *all, const struct index_definition *index,
+                     const struct insights *insights)
 {
     char text[NUMBER_TEXT];
-    struct map all = setting_map(definition, "insights"), own = {0};
+    struct map own = {0};
+    if (!insights->mode.len) return;
     map_put(arena, &own, SLICE("enabled"), truth_value(insights->enabled));
     map_put(arena, &own, SLICE("mode"), text_value(insights->mode));
     map_put(arena, &own, SLICE("changed_ms"), integer_value(arena, insights->changed_ms));
-    map_put(arena, &all, arena_copy(arena, key_of_index(text, index)), map_value(own));
+    map_put(arena, all, arena_copy(arena, key_of_index(text, index)), map_value(own));
+}
+
+/* Together with those of the table and its other indexes; what belonged to dropped ones is left behind. */
+static void keep_insights(struct arena *arena, struct table_definition *definition,
+                          const struct index_definition *index, const struct insights *insights)
+{
+    struct map all = {0};
+    struct insights others = insights_of(definition, NULL);
+    keep_one(arena, &all, NULL, &others);
+    for (uint32_t i = 0; i < definition->index_count; i++) {
+        others = insights_of(definition, &definition->indexes[i]);
+        keep_one(arena, &all, &definition->indexes[i], &others);
+    }
+    keep_one(arena, &all, index, insights);
     setting_put(arena, definition, "insights", map_value(all));
 }
 

@@ -6,7 +6,8 @@
 
 static const struct shape_member replica_members[] = {MEMBER("RegionName", shape_region)};
 static const struct shape shape_replica = STRUCT_SHAPE("Replica", replica_members);
-static const struct shape shape_replicas = LIST_SHAPE(shape_replica);
+static const struct shape shape_replicas = {
+    .kind = SHAPE_LIST, .of = &shape_replica, .has_max = true, .max = LIMIT_REPLICAS};
 
 #define DOES_NOT_EXIST "Global table not found: Global table with name: '%.*s' does not exist."
 
@@ -160,6 +161,9 @@ static bool apply_action(struct table_change *change, const struct node *update,
             return reject_as(&change->verdict, "ReplicaAlreadyExistsException",
                              "Replica already exists: region %.*s of global table '%.*s'", SLICE_ARG(region),
                              SLICE_ARG(change->table_name));
+        if (regions->count == LIMIT_REPLICAS)
+            return reject_as(&change->verdict, "LimitExceededException",
+                             "A global table has at most %d replicas", LIMIT_REPLICAS);
         map_put(arena, regions, region, map_value((struct map){0}));
     }
     if (remove->present) {

@@ -6,8 +6,9 @@ enum { ACTION_CREATE, ACTION_UPDATE, ACTION_DELETE };
 enum { REPLICA_REGION, REPLICA_KEY, REPLICA_UNITS, REPLICA_ON_DEMAND, REPLICA_INDEXES, REPLICA_CLASS };
 enum { INDEX_NAME, INDEX_UNITS, INDEX_ON_DEMAND };
 
-const struct shape shape_region = {.kind = SHAPE_STRING};
+const struct shape shape_region = STRING_SHAPE_SIZED(1, LIMIT_REGION_NAME);
 
+static const struct shape shape_key = STRING_SHAPE_SIZED(1, 2048); /* the service's limit on ARNs of keys */
 static const struct shape shape_read_units = {.kind = SHAPE_LONG, .has_min = true, .min = 1};
 static const struct shape_member override_members[] = {MEMBER("ReadCapacityUnits", shape_read_units)};
 static const struct shape shape_override = STRUCT_SHAPE("ProvisionedThroughputOverride", override_members);
@@ -26,7 +27,7 @@ static const struct shape shape_replica_indexes = {
 
 static const struct shape_member replica_members[] = {
     [REPLICA_REGION] = REQUIRED("RegionName", shape_region),
-    [REPLICA_KEY] = MEMBER("KMSMasterKeyId", shape_string),
+    [REPLICA_KEY] = MEMBER("KMSMasterKeyId", shape_key),
     [REPLICA_UNITS] = MEMBER("ProvisionedThroughputOverride", shape_override),
     [REPLICA_ON_DEMAND] = MEMBER("OnDemandThroughputOverride", shape_on_demand_override),
     [REPLICA_INDEXES] = MEMBER("GlobalSecondaryIndexes", shape_replica_indexes),
@@ -131,27 +132,46 @@ static bool check_actions(struct verdict *verdict, const struct api *api, const 
     return true;
 }
 
-static bool apply_action(struct verdict *verdict, const struct replica_action *action, struct slice table,
-                         struct map *replicas)
+static bool check_indexes(struct verdict *verdict, const struct table_definition *definition,
+                          const struct node *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!list->elements[i].present) continue;
+        struct slice name = node_member(&list->elements[i], INDEX_NAME)->text;
+        const struct index_definition *index = definition_index(definition, name);
+        if (!index || !index->global)
+            return reject_as(verdict, "ResourceNotFoundException",
+                             "Requested resource not found: Index %.*s for table %.*s", SLICE_ARG(name),
+                             SLICE_ARG(definition->name));
+    }
+    return true;
+}
+
+static bool apply_action(struct verdict *verdict, const struct replica_action *action,
+                         const struct table_definition *definition, struct map *replicas)
 {
     const struct value *known = map_find(replicas, action->region);
     if (known && action->kind == ACTION_CREATE)
         return reject(verdict,
                       "Failed to create a the new replica of table with name: \xe2\x80\x98%.*s\xe2\x80\x99 "
                       "because one or more replicas already existed as tables.",
-                      SLICE_ARG(table));
+                      SLICE_ARG(definition->name));
     if (!known && action->kind != ACTION_CREATE)
         return reject(
             verdict,
             "Update global table operation failed because one or more replicas were not part of the "
             "global table. Please retry the request without these replicas: [%.*s].",
             SLICE_ARG(action->region));
-    if (action->kind == ACTION_DELETE)
+    if (!known && replicas->count == LIMIT_REPLICAS)
+        return reject_as(verdict, "LimitExceededException", "A table has at most %d replicas",
+                         LIMIT_REPLICAS);
+    if (action->kind == ACTION_DELETE) {
         *replicas = map_without(verdict->arena, replicas, action->region);
-    else
-        map_put(verdict->arena, replicas, action->region,
-                map_value(take_replica(verdict->arena, action->node, map_map(replicas, action->region))));
-    return true;
+        return true;
+    }
+    map_put(verdict->arena, replicas, action->region,
+            map_value(take_replica(verdict->arena, action->node, map_map(replicas, action->region))));
+    return check_indexes(verdict, definition, node_member(action->node, REPLICA_INDEXES));
 }
 
 bool apply_replica_updates(struct verdict *verdict, const struct api *api, const struct node *list,
@@ -163,7 +183,7 @@ bool apply_replica_updates(struct verdict *verdict, const struct api *api, const
     if (!check_actions(verdict, api, list)) return false;
     for (uint32_t i = 0; i < list->count; i++)
         if (!action_of(verdict, &list->elements[i], &action) ||
-            !apply_action(verdict, &action, definition->name, &replicas))
+            !apply_action(verdict, &action, definition, &replicas))
             return false;
     if (replicas.count)
         setting_put(verdict->arena, definition, "replicas", map_value(replicas));

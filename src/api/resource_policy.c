@@ -59,7 +59,7 @@ static void keep_policy(struct arena *arena, struct table_definition *definition
         setting_put(arena, definition, "policy_revision", integer_value(arena, state->revision));
         return;
     }
-    struct map all = setting_map(definition, "stream_policies"), own = {0};
+    struct map all = {0}, own = {0}; /* those of earlier streams can be asked for no more */
     map_put(arena, &own, SLICE("policy"), text_value(state->text));
     map_put(arena, &own, SLICE("revision"), integer_value(arena, state->revision));
     map_put(arena, &all, stream_label, map_value(own));

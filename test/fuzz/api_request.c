@@ -25,6 +25,36 @@ static const struct {
     {'U', "UpdateTable"},
     {'x', "TransactWriteItems"},
     {'G', "TransactGetItems"},
+    {'0', "ListStreams"},
+    {'1', "DescribeStream"},
+    {'2', "GetShardIterator"},
+    {'3', "GetRecords"},
+    {'4', "UpdateTimeToLive"},
+    {'5', "DescribeTimeToLive"},
+    {'6', "TagResource"},
+    {'7', "UntagResource"},
+    {'8', "ListTagsOfResource"},
+    {'9', "CreateBackup"},
+    {'P', "PutResourcePolicy"},
+    {'R', "GetResourcePolicy"},
+    {'E', "DeleteResourcePolicy"},
+    {'i', "DescribeContributorInsights"},
+    {'I', "UpdateContributorInsights"},
+    {'l', "ListContributorInsights"},
+    {'k', "EnableKinesisStreamingDestination"},
+    {'K', "DisableKinesisStreamingDestination"},
+    {'j', "UpdateKinesisStreamingDestination"},
+    {'J', "DescribeKinesisStreamingDestination"},
+    {'b', "UpdateContinuousBackups"},
+    {'c', "DescribeContinuousBackups"},
+    {'m', "CreateGlobalTable"},
+    {'M', "UpdateGlobalTable"},
+    {'n', "DescribeGlobalTable"},
+    {'N', "ListGlobalTables"},
+    {'o', "UpdateGlobalTableSettings"},
+    {'O', "DescribeGlobalTableSettings"},
+    {'a', "UpdateTableReplicaAutoScaling"},
+    {'A', "DescribeTableReplicaAutoScaling"},
 };
 
 static int64_t fixed_now(void *self)
@@ -48,7 +78,8 @@ static const char *const tables[] = {
     "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"gsi\",\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":"
     "\"HASH\"}],"
     "\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]}}],\"BillingMode\":\"PAY_"
-    "PER_REQUEST\"}",
+    "PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}"
+    "}",
 };
 
 static void check_json(struct slice text)
