@@ -30,9 +30,9 @@ def server():
 class Writers:
     """Threads that put, update and delete items until they are stopped, and know what the table must then hold."""
 
-    def __init__(self, url, table, threads=4, keys=150):
+    def __init__(self, url, table, threads=4, keys=150, expected=None):
         self.url, self.table, self.keys = url, table, keys
-        self.expected, self.writes, self.failure = {}, 0, None
+        self.expected, self.writes, self.failure = dict(expected or {}), 0, None
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self._write, args=(n,), daemon=True) for n in range(threads)]
         for thread in self.threads:
@@ -254,6 +254,19 @@ def test_ctrl_c_before_the_items_are_copied(tmp_path, server, unused_name):
     assert "StreamSpecification" not in client.describe_table(TableName=unused_name)["Table"]
     copy(server.url, tmp_path / "target", unused_name, "--until-idle")
     assert count(tmp_path / "target", unused_name) == 20000
+
+
+def test_changes_are_applied_behind_the_items(server, local, unused_name):
+    """The target takes the items more slowly than they are read, so that many change between being read and written."""
+    create_table(boto_client(server.url), unused_name, "S", "N", StreamSpecification=STREAM)
+    before = {(f"w{thread}-{key}", str(sk)): {"pk": S(f"w{thread}-{key}"), "sk": N(sk), "text": S("x" * 200)}
+              for thread in range(4) for key in range(800) for sk in range(3)}
+    lines = "".join(json.dumps({"Item": item}) + "\n" for item in before.values())
+    assert quipu("load", "--table", unused_name, on=server.url, stdin=lines).returncode == 0
+    writers = Writers(server.url, unused_name, keys=800, expected=before)
+    expected, _ = follow_until_switched(server.url, local.url, unused_name, writers, 1)
+    assert content(server.url, unused_name) == expected
+    assert content(local.url, unused_name) == expected
 
 
 def test_to_dynamodb_local_and_back_under_load(local, unused_name, tmp_path):
