@@ -212,6 +212,15 @@ static bool take_pair(const struct search *search, const char *access, const cha
     return true;
 }
 
+/* What gets into a header must stay in its line; a line end behind a key is a common slip. */
+static bool is_clean(const struct search *search, struct slice key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if ((unsigned char)key.data[i] <= ' ' || key.data[i] == 127)
+            return fail(search, "a key%s holds a blank or a line end", "");
+    return true;
+}
+
 bool credentials_find(const struct dynamo_options *options, credentials_variable *lookup, struct arena *arena,
                       struct credentials *out, char *error, size_t error_len)
 {
@@ -226,5 +235,9 @@ bool credentials_find(const struct dynamo_options *options, credentials_variable
         !take_pair(&search, variable(&search, "AWS_ACCESS_KEY_ID"),
                    variable(&search, "AWS_SECRET_ACCESS_KEY"), variable(&search, "AWS_SESSION_TOKEN"), out))
         return false;
-    return (out->access_key.len && out->region.len) || find_in_files(&search, !out->access_key.len, out);
+    if (!out->access_key.len || !out->region.len) {
+        if (!find_in_files(&search, !out->access_key.len, out)) return false;
+    }
+    return is_clean(&search, out->access_key) && is_clean(&search, out->secret_key) &&
+           is_clean(&search, out->session_token);
 }

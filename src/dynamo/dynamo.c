@@ -34,6 +34,13 @@ void dynamo_finish(struct dynamo_call *call)
     call->dynamo->methods->finish(call);
 }
 
+bool refuse_unknown_operation(struct dynamo_call *call)
+{
+    call->error = "UnknownOperationException";
+    call->status = api_put_error(call->reply, call->error, SLICE(""));
+    return true;
+}
+
 /* ---- waiting ---- */
 
 struct waited_call {

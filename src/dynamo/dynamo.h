@@ -1,5 +1,4 @@
-/* The one door to data: an operation's name and a request in DynamoDB's JSON go in, a reply in JSON comes
- * out.
+/* The one door to data: an operation's name and a request in DynamoDB's JSON go in, a reply comes out.
  *
  * Whatever stands above (HTTP, command line, library, and all that is built on top) goes through here, so
  * that the same code runs on the engine in this process or on any other DynamoDB endpoint. Behind a small
@@ -13,10 +12,13 @@
  * whichever thread it likes.
  *
  * Invariants:
+ *
  *  D1. A call belongs to the caller and must stay until it is finished; so must its request, arena and reply,
- * and between dynamo_begin and `done` only the door touches them. D2. Every call ends: in a reply of the
- * service, or in one of the door's own making (see dynamo_call). D3. All functions but dynamo_close may be
- * called from any thread; a turn belongs to one thread. */
+ *      and between dynamo_begin and `done` only the door touches them.
+ *
+ *  D2. Every call ends: in a reply of the service, or in one of the door's own making (see dynamo_call).
+ *
+ *  D3. All functions but dynamo_close may be called from any thread; a turn belongs to one thread. */
 #ifndef DYNAMO_DYNAMO_H
 #define DYNAMO_DYNAMO_H
 
@@ -34,27 +36,26 @@ struct dynamo;
 
 /* Zeroed: the defaults. Texts are copied. */
 struct dynamo_options {
-    const char *region; /* in ARNs and signatures; NULL: of the endpoint's name, else of the environment, else
-                           us-east-1 */
+    /* In ARNs and signatures; NULL: of the endpoint's name, else of the environment, else us-east-1. */
+    const char *region;
 
     /* for a folder or memory */
     uint64_t cache_bytes; /* memory for hot items; 0: 64 MB */
     bool must_exist;      /* a missing folder is an error; else it is made */
-    bool unsynced; /* replies do not wait for the disk: survives a crash of the process, not of the machine */
+    bool unsynced; /* replies do not wait for the disk: what the machine loses with its power is lost */
     const struct clock *clock; /* kept; NULL: the system's */
     int64_t ttl_interval_ms;   /* these three as in engine_options */
     int64_t stream_retention_ms;
     uint32_t stream_shards;
 
     /* for a URL */
-    const char *access_key, *secret_key,
-        *session_token;  /* NULL: of the environment and AWS's files, see credentials.c */
+    const char *access_key, *secret_key, *session_token; /* NULL: by the rules of credentials.c */
     const char *profile; /* of AWS's files; NULL: AWS_PROFILE, else "default" */
     const char *ca_file; /* certificates to trust; NULL: AWS_CA_BUNDLE, else the system's */
     uint32_t attempts;   /* of a call, at most; 0: 10, as AWS's own clients do for DynamoDB */
-    uint32_t in_flight; /* calls on the wire at the same time; more wait; 0: 64, at most LIMIT_REMOTE_CALLS */
-    int64_t connect_ms; /* to connect; 0: 5 s */
-    int64_t attempt_ms; /* from the begin of an attempt to the end of its reply; 0: 60 s */
+    uint32_t in_flight;  /* calls on the wire, at most; more wait; 0: 64, up to LIMIT_REMOTE_CALLS */
+    int64_t connect_ms;  /* to connect; 0: 5 s */
+    int64_t attempt_ms;  /* from the begin of an attempt to the end of its reply; 0: 60 s */
 };
 
 /* Opens a folder, ":memory:", or http(s)://host[:port]. A folder or memory gets its own store, engine and
@@ -85,9 +86,8 @@ void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, s
 struct remote_call;
 
 struct dynamo_call {
-    const struct operation
-        *operation; /* NULL: found by `name`, which may be unknown here when the door is remote */
-    struct slice name;
+    const struct operation *operation; /* NULL: by name */
+    struct slice name;                 /* a remote door takes any, also one that the api does not have */
     struct slice request;
     struct arena *arena;
     struct buf *reply;

@@ -32,12 +32,13 @@ static struct slice take_until_any(struct slice *rest, const char *marks)
     return part;
 }
 
-static bool is_plain_path(struct slice path)
+/* Letters, digits and these: what needs no encoding, and cannot break out of a header. */
+static bool is_made_of(struct slice text, const char *others)
 {
-    for (size_t i = 0; i < path.len; i++) {
-        unsigned char c = (unsigned char)path.data[i];
-        if (!((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9') && !strchr("/-._~", c))
-            return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bool is_plain = ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9');
+        if (!is_plain && (c == '\0' || !strchr(others, c))) return false;
     }
     return true;
 }
@@ -65,9 +66,10 @@ static bool split(const char *url, struct url_parts *out, char *error, size_t er
         authority = slice_from(authority, 1);
     }
     out->port = authority;
-    if (!out->name.len || (authority.len && authority.data[0] != ':') || !is_port(authority))
+    bool is_named = out->name.len && is_made_of(out->name, is_bracketed ? "[:.]" : "-._");
+    if (!is_named || (authority.len && authority.data[0] != ':') || !is_port(authority))
         return refuse(error, error_len, url, "is not of the form http://host:port");
-    if (!is_plain_path(out->path)) return refuse(error, error_len, url, "must end behind its path");
+    if (!is_made_of(out->path, "/-._~")) return refuse(error, error_len, url, "must end behind its path");
     return true;
 }
 

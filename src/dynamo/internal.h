@@ -18,6 +18,9 @@ struct dynamo {
     struct engine *engine; /* NULL: remote */
 };
 
+/* Ends a call whose operation nobody knows. Always true: it is finished. */
+bool refuse_unknown_operation(struct dynamo_call *call);
+
 /* ---- local.c ---- */
 
 /* A door with an api of its own that closes the engine with itself. */
@@ -31,11 +34,10 @@ struct dynamo *remote_open(const char *url, const struct dynamo_options *options
 /* ---- endpoint.c: what a URL says ---- */
 
 struct endpoint {
-    const char *url, *host; /* host: as in the header of this name, with a port that is not the usual one */
-    const char *stream_url,
-        *stream_host;    /* Amazon's streams have an address of their own; elsewhere the same */
-    const char *path;    /* "/" as a rule; signed */
-    struct slice region; /* of Amazon's host names, else empty */
+    const char *url, *host;               /* host: as in the header, with a port that is not the usual one */
+    const char *stream_url, *stream_host; /* of Amazon's streams; elsewhere the same */
+    const char *path;                     /* "/" as a rule; signed */
+    struct slice region;                  /* of Amazon's host names, else empty */
     bool is_amazon;
 };
 
@@ -56,16 +58,14 @@ struct profile {
     bool uses_more; /* roles, SSO, processes: what other tools can turn into keys, but not we */
 };
 
-/* False when the text has no such profile. In the config file profiles but the default are written [profile
- * NAME]. */
+/* False when the text has no such profile. The config file writes [profile NAME] for all but the default. */
 bool profile_find(struct slice text, struct slice name, bool is_config, struct profile *out);
 
 /* Looks a variable of the environment up, as getenv does. */
 typedef char *credentials_variable(const char *name);
 
-/* The options' keys, else the variables', else the profile's. Texts are in the arena. Keys are empty when
- * nobody names any. False and a sentence when something was asked for by name and is not there or of no use.
- */
+/* The options' keys, else the variables', else the profile's; empty when nobody names any. In the arena.
+ * False and a sentence when something was asked for by name and is not there, or of no use. */
 bool credentials_find(const struct dynamo_options *options, credentials_variable *variable,
                       struct arena *arena, struct credentials *out, char *error, size_t error_len);
 
@@ -102,8 +102,7 @@ struct attempt {
 };
 
 bool retry_is_due(const struct attempt *attempt, unsigned attempts_max);
-/* The pause behind attempt `number`: any time up to a bound that doubles with each, chosen by the random
- * bits. */
+/* The pause behind attempt `number`: chosen by the bits, up to a bound that doubles with each. */
 int64_t retry_pause_us(unsigned number, uint64_t random_bits);
 /* The keys are of no use any more; others may be there by now. */
 bool retry_wants_new_keys(struct slice error);

@@ -30,19 +30,11 @@ static void take_answer(struct dynamo_call *call)
     call->error = call->api.error;
 }
 
-/* A call by name whose name nobody knows. */
-static bool refuse_unknown(struct dynamo_call *call)
-{
-    call->error = "UnknownOperationException";
-    call->status = api_put_error(call->reply, call->error, SLICE(""));
-    return true;
-}
-
 static bool local_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
 {
     struct local *local = (struct local *)dynamo;
     if (!call->operation) call->operation = api_operation_find(call->name);
-    if (!call->operation) return refuse_unknown(call);
+    if (!call->operation) return refuse_unknown_operation(call);
     call->api = (struct api_call){.api = local->api,
                                   .arena = call->arena,
                                   .reply = call->reply,

@@ -35,11 +35,20 @@ static struct slice with_token(struct remote *remote, struct dynamo_call *call, 
     return request_with_token(operation, call->request, call->arena, bits);
 }
 
+/* Of letters only; with anything else it would not be the header that we mean. */
+static bool is_name(struct slice operation)
+{
+    for (size_t i = 0; i < operation.len; i++)
+        if ((operation.data[i] | 32) < 'a' || (operation.data[i] | 32) > 'z') return false;
+    return operation.len > 0;
+}
+
 static bool remote_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
 {
     struct remote *remote = (struct remote *)dynamo;
-    struct remote_call *begun = arena_new(call->arena, struct remote_call);
     struct slice operation = call->operation ? api_operation_name(call->operation) : call->name;
+    if (!is_name(operation)) return refuse_unknown_operation(call);
+    struct remote_call *begun = arena_new(call->arena, struct remote_call);
     begun->call = call;
     begun->operation = operation;
     begun->to_streams = is_of_streams(operation);

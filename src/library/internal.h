@@ -24,6 +24,9 @@ struct slice library_json(const struct quipu_reply *reply);
 /* Puts a failure in the place of a reply that makes no sense. */
 struct quipu_reply *library_bad_reply(struct quipu_reply *reply, const char *what);
 
+/* Sets a text that ends in NUL, which is not counted. */
+void text_set(struct buf *buf, struct slice text);
+
 /* ---- members.c: parts of JSON texts, as they stand ---- */
 
 /* The raw texts of the named members of an object, empty where there is none; a later one of the same name

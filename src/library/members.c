@@ -64,12 +64,11 @@ void member_replace(struct buf *out, struct slice object, struct slice name, str
     out->len = 0;
     put_member(out, name, raw);
     json_begin(&reader, object, arena);
-    if (enter(&reader, JSON_OBJECT)) {
-        while (json_member(&reader, &other) && take_raw(&reader, &other_raw))
-            if (!slice_equal(other, name)) put_member(out, other, other_raw);
-    }
+    bool is_object = enter(&reader, JSON_OBJECT);
+    while (is_object && json_member(&reader, &other) && take_raw(&reader, &other_raw))
+        if (!slice_equal(other, name)) put_member(out, other, other_raw);
     buf_byte(out, '}');
-    if (json_done(&reader)) return;
+    if (is_object && json_done(&reader)) return;
     out->len = 0;
     buf_slice(out, object);
 }

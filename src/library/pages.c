@@ -59,14 +59,6 @@ struct quipu_pages *quipu_pages_open(struct quipu *db, const char *operation, co
 
 /* ---- pages ---- */
 
-static void set_text(struct buf *buf, struct slice text)
-{
-    buf->len = 0;
-    buf_slice(buf, text);
-    buf_byte(buf, '\0');
-    buf->len--;
-}
-
 static struct quipu_reply *call_page(struct quipu_pages *pages)
 {
     struct slice operation = slice_of(pages->listing->operation);
@@ -88,7 +80,7 @@ static bool open_page(struct quipu_pages *pages)
     pages->has_entries = raws[0].len > 0; /* none when only a count was asked for */
     if (pages->has_entries && !elements_begin(&pages->entries, raws[0], &pages->scratch)) return false;
     pages->is_last = raws[1].len == 0;
-    set_text(&pages->position, raws[1]);
+    text_set(&pages->position, raws[1]);
     return true;
 }
 
@@ -118,7 +110,7 @@ enum quipu_result quipu_pages_next(struct quipu_pages *pages, const char **json,
         enum quipu_result result = quipu_pages_turn(pages);
         if (result != QUIPU_FOUND) return result;
     }
-    set_text(&pages->entry, raw);
+    text_set(&pages->entry, raw);
     *json = pages->entry.data;
     if (json_len) *json_len = pages->entry.len;
     return QUIPU_FOUND;

@@ -12,6 +12,14 @@ struct owned_reply {
     struct arena arena;
 };
 
+void text_set(struct buf *buf, struct slice text)
+{
+    buf->len = 0;
+    buf_slice(buf, text);
+    buf_byte(buf, '\0');
+    buf->len--;
+}
+
 const char *quipu_version(void)
 {
     return QUIPU_VERSION;

@@ -5,16 +5,7 @@
 
 #include "base/fail.h"
 
-#define CLOCKS_DIFFER_S                                                                                      \
-    300 /* between us and the service, at most: what may be too old is rather read twice */
-
-static void set_text(struct buf *buf, struct slice text)
-{
-    buf->len = 0;
-    buf_slice(buf, text);
-    buf_byte(buf, '\0');
-    buf->len--;
-}
+#define CLOCKS_DIFFER_S 300 /* at most, ours and the service's: what may be too old is rather read twice */
 
 enum quipu_result shards_fail(struct shards *shards, struct quipu_reply *reply)
 {
@@ -36,8 +27,8 @@ static struct shard *add_shard(struct shards *shards, struct slice id, struct sl
 {
     struct shard *shard = must_zero(1, sizeof *shard), **end = &shards->first;
     while (*end) end = &(*end)->next;
-    set_text(&shard->id, id);
-    set_text(&shard->parent, parent);
+    text_set(&shard->id, id);
+    text_set(&shard->parent, parent);
     shard->asked_at_news = UINT64_MAX;
     *end = shard;
     return shard;
@@ -203,7 +194,7 @@ static bool take_iterator(struct shard *shard, const struct quipu_reply *reply)
     struct arena arena = {0};
     struct slice raw;
     bool fine = members_find(library_json(reply), names, &raw, 1, &arena) && raw.len;
-    set_text(&shard->iterator, raw);
+    text_set(&shard->iterator, raw);
     arena_free(&arena);
     return fine;
 }

@@ -18,10 +18,10 @@ struct shard {
     struct buf id, parent;    /* end in NUL */
     struct buf iterator;      /* empty: to be asked for */
     struct buf last_sequence; /* of the last record handed out; empty: none yet */
-    int64_t oldest_s;  /* older records are left out, when a lost iterator had to be replaced; 0: none are */
-    int64_t ask_at_us; /* not before */
-    int64_t pause_us;  /* the last one; 0: there was a record */
-    uint64_t asked_at_news; /* what `news` was at the last empty answer */
+    int64_t oldest_s;         /* older records are left out: a lost iterator was replaced; 0: none are */
+    int64_t ask_at_us;        /* not before */
+    int64_t pause_us;         /* the last one; 0: there was a record */
+    uint64_t asked_at_news;   /* what `news` was at the last empty answer */
 };
 
 struct shards {
@@ -48,7 +48,7 @@ enum quipu_result shard_prepare(struct shards *shards, struct shard *shard);
 /* The iterator has expired: the next shard_prepare gets one for the same place. */
 void shard_forget_iterator(struct shard *shard, int64_t opened_s);
 void shards_free(struct shards *shards);
-/* Keeps the failed reply for the program, or frees a good one. */
+/* Keeps the reply that tells of a failure. Always QUIPU_FAILED. */
 enum quipu_result shards_fail(struct shards *shards, struct quipu_reply *reply);
 
 #endif

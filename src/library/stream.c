@@ -13,13 +13,12 @@
 #include "base/fail.h"
 #include "library/shards.h"
 
-#define PAUSE_MIN_US  20000  /* remote: after the first empty answer of a shard */
-#define PAUSE_MAX_US  250000 /* and at most; the service allows five questions a second */
-#define NEWS_PAUSE_US 2000   /* embedded: news may be another table's, and they may be many */
-#define EXPIRED_US    20000  /* before an iterator is asked for in the place of one that has expired */
-#define LOOK_SOON_US                                                                                         \
-    1000000 /* between looks for shards: when one is to be expected, and when it costs nothing */
-#define LOOK_LATER_US 30000000
+#define PAUSE_MIN_US  20000    /* remote: after the first empty answer of a shard */
+#define PAUSE_MAX_US  250000   /* and at most; the service allows five questions a second */
+#define NEWS_PAUSE_US 2000     /* embedded: news may be another table's, and they may be many */
+#define EXPIRED_US    20000    /* before an iterator is asked for in the place of one that has expired */
+#define LOOK_SOON_US  1000000  /* between looks for shards, when one is expected or looking is cheap */
+#define LOOK_LATER_US 30000000 /* and else */
 
 struct quipu_stream {
     struct quipu *db;
@@ -40,14 +39,6 @@ struct quipu_stream {
     bool is_woken;
     pthread_cond_t changed;
 };
-
-static void set_text(struct buf *buf, struct slice text)
-{
-    buf->len = 0;
-    buf_slice(buf, text);
-    buf_byte(buf, '\0');
-    buf->len--;
-}
 
 /* ---- opening ---- */
 
@@ -162,10 +153,10 @@ static bool take_record(struct quipu_stream *stream, struct slice raw)
     struct slice raws[2], details[2];
     members_find(raw, outer, raws, 2, &stream->scratch);
     members_find(raws[1], inner, details, 2, &stream->scratch);
-    set_text(&stream->json, raw);
-    set_text(&stream->event, member_text(raws[0], &stream->scratch));
-    set_text(&stream->sequence, member_text(details[0], &stream->scratch));
-    set_text(&stream->current->last_sequence, buf_view(&stream->sequence));
+    text_set(&stream->json, raw);
+    text_set(&stream->event, member_text(raws[0], &stream->scratch));
+    text_set(&stream->sequence, member_text(details[0], &stream->scratch));
+    text_set(&stream->current->last_sequence, buf_view(&stream->sequence));
     if (!stream->current->oldest_s) return true;
     struct slice created = arena_copy(&stream->scratch, details[1]);
     return strtod(created.data, NULL) >= (double)stream->current->oldest_s;
@@ -213,7 +204,7 @@ static bool take_answer(struct quipu_stream *stream, struct shard *shard, uint64
     struct elements look = stream->records;
     stream->has_records = elements_next(&look, &first);
     stream->current = shard;
-    set_text(&shard->iterator, raws[1]);
+    text_set(&shard->iterator, raws[1]);
     if (!raws[1].len) {
         shard->state = SHARD_IS_DONE;
         stream->refresh_at_us = 0;

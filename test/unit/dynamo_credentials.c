@@ -239,6 +239,10 @@ TEST(no_keys_anywhere_is_no_error_here)
     find(&found, &(struct dynamo_options){0});
     CHECK(found.fine);
     arena_free(&found.arena);
+    find(&found,
+         &(struct dynamo_options){.access_key = "id", .secret_key = "secret", .session_token = "token\n"});
+    CHECK(!found.fine && strstr(found.error, "line end"));
+    arena_free(&found.arena);
     find(&found, &(struct dynamo_options){.access_key = "alone"});
     CHECK(!found.fine);
     arena_free(&found.arena);

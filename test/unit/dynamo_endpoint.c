@@ -90,9 +90,10 @@ TEST(names_that_only_look_like_amazons)
 TEST(urls_that_cannot_be_called)
 {
     static const char *const urls[] = {
-        "http://",          "http://:8000",     "http://host:port", "http://host:0",   "http://host:65536",
-        "http://host:",     "http://user@host", "http://host/?a=b", "http://host/a b", "http://host#x",
-        "http://[::1]8000", "http://host/%41",  "http:///x",
+        "http://",           "http://:8000",   "http://host:port", "http://host:0",
+        "http://host:65536", "http://host:",   "http://user@host", "http://host/?a=b",
+        "http://host/a b",   "http://host#x",  "http://[::1]8000", "http://ho\rst",
+        "http://h o",        "http://[::1\n]", "http://host/%41",  "http:///x",
     };
     struct parsed parsed;
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {

@@ -149,6 +149,18 @@ TEST(who_does_not_answer_in_time_is_given_up)
     CHECK(strstr(out.reply, "NoReplyException") && strstr(out.reply, "(2 attempts)"));
 }
 
+TEST(names_that_are_none_go_nowhere)
+{
+    static const char *const names[] = {"", "Put Item", "PutItem\r\nX: y", "PutItem1"};
+    struct outcome out;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        run_script(&out, names[i], "{}", (struct dynamo_options){0}, STEPS(FINE));
+        CHECK_INT(out.status, 400);
+        CHECK(strstr(out.reply, "UnknownOperationException"));
+        CHECK_INT(out.requests, 0);
+    }
+}
+
 TEST(nobody_there)
 {
     struct scripted scripted;
