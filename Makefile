@@ -126,6 +126,7 @@ test:
 
 bench: $B/quipu build/load
 	bench/run
+	bench/streams
 
 install: all
 	install -D -m 755 $B/quipu $(DESTDIR)$(PREFIX)/bin/quipu

@@ -664,7 +664,7 @@ static void settings_complete(void)
     settings.in_order = load || redis_load;
     if (load) settings.count = settings.items / BATCH_ITEMS;
     if (redis_load) settings.count = settings.items;
-    if (strcmp(name, "create") == 0) settings.count = 1;
+    if (strncmp(name, "create", 6) == 0) settings.count = 1;
 }
 
 int main(int argc, char **argv)

@@ -19,6 +19,7 @@
 #define RANDOM_8       "\3\3\3\3\3\3\3\3"
 
 #define TABLE   "\"TableName\":\"bench\""
+#define INDEXED "\"TableName\":\"bench-indexed\""
 #define PK      "{\"S\":\"customer#" PARTITION "\"}"
 #define KEY     "\"pk\":" PK ",\"sk\":{\"S\":\"order#" ORDER "\"}"
 #define FRESH   "\"pk\":{\"S\":\"visitor#" RANDOM_8 RANDOM_8 "\"},\"sk\":{\"S\":\"order#00\"}"
@@ -71,6 +72,24 @@ static const struct operation operations[] = {
      "\"ExpressionAttributeValues\":{\":zero\":{\"N\":\"0\"},\":one\":{\"N\":\"1\"}},\"ReturnValues\":"
      "\"UPDATED_NEW\"}",
      "\"hits\":{\"N\":\"", false, "UpdateItem, one counter that everybody raises"},
+    {"transact", DYNAMO, "TransactWriteItems",
+     "{\"TransactItems\":[{\"Put\":{" TABLE ",\"Item\":{" FRESH "," REST "}}},{\"Put\":{" TABLE ",\"Item\":{" FRESH
+     "," REST "}}}]}",
+     "{}", false, "TransactWriteItems of two new items"},
+    {"create-indexed", DYNAMO, "CreateTable",
+     "{" INDEXED ",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
+     "{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"},{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"},"
+     "{\"AttributeName\":\"email\",\"AttributeType\":\"S\"},{\"AttributeName\":\"status\",\"AttributeType\":\"S\"},"
+     "{\"AttributeName\":\"total\",\"AttributeType\":\"N\"}],"
+     "\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"sk\",\"KeyType\":"
+     "\"RANGE\"}],\"GlobalSecondaryIndexes\":["
+     "{\"IndexName\":\"by-email\",\"Projection\":{\"ProjectionType\":\"ALL\"},\"KeySchema\":["
+     "{\"AttributeName\":\"email\",\"KeyType\":\"HASH\"}]},"
+     "{\"IndexName\":\"by-total\",\"Projection\":{\"ProjectionType\":\"ALL\"},\"KeySchema\":["
+     "{\"AttributeName\":\"status\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"total\",\"KeyType\":\"RANGE\"}]}]}",
+     "\"TableDescription\"", false, "create the table with two global indexes, once"},
+    {"put-indexed", DYNAMO, "PutItem", "{" INDEXED ",\"Item\":{" KEY "," REST "}}", "{}", false,
+     "PutItem over a random item of the table with two global indexes"},
     {"http-get", PLAIN, NULL, "", "", false, "GET / (nginx)"},
     {"redis-load", RESP, NULL, "SET customer#" PARTITION "#" ORDER " {" REST "}", "+OK", false,
      "SET of items 0 .. --items - 1, once"},

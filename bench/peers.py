@@ -189,20 +189,21 @@ def process_resident_bytes(pid):
 
 class DynamoServer(Server):
     operations = {name: name
-                  for name in ("get-item", "query", "put-item", "update-item", "counter", "put-new")}
+                  for name in ("get-item", "query", "put-item", "update-item", "counter", "put-new", "transact",
+                               "put-indexed")}
 
     def answers(self):
         dynamo_call(self.port, "ListTables", {})
 
-    def wait_table(self):
+    def wait_table(self, name="bench"):
         deadline = time.monotonic() + 30
-        while self.table_status() != "ACTIVE":
+        while self.table_status(name) != "ACTIVE":
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name}: the table does not become active")
             time.sleep(0.05)
 
-    def table_status(self):
-        return dynamo_call(self.port, "DescribeTable", {"TableName": "bench"})["Table"]["TableStatus"]
+    def table_status(self, name):
+        return dynamo_call(self.port, "DescribeTable", {"TableName": name})["Table"]["TableStatus"]
 
     def counter(self):
         key = {"pk": {"S": "counter"}, "sk": {"S": "hits"}}
@@ -250,6 +251,7 @@ class DynamoLocal(DynamoServer):
 
 class Dynalite(DynamoServer):
     name = "dynalite"
+    operations = {name: name for name in DynamoServer.operations if name != "transact"}  # it has none
 
     def command(self):
         node = need_program("node", "nodejs")

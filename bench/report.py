@@ -10,9 +10,12 @@ OPERATIONS = {
     "update-item": "UpdateItem",
     "counter": "hot counter",
     "put-new": "conditional PutItem",
+    "transact": "transaction of two puts",
+    "put-indexed": "PutItem, two indexes",
 }
 TARGET_CONNECTIONS = 64
-LOCAL_RATIOS = {"get-item": 6, "query": 6, "put-item": 10, "put-new": 10, "update-item": 10, "counter": 10}
+LOCAL_RATIOS = {"get-item": 6, "query": 6, "put-item": 10, "put-new": 10, "update-item": 10, "counter": 10,
+                "transact": 40, "put-indexed": 10}
 REDIS_COUNTER_RATIO = 0.6
 NGINX_GET_RATIO = 0.6
 START_MS = 50
