@@ -112,7 +112,7 @@ bool definition_load(struct buf *out, const struct place *place, struct arena *a
 
 bool definition_keys(const struct node *definition, struct sink_table *out)
 {
-    schema_keys(definition, node_member(definition, "KeySchema"), &out->hash, &out->range);
+    schema_keys(definition, &out->hash, &out->range);
     return out->hash.name.len > 0;
 }
 

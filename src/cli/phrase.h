@@ -46,11 +46,11 @@ bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key
 /* Appends the key of one item: {"Artist":{...},"Song":{...}}; range is NULL when there is none. */
 bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
                 const char *range);
-/* Appends the key condition: hash = its value, and the range by a short form, or NULL:
+/* Appends the key condition: a word for each part of the hash, then for parts of the range, in short forms:
  *     F        = F      >= F   > F   <= F   < F      F*  begins with F      A..B  from A to B, both included
  */
 bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
-                          const char *hash, const char *range);
+                          const char *const *words, size_t count);
 
 /* The members ExpressionAttributeNames and ExpressionAttributeValues of the request, where there are any. */
 void phrases_put_members(struct buf *out, const struct phrases *phrases);

@@ -144,17 +144,32 @@ static bool put_range_condition(struct buf *out, struct phrases *phrases, const 
     return put_comparison(out, phrases, part, "=", text);
 }
 
-bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
-                          const char *hash, const char *range)
+static bool refuse_count(struct phrases *phrases, const struct schema *schema, size_t count)
 {
+    const struct key *key = &schema->searched;
+    struct buf names = {0};
+    for (size_t i = 0; i < key->count; i++)
+        buf_printf(&names, "%s%.*s%s", i ? ", " : "", SLICE_ARG(key->parts[i].name),
+                   i < key->hash_count ? "" : "?");
     const char *owner = schema->index ? schema->index : schema->table;
-    if (range && !schema->index_range.name.len) {
-        phrases->fault =
-            arena_printf(phrases->arena, "%s has no second key to compare with '%s'", owner, range).data;
-        return false;
+    phrases->fault = arena_printf(phrases->arena, "the key of %s is %.*s, and %zu value%s given", owner,
+                                  (int)names.len, names.data, count, count == 1 ? " was" : "s were")
+                         .data;
+    buf_free(&names);
+    return false;
+}
+
+bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
+                          const char *const *words, size_t count)
+{
+    const struct key *key = &schema->searched;
+    if (count < key->hash_count || count > key->count) return refuse_count(phrases, schema, count);
+    for (size_t i = 0; i < count; i++) {
+        struct slice word = slice_of(words[i]);
+        if (i) buf_text(out, " AND ");
+        if (!(i < key->hash_count ? put_comparison(out, phrases, &key->parts[i], "=", word)
+                                  : put_range_condition(out, phrases, &key->parts[i], word)))
+            return false;
     }
-    if (!put_comparison(out, phrases, &schema->index_hash, "=", slice_of(hash))) return false;
-    if (!range) return true;
-    buf_text(out, " AND ");
-    return put_range_condition(out, phrases, &schema->index_range, slice_of(range));
+    return true;
 }

@@ -48,20 +48,29 @@ struct key_part {
     char type;         /* S, N or B */
 };
 
+#define KEY_PARTS_MAX 8 /* an index's key may have four attributes for its hash and four for its range */
+
+/* The key of a table or an index: the parts of its hash, then those of its range. */
+struct key {
+    struct key_part parts[KEY_PARTS_MAX];
+    size_t hash_count, count;
+};
+
 struct schema {
     const char *table;
     const struct node *description; /* "Table" of DescribeTable */
     struct key_part hash, range;
-    const char *index;                       /* NULL: the table itself */
-    struct key_part index_hash, index_range; /* of the index, else as hash and range */
+    const char *index;   /* NULL: the table itself */
+    struct key searched; /* of the index, else of the table */
 };
 
 /* Asks for a table's keys and, unless index is NULL, for those of its index. False after complaining. */
 bool schema_load(const struct place *place, struct arena *arena, const char *table, const char *index,
                  struct schema *out);
-/* The keys out of a description ("Table", or an index's with the table's definitions). */
-void schema_keys(const struct node *description, const struct node *key_schema, struct key_part *hash,
-                 struct key_part *range);
+/* A key out of a description: the types of its attributes are in the table's. */
+void schema_key(const struct node *table, const struct node *key_schema, struct key *out);
+/* The same for a table's own key, which has at most two parts. */
+void schema_keys(const struct node *table, struct key_part *hash, struct key_part *range);
 
 /* {"TableName":"..." */
 void request_begin(struct buf *out, const char *table);

@@ -77,15 +77,20 @@ static bool any_has(const struct printer *printer, struct slice name)
     return false;
 }
 
+static void add_key_column(const struct printer *printer, struct columns *columns, struct slice name)
+{
+    if (name.len && any_has(printer, name)) add_column(columns, name);
+}
+
 /* Keys first, the index's before the table's, then everything else in the order of its first appearance. */
 static void find_columns(const struct printer *printer, struct columns *columns)
 {
     const struct schema *schema = printer->schema;
-    const struct slice keys[] = {schema->index_hash.name, schema->index_range.name, schema->hash.name,
-                                 schema->range.name};
     columns->count = 0;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i].len && any_has(printer, keys[i])) add_column(columns, keys[i]);
+    for (size_t i = 0; i < schema->searched.count; i++)
+        add_key_column(printer, columns, schema->searched.parts[i].name);
+    add_key_column(printer, columns, schema->hash.name);
+    add_key_column(printer, columns, schema->range.name);
     for (size_t row = 0; row < printer->row_count; row++)
         for (const struct node *one = printer->rows[row]->first; one; one = one->next)
             add_column(columns, one->name);

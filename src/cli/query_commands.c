@@ -25,10 +25,11 @@ static bool refuse(struct search *search)
 
 static bool add_key_condition(struct search *search)
 {
+    const char *words[KEY_PARTS_MAX];
+    size_t count = argument_words(search->arguments) - 1;
     struct buf text = {0};
-    bool fine = phrase_key_condition(&text, &search->phrases, &search->schema,
-                                     argument_word(search->arguments, 1),
-                                     argument_word(search->arguments, 2));
+    for (size_t i = 0; i < count; i++) words[i] = argument_word(search->arguments, i + 1);
+    bool fine = phrase_key_condition(&text, &search->phrases, &search->schema, words, count);
     put_string_member(&search->request, "KeyConditionExpression", buf_view(&text));
     buf_free(&text);
     return fine || refuse(search);
@@ -195,7 +196,8 @@ const struct command command_query = {
              "  'A..B'               from A to B, both included\n"
              "  '> F' '>= F' '< F' '<= F'\n"
              "\n"
-             "Conditions are written without # and :, as in 'quipu update --help'.",
+             "An index whose key has several attributes takes a value for each. Conditions are written as in\n"
+             "'quipu update --help'.",
     FLAGS(query_flags),
     .examples = "  quipu query Music 'Nina Simone'\n"
                 "  quipu query Music 'Nina Simone' 'S*' --reverse --limit 10\n"
@@ -203,7 +205,7 @@ const struct command command_query = {
                 "  quipu query Orders 42 2024-01..2024-06 --filter 'total > 100' --count",
     .works_on_data = true,
     .words_min = 2,
-    .words_max = 3,
+    .words_max = 1 + KEY_PARTS_MAX,
     .run = query};
 
 const struct command command_scan = {.name = "scan",

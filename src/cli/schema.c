@@ -18,15 +18,30 @@ static char type_of(const struct node *description, struct slice name)
     return 'S';
 }
 
-void schema_keys(const struct node *description, const struct node *key_schema, struct key_part *hash,
-                 struct key_part *range)
+static void add_parts(const struct node *table, const struct node *key_schema, const char *kind,
+                      struct key *out)
 {
-    *hash = *range = (struct key_part){SLICE(""), 'S'};
     for (const struct node *one = key_schema ? key_schema->first : NULL; one; one = one->next) {
         struct slice name = node_text(one, "AttributeName");
-        *(node_is(one, "KeyType", "HASH") ? hash : range) = (struct key_part){name,
-                                                                              type_of(description, name)};
+        if (node_is(one, "KeyType", kind) && out->count < KEY_PARTS_MAX)
+            out->parts[out->count++] = (struct key_part){name, type_of(table, name)};
     }
+}
+
+void schema_key(const struct node *table, const struct node *key_schema, struct key *out)
+{
+    *out = (struct key){0};
+    add_parts(table, key_schema, "HASH", out);
+    out->hash_count = out->count;
+    add_parts(table, key_schema, "RANGE", out);
+}
+
+void schema_keys(const struct node *table, struct key_part *hash, struct key_part *range)
+{
+    struct key key;
+    schema_key(table, node_member(table, "KeySchema"), &key);
+    *hash = key.hash_count > 0 ? key.parts[0] : (struct key_part){SLICE(""), 'S'};
+    *range = key.count > key.hash_count ? key.parts[key.hash_count] : (struct key_part){SLICE(""), 'S'};
 }
 
 static const struct node *find_index(const struct node *description, const char *name)
@@ -50,12 +65,11 @@ bool schema_load(const struct place *place, struct arena *arena, const char *tab
     buf_free(&request);
     if (answer.error) return place_complain(place, table, answer.error, answer.message), false;
     *out = (struct schema){.table = table, .index = index, .description = node_member(answer.json, "Table")};
-    schema_keys(out->description, node_member(out->description, "KeySchema"), &out->hash, &out->range);
-    out->index_hash = out->hash;
-    out->index_range = out->range;
+    schema_keys(out->description, &out->hash, &out->range);
+    schema_key(out->description, node_member(out->description, "KeySchema"), &out->searched);
     if (!index) return true;
     const struct node *found = find_index(out->description, index);
     if (!found) return complain("the table '%s' has no index '%s'", table, index), false;
-    schema_keys(out->description, node_member(found, "KeySchema"), &out->index_hash, &out->index_range);
+    schema_key(out->description, node_member(found, "KeySchema"), &out->searched);
     return true;
 }

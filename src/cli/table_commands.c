@@ -28,12 +28,17 @@ static void add_fact(struct facts *facts, const char *name, const struct buf *te
     facts->count++;
 }
 
+/* "Artist S, Song S"; the parts of an index's hash with + between them, and so those of its range. */
 static void put_keys(struct buf *out, const struct node *table, const struct node *key_schema)
 {
-    struct key_part hash, range;
-    schema_keys(table, key_schema, &hash, &range);
-    buf_printf(out, "%.*s %c", SLICE_ARG(hash.name), hash.type);
-    if (range.name.len) buf_printf(out, ", %.*s %c", SLICE_ARG(range.name), range.type);
+    struct key key;
+    schema_key(table, key_schema, &key);
+    for (size_t i = 0; i < key.count; i++)
+        buf_printf(out, "%s%.*s %c",
+                   i == 0                ? ""
+                   : i == key.hash_count ? ", "
+                                         : " + ",
+                   SLICE_ARG(key.parts[i].name), key.parts[i].type);
 }
 
 static void put_projection(struct buf *out, const struct node *projection)

@@ -4,7 +4,8 @@
 
 #include "cli/node.h"
 
-#define ATTRIBUTES_MAX (2 + 2 * 2 * SPEC_INDEXES_MAX)
+#define KEY_PARTS_MAX  8 /* of an index, all together */
+#define ATTRIBUTES_MAX (2 + 2 * KEY_PARTS_MAX * SPEC_INDEXES_MAX)
 
 struct attribute {
     struct slice name;
@@ -63,6 +64,17 @@ static bool put_key(struct buf *out, struct spec_state *state, struct slice text
     return true;
 }
 
+/* "Land:S+Town:S": the attributes of one part of an index's key. */
+static bool put_key_parts(struct buf *out, struct spec_state *state, struct slice text, const char *kind)
+{
+    struct slice first, rest = text;
+    for (unsigned count = 1; split(rest, '+', false, &first, &rest); count++) {
+        if (count == KEY_PARTS_MAX / 2) return refuse(state, text, "at most four attributes");
+        if (!put_key(out, state, first, kind)) return false;
+    }
+    return put_key(out, state, rest, kind);
+}
+
 static void put_projection(struct buf *out, struct slice text)
 {
     struct slice name;
@@ -103,8 +115,8 @@ static bool put_index(struct buf *out, struct spec_state *state, struct slice te
     put_string_member(out, "IndexName", name);
     buf_text(out, ",\"KeySchema\":[");
     if (table_hash && !put_key(out, state, slice_of(table_hash), "HASH")) return false;
-    if (!put_key(out, state, first, table_hash ? "RANGE" : "HASH")) return false;
-    if (second.len && !put_key(out, state, second, "RANGE")) return false;
+    if (!put_key_parts(out, state, first, table_hash ? "RANGE" : "HASH")) return false;
+    if (second.len && !put_key_parts(out, state, second, "RANGE")) return false;
     buf_byte(out, ']');
     put_projection(out, projection);
     buf_byte(out, '}');

@@ -2,6 +2,7 @@
  *
  *     Artist:S Song:S                  its keys: hash, then range; S text, N number, B binary
  *     by-year:Year:N,Song:S            a global index: name, hash and range key
+ *     by-place:Land:S+Town:S,Day:N     with several attributes in a part of the key
  *     by-year:Year:N=keys              with the keys only; "=Label,Length" with these attributes too
  *     by-length:Length:N               a local index: name and range key
  */

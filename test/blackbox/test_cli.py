@@ -223,6 +223,19 @@ def test_query_of_an_index(place, filled):
     assert result.returncode == 1 and f"the table '{filled}' has no index 'by-month'" in result.stderr
 
 
+def test_an_index_whose_key_has_several_attributes(place, unused_name):
+    output("table", "create", unused_name, "id:S", "--index", "by-place:land:S+town:S,year:N+day:N", on=place)
+    for n, (town, year, day) in enumerate([("Cusco", 1532, 5), ("Cusco", 1533, 1), ("Lima", 1535, 18)]):
+        output("put", unused_name, f"id={n}", "land=Peru", f"town={town}", f"year:={year}", f"day:={day}", on=place)
+    assert "index     by-place: land S + town S, year N + day N; all attributes" in output(
+        "table", "describe", unused_name, "--table", on=place)
+    query = ["query", unused_name, "--index", "by-place", "Peru"]
+    assert [item["id"] for item in items(*query, "Cusco", on=place)] == ["0", "1"]
+    assert [item["id"] for item in items(*query, "Cusco", "1532", "> 3", on=place)] == ["0"]
+    result = quipu(*query, on=place)
+    assert result.returncode == 2 and "the key of by-place is land, town, year?, day?" in result.stderr
+
+
 def test_scan(place, filled):
     assert len(items("scan", filled, on=place)) == 4
     assert len(items("scan", filled, "--limit", "3", on=place)) == 3

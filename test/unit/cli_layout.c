@@ -118,6 +118,26 @@ TEST(table_specs)
     finish();
 }
 
+TEST(table_specs_of_keys_with_several_attributes)
+{
+    CHECK_TEXT(
+        request_of(&(struct table_spec){.name = "T", .hash = "p:S", .global_indexes = {"g:a:S+b:N,c:S+d:B"}}),
+        "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
+        "{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],"
+        "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"g\",\"KeySchema\":["
+        "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"d\",\"KeyType\":\"RANGE\"}],"
+        "\"Projection\":{\"ProjectionType\":\"ALL\"}}],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"p\",\"AttributeType\":\"S\"},"
+        "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"N\"},"
+        "{\"AttributeName\":\"c\",\"AttributeType\":\"S\"},{\"AttributeName\":\"d\",\"AttributeType\":\"B\"}]"
+        "}");
+    CHECK_TEXT(request_of(&(struct table_spec){
+                   .name = "T", .hash = "p:S", .global_indexes = {"g:a:S+b:S+c:S+d:S+e:S"}}),
+               "'a:S+b:S+c:S+d:S+e:S' should be at most four attributes");
+    finish();
+}
+
 TEST(table_specs_that_cannot_be_read)
 {
     CHECK_TEXT(request_of(&(struct table_spec){.name = "T", .hash = "a"}),

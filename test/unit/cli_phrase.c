@@ -111,13 +111,15 @@ TEST(phrase_paths)
 static const struct schema music = {.table = "Music",
                                     .hash = {{"Artist", 6}, 'S'},
                                     .range = {{"No", 2}, 'N'},
-                                    .index_hash = {{"Artist", 6}, 'S'},
-                                    .index_range = {{"No", 2}, 'N'}};
+                                    .searched = {{{{"Artist", 6}, 'S'}, {{"No", 2}, 'N'}}, 1, 2}};
 static const struct schema texts = {.table = "Texts",
                                     .hash = {{"id", 2}, 'B'},
                                     .index = "by-name",
-                                    .index_hash = {{"kind", 4}, 'S'},
-                                    .index_range = {{"name", 4}, 'S'}};
+                                    .searched = {{{{"kind", 4}, 'S'}, {{"name", 4}, 'S'}}, 1, 2}};
+static const struct schema places = {
+    .table = "Places",
+    .index = "by-place",
+    .searched = {{{{"land", 4}, 'S'}, {{"town", 4}, 'S'}, {{"year", 4}, 'N'}, {{"day", 3}, 'N'}}, 2, 4}};
 
 static struct slice key_of(const struct schema *schema, const char *hash, const char *range)
 {
@@ -145,7 +147,8 @@ static struct slice condition_of(const struct schema *schema, const char *range)
 {
     phrases_free(&phrases);
     begin();
-    if (!phrase_key_condition(&out, &phrases, schema, "h", range)) return slice_of(phrases.fault);
+    const char *words[] = {"h", range};
+    if (!phrase_key_condition(&out, &phrases, schema, words, range ? 2 : 1)) return slice_of(phrases.fault);
     buf_byte(&out, ' ');
     buf_slice(&out, buf_view(&phrases.values));
     return buf_view(&out);
@@ -171,5 +174,24 @@ TEST(phrase_key_conditions)
     CHECK_TEXT(condition_of(&texts, "= a..b"),
                "#kind = :v1 AND #name = :v2 " HASH_S ",\":v2\":{\"S\":\"a..b\"}");
     CHECK_TEXT(condition_of(&music, "many"), "the key No is a number, and 'many' is none");
+    finish();
+}
+
+TEST(phrase_keys_of_several_attributes)
+{
+    const char *words[] = {"Peru", "Cusco", "1532", ">= 11", "more"};
+    begin();
+    CHECK(phrase_key_condition(&out, &phrases, &places, words, 2));
+    CHECK_TEXT(buf_view(&out), "#land = :v1 AND #town = :v2");
+    phrases_free(&phrases);
+    begin();
+    CHECK(phrase_key_condition(&out, &phrases, &places, words, 4));
+    CHECK_TEXT(buf_view(&out), "#land = :v1 AND #town = :v2 AND #year = :v3 AND #day >= :v4");
+    CHECK(!phrase_key_condition(&out, &phrases, &places, words, 1));
+    CHECK_TEXT(slice_of(phrases.fault),
+               "the key of by-place is land, town, year?, day?, and 1 value was given");
+    CHECK(!phrase_key_condition(&out, &phrases, &places, words, 5));
+    CHECK_TEXT(slice_of(phrases.fault),
+               "the key of by-place is land, town, year?, day?, and 5 values were given");
     finish();
 }
