@@ -135,6 +135,10 @@ def normal(node, number=as_it_is):
     return result
 
 
+# The attributes that order the entries of an index, by its name; others of the same index have no order.
+INDEX_ORDERS = {"global": ["r"], "local": ["r"], "keys": []}
+
+
 def without_order(operation, request, body, number):
     """The reply with sorted items where the service promises no order."""
     body = normal(body, number)
@@ -145,9 +149,9 @@ def without_order(operation, request, body, number):
     if operation == "BatchGetItem":
         for items in body.get("Responses", {}).values():
             items.sort(key=canonical)
-    for name in ("AttributeDefinitions",):
+    for name in ("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         for description in (body.get("TableDescription", {}), body.get("Table", {})):
-            description.get(name, []).sort(key=canonical)
+            description.get(name, []).sort(key=lambda element: element.get("IndexName") or element["AttributeName"])
     if isinstance(body.get("ConsumedCapacity"), list):
         body["ConsumedCapacity"].sort(key=lambda table: table["TableName"])
     return body
@@ -160,9 +164,11 @@ def without_order_of_equals(request, body):
             body.pop(name, None)
         return
     items, groups = body.get("Items", []), []
-    ordered = request["IndexName"] != "keys" and all("r" in item for item in items)
+    names = INDEX_ORDERS.get(request["IndexName"], [])
+    if not all(name in item for item in items for name in names):
+        names = []  # a projection has left them out
     for item in items:
-        if groups and (not ordered or groups[-1][0]["r"] == item["r"]):
+        if groups and all(groups[-1][0][name] == item[name] for name in names):
             groups[-1].append(item)
         else:
             groups.append([item])

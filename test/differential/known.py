@@ -4,6 +4,7 @@ A rule matches the one-line outcomes of both sides (`ok`, or status, exception a
 expressions. Replies that are both ok match by the places in the body at which they differ. "Recorded" in a reason means
 that a public record of the real service's answers says so: the conformance suite that test/conformance runs, or the
 tests of dynalite, which were made by running them against the service."""
+import json
 import re
 
 import model
@@ -67,7 +68,8 @@ STEPS = [
     "(One or more parameter values were invalid: )?Supplied AttributeValue",
     "(One or more parameter values were invalid: )?AttributeValues inside AttributeValueList|.*Exists is set",
     "(One or more parameter values were invalid: )?ComparisonOperator",
-    "(One or more parameter values were invalid: )?Invalid number of argument|Either the KeyConditions "
+    "(One or more parameter values were invalid: )?Invalid number of argument|The filter condition for an "
+    "attribute|Either the KeyConditions "
     "or|The BETWEEN cond",
     "ALL_PROJECTED",
     "The provided starting key is invalid: ",
@@ -86,7 +88,8 @@ STEPS = [
     "conditions on the keys|One of the required keys|Invalid attribute value type|.*for a key attribute "
     "cannot contain an empty|Hash primary key values must|.*Size of hashkey|.*Aggregated size of all range "
     "keys|Query condition missed|Query key condition not|The table does not have the specified index|.*Type "
-    "mismatch for Index Key|Cannot update attribute |.*[Ii]ndex .* does not project|Filter Expression can "
+    "mismatch for Index Key|Key attributes must be scalars|(HASH|RANGE) key attributes|Conditions can be of "
+    "length|Cannot update attribute |.*[Ii]ndex .* does not project|Filter Expression can "
     "only|.*does not match schema type|.*Filter can only contain",
     "The provided starting key|The query can return at most one row|Exclusive Start Key must",
     "ConditionalCheckFailedException: |TransactionCanceledException: ",
@@ -117,6 +120,11 @@ def breaks_limits(difference):
     return not model.request_keeps_limits(difference.operation, difference.request)
 
 
+def total_units(body):
+    capacity = body["ConsumedCapacity"]
+    return sum(part["CapacityUnits"] for part in (capacity if isinstance(capacity, list) else [capacity]))
+
+
 def empty_capacity(difference):
     """Where both tell capacity, Local's is less for what found nothing, and up to twice ours for a batch of writes."""
     def units(node):
@@ -132,6 +140,8 @@ def empty_capacity(difference):
     return len(ours) == len(theirs) and all(them <= 2 * us for us, them in zip(ours, theirs))
 
 
+INDEX_NAME = re.compile(r"IndexName: \S+,")
+NULL_IN_SET = re.compile(r'"[SNB]S": \[[^]]*null')
 NUMBER = re.compile(r"\{N:[^}]*\}")
 PLAIN_NUMBER = r"(The parameter cannot be converted to a numeric value(: .*)?)"
 TABLE_GONE = "400 ResourceNotFoundException: Cannot do operations on a non-existent table"
@@ -145,7 +155,8 @@ LONG_KEY = (
     "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes")
 TABLE_MEMBERS = (
     r"\.(TableDescription|Table)(\.TableStatus|\.TableThroughputModeSummary|(\.\w+\[\d+\])?\.WarmThroughput|"
-    r"\.GlobalSecondaryIndexes\[\d+\]\.(IndexStatus|ProvisionedThroughput(\.\w+)?)|\.BillingModeSummary|"
+    r"\.GlobalSecondaryIndexes\[\d+\]\.(IndexStatus|Backfilling|ProvisionedThroughput(\.\w+)?|OnDemandThroughput)|"
+    r"\.BillingModeSummary|"
     r"\.ProvisionedThroughput\.NumberOfDecreasesToday|\.DeletionProtectionEnabled)")
 UPDATE_FAULT = (
     r"(The document path provided in the update|The provided expression refers to an attribute|An operand in the "
@@ -155,6 +166,17 @@ UPDATE_FAULT = (
 CANCELLED = (
     r"TransactionCanceledException: Transaction cancelled, please refer cancellation reasons for specific reasons "
     r"\[.*\]")
+
+
+def filters(request):
+    return {"FilterExpression", "QueryFilter", "ScanFilter"} & set(request)
+
+
+def reasons_differ_in_order(difference):
+    """Where they differ, ours is a fault of the request, theirs a condition that does not hold, or none."""
+    lists = [re.findall(r"\w+", side.message.rsplit("[")[-1]) for side in (difference.ours, difference.theirs)]
+    return len(lists[0]) == len(lists[1]) and all(
+        us == them or us == "ValidationError" and them in ("ConditionalCheckFailed", "None") for us, them in zip(*lists))
 
 
 def several_actions(difference):
@@ -216,15 +238,38 @@ KNOWN = [
           "a new table is CREATING in the service and ACTIVE at once in Local [Local's usage notes]; Local "
           "leaves the mode of throughput out and adds WarmThroughput",
           places=TABLE_MEMBERS, operation="(Create|Describe|Update|Delete)Table", harmless=True),
+    Known("the size of an index",
+          "an index has what is projected into it [developer guide, storage considerations]; Local counts whole items",
+          places=TABLE_MEMBERS + r"|\.Table\.(Local|Global)SecondaryIndexes\[\d+\]\.IndexSizeBytes",
+          operation="DescribeTable"),
+    Known("an index update that is null", "null means absent; Local fails inside",
+          "400 ValidationException: One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.*",
+          "500 InternalFailure: .*", operation="UpdateTable"),
+    words("an index without definitions",
+          r"One or more parameter values were invalid: AttributeDefinitions is not specified for index: \S+",
+          "No Attribute Schema Defined"),
+    words("an index updated twice",
+          "One or more parameter values were invalid: Only one global secondary index update per index is allowed "
+          r"simultaneously\. Index: \S+",
+          r"Only one global secondary index update per index is allowed simultaneously\."),
+    words("an index update that says nothing",
+          "One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, "
+          "GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null",
+          "(Update global secondary index action|Global secondary index update) is null"),
     Known("what a deleted table's description tells",
           "recorded: neither keys nor indexes; Local tells the whole table",
           places=TABLE_MEMBERS
           + r"|\.TableDescription\.(AttributeDefinitions|KeySchema|(Local|Global)SecondaryIndexes)",
           operation="DeleteTable", harmless=True),
     Known("what an update of a table tells",
-          "recorded: the old throughput, while the table is UPDATING; Local the new one",
-          places=TABLE_MEMBERS + '|\\.TableDescription\\.ProvisionedThroughput\\.\\w+', operation="UpdateTable",
-          harmless=True),
+          "recorded: the old throughput, while the table is UPDATING, and an empty index, while it is CREATING; Local the "
+          "new throughput and no numbers of the index",
+          places=TABLE_MEMBERS + r"|\.TableDescription\.(ProvisionedThroughput\.\w+|"
+                                 r"GlobalSecondaryIndexes\[\d+\]\.(IndexSizeBytes|ItemCount))",
+          operation="UpdateTable", harmless=True),
+    Known("an index that is not there, changing it", "recorded: the service names index and table",
+          r"400 ResourceNotFoundException: Requested resource not found: Index \S+ for table \S+",
+          "400 ResourceNotFoundException: Requested resource not found", operation="UpdateTable"),
     Known("throughput of a table on demand",
           "recorded: it needs throughput to become provisioned and takes none while it is not; Local does "
           "not mind",
@@ -292,6 +337,24 @@ KNOWN = [
           r"\w+ IndexName: \S+",
           "(One or more parameter values were invalid: Type mismatch for Index Key|Invalid attribute value "
           "type)"),
+    Known("an index key of the wrong type that would not be written",
+          "dynalite: the types of all actions are looked at before the item; Local looks at what became of the item",
+          "400 ValidationException: One or more parameter values were invalid: Type mismatch for Index Key .*|"
+          f"400 {CANCELLED}", "ok",
+          operation="UpdateItem|TransactWriteItems", when=lambda d: re.search("if_not_exists|DELETE", str(d.request))),
+    words("an index key of the wrong type in AttributeUpdates",
+          r"One or more parameter values were invalid: Type mismatch for Index Key \S+ Expected: \w+ Actual: "
+          r"\w+ IndexName: \S+",
+          "Updates on index keys must be of the same data type as the key attribute", operation="UpdateItem"),
+    words("which of several indexes is told", r".*IndexName: \S+, IndexKey: \S+", r".*IndexName: \S+, IndexKey: \S+",
+          "the indexes of an attribute have no order that is recorded",
+          when=lambda d: INDEX_NAME.sub("", d.ours.message) == INDEX_NAME.sub("", d.theirs.message)),
+    words("an index key that is empty and of the wrong type",
+          r"One or more parameter values were invalid: Type mismatch for Index Key \S+ Expected: \w Actual: "
+          r"\w+ IndexName: \S+",
+          r"One or more parameter values are not valid\. The update expression attempted to update a secondary index key "
+          r"to a value that is not supported\. .* empty \w+ value\.",
+          "which is told first is recorded nowhere", operation="UpdateItem"),
     words("a missing key in an item",
           r"One or more parameter values were invalid: Missing the key \S+ in the item",
           "One of the required keys was not given a value"),
@@ -299,10 +362,17 @@ KNOWN = [
           "One or more parameter values were invalid: (Size of hashkey has exceeded the maximum size limit "
           "of2048 bytes|Aggregated size of all range keys has exceeded the size limit of 1024 bytes)",
           LONG_KEY),
+    Known("a null inside a set, beside other faults", "null means absent; Local fails inside before it looks further",
+          "400 .*", "500 InternalFailure: .*", when=lambda d: NULL_IN_SET.search(json.dumps(d.request))),
     Known("a null inside a set", "null means absent; Local fails inside",
           r"400 ValidationException: (.*: )?One or more parameter values were invalid: An \w+ set may not have a "
           r"null \w+ as a member( for key \S+)?",
           "500 InternalFailure: .*"),
+    Known("an index that is younger than a bad key",
+          "an update is judged by what it changes; Local looks at all keys of indexes in the item",
+          "ok", "400 ValidationException: One or more parameter values are not valid. The update expression attempted to "
+          r"update a secondary index key to a value that is not supported. .* empty \w+ value\.",
+          operation="UpdateItem", when=lambda d: d.request["TableName"].endswith("grown")),
     Known("an integer of many digits", "recorded nowhere: Local fails inside, Quipu takes it for the largest there is",
           "ok", "500 InternalFailure: .*", operation="Query|Scan|ListTables",
           when=lambda d: d.request.get("Limit", 0) >= 2 ** 31),
@@ -349,6 +419,10 @@ KNOWN = [
           "Local refuses it",
           "ok", "400 ValidationException: The provided starting key does not match the range key predicate",
           operation="Query", when=lambda d: d.ours.body['Count'] == 0),
+    words("a start key with too few attributes",
+          "The provided starting key is invalid", ".*Condition parameter type does not match schema type",
+          "recorded (dynalite): its number of attributes is looked at before the conditions", operation="Query"),
+    words("no key conditions", "Conditions can be of length 1 or 2 only", "Conditions must be at least length 1"),
     words("a start key that is no key", "The provided starting key is invalid.*",
           "(Exclusive Start Key must have same size as table's key schema|Supplied AttributeValue is empty, .*)"),
     words("a hash key not asked for", r"Query condition missed key schema element: \S+",
@@ -397,10 +471,19 @@ KNOWN = [
     Known("names for no expression", "recorded: also in a batch and when empty",
           "400 ValidationException: ExpressionAttributeNames can only be specified when using expressions",
           "ok", operation="BatchGetItem"),
-    Known("a filter on what a local index does not project",
-          "recorded nowhere: Local filters by the whole item, Quipu by what the index holds",
+    Known("a filter on what an index does not project",
+          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item, Quipu by what "
+          "the index holds",
           places=r"\.(Count|Items)", operation="Query|Scan",
-          when=lambda d: d.request.get('IndexName') == 'local'),
+          when=lambda d: d.request.get("IndexName") and filters(d.request)),
+    words("a path into a key of an index, beside other faults",
+          r".*[Ii]ndex \S+ does not project.*|Filter Expression can only contain non-primary key attributes: .*|"
+          r"The provided starting key .*|The query can return .*|.*Type mismatch for Index Key .*",
+          "Key attributes must be scalars; .*: IndexKey: .*", "which is told first is recorded nowhere",
+          operation="Query|Scan|UpdateItem"),
+    words("a path into a key of an index that is none",
+          "Key attributes must be scalars; .*: IndexKey: .*", "Invalid attribute value type",
+          "recorded: paths are looked at before the item's keys", operation="PutItem|TransactWriteItems"),
     words("what an index does not project", r".*[Ii]ndex \S+ does not project.*",
           r".*[Ii]ndex \S+ does not project.*",
           "projection and filter both ask for too much; which is told first is recorded nowhere",
@@ -437,6 +520,9 @@ KNOWN = [
           "whole call in the words of the first",
           f"400 {CANCELLED}", f"400 ValidationException: ({UPDATE_FAULT}|{KEY_FAULT}|{LONG_KEY}).*",
           operation="TransactWriteItems"),
+    Known("an action with two faults",
+          "recorded: what a request says wrongly is told before conditions are looked at; Local looks at conditions first",
+          f"400 {CANCELLED}", f"400 {CANCELLED}", operation="TransactWriteItems", when=reasons_differ_in_order),
     Known("a key that cannot be read",
           "recorded: a cancellation with a reason for each key; Local gives none, or refuses the whole call",
           f"400 {CANCELLED}", f"400 (TransactionCanceledException|ValidationException): ({KEY_FAULT}|{LONG_KEY})",
@@ -456,6 +542,13 @@ KNOWN = [
           "a read of nothing costs what the smallest read costs, and a write in a batch what it costs alone "
           "[capacity rules of the developer guide]; Local counts 0 for the one and 2 for the other",
           places=r"\.ConsumedCapacity.*\.CapacityUnits", when=empty_capacity, harmless=True),
+
+    Known("capacity of a key that is never whole",
+          "an item that an index held neither before nor after costs it nothing; Local charges for parts of a key that "
+          "come and go",
+          places=r"\.ConsumedCapacity(\[\d+\])?\.(CapacityUnits|WriteCapacityUnits|GlobalSecondaryIndexes"
+                 r"(\.(gsi-|made-)\w+(\.\w+)?)?)", harmless=True,
+          when=lambda d: total_units(d.ours.body) < total_units(d.theirs.body)),
 
     # ---- last, since it explains most ----
     Known("order of checks",
