@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/slice.h"
+#include "base/json.h"
 
 const struct flag data_flags[] = {
     {NULL, NULL, "Where the data is:"},
@@ -187,6 +187,15 @@ static bool read_all(struct arguments *arguments, int argc, char **argv)
     return true;
 }
 
+/* What becomes part of a request must be UTF-8, as all JSON is; a folder's name need not be. */
+static bool check_texts(const struct arguments *arguments, int argc, char **argv)
+{
+    for (int i = 0; arguments->command->works_on_data && i < argc; i++)
+        if (!utf8_valid(slice_of(argv[i])))
+            return complain_of_usage(arguments, "the argument '%s' is not UTF-8", argv[i]), false;
+    return true;
+}
+
 static bool check_words(const struct arguments *arguments)
 {
     const struct command *command = arguments->command;
@@ -207,6 +216,7 @@ bool arguments_read(struct arguments *out, int argc, char **argv)
     out->given = must_zero(room, sizeof *out->given);
     out->words = must_zero(room, sizeof *out->words);
     read_environment(out);
+    if (!check_texts(out, argc, argv)) return false;
     return read_all(out, argc, argv) && (out->wants_help || check_words(out));
 }
 

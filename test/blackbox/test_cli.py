@@ -357,6 +357,12 @@ def test_words_behind_two_dashes_are_no_flags(place, music):
     assert items("get", music, "--", "--on", "-h", on=place) == [{"Artist": "--on", "Song": "-h"}]
 
 
+def test_words_must_be_utf8(place, music):
+    result = subprocess.run([BINARY, "put", music, b"Artist=\xff", "Song=x", "--on", str(place)], capture_output=True,
+                            timeout=60, env=clean_environment())
+    assert result.returncode == 2 and b"is not UTF-8" in result.stderr
+
+
 def test_signed_requests(tmp_path):
     keys = tmp_path / "keys"
     keys.write_text("[default]\naws_access_key_id = mine\naws_secret_access_key = secret\n")

@@ -18,18 +18,50 @@ static bool accepts(const char *text)
 
 TEST(json_accepts_what_is_json)
 {
-    const char *good[] = {"{}", "[]", " { \"a\" : [ 1 , -2.5e+3 , true, false, null, \"x\" ] } ", "0", "-0", "\"\"",
-                          "[[[]]]", "{\"\":{}}", "\"\\u00e4\\ud83d\\ude00\\n\"", "1E5", "\"\xc3\xa4\""};
+    const char *good[] = {"{}",     "[]",          " { \"a\" : [ 1 , -2.5e+3 , true, false, null, \"x\" ] } ",
+                          "0",      "-0",          "\"\"",
+                          "[[[]]]", "{\"\":{}}",   "\"\\u00e4\\ud83d\\ude00\\n\"",
+                          "1E5",    "\"\xc3\xa4\""};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (!accepts(good[i])) test_failed(__FILE__, __LINE__, "refused %s", good[i]);
 }
 
 TEST(json_refuses_what_is_not)
 {
-    const char *bad[] = {"", "{", "[", "{\"a\"}", "{\"a\":}", "[1,]", "{\"a\":1,}", "[,1]", "01", "1.", ".5", "1e",
-                         "+1", "tru", "nul", "\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "\"\n\"",
-                         "\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "{} {}", "[1 2]", "{\"a\" 1}", "'a'", "-",
-                         "\"abc\\", "[1}", "{]", "\"\xf4\x90\x80\x80\"", "{1:2}"};
+    const char *bad[] = {"",
+                         "{",
+                         "[",
+                         "{\"a\"}",
+                         "{\"a\":}",
+                         "[1,]",
+                         "{\"a\":1,}",
+                         "[,1]",
+                         "01",
+                         "1.",
+                         ".5",
+                         "1e",
+                         "+1",
+                         "tru",
+                         "nul",
+                         "\"",
+                         "\"\\x\"",
+                         "\"\\u12\"",
+                         "\"\\ud800\"",
+                         "\"\\udc00\"",
+                         "\"\n\"",
+                         "\"\xff\"",
+                         "\"\xc0\x80\"",
+                         "\"\xed\xa0\x80\"",
+                         "{} {}",
+                         "[1 2]",
+                         "{\"a\" 1}",
+                         "'a'",
+                         "-",
+                         "\"abc\\",
+                         "[1}",
+                         "{]",
+                         "\"\xf4\x90\x80\x80\"",
+                         "{1:2}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (accepts(bad[i])) test_failed(__FILE__, __LINE__, "accepted %s", bad[i]);
 }
