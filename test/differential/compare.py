@@ -49,9 +49,9 @@ class Side:
         self.address = urllib.parse.urlsplit(url).netloc
         self.connection = None
 
-    def send(self, operation, body):
+    def send(self, operation, body, service="DynamoDB"):
         """The reply to these bytes. Opens the connection again once, since a server may close an idle one."""
-        headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        headers = {**HEADERS, "X-Amz-Target": f"{service}_20120810.{operation}"}
         for _ in range(2):
             try:
                 if self.connection is None:
@@ -78,6 +78,12 @@ class Side:
         if in_parts and "ExclusiveStartKey" not in request:
             return self.all_pages(operation, request)
         return self.send(operation, json.dumps(request).encode())
+
+    def stream_call(self, operation, request):
+        reply = self.send(operation, json.dumps(request).encode(), "DynamoDBStreams")
+        if not reply.ok:
+            raise SystemExit(f"{operation} {request}: {reply.outcome}")
+        return reply
 
     def all_pages(self, operation, request):
         """The items of all pages and segments in one reply; the refusal when the first of them is one."""

@@ -151,7 +151,8 @@ class Indexes(Requests):
         terms = self.terms(schema)
         if self.chance(0.2):
             request["KeyConditions"] = {
-                name: {"ComparisonOperator": operator, "AttributeValueList": values} for name, operator, values in terms}
+                name: {"ComparisonOperator": operator, "AttributeValueList": values}
+                for name, operator, values in terms}
         else:
             text = " AND ".join(self.term_text(expressions, *term) for term in terms)
             request["KeyConditionExpression"] = expressions.maybe_broken(text)
@@ -165,7 +166,7 @@ class Indexes(Requests):
         return "Query", {**request, **expressions.parameters()}
 
     def terms(self, schema):
-        """(name, legacy operator, values): all hash attributes, then range attributes from the left; now and then not."""
+        """(name, legacy operator, values): all hash attributes, range attributes from the left; now and then not."""
         hashes = getattr(schema, "hashes", [schema.hash])
         ranges = getattr(schema, "ranges", [schema.range] if schema.range else [])
         ranges = ranges[:self.rng.randint(0, len(ranges))]

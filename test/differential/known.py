@@ -176,7 +176,8 @@ def reasons_differ_in_order(difference):
     """Where they differ, ours is a fault of the request, theirs a condition that does not hold, or none."""
     lists = [re.findall(r"\w+", side.message.rsplit("[")[-1]) for side in (difference.ours, difference.theirs)]
     return len(lists[0]) == len(lists[1]) and all(
-        us == them or us == "ValidationError" and them in ("ConditionalCheckFailed", "None") for us, them in zip(*lists))
+        us == them or us == "ValidationError" and them in ("ConditionalCheckFailed", "None")
+        for us, them in zip(*lists))
 
 
 def several_actions(difference):
@@ -224,7 +225,10 @@ KNOWN = [
     # ---- tables ----
     Known("table not found, managing it", "recorded: the service names the table",
           r"400 ResourceNotFoundException: Requested resource not found: Table: \S+ not found", TABLE_GONE,
-          operation="(Describe|Update|Delete)Table"),
+          operation="(Describe|Update|Delete)Table|(Describe|Update)TimeToLive"),
+    words("another attribute of the time to live",
+          r"TimeToLive is active on a different AttributeName: current AttributeName is \S+",
+          "TimeToLive is active on a different AttributeName", operation="UpdateTimeToLive"),
     Known("table not found", "recorded: the service's words",
           "400 ResourceNotFoundException: Requested resource not found", TABLE_GONE),
     Known("a short name of a table",
@@ -262,8 +266,8 @@ KNOWN = [
           + r"|\.TableDescription\.(AttributeDefinitions|KeySchema|(Local|Global)SecondaryIndexes)",
           operation="DeleteTable", harmless=True),
     Known("what an update of a table tells",
-          "recorded: the old throughput, while the table is UPDATING, and an empty index, while it is CREATING; Local the "
-          "new throughput and no numbers of the index",
+          "recorded: the old throughput, while the table is UPDATING, and an empty index, while it is CREATING; Local "
+          "the new throughput and no numbers of the index",
           places=TABLE_MEMBERS + r"|\.TableDescription\.(ProvisionedThroughput\.\w+|"
                                  r"GlobalSecondaryIndexes\[\d+\]\.(IndexSizeBytes|ItemCount))",
           operation="UpdateTable", harmless=True),
@@ -352,8 +356,8 @@ KNOWN = [
     words("an index key that is empty and of the wrong type",
           r"One or more parameter values were invalid: Type mismatch for Index Key \S+ Expected: \w Actual: "
           r"\w+ IndexName: \S+",
-          r"One or more parameter values are not valid\. The update expression attempted to update a secondary index key "
-          r"to a value that is not supported\. .* empty \w+ value\.",
+          r"One or more parameter values are not valid\. The update expression attempted to update a secondary index "
+          r"key to a value that is not supported\. .* empty \w+ value\.",
           "which is told first is recorded nowhere", operation="UpdateItem"),
     words("a missing key in an item",
           r"One or more parameter values were invalid: Missing the key \S+ in the item",
@@ -370,8 +374,8 @@ KNOWN = [
           "500 InternalFailure: .*"),
     Known("an index that is younger than a bad key",
           "an update is judged by what it changes; Local looks at all keys of indexes in the item",
-          "ok", "400 ValidationException: One or more parameter values are not valid. The update expression attempted to "
-          r"update a secondary index key to a value that is not supported. .* empty \w+ value\.",
+          "ok", "400 ValidationException: One or more parameter values are not valid. The update expression attempted "
+          r"to update a secondary index key to a value that is not supported. .* empty \w+ value\.",
           operation="UpdateItem", when=lambda d: d.request["TableName"].endswith("grown")),
     Known("an integer of many digits", "recorded nowhere: Local fails inside, Quipu takes it for the largest there is",
           "ok", "500 InternalFailure: .*", operation="Query|Scan|ListTables",
@@ -472,8 +476,8 @@ KNOWN = [
           "400 ValidationException: ExpressionAttributeNames can only be specified when using expressions",
           "ok", operation="BatchGetItem"),
     Known("a filter on what an index does not project",
-          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item, Quipu by what "
-          "the index holds",
+          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item, Quipu by "
+          "what the index holds",
           places=r"\.(Count|Items)", operation="Query|Scan",
           when=lambda d: d.request.get("IndexName") and filters(d.request)),
     words("a path into a key of an index, beside other faults",
@@ -484,10 +488,11 @@ KNOWN = [
     words("a path into a key of an index that is none",
           "Key attributes must be scalars; .*: IndexKey: .*", "Invalid attribute value type",
           "recorded: paths are looked at before the item's keys", operation="PutItem|TransactWriteItems"),
-    words("what an index does not project", r".*[Ii]ndex \S+ does not project.*",
+    words("what an index does not project",
+          r".*[Ii]ndex \S+ does not project.*|.*Select type ALL_ATTRIBUTES is not supported .*",
           r".*[Ii]ndex \S+ does not project.*",
-          "projection and filter both ask for too much; which is told first is recorded nowhere",
-          when=lambda d: 'ProjectionExpression' in d.request and 'FilterExpression' in d.request),
+          "selection and filter both ask for too much; which is told first is recorded nowhere",
+          when=lambda d: 'FilterExpression' in d.request),
     Known("two faults in one update",
           "which of several failing actions is told is not documented; ours are tried in the order of the "
           "expression",
@@ -521,7 +526,8 @@ KNOWN = [
           f"400 {CANCELLED}", f"400 ValidationException: ({UPDATE_FAULT}|{KEY_FAULT}|{LONG_KEY}).*",
           operation="TransactWriteItems"),
     Known("an action with two faults",
-          "recorded: what a request says wrongly is told before conditions are looked at; Local looks at conditions first",
+          "recorded: what a request says wrongly is told before conditions are looked at; Local looks at conditions "
+          "first",
           f"400 {CANCELLED}", f"400 {CANCELLED}", operation="TransactWriteItems", when=reasons_differ_in_order),
     Known("a key that cannot be read",
           "recorded: a cancellation with a reason for each key; Local gives none, or refuses the whole call",
