@@ -128,6 +128,7 @@ bench: $B/quipu build/load
 	bench/run
 	bench/streams
 
+SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
 	install -D -m 755 $B/quipu $(DESTDIR)$(PREFIX)/bin/quipu
 	install -D -m 644 include/quipu.h $(DESTDIR)$(PREFIX)/include/quipu.h
@@ -140,6 +141,10 @@ install: all
 	    > $(DESTDIR)$(PREFIX)/lib/pkgconfig/quipu.pc
 	install -D -m 644 doc/quipu.1 $(DESTDIR)$(PREFIX)/share/man/man1/quipu.1
 	install -D -m 644 doc/quipu.3 $(DESTDIR)$(PREFIX)/share/man/man3/quipu.3
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$B/quipu completion bash > $(SHARE)/bash-completion/completions/quipu
+	$B/quipu completion zsh > $(SHARE)/zsh/site-functions/_quipu
+	$B/quipu completion fish > $(SHARE)/fish/vendor_completions.d/quipu.fish
 
 clean:
 	rm -rf build

@@ -1,12 +1,14 @@
 """The commands on tables and items, against a server and against a folder."""
 import base64
 import json
+import os
+import re
 import subprocess
 
 import pytest
 from cli import items, on_terminal, output, quipu
 from conftest import boto_client
-from support.process import BINARY, Quipu, clean_environment
+from support.process import BINARY, ROOT, Quipu, clean_environment
 from values import N, S
 
 NINA = {"Artist": "Nina Simone", "Song": "Sinnerman", "Year": 1965}
@@ -309,6 +311,14 @@ def test_help(command):
     assert shown.startswith(f"Usage: quipu {' '.join(command)} ")
     assert shown == output("help", *command) == output(*command, "-h")
     assert all(len(line) <= 118 for line in shown.splitlines())
+
+
+def test_the_manual_knows_every_flag():
+    manual = open(os.path.join(ROOT, "doc", "quipu.1"), encoding="utf-8").read().replace("\\-", "-")
+    rows = [[c] for c in COMMANDS] + [["table", c] for c in ("ls", "create", "set", "describe", "drop")]
+    for command in rows:
+        for flag in re.findall(r"^  (--[a-z-]+)", output(*command, "--help"), re.M):
+            assert re.search(rf"{flag}\\b(?!-)", manual), (command, flag)
 
 
 def test_unknown_commands():
