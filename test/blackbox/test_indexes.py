@@ -1,6 +1,15 @@
-"""Local and global secondary indexes: what they hold, their order, their pages."""
+"""Local and global secondary indexes: what they hold, their order, their pages, and how they come to be."""
+import collections
+import concurrent.futures
+import random
+import shutil
+import threading
+import time
+
 import pytest
-from values import N, S, invalid
+from conftest import boto_client, create_table
+from support.process import Quipu, run_quipu
+from values import N, S, invalid, refused
 
 TYPES = [{"AttributeName": name, "AttributeType": kind} for name, kind in (("pk", "S"), ("sk", "S"), ("team", "S"),
                                                                            ("score", "N"))]
@@ -86,3 +95,274 @@ def test_what_an_index_refuses(client, scores):
         client.put_item(TableName=scores, Item={"pk": S("a"), "sk": S("b"), "score": S("many")})
     with invalid("Select type ALL_ATTRIBUTES is not supported for global secondary index"):
         by_team(client, scores, Select="ALL_ATTRIBUTES")
+
+
+# ---- keys of several attributes ----
+
+MATCHES = {
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in (
+        ("pk", "S"), ("cup", "S"), ("place", "S"), ("stage", "S"), ("score", "N"))],
+    "GlobalSecondaryIndexes": [{
+        "IndexName": "by-cup", "Projection": {"ProjectionType": "ALL"},
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in (
+            ("cup", "HASH"), ("place", "HASH"), ("stage", "RANGE"), ("score", "RANGE"))]}],
+}
+
+
+@pytest.fixture
+def matches(client, make_table):
+    """Matches of two cups at two places, by stage and score; one without a place."""
+    name = make_table(**MATCHES)
+    for number, score in enumerate(random.Random(1).sample(range(100), 48)):
+        client.put_item(TableName=name, Item={
+            "pk": S(str(number)), "cup": S("ab"[number % 2]), "place": S("rome" if number % 3 else "oslo"),
+            "stage": S("final" if number % 5 == 0 else "group"), "score": N(score)})
+    client.put_item(TableName=name, Item={"pk": S("nowhere"), "cup": S("a"), "stage": S("group"), "score": N(1)})
+    return name
+
+
+def by_cup(client, table, condition="", values=None, **options):
+    return client.query(TableName=table, IndexName="by-cup",
+                        KeyConditionExpression="cup = :c AND place = :p" + condition,
+                        ExpressionAttributeValues={":c": S("a"), ":p": S("rome"), **(values or {})}, **options)
+
+
+def matches_of(reply):
+    return [(item["stage"]["S"], int(item["score"]["N"])) for item in reply["Items"]]
+
+
+def test_several_attributes_order_an_index(client, matches):
+    everything = matches_of(by_cup(client, matches))
+    assert everything == sorted(everything) and len(everything) == 16
+    assert matches_of(by_cup(client, matches, ScanIndexForward=False)) == everything[::-1]
+    finals = by_cup(client, matches, " AND stage = :s", {":s": S("final")})
+    assert matches_of(finals) == [match for match in everything if match[0] == "final"]
+    high = by_cup(client, matches, " AND stage = :s AND score >= :n", {":s": S("group"), ":n": N(50)})
+    assert matches_of(high) == [match for match in everything if match[0] == "group" and match[1] >= 50]
+
+
+def test_pages_of_several_attributes(client, matches):
+    expected, seen, options = matches_of(by_cup(client, matches)), [], {}
+    while True:
+        page = by_cup(client, matches, Limit=3, **options)
+        seen += matches_of(page)
+        if "LastEvaluatedKey" not in page:
+            break
+        assert set(page["LastEvaluatedKey"]) == {"pk", "cup", "place", "stage", "score"}
+        options = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    assert seen == expected
+
+
+def test_what_several_attributes_refuse(client, matches):
+    with invalid("HASH key attributes place must have equality conditions specified in the query"):
+        client.query(TableName=matches, IndexName="by-cup", KeyConditionExpression="cup = :c",
+                     ExpressionAttributeValues={":c": S("a")})
+    with invalid("RANGE key attributes stage must have equality conditions specified in the query because a condition "
+                 "is present on key attribute score"):
+        by_cup(client, matches, " AND score = :n", {":n": N(1)})
+    assert client.scan(TableName=matches, IndexName="by-cup")["Count"] == 48
+
+
+# ---- indexes of a table that is in use ----
+
+ITEMS, GROUPS, WRITERS = 30000, 50, 3
+BY_GROUP = {"IndexName": "by-group", "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["version"]},
+            "KeySchema": key_schema("group", "rank")}
+DEFINITIONS = [{"AttributeName": "group", "AttributeType": "S"}, {"AttributeName": "rank", "AttributeType": "N"}]
+
+
+def item_of(number, version, rng):
+    """One item in ten is in no group."""
+    item = {"pk": S(f"item{number}"), "version": N(version), "text": S("x" * 500)}
+    if rng.random() < 0.9:
+        item.update(group=S(f"group{rng.randrange(GROUPS)}"), rank=N(rng.randrange(1000)))
+    return item
+
+
+def load(client, numbers):
+    rng = random.Random(numbers[0])
+    for start in range(0, len(numbers), 25):
+        puts = [{"PutRequest": {"Item": item_of(number, 0, rng)}} for number in numbers[start:start + 25]]
+        assert client.batch_write_item(RequestItems={"used": puts})["UnprocessedItems"] == {}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder with the table `used`, which has many items and no index."""
+    path = str(tmp_path_factory.mktemp("filled") / "data")
+    with Quipu("--data", path) as server:
+        create_table(boto_client(server.url), "used")
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            parts = [range(start, ITEMS, 4) for start in range(4)]
+            list(pool.map(lambda part: load(boto_client(server.url), part), parts))
+        assert server.stop() == 0
+    return path
+
+
+@pytest.fixture
+def used(filled, tmp_path):
+    """A copy of the folder for one test."""
+    path = str(tmp_path / "data")
+    shutil.copytree(filled, path)
+    return path
+
+
+class Writer(threading.Thread):
+    """Puts, changes and deletes items of its own until it is told to stop, and keeps the longest time it took."""
+
+    def __init__(self, url, place):
+        super().__init__(daemon=True)
+        self.client, self.place = boto_client(url), place
+        self.rng, self.ended, self.longest, self.failure = random.Random(place), threading.Event(), 0, None
+        self.start()
+
+    def run(self):
+        version = 0
+        try:
+            while not self.ended.is_set():
+                version += 1
+                number = self.rng.randrange(ITEMS // WRITERS) * WRITERS + self.place
+                began = time.monotonic()
+                if self.rng.random() < 0.2:
+                    self.client.delete_item(TableName="used", Key={"pk": S(f"item{number}")})
+                else:
+                    self.client.put_item(TableName="used", Item=item_of(number, version, self.rng))
+                self.longest = max(self.longest, time.monotonic() - began)
+        except Exception as failure:  # told by the test
+            self.failure = failure
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        assert self.failure is None, self.failure
+        return self.longest
+
+
+def create_index(client):
+    return client.update_table(TableName="used", AttributeDefinitions=DEFINITIONS,
+                               GlobalSecondaryIndexUpdates=[{"Create": BY_GROUP}])["TableDescription"]
+
+
+def describe_index(client):
+    indexes = client.describe_table(TableName="used")["Table"].get("GlobalSecondaryIndexes", [])
+    return indexes[0] if indexes else None
+
+
+def wait_for_index(client, seconds=60):
+    deadline = time.monotonic() + seconds
+    while describe_index(client)["IndexStatus"] != "ACTIVE":
+        assert time.monotonic() < deadline, "the index does not become active"
+        time.sleep(0.02)
+
+
+def everything(client, **options):
+    return [item for page in client.get_paginator("scan").paginate(TableName="used", **options)
+            for item in page["Items"]]
+
+
+def check_index(client):
+    """The index holds, in order, just what the items ask for."""
+    groups = collections.defaultdict(list)
+    for item in everything(client):
+        if "group" in item:
+            groups[item["group"]["S"]].append((int(item["rank"]["N"]), item["pk"]["S"], item["version"]["N"]))
+    assert sum(map(len, groups.values())) == len(everything(client, IndexName="by-group"))
+    for name, expected in groups.items():
+        pages = client.get_paginator("query").paginate(
+            TableName="used", IndexName="by-group", KeyConditionExpression="#g = :g",
+            ExpressionAttributeNames={"#g": "group"}, ExpressionAttributeValues={":g": S(name)})
+        found = [item for page in pages for item in page["Items"]]
+        assert {frozenset(item) for item in found} == {frozenset(("pk", "group", "rank", "version"))}
+        assert [int(item["rank"]["N"]) for item in found] == sorted(rank for rank, _, _ in expected)
+        assert sorted((int(i["rank"]["N"]), i["pk"]["S"], i["version"]["N"]) for i in found) == sorted(expected)
+
+
+def check_folder(path):
+    result = run_quipu("check", "--data", path)
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout
+    assert result.stdout.endswith(" 0 faults\n")
+
+
+def test_an_index_is_made_while_its_table_is_written(used):
+    with Quipu("--data", used) as server:
+        client = boto_client(server.url)
+        writers = [Writer(server.url, place) for place in range(WRITERS)]
+        made = create_index(client)
+        assert (made["TableStatus"], made["GlobalSecondaryIndexes"][0]["IndexStatus"]) == ("UPDATING", "CREATING")
+        under_way = describe_index(client)
+        assert (under_way["IndexStatus"], under_way["Backfilling"]) == ("CREATING", True)
+        with invalid("Cannot read from backfilling global secondary index: by-group"):
+            client.scan(TableName="used", IndexName="by-group")
+        with refused("LimitExceededException", "Only 1 online index can be created or deleted simultaneously"):
+            client.update_table(TableName="used", AttributeDefinitions=DEFINITIONS, GlobalSecondaryIndexUpdates=[
+                {"Create": {**BY_GROUP, "IndexName": "another"}}])
+        with refused("ResourceInUseException", "Cannot delete table while indexes are being created"):
+            client.delete_table(TableName="used")
+        wait_for_index(client)
+        assert "Backfilling" not in describe_index(client)
+        longest = max(writer.stop() for writer in writers)
+        check_index(client)
+        assert describe_index(client)["ItemCount"] == len(everything(client, IndexName="by-group"))
+        assert server.stop() == 0
+    check_folder(used)
+    assert longest < 1, "a write waited for the index"
+
+
+def test_a_kill_in_the_middle_of_making_an_index(used):
+    with Quipu("--data", used) as server:
+        client = boto_client(server.url)
+        create_index(client)
+        while not describe_index(client)["ItemCount"]:
+            time.sleep(0.005)
+        under_way = describe_index(client)
+        server.kill()
+    assert under_way["IndexStatus"] == "CREATING" and under_way["ItemCount"] < ITEMS * 0.8
+    check_folder(used)
+    with Quipu("--data", used) as server:
+        client = boto_client(server.url)
+        writers = [Writer(server.url, place) for place in range(WRITERS)]
+        wait_for_index(client)
+        for writer in writers:
+            writer.stop()
+        check_index(client)
+        assert server.stop() == 0
+    check_folder(used)
+
+
+def test_an_index_is_deleted_while_its_table_is_written(used):
+    with Quipu("--data", used) as server:
+        client = boto_client(server.url)
+        create_index(client)
+        writers = [Writer(server.url, place) for place in range(WRITERS)]
+        dropped = client.update_table(TableName="used", GlobalSecondaryIndexUpdates=[
+            {"Delete": {"IndexName": "by-group"}}])["TableDescription"]  # before it is finished
+        assert dropped["GlobalSecondaryIndexes"][0]["IndexStatus"] == "DELETING"
+        assert describe_index(client) is None
+        create_index(client)
+        wait_for_index(client)
+        client.update_table(TableName="used", GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-group"}}])
+        with invalid("The table does not have the specified index: by-group"):
+            client.scan(TableName="used", IndexName="by-group")
+        for writer in writers:
+            writer.stop()
+        assert server.stop() == 0
+    check_folder(used)
+
+
+# ---- item collections ----
+
+def test_an_item_collection_is_measured(client, scores):
+    reply = client.put_item(TableName=scores, Item={"pk": S("game"), "sk": S("new")},
+                            ReturnItemCollectionMetrics="SIZE")
+    assert reply["ItemCollectionMetrics"] == {"ItemCollectionKey": {"pk": S("game")}, "SizeEstimateRangeGB": [0, 1]}
+
+
+def test_an_item_counts_with_its_local_entries(client, scores):
+    item = {"pk": S("large"), "sk": S("1"), "score": N(1), "text": S("x" * 250000)}
+    with invalid("Item size has exceeded the maximum allowed size"):
+        client.put_item(TableName=scores, Item=item)
+    del item["score"]
+    client.put_item(TableName=scores, Item=item)
+    with invalid("Item size to update has exceeded the maximum allowed size"):
+        client.update_item(TableName=scores, Key={"pk": S("large"), "sk": S("1")}, UpdateExpression="SET score = :s",
+                           ExpressionAttributeValues={":s": N(1)})

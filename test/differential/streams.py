@@ -1,7 +1,7 @@
 """Reads whole streams on both sides: each item must have had the same history.
 
-Numbers, times, shards and the order of different items are a server's own. What is left is the history of each item: the
-kind of each change and the images before and after it."""
+Numbers, times, shards and the order of different items are a server's own. What is left is the history of each item:
+the kind of each change and the images before and after it."""
 import json
 
 from compare import as_it_is, canonical, normal, plain_number
