@@ -51,7 +51,8 @@ def test_tail_follows_from_now(server, hooked, unused_name):
     assert lines[0]["new"] == {"pk": "a", "n": 1} and "old" not in lines[0]
     assert lines[1]["keys"] == {"pk": "a"} and lines[1]["old"]["n"] == 1 and lines[1]["new"]["n"] == 2
     assert lines[2]["old"] == {"pk": "a", "n": 2} and "new" not in lines[2]
-    assert len({line["sequence"] for line in lines}) == 3 and all(abs(line["time"] - time.time()) < 60 for line in lines)
+    assert len({line["sequence"] for line in lines}) == 3
+    assert all(abs(line["time"] - time.time()) < 60 for line in lines)
 
 
 def test_tail_from_the_start(server, hooked, unused_name):
@@ -189,7 +190,8 @@ def test_the_last_item_with_a_key_wins(server, hooked, unused_name):
 
 @pytest.mark.parametrize("text, sentence", [
     ('{"Item":{"pk":{"S":"a"}}}\n{"Item":', "standard input, line 2: the last value has no end"),
-    ('{"pk":"a"}', "standard input, line 1: this is neither {\"Table\":...} nor {\"Item\":...}; for plain JSON say --plain"),
+    ('{"pk":"a"}',
+     'standard input, line 1: this is neither {"Table":...} nor {"Item":...}; for plain JSON say --plain'),
     ('{"Item":{"pk":{"N":"1"}}}', "this has no key of the table"),
     ('{"Item":{"other":{"S":"1"}}}', "this has no key of the table"),
     ("nonsense", "standard input, line 1: "),
@@ -212,7 +214,8 @@ def test_load_refuses_other_keys(server, hooked, unused_name, tmp_path):
 def test_load_brings_a_table_up_to_its_definition(server, hooked, unused_name, tmp_path):
     make_example(hooked, unused_name, 30)
     text = output("dump", unused_name, on=server.url)
-    output("table", "create", unused_name, "pk:S", "sk:N", "--local-index", "by-other:other:B=keys", on=tmp_path / "data")
+    output("table", "create", unused_name, "pk:S", "sk:N", "--local-index", "by-other:other:B=keys",
+           on=tmp_path / "data")
     assert quipu("load", on=tmp_path / "data", stdin=text).returncode == 0
     assert everything(tmp_path / "data") == everything(server.url, unused_name)
 
