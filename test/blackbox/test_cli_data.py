@@ -191,7 +191,7 @@ def test_the_last_item_with_a_key_wins(server, hooked, unused_name):
 @pytest.mark.parametrize("text, sentence", [
     ('{"Item":{"pk":{"S":"a"}}}\n{"Item":', "standard input, line 2: the last value has no end"),
     ('{"pk":"a"}',
-     'standard input, line 1: this is neither {"Table":...} nor {"Item":...}; for plain JSON say --plain'),
+     'line 1: this is neither {"Table":...} nor {"Item":...}; for plain JSON say --plain'),
     ('{"Item":{"pk":{"N":"1"}}}', "this has no key of the table"),
     ('{"Item":{"other":{"S":"1"}}}', "this has no key of the table"),
     ("nonsense", "standard input, line 1: "),
