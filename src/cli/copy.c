@@ -53,9 +53,10 @@ static bool any_has_failed(const struct tables *tables)
     return false;
 }
 
-static int64_t last_change_us(const struct tables *tables)
+/* When the last change came, of those since then. */
+static int64_t last_change_us(const struct tables *tables, int64_t since_us)
 {
-    int64_t last = 0;
+    int64_t last = since_us;
     for (size_t i = 0; i < tables->count; i++) {
         int64_t changed = atomic_load(&tables->list[i].changed_us);
         if (changed > last) last = changed;
@@ -89,9 +90,9 @@ static void note(const struct tables *tables, int64_t *noted_us)
 /* Until somebody says so, nothing more happens, or something fails. */
 static bool wait_for_switch(const struct tables *tables, bool until_idle)
 {
-    int64_t noted_us = 0;
+    int64_t noted_us = 0, began_us = monotonic_us();
     while (!copy_is_interrupted && !any_has_failed(tables)) {
-        if (until_idle && monotonic_us() - last_change_us(tables) > IDLE_US) break;
+        if (until_idle && monotonic_us() - last_change_us(tables, began_us) > IDLE_US) break;
         note(tables, &noted_us);
         nanosleep(&(struct timespec){0, LOOK_MS * 1000000}, NULL);
     }

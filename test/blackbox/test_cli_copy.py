@@ -166,8 +166,9 @@ def test_a_source_that_nobody_writes_to_is_left_as_it_is(server, unused_name, tm
 # ---- under load ----
 
 def follow_until_switched(source, target, table, writers, more_seconds=3):
-    """Copies while the writers write, stops them, switches over. Answers what the copy said."""
-    process = start("copy", str(source), str(target), table)
+    """Copies a table, or all, while the writers write, stops them, switches over. Answers what must be there, and what
+    the copy said."""
+    process = start("copy", str(source), str(target), *([table] if table else []))
     said = []
     reader = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
     reader.start()
@@ -225,6 +226,44 @@ def test_while_shards_split(server, unused_name, tmp_path):
     stop_split = threading.Timer(2.5, stop.set)
     stop_split.start()
     expected, _ = follow_until_switched(server.url, tmp_path / "target", unused_name, writers, 4)
+    assert content(server.url, unused_name) == expected
+    assert everything(tmp_path / "target", unused_name) == everything(server.url, unused_name)
+
+
+def test_all_tables_of_a_server(tmp_path):
+    """Each is followed by itself, those that were copied first while the others still are."""
+    with Quipu("--memory") as running:
+        client = boto_client(running.url)
+        names = [f"table-{n}" for n in range(4)]
+        for name in names:
+            create_table(client, name, "S", "N", StreamSpecification=STREAM)
+        writers = [Writers(running.url, name, threads=1) for name in names]
+        wait_for(lambda: all(one.writes > 20 for one in writers), "written")
+
+        class All:
+            writes = 1
+
+            @staticmethod
+            def stop():
+                return {name: one.stop() for name, one in zip(names, writers)}
+
+        expected, said = follow_until_switched(running.url, tmp_path / "target", None, All)
+        assert len(re.findall(r"^table-[0-9]: [0-9,]+ items? copied", said, re.M)) == 4
+        for name in names:
+            assert content(running.url, name) == expected[name]
+        assert everything(tmp_path / "target") == everything(running.url)
+
+
+def test_throttling_and_failures_are_waited_for(server, unused_name, tmp_path):
+    client = boto_client(server.url)
+    make_example(client, unused_name, 300)
+    for operation in ("Scan", "GetRecords", "DescribeTable"):
+        rule = {"operation": operation, "table": unused_name, "error": "InternalServerError", "count": 3}
+        if operation == "GetRecords":
+            del rule["table"]
+        urllib.request.urlopen(server.url + "/_quipu/rules", json.dumps(rule).encode()).close()
+    writers = Writers(server.url, unused_name)
+    expected, _ = follow_until_switched(server.url, tmp_path / "target", unused_name, writers)
     assert content(server.url, unused_name) == expected
     assert everything(tmp_path / "target", unused_name) == everything(server.url, unused_name)
 
