@@ -30,7 +30,7 @@ static int check(const struct arguments *arguments)
     struct check_report report;
     struct buf out = {0};
     bool read = engine_check(store, &report, &out);
-    fwrite(out.data, 1, out.len, stdout);
+    if (out.len) fwrite(out.data, 1, out.len, stdout);
     if (!read) {
         complain("the store cannot be read: %s", store->error);
         status = EXIT_FAULT;
