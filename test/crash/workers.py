@@ -163,6 +163,28 @@ class Batcher(ItemWorker):
             raise Refused("BatchWriteItem left items over")
 
 
+class Transactor(ItemWorker):
+    """Writes several items in one transaction: after a kill all of them are new, or none is."""
+
+    def step(self):
+        change, actions = {}, []
+        for key in self.rng.sample(self.keys, self.rng.randint(2, 10)):
+            if self.images[key] and self.rng.random() < 0.25:
+                change[key] = None
+                actions.append({"Delete": {"TableName": TABLE, "Key": {"pk": {"S": key}}}})
+            else:
+                change[key] = self.next_image(key)
+                actions.append({"Put": {"TableName": TABLE, "Item": change[key]}})
+        self.write("TransactWriteItems", {"TransactItems": actions}, change)
+
+    def verify(self, client, items):
+        pending = self.pending or {}
+        applied = [items.get(key) == image for key, image in pending.items()]
+        if any(applied) and not all(applied):
+            yield f"{self.name}: {sum(applied)} of {len(applied)} writes of a transaction were kept"
+        yield from super().verify(client, items)
+
+
 class Versioner(ItemWorker):
     """Replaces an item on condition of its version: a lost write would make the next condition fail."""
 
@@ -266,9 +288,17 @@ class TableMaker(Worker):
 
 
 def table_request(name):
+    """With two indexes and a stream, so that `quipu check` can compare what follows from a write with the items."""
+    def index(index_name, attribute, projection):
+        return {"IndexName": index_name, "KeySchema": [{"AttributeName": attribute, "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": projection}}
+
+    types = {"pk": "S", "sequence": "N", "n": "N"}
     return {"TableName": name, "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}]}
+            "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in types.items()],
+            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+            "GlobalSecondaryIndexes": [index("by-sequence", "sequence", "ALL"), index("by-n", "n", "KEYS_ONLY")],
+            "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
 
 
 def all_items(client):
@@ -287,8 +317,9 @@ def all_items(client):
 
 def make_workers(seed):
     return [Putter("putter-a", seed, 150), Putter("putter-b", seed, 20), Batcher("batcher-a", seed, 60),
-            Batcher("batcher-b", seed, 200), Versioner("versioner", seed, 10), Counter("counter-a", seed),
-            Counter("counter-b", seed), Watcher("watcher", seed), TableMaker("tables", seed)]
+            Batcher("batcher-b", seed, 200), Versioner("versioner", seed, 10),
+            Transactor("transactor", seed, 40), Counter("counter-a", seed), Counter("counter-b", seed),
+            Watcher("watcher", seed), TableMaker("tables", seed)]
 
 
 def load(workers, port, seconds, kill):
