@@ -251,3 +251,16 @@ def test_keys_of_their_longest(client, ranged):
         client.put_item(TableName=ranged, Item={**key, "pk": S("h" * 2049)})
     with invalid("Aggregated size of all range keys has exceeded the size limit of 1024 bytes"):
         client.put_item(TableName=ranged, Item={**key, "sk": S("r" * 1025)})
+
+
+@pytest.mark.parametrize("pages, units", [(1, 1), (1000, 3), (2000, 6)])
+def test_a_growing_set_of_done_pages_costs_what_the_service_charges(client, make_table, pages, units):
+    table = make_table()
+    done = {"NS": [str(page) for page in range(1, pages)]} if pages > 1 else {"NS": ["0"]}
+    client.put_item(TableName=table, Item={"pk": {"S": "document"}, "done": done})
+    reply = client.update_item(
+        TableName=table, Key={"pk": {"S": "document"}}, ReturnConsumedCapacity="TOTAL", ReturnValues="UPDATED_NEW",
+        UpdateExpression="ADD done :page", ConditionExpression="NOT contains(done, :number)",
+        ExpressionAttributeValues={":page": {"NS": [str(pages)]}, ":number": {"N": str(pages)}})
+    assert reply["ConsumedCapacity"]["CapacityUnits"] == units
+    assert len(reply["Attributes"]["done"]["NS"]) == max(pages, 2)
