@@ -218,7 +218,8 @@ static void put_global_index(struct buf *out, const struct description *descript
     put_units(out, 0, shows_old ? &before->throughput : &index->throughput);
     buf_byte(out, '}');
     put_on_demand(out, &index->throughput);
-    put_warm(out, &index->throughput, description->definition->on_demand, status);
+    bool is_added = strcmp(status, "CREATING") == 0 && strcmp(description->status, "CREATING") != 0;
+    put_warm(out, &index->throughput, description->definition->on_demand, is_added ? "UPDATING" : status);
     buf_byte(out, '}');
 }
 

@@ -432,6 +432,7 @@ TEST(an_index_under_way_holds_up_its_table)
     ask_quoted(&world, "DescribeTable", "{'TableName':'hash'}");
     CHECK_CONTAINS(buf_view(&world.reply), "\"TableStatus\":\"ACTIVE\"");
     CHECK_CONTAINS(buf_view(&world.reply), "\"IndexStatus\":\"CREATING\",\"Backfilling\":true");
+    CHECK_CONTAINS(buf_view(&world.reply), "\"WarmThroughput\":{\"Status\":\"UPDATING\"");
     RUN(&world, under_way);
     engine_wait_idle(world.engine);
     check_exchange(&world, &(struct exchange){"Query", QUERY_INDEX, "{'Count':2,'ScannedCount':2}"});
