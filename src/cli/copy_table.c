@@ -1,6 +1,4 @@
 /* One table from its definition to its last item. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cli/copy.h"

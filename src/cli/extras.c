@@ -1,9 +1,6 @@
 /* Items that only the target has. Its keys are read, and the source is asked for them by the hundred; what it
  * does not know is deleted. An item that appears in the source meanwhile is in its stream, whose changes are
  * applied afterwards. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "cli/copy.h"
 #include "cli/sweep.h"

@@ -1,5 +1,4 @@
 /* The follower of one table: from the source's stream into the target. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

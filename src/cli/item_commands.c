@@ -1,6 +1,5 @@
 /* quipu get, put, update, delete: one item at a time. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/phrase.h"
@@ -200,6 +199,18 @@ static void put_finish(struct item_call *call)
         call->status = EXIT_FAULT;
 }
 
+/* One of many: a request of its own. What is wrong with it is no wrong usage. */
+static bool put_next(struct item_call *call, struct slice text)
+{
+    phrases_free(&call->phrases);
+    arena_reset(&call->arena);
+    call->phrases = (struct phrases){.arena = &call->arena};
+    request_begin(&call->request, call->schema.table);
+    if (put_item_json(call, text)) put_finish(call);
+    if (call->status == EXIT_USAGE) call->status = EXIT_FAULT;
+    return call->status == EXIT_FINE;
+}
+
 /* Items from standard input, one after the other. */
 static void put_many(struct item_call *call)
 {
@@ -209,17 +220,9 @@ static void put_many(struct item_call *call)
     enum values_result result;
     values_begin(&values, stdin);
     call->status = EXIT_FINE;
-    while (call->status == EXIT_FINE && (result = values_next(&values, &text)) == VALUES_FOUND) {
-        phrases_free(&call->phrases);
-        arena_reset(&call->arena);
-        call->phrases = (struct phrases){.arena = &call->arena};
-        request_begin(&call->request, call->schema.table);
-        if (!put_item_json(call, text)) break;
-        put_finish(call);
-        count += call->status == EXIT_FINE;
-    }
-    if (call->status == EXIT_FINE && result == VALUES_CUT)
-        call->status = complain("the last item has no end");
+    while ((result = values_next(&values, &text)) == VALUES_FOUND && put_next(call, text)) count++;
+    if (result == VALUES_CUT) call->status = complain("the last item has no end");
+    if (result == VALUES_TOO_LONG) call->status = complain("an item is too long");
     if (call->status != EXIT_FINE)
         complain("stopped behind %llu items, in line %llu", count, values.line);
     else if (errors_are_terminal())

@@ -2,7 +2,6 @@
  * at a command line meets every day get a sentence that says what to do. */
 #include "cli/place.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

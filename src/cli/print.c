@@ -125,9 +125,9 @@ static bool head_is_new(struct printer *printer, const struct columns *columns)
         buf_slice(&names, columns->names[i]);
         buf_byte(&names, 0);
     }
-    bool is_new = !slice_equal(buf_view(&names), buf_view(&printer->head_text));
-    buf_free(&printer->head_text);
-    printer->head_text = names;
+    bool is_new = !slice_equal(buf_view(&names), buf_view(&printer->head));
+    buf_free(&printer->head);
+    printer->head = names;
     return is_new;
 }
 
@@ -218,7 +218,7 @@ bool printer_end(struct printer *printer)
     fine = fflush(stdout) == 0 && fine;
     if (fine && printer->form == FORM_TABLE && errors_are_terminal()) print_sum(printer);
     free(printer->rows);
-    buf_free(&printer->head_text);
+    buf_free(&printer->head);
     arena_free(&printer->arena);
     return fine;
 }

@@ -24,8 +24,7 @@ struct printer {
     size_t row_count;
     unsigned long long count; /* of all items */
     size_t columns_left_out;
-    struct slice head; /* of the block before, in head_text */
-    struct buf head_text;
+    struct buf head; /* the columns of the block before */
 };
 
 void printer_begin(struct printer *printer, enum form form, const struct schema *schema);

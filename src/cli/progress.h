@@ -18,7 +18,7 @@ void progress_begin(struct progress *progress, const char *what, unsigned long l
 void progress_show(struct progress *progress, unsigned long long done);
 /* Wipes the line and says what it came to: "Music: 1,234 items in 0.5 s". */
 void progress_end(struct progress *progress, const char *verb, unsigned long long done);
-/* A line of words, also in between; wiped by the next drawing on a terminal when it is passing. */
+/* "Music: " and a sentence that stays. */
 void progress_say(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The line itself: "Music  [=====>    ]  52%  1,234 items  500/s  3 s left". Pure. */

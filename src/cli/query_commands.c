@@ -187,17 +187,18 @@ const struct command command_query = {
     .name = "query",
     .summary = "print the items with one hash key",
     .usage = "TABLE HASH [RANGE] [flags]",
-    .about = "Prints all items with this hash key, ordered by their range key: a readable table on a "
-             "terminal, JSON\n"
-             "lines otherwise. RANGE narrows them down:\n"
-             "\n"
-             "  F    or '= F'        equal\n"
-             "  'F*'                 begins with F\n"
-             "  'A..B'               from A to B, both included\n"
-             "  '> F' '>= F' '< F' '<= F'\n"
-             "\n"
-             "An index whose key has several attributes takes a value for each. Conditions are written as in\n"
-             "'quipu update --help'.",
+    .about =
+        "Prints all items with this hash key, ordered by their range key: a readable table on a "
+        "terminal, JSON\n"
+        "lines otherwise. RANGE narrows them down:\n"
+        "\n"
+        "  F    or '= F'        equal\n"
+        "  'F*'                 begins with F\n"
+        "  'A..B'               from A to B, both included\n"
+        "  '> F' '>= F' '< F' '<= F'\n"
+        "\n"
+        "An index whose key has several attributes takes a value for each. Conditions are written as in\n"
+        "'quipu update --help'.",
     FLAGS(query_flags),
     .examples = "  quipu query Music 'Nina Simone'\n"
                 "  quipu query Music 'Nina Simone' 'S*' --reverse --limit 10\n"

@@ -254,26 +254,34 @@ static int create_on(const struct place *place, struct arena *arena, const struc
     return EXIT_FINE;
 }
 
-static int create(const struct arguments *arguments)
+/* The spec of the arguments; false after complaining. */
+static bool read_spec(const struct arguments *arguments, struct arena *arena, struct buf *request)
 {
     struct table_spec spec = {.name = argument_word(arguments, 0),
                               .hash = argument_word(arguments, 1),
                               .range = argument_word(arguments, 2),
                               .stream = argument_text(arguments, "stream")};
+    const char *fault;
+    if (!gather_texts(arguments, "index", spec.global_indexes) ||
+        !gather_texts(arguments, "local-index", spec.local_indexes))
+        return false;
+    bool fine = table_spec_put(request, arena, &spec, &fault);
+    if (!fine) complain_of_usage(arguments, "%s", fault);
+    return fine;
+}
+
+static int create(const struct arguments *arguments)
+{
     struct arena arena = {0};
     struct buf request = {0};
     struct place place;
-    const char *fault;
     int status = EXIT_USAGE;
-    if (!gather_texts(arguments, "index", spec.global_indexes) ||
-        !gather_texts(arguments, "local-index", spec.local_indexes)) {
-    } else if (!table_spec_put(&request, &arena, &spec, &fault)) {
-        status = complain_of_usage(arguments, "%s", fault);
-    } else if (!place_open(&place, arguments, true)) {
+    if (read_spec(arguments, &arena, &request)) {
         status = EXIT_FAULT;
-    } else {
-        status = create_on(&place, &arena, arguments, &request);
-        place_close(&place);
+        if (place_open(&place, arguments, true)) {
+            status = create_on(&place, &arena, arguments, &request);
+            place_close(&place);
+        }
     }
     buf_free(&request);
     arena_free(&arena);

@@ -152,6 +152,7 @@ def test_put_of_many_items_from_standard_input(place, music):
     result = quipu("put", music, "-", on=place, stdin='{"Artist":"a","Song":"x"}\n{"Artist":1}\n')
     assert result.returncode == 1 and "stopped behind 1 items, in line 2" in result.stderr
     assert quipu("put", music, on=place, stdin='{"Artist":"a",').returncode == 1
+    assert quipu("put", music, on=place, stdin='{"Artist":"a",}').returncode == 1
 
 
 def test_conditions(place, filled):
