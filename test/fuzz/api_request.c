@@ -69,7 +69,8 @@ static const char *const tables[] = {
     "{\"TableName\":\"one\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}],"
     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],\"BillingMode\":\"PAY_PER_REQUEST\"}",
     "{\"TableName\":\"two\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},"
-    "{\"AttributeName\":\"b\",\"AttributeType\":\"N\"},{\"AttributeName\":\"c\",\"AttributeType\":\"B\"}],"
+    "{\"AttributeName\":\"b\",\"AttributeType\":\"N\"},{\"AttributeName\":\"c\",\"AttributeType\":\"B\"},"
+    "{\"AttributeName\":\"d\",\"AttributeType\":\"S\"},{\"AttributeName\":\"e\",\"AttributeType\":\"S\"}],"
     "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":"
     "\"RANGE\"}],"
     "\"LocalSecondaryIndexes\":[{\"IndexName\":\"lsi\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":"
@@ -77,7 +78,10 @@ static const char *const tables[] = {
     "{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"ALL\"}}],"
     "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"gsi\",\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":"
     "\"HASH\"}],"
-    "\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]}}],\"BillingMode\":\"PAY_"
+    "\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]}},{\"IndexName\":\"deep\","
+    "\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"d\",\"KeyType\":"
+    "\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"e\",\"KeyType\":"
+    "\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}],\"BillingMode\":\"PAY_"
     "PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}"
     "}",
 };
