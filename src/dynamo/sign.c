@@ -6,28 +6,11 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/sha.h>
 #include <time.h>
 
+#include "base/digest.h"
 #include "dynamo/internal.h"
 
-#define HASH_BYTES 32
-
-static void put_hex(struct buf *out, const unsigned char *bytes, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < len; i++) {
-        buf_byte(out, (unsigned char)digits[bytes[i] >> 4]);
-        buf_byte(out, (unsigned char)digits[bytes[i] & 15]);
-    }
-}
-
-static void put_hash(struct buf *out, struct slice bytes)
-{
-    unsigned char hash[HASH_BYTES];
-    SHA256((const unsigned char *)bytes.data, bytes.len, hash);
-    put_hex(out, hash, sizeof hash);
-}
 
 static void put_header(struct buf *out, const char *name, struct slice value)
 {
@@ -51,7 +34,7 @@ static void put_canonical_request(struct buf *out, const struct signed_request *
         put_header(out, "x-amz-security-token", request->credentials->session_token);
     put_header(out, "x-amz-target", request->target);
     buf_printf(out, "\n%s\n", signed_headers(request));
-    put_hash(out, request->body);
+    digest_put_sha256(out, request->body);
 }
 
 /* HMAC after HMAC: secret, day, region, service, terminator, and last the text. */
@@ -59,7 +42,7 @@ static void put_signature(struct buf *out, const struct signed_request *request,
                           struct slice text)
 {
     struct slice parts[] = {day, request->region, SLICE("dynamodb"), SLICE("aws4_request"), text};
-    unsigned char key[HASH_BYTES], next[HASH_BYTES];
+    unsigned char key[DIGEST_BYTES], next[DIGEST_BYTES];
     struct buf secret = {0};
     buf_text(&secret, "AWS4");
     buf_slice(&secret, request->credentials->secret_key);
@@ -70,7 +53,7 @@ static void put_signature(struct buf *out, const struct signed_request *request,
         memcpy(key, next, sizeof key);
         signing = (struct slice){(const char *)key, sizeof key};
     }
-    put_hex(out, key, sizeof key);
+    digest_put_hex(out, key, sizeof key);
     OPENSSL_cleanse(secret.data, secret.len);
     OPENSSL_cleanse(key, sizeof key);
     buf_free(&secret);
@@ -86,7 +69,7 @@ void signature_make(const struct signed_request *request, char date[SIGNED_DATE_
     struct slice day = {date, 8};
     buf_printf(&text, "AWS4-HMAC-SHA256\n%s\n%.*s/%.*s/dynamodb/aws4_request\n", date, SLICE_ARG(day),
                SLICE_ARG(request->region));
-    put_hash(&text, buf_view(&canonical));
+    digest_put_sha256(&text, buf_view(&canonical));
     buf_printf(
         out, "AWS4-HMAC-SHA256 Credential=%.*s/%.*s/%.*s/dynamodb/aws4_request, SignedHeaders=%s, Signature=",
         SLICE_ARG(request->credentials->access_key), SLICE_ARG(day), SLICE_ARG(request->region),

@@ -6,16 +6,15 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "web/internal.h"
 
-#define HASH_BYTES      32
 #define HASH_HEX        64
 #define SKEW_SECONDS    900 /* how far a request's date may be off, as the service allows */
 #define KEYRING_MAX     1000
@@ -160,25 +159,9 @@ static struct slice missing_parts(struct arena *arena, const struct authorizatio
 
 /* ---- the signature ---- */
 
-static void put_hex(struct buf *out, const unsigned char *bytes, size_t len)
+static void hmac(struct slice key, struct slice text, unsigned char out[DIGEST_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < len; i++) {
-        buf_byte(out, (unsigned char)digits[bytes[i] >> 4]);
-        buf_byte(out, (unsigned char)digits[bytes[i] & 15]);
-    }
-}
-
-static void put_hash(struct buf *out, struct slice bytes)
-{
-    unsigned char hash[HASH_BYTES];
-    SHA256((const unsigned char *)bytes.data, bytes.len, hash);
-    put_hex(out, hash, sizeof hash);
-}
-
-static void hmac(struct slice key, struct slice text, unsigned char out[HASH_BYTES])
-{
-    unsigned len = HASH_BYTES;
+    unsigned len = DIGEST_BYTES;
     HMAC(EVP_sha256(), key.data, (int)key.len, (const unsigned char *)text.data, text.len, out, &len);
 }
 
@@ -237,25 +220,25 @@ static void put_canonical_request(struct buf *out, const struct http_exchange *e
     buf_byte(out, '\n');
     buf_slice(out, header->signed_headers);
     buf_byte(out, '\n');
-    put_hash(out, exchange->body_sent);
+    digest_put_sha256(out, exchange->body_sent);
 }
 
 static void sign(const struct key *key, const struct authorization *header, struct slice text,
                  char hex[HASH_HEX])
 {
-    unsigned char hash[HASH_BYTES];
+    unsigned char hash[DIGEST_BYTES];
     struct slice parts[] = {header->date, header->region, header->service, SLICE("aws4_request"), text};
     struct buf secret = {0}, out = {0};
     buf_text(&secret, "AWS4");
     buf_slice(&secret, key->secret);
     struct slice signing = buf_view(&secret);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        unsigned char next[HASH_BYTES];
+        unsigned char next[DIGEST_BYTES];
         hmac(signing, parts[i], next);
         memcpy(hash, next, sizeof hash);
         signing = (struct slice){(const char *)hash, sizeof hash};
     }
-    put_hex(&out, hash, sizeof hash);
+    digest_put_hex(&out, hash, sizeof hash);
     memcpy(hex, out.data, HASH_HEX);
     OPENSSL_cleanse(secret.data, secret.len);
     buf_free(&secret);
@@ -273,7 +256,7 @@ static bool signature_matches(const struct key *key, const struct http_exchange 
     buf_byte(&text, '\n');
     buf_slice(&text, header->scope);
     buf_byte(&text, '\n');
-    put_hash(&text, buf_view(&request));
+    digest_put_sha256(&text, buf_view(&request));
     sign(key, header, buf_view(&text), expected);
     buf_free(&request);
     buf_free(&text);
