@@ -5,7 +5,7 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 OPT     ?= -O2 -g
-ROOMS   := base net value store expr engine api dynamo library cli web main
+ROOMS   := base net value store expr engine api rest client sandbox match calendar dynamo func trigger pattern library cli web main
 
 below_base   :=
 below_net    := base
@@ -14,11 +14,19 @@ below_store  := base
 below_expr   := value base
 below_engine := expr value store base
 below_api    := engine expr value store base
-below_dynamo := api engine expr value store base
-below_library := dynamo api engine expr value store base
-below_cli    := library dynamo api engine expr value store base
-below_web    := dynamo api engine expr value store net base
-below_main   := web cli library dynamo api engine expr value store net base
+below_rest   := base
+below_client := base
+below_sandbox := base
+below_match  := base
+below_calendar := base
+below_dynamo := client api engine expr value store base
+below_func   := dynamo client sandbox rest api engine expr value store net base
+below_trigger := func dynamo calendar match client sandbox rest api engine expr value store net base
+below_pattern := dynamo calendar match client rest api engine expr value store base
+below_library := pattern dynamo calendar match client rest api engine expr value store base
+below_cli    := library pattern dynamo calendar match client rest api engine expr value store base
+below_web    := pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
+below_main   := web cli library pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 
 ifeq ($(SAN),address)
 VARIANT := -asan

@@ -70,6 +70,19 @@
 #define LIMIT_REGION_BYTES          64
 #define LIMIT_PROFILES_BYTES        (1024 * 1024) /* of AWS's files of profiles */
 
+/* ---- Functions and triggers ---- */
+#define LIMIT_CAUSE_FUNCTIONS       16 /* names in the lineage of a write */
+#define LIMIT_EVENT_BYTES           (6 * 1024 * 1024) /* Lambda: a synchronous call's payload, and a batch's */
+#define LIMIT_ASYNC_EVENT_BYTES     (1024 * 1024)     /* Lambda: an asynchronous call's */
+#define LIMIT_FUNCTION_REPLY_BYTES  (6 * 1024 * 1024 + 100) /* Lambda's own figure */
+#define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
+#define LIMIT_UNPACKED_BYTES        (250 * 1024 * 1024) /* Lambda: the same, unpacked */
+#define LIMIT_CODE_PART_BYTES       (380 * 1024) /* of an archive in one item */
+#define LIMIT_WINDOW_STATE_BYTES    (1024 * 1024) /* Lambda: the state of a tumbling window */
+#define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
+#define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
+#define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
+
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */
 

@@ -71,12 +71,28 @@ void http_reply(struct http_exchange *exchange, int status, struct slice content
  * sent, for a checksum of them. True when it was compressed. Once called, the body must not change. */
 bool http_reply_pack(struct http_exchange *exchange);
 
+/* ---- a reply in pieces (chunked), for what goes on for a while: on the loop's thread, like http_reply ----
+ */
+
+/* Sends the head; the exchange's `reply` is its first piece. */
+void http_reply_begin(struct http_exchange *exchange, int status, struct slice content_type,
+                      struct slice extra_headers);
+/* Sends a piece. False when the client has gone, or takes nothing any more (limits.send_ms): end it then. */
+bool http_reply_piece(struct http_exchange *exchange, struct slice bytes);
+/* The exchange is gone afterwards. */
+void http_reply_end(struct http_exchange *exchange);
+
+/* True when the client has closed its connection, or its side of it, while the handler has the exchange. */
+bool http_client_left(const struct http_exchange *exchange);
+
 struct net_handler {
     void (*request)(void *context, struct http_exchange *exchange);
     void (*turn_end)(void *context, struct net_loop *loop); /* may be NULL */
     /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills
      * *body and answers its content type. */
     struct slice (*refusal)(void *context, int status, const char *reason, struct buf *body);
+    /* How large the body of a request may be, by its target; NULL: limits.body_bytes for all. */
+    uint64_t (*body_limit)(void *context, enum http_method method, struct slice target);
     void *context;
 };
 
@@ -104,6 +120,23 @@ void net_server_run(struct net_server *server);
 /* Stop accepting, finish what is in flight within drain_ms, return from net_server_run. Async-signal-safe. */
 void net_server_stop(struct net_server *server);
 void net_server_free(struct net_server *server);
+
+/* ---- further ports of a running server ---- */
+
+/* A port on 127.0.0.1, of the system's choice, whose requests have a handler of their own: plain HTTP, no
+ * limit of idle time (the server closes nothing that a quiet process behind it keeps open), and its
+ * connections do not hold up the end of net_server_run. Requests forwarded to the server's own handler share
+ * its turn. From any thread. */
+struct net_port;
+struct net_port *net_port_open(struct net_server *server,
+                               void (*request)(void *context, struct http_exchange *exchange), void *context,
+                               char *error, size_t error_len);
+uint16_t net_port_number(const struct net_port *port);
+/* Closes it and its connections. The handler may still be called until `closed` was, on the first loop's
+ * thread; also after net_server_run has returned, where it is called at once. From any thread. */
+void net_port_close(struct net_port *port, void (*closed)(void *context));
+/* The context of the port that an exchange came by; NULL: the server's own. */
+void *net_port_context(const struct http_exchange *exchange);
 
 /* Something to run on a loop's thread. Belongs to the caller until it has run. */
 struct net_task {

@@ -1,0 +1,66 @@
+/* Calls out over HTTP: many at once on one thread, with libcurl, which is loaded when the first client is
+ * opened (why it is not linked: curl.h).
+ *
+ * Knows nothing of DynamoDB; the remote door, the targets of triggers and the command line use it. One
+ * attempt is one call: whoever wants another makes one.
+ *
+ * Invariants:
+ *  H1. A call belongs to the caller and stays, with all it points at, until `done`, which is called exactly
+ * once, on the client's thread.
+ *  H2. At most `in_flight` calls are on the wire; more wait in order.
+ *  H3. Connections are kept and used again; redirects are not followed. */
+#ifndef CLIENT_CLIENT_H
+#define CLIENT_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/slice.h"
+
+struct client;
+
+struct client_options {
+    const char *ca_file; /* certificates to trust; NULL: AWS_CA_BUNDLE, else the system's. Kept */
+    uint32_t in_flight;  /* 0: 64 */
+};
+
+/* NULL and a sentence when there is no libcurl. */
+struct client *client_open(const struct client_options *options, char *error, size_t error_len);
+/* Ends what is under way (as CLIENT_BROKEN) and waits for it. */
+void client_close(struct client *client);
+
+enum client_end {
+    CLIENT_ANSWERED,    /* a whole reply came */
+    CLIENT_UNCONNECTED, /* nobody there: nothing was sent */
+    CLIENT_BROKEN,      /* the connection was lost or the time was over: the request may have been served */
+    CLIENT_REFUSED,     /* by us: a certificate that is not trusted, a reply too long, no URL */
+};
+
+struct client_call {
+    const char *method; /* "POST" */
+    const char *url;
+    const char *const *headers; /* "Name: value", ended by NULL; Host, Content-Length are made */
+    struct slice body;
+    int64_t connect_ms, total_ms; /* time-outs; 0: 5 s, 60 s */
+    size_t reply_max_bytes;       /* 0: LIMIT_REMOTE_REPLY_BYTES */
+    struct arena *arena;
+    struct buf *reply; /* the body is appended */
+    /* Called with each header of the reply; may be NULL. */
+    void (*header)(struct client_call *call, struct slice name, struct slice value);
+    void (*done)(struct client_call *call);
+    void *context;
+    /* answers */
+    enum client_end end;
+    int status;           /* ANSWERED */
+    struct slice failure; /* otherwise: a sentence, in the arena */
+    /* private */
+    struct client_call *next;
+};
+
+void client_begin(struct client *client, struct client_call *call); /* from any thread */
+/* Begins it and waits; `done` is not called. */
+void client_call(struct client *client, struct client_call *call);
+
+#endif

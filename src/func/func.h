@@ -1,0 +1,148 @@
+/* Functions: code in any language that runs when it is called, in local processes, by AWS Lambda's contracts.
+ *
+ * Two doors lead in: Lambda's REST API (func_serve), which `aws lambda` and every SDK speak, and func_invoke,
+ * by which triggers and schedules call. A function is a folder or an archive with a handler, run by a pool of
+ * processes that speak Lambda's Runtime API, each on a port of its own; or it is a target without a process:
+ * an HTTP POST, another table, a queue.
+ *
+ * All that must last is items in ordinary tables: quipu-functions (configurations, versions, aliases),
+ * quipu-code (archives in parts), quipu-invocations (asynchronous calls that were accepted and not yet
+ * finished). The folder holds only what can be made again (unpacked archives, the runtimes' bootstraps) and
+ * the logs.
+ *
+ * Invariants:
+ *  F1. A `struct function` is immutable and counted; a change of code or configuration makes a new one with a
+ * higher revision, and processes of the old one are retired when they are idle.
+ *  F2. A process handles at most as many invocations at a time as its function's concurrency says (one,
+ * unless the runtime can do more); a function has at most as many processes as its reserved concurrency
+ * allows, all functions together as the server's; who comes when there is none is told THROTTLED. F3. Every
+ * invocation ends: answered, failed, timed out (its process is ended with all it began), or throttled. F4. An
+ * asynchronous call that was accepted is run at least once, also across a restart; the writes that it returns
+ * are applied together with its removal from the queue, once. F5. Requests that a function makes to the
+ * endpoint that it was given carry its cause: who called it, how deep. */
+#ifndef FUNC_FUNC_H
+#define FUNC_FUNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/slice.h"
+#include "client/client.h"
+#include "dynamo/dynamo.h"
+#include "net/net.h"
+#include "rest/rest.h"
+#include "sandbox/sandbox.h"
+
+struct func;
+
+struct func_options {
+    struct dynamo *dynamo;   /* all of these are kept, not owned */
+    struct sandbox *sandbox; /* NULL: this server runs no processes; functions that need one are refused */
+    struct client *client;   /* for HTTP targets; NULL: there is no libcurl, and they are refused */
+    const struct clock *clock;
+    const char *folder;           /* made when it is not there */
+    const char *region, *account; /* of ARNs */
+    const char *prefix;           /* of our tables' names; NULL: "quipu-" */
+    bool shared;                  /* other servers work on the same tables: look at them again, take leases */
+    uint32_t process_max;         /* of all functions; 0: 100 */
+    int64_t idle_ms;              /* a process that was not used for so long is ended; 0: 10 minutes */
+};
+
+/* Reads what the tables hold. NULL and a sentence. */
+struct func *func_open(const struct func_options *options, char *error, size_t error_len);
+/* From here on processes can run: `server` gives them their ports; what they send there besides the Runtime
+ * API is handed to `forward`, together with the cause. Accepted asynchronous calls go on. */
+typedef void func_forward(void *context, struct http_exchange *exchange, struct slice cause);
+void func_start(struct func *func, struct net_server *server, func_forward *forward, void *context);
+/* Ends all processes; invocations under way fail. After the server's loops have ended or before. */
+void func_close(struct func *func);
+
+/* Lambda's REST API of functions, and our own under /v1/functions. False when no route is ours. */
+bool func_serve(struct func *func, struct rest_call *call);
+/* Lines for /metrics. */
+void func_put_metrics(struct func *func, struct buf *out);
+/* True when no invocation is under way and no asynchronous call waits that is due. */
+bool func_is_idle(struct func *func);
+
+/* ---- causes ---- */
+
+/* The lineage of a write: which functions led to it and how often each, "resize:1,index:2"; at most
+ * LIMIT_CAUSE_FUNCTIONS names, the oldest are forgotten. */
+unsigned cause_count(struct slice cause, struct slice function);
+struct slice cause_add(struct arena *arena, struct slice cause, struct slice function);
+/* The lineage of both, where one invocation comes of many writes: the higher count of each. */
+struct slice cause_join(struct arena *arena, struct slice a, struct slice b);
+
+/* ---- invoking ---- */
+
+enum invocation_end {
+    INVOCATION_ANSWERED,  /* reply is the function's answer */
+    INVOCATION_FAILED,    /* the function failed; reply is {"errorType":..., "errorMessage":...} */
+    INVOCATION_THROTTLED, /* there was no process to be had; nothing was run */
+    INVOCATION_UNKNOWN,   /* no such function, version or alias */
+    INVOCATION_REFUSED,   /* it cannot run here or now: reply tells why, as an error */
+};
+
+struct invocation {
+    struct slice function;  /* a name, name:qualifier, or any form of ARN */
+    struct slice qualifier; /* empty: of `function`, else $LATEST */
+    struct slice payload;
+    struct slice client_context; /* decoded JSON; empty: none */
+    struct slice cause;          /* of what led to it; the function's own name is added for its writes */
+    bool wants_log;              /* the last 4 KB of its output */
+    struct arena *arena;
+    void (*done)(struct invocation *invocation); /* on some thread; must be quick */
+    void *context;
+    /* answers */
+    enum invocation_end end;
+    struct buf reply;       /* the caller frees it */
+    struct buf log;         /* the caller frees it */
+    const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
+    char request_id[37];
+    char version[16];   /* that was executed: "$LATEST", "3" */
+    int64_t started_us; /* monotonic: when the process was given the event; 0: never */
+    /* private */
+    void *run;
+    struct invocation *next;
+};
+
+/* The invocation belongs to the caller and stays until `done`. From any thread; never blocks. */
+void func_invoke(struct func *func, struct invocation *invocation);
+
+/* Whether the function can be found, and its unqualified ARN with the qualifier where one was given. */
+bool func_resolve(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
+                  struct slice *name);
+
+/* ---- asynchronous calls, as members of the caller's own transaction ---- */
+
+/* Appends members of TransactWriteItems ({"Put":{...}}, joined by commas) that put a call into the queue, and
+ * answers their number. When the transaction is through, func_queue_wake lets it run. `id` makes the call the
+ * same one when it is put twice. */
+unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
+                        struct slice id, struct buf *members);
+void func_queue_wake(struct func *func);
+
+/* ---- effects: writes that a function returns ---- */
+
+/* Looks for {"quipu":{"transact":[...]}} in a reply. NONE: there is no such member. Else *members is what
+ * stands between the brackets, *count their number. BAD: a sentence in error; the reply counts as a
+ * function's error. */
+enum effects { EFFECTS_NONE, EFFECTS_FOUND, EFFECTS_BAD };
+enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *arena, struct slice *members,
+                          uint32_t *count, char *error, size_t error_len);
+
+/* ---- destinations: where failed batches and finished asynchronous calls are told of ---- */
+
+/* Appends members of a transaction that hand a document to a destination: a queue (arn:aws:sqs:...:NAME or
+ * arn:aws:sns:...:NAME, arn:aws:s3:::NAME), a table's ARN, a function's ARN, or a URL; the last two go
+ * through the queue of asynchronous calls. `id` makes it the same when it is put twice. False when the
+ * destination cannot be used. */
+bool destination_put(struct func *func, struct slice destination, struct slice document, struct slice id,
+                     struct buf *members, unsigned *count);
+/* NULL when the text names a destination that can be used here; else a sentence why not. */
+const char *destination_fault(struct func *func, struct slice destination);
+
+#endif

@@ -1,0 +1,163 @@
+/* What the files of func share: functions, the registry that finds them, the pool that runs them, logs. */
+#ifndef FUNC_INTERNAL_H
+#define FUNC_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/random.h"
+#include "func/func.h"
+
+struct registry;
+struct pool;
+struct queue;
+struct logs;
+
+struct func {
+    struct func_options options;
+    struct slice prefix, region, account;
+    struct registry *registry;
+    struct pool *pool;
+    struct queue *queue;
+    struct logs *logs;
+    struct rest_workers *workers; /* for requests that wait for the door */
+    struct net_server *server;    /* NULL before func_start */
+    func_forward *forward;
+    void *forward_context;
+};
+
+/* ---- functions ---- */
+
+enum function_kind {
+    FUNCTION_PROCESS,
+    FUNCTION_HTTP,  /* POST to url */
+    FUNCTION_TABLE, /* images are put into a table, removed ones deleted there */
+    FUNCTION_QUEUE, /* records are put into the queue table under the queue's name */
+};
+
+struct function_variable {
+    struct slice name, value;
+};
+
+struct function {
+    struct slice name;
+    struct slice version; /* "$LATEST" or "7" */
+    struct slice arn;     /* without qualifier */
+    uint64_t revision;    /* grows with each change of code or configuration */
+    enum function_kind kind;
+
+    /* PROCESS */
+    struct slice runtime; /* "nodejs20.x", "python3.11", "provided.al2023", ... */
+    struct slice handler;
+    struct slice folder; /* absolute: LAMBDA_TASK_ROOT */
+    bool in_place;       /* somebody's own folder: reload when it changes */
+    uint32_t timeout_ms;
+    uint32_t memory_mb;
+    uint32_t concurrency; /* invocations at a time in one process: 1, or more where its runtime can */
+    struct function_variable *variables;
+    uint32_t variable_count;
+
+    /* the others */
+    struct slice url, secret, table, queue;
+
+    /* private */
+    struct arena arena;
+    _Atomic uint32_t references;
+};
+
+void function_release(struct function *function);
+struct function *function_keep(struct function *function);
+
+/* ---- registry.c: all functions, in memory, as the tables have them ---- */
+
+/* Splits a name, name:qualifier, partial or full ARN; false when it is none of them. */
+bool function_name_parse(struct slice text, struct slice *name, struct slice *qualifier);
+/* Counted, or NULL. An alias with two versions chooses by its weights with the random bits. */
+struct function *registry_find(struct func *func, struct slice name, struct slice qualifier,
+                               uint64_t random_bits);
+/* How many processes the function may have at once; UINT32_MAX: as many as the server has. */
+uint32_t registry_reserved(struct func *func, struct slice name);
+/* How asynchronous calls of it are retried and where they end up. */
+struct async_settings {
+    uint32_t retries;                    /* 0..2 */
+    int64_t age_max_ms;                  /* 60 s .. 6 h */
+    struct slice on_success, on_failure; /* destinations; empty: none. In the arena */
+};
+void registry_async_settings(struct func *func, struct slice name, struct slice qualifier,
+                             struct arena *arena, struct async_settings *out);
+struct registry *registry_open(struct func *func, char *error, size_t error_len);
+void registry_close(struct registry *registry);
+
+/* ---- lambda_*.c: Lambda's API over the registry ---- */
+
+extern const struct rest_route lambda_routes[];
+extern const size_t lambda_route_count;
+/* An error in Lambda's form: {"Type":"User","Message":...} with X-Amzn-ErrorType, and done. */
+void lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- pool.c: processes and invocations ---- */
+
+struct pool *pool_open(struct func *func);
+void pool_start(struct pool *pool);
+void pool_close(struct pool *pool);
+/* Keeps the function until the invocation is done. */
+void pool_invoke(struct pool *pool, struct function *function, struct invocation *invocation);
+/* Processes of older revisions of the name end as soon as they are idle; all of them when it was deleted. */
+void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision);
+bool pool_is_idle(struct pool *pool);
+void pool_put_metrics(struct pool *pool, struct buf *out);
+
+/* ---- target.c: functions without a process ---- */
+
+void target_invoke(struct func *func, struct function *function, struct invocation *invocation);
+
+/* ---- queue.c: asynchronous calls ---- */
+
+struct queue *queue_open(struct func *func, char *error, size_t error_len);
+void queue_start(struct queue *queue);
+void queue_close(struct queue *queue);
+/* Accepts a call: `accepted` is called once it is durable (or not: status is then that of the failed write).
+ */
+struct queued {
+    struct slice function; /* name or name:qualifier */
+    struct slice payload, cause;
+    struct arena *arena;
+    void (*accepted)(struct queued *queued);
+    void *context;
+    int status;
+};
+void queue_accept(struct queue *queue, struct queued *queued);
+bool queue_is_idle(struct queue *queue);
+
+/* ---- logs.c: what functions print, by name, in bounded files ---- */
+
+struct logs *logs_open(const char *folder, const struct clock *clock);
+void logs_close(struct logs *logs);
+void logs_append(struct logs *logs, struct slice function, struct slice bytes);
+/* Bytes from a position on (UINT64_MAX: the last `max` of them); *next is where to go on. Positions only
+ * grow; what has been cut off is skipped. */
+void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
+               uint64_t *next);
+/* Calls back once when there is more than `from`, from any thread. */
+struct logs_waiter {
+    void (*ready)(struct logs_waiter *waiter);
+    uint64_t from;
+    struct slice function;
+    struct logs_waiter *next;
+};
+void logs_wait(struct logs *logs, struct logs_waiter *waiter);
+void logs_unwait(struct logs *logs, struct logs_waiter *waiter);
+
+/* ---- bootstrap.c: our runtimes for interpreters, written into the folder ---- */
+
+/* The command that runs the function: arguments ended by NULL, in the arena; NULL and a sentence when there
+ * is no interpreter, no bootstrap, or the runtime is unknown. */
+const char *const *bootstrap_command(struct func *func, const struct function *function, struct arena *arena,
+                                     char *error, size_t error_len);
+bool bootstrap_install(const char *folder, char *error, size_t error_len);
+/* Runtimes that CreateFunction accepts here. */
+bool runtime_is_known(struct slice runtime);
+bool runtime_is_concurrent(struct slice runtime); /* one process can handle several invocations at a time */
+
+#endif

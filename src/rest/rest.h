@@ -1,0 +1,83 @@
+/* REST requests as values: what came, what is answered, and who answers it, without a socket in sight.
+ *
+ * The HTTP doors above DynamoDB's (Lambda's API, schedules, the resources under /v1) are rows of a table: a
+ * method, a path with {names} in it, and a handler. A handler answers at once or later, on any thread, by
+ * filling the call and calling its `done`. Whoever owns the socket (web) makes the calls and sends the
+ * replies; a test makes them without one.
+ *
+ * Invariants:
+ *  R1. A call belongs to whoever made it and stays, with its arena, until `done` was called; `done` is called
+ * exactly once, and the handler does not touch the call afterwards.
+ *  R2. Path parameters and query values are handed out percent-decoded; a text that is not valid UTF-8 after
+ * decoding matches no route. */
+#ifndef REST_REST_H
+#define REST_REST_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/slice.h"
+
+#define REST_PARAMETERS 4 /* {names} of one path */
+
+struct rest_call {
+    /* the request */
+    struct slice method;      /* "GET" */
+    struct slice path, query; /* still percent-encoded */
+    struct slice body;
+    struct slice (*header)(const struct rest_call *call, struct slice name); /* NULL data: not there */
+    struct slice
+        cause; /* the lineage of the function that calls us, see func.h; empty: somebody else calls */
+    struct arena *arena;                  /* of this call, for the handler's use too */
+    void (*done)(struct rest_call *call); /* from any thread */
+    /* A reply in pieces, where the caller can take one (NULL: it cannot). The first call sends the head with
+     * status, content_type and headers as they stand; `done` ends the reply and sends what is in `reply` as
+     * its last piece. False: the client has gone. From any thread. */
+    bool (*piece)(struct rest_call *call, struct slice bytes);
+
+    /* the answer */
+    int status;
+    struct slice content_type; /* empty: application/json */
+    struct slice headers;      /* ready lines, each ended by CRLF, in the arena */
+    struct buf *reply;
+
+    /* filled by rest_route */
+    struct slice parameters[REST_PARAMETERS]; /* in the order of the path */
+    /* the handler's own */
+    void *context;
+};
+
+struct rest_route {
+    const char *method;
+    const char *path; /* "/2015-03-31/functions/{name}/invocations"; a name takes one segment, {name+} all
+                         that is left; a trailing slash makes no difference */
+    void (*serve)(void *room, struct rest_call *call);
+};
+
+enum rest_found { REST_NOWHERE, REST_OTHER_METHOD, REST_FOUND };
+/* Finds the row and fills the parameters. OTHER_METHOD: the path is there, but not for this method. */
+enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
+                           const struct rest_route **found);
+
+/* A value of the query, percent-decoded, in the arena; NULL data when it is not there. */
+struct slice rest_query(const struct rest_call *call, const char *name);
+/* The nth value of a name that may be repeated. */
+struct slice rest_query_nth(const struct rest_call *call, const char *name, unsigned nth);
+/* Percent-decodes; false when the escapes are broken or the result is not UTF-8. '+' stays '+'. */
+bool rest_decode(struct arena *arena, struct slice text, struct slice *out);
+/* Appends the text with everything escaped but letters, digits and -._~ */
+void rest_encode(struct buf *out, struct slice text);
+void rest_add_header(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- threads for handlers that wait for the door: they may simply call dynamo_call ---- */
+
+struct rest_workers;
+struct rest_workers *rest_workers_new(unsigned threads);
+/* Runs serve(room, call) on one of them, in the order of submission. */
+void rest_workers_run(struct rest_workers *workers, void (*serve)(void *room, struct rest_call *call),
+                      void *room, struct rest_call *call);
+/* Finishes what was submitted, then ends. */
+void rest_workers_free(struct rest_workers *workers);
+
+#endif

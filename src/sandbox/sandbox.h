@@ -1,0 +1,71 @@
+/* Programs of strangers: started, limited, listened to, and ended together with everything they began.
+ *
+ * A function's process may fork, daemonise, ignore signals, eat memory or fill its output. None of that may
+ * outlive it, let alone the server. So the server never forks itself: before it has threads or much memory it
+ * starts one small process (the *nursery*), which forks a *keeper* for each program on request. A keeper is
+ * the reaper of all that its program begins, also of what has left its process group or session; it watches
+ * their memory and number, and ends them all when the program ends, when a limit is passed, when it is told
+ * to, or when the server is gone.
+ *
+ * Invariants:
+ *  S1. A program gets standard input from nowhere, output and error into one pipe, and no other descriptor.
+ *  S2. When `ended` is called, no process of the program is left, and `output` is not called any more.
+ *  S3. When the server dies, however it dies, every program is ended: the keepers see their sockets close;
+ * and a keeper that is killed leaves its orphans to the nursery, which ends them. S4. Output is read as fast
+ * as it comes and never makes the server grow: whoever gets it decides what to keep. */
+#ifndef SANDBOX_SANDBOX_H
+#define SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+struct sandbox;
+struct sandboxed; /* one program and all that it began */
+
+/* Starts the nursery and the thread that listens. Call it early: before other threads, before memory has
+ * grown. NULL and a sentence on failure. */
+struct sandbox *sandbox_new(char *error, size_t error_len);
+/* Ends all programs and waits until they are gone. */
+void sandbox_free(struct sandbox *sandbox);
+
+enum sandbox_end {
+    SANDBOX_EXITED,    /* by itself: status */
+    SANDBOX_SIGNALLED, /* by a signal that was not ours: status is its number */
+    SANDBOX_STOPPED,   /* by sandbox_stop */
+    SANDBOX_MEMORY,    /* it used more than it may */
+    SANDBOX_PROCESSES, /* it began more than it may */
+    SANDBOX_UNSTARTED, /* the program could not be run: status is the errno */
+};
+
+struct sandbox_result {
+    enum sandbox_end end;
+    int status;
+    uint64_t memory_bytes; /* the most that was seen in use, of all its processes together */
+};
+
+struct sandbox_program {
+    const char *const
+        *arguments; /* ended by NULL; [0] is the file to run, found by PATH when it has no slash */
+    const char *const *environment; /* "NAME=value", ended by NULL */
+    const char *folder;
+    uint64_t memory_bytes;  /* resident, of all its processes together; 0: no limit */
+    uint32_t process_count; /* at most; 0: 1024, as Lambda has it */
+    /* Both are called on the sandbox's thread and must be quick. */
+    void (*output)(void *context, struct slice bytes);
+    void (*ended)(void *context, const struct sandbox_result *result);
+    void *context;
+};
+
+/* Never NULL: what cannot be started ends as UNSTARTED. Everything is copied. From any thread. */
+struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_program *program);
+/* Asks the program to end (SIGTERM) and ends it with everything it began after the grace. 0: at once. May be
+ * called again with a shorter one, and until `ended` has returned. From any thread. */
+void sandbox_stop(struct sandboxed *sandboxed, int64_t grace_ms);
+/* The memory in use now, as last seen. */
+uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed);
+/* Forgets it: after `ended`, or from within it. */
+void sandbox_release(struct sandboxed *sandboxed);
+
+#endif

@@ -1,0 +1,103 @@
+/* What the files of trigger share: mappings and their settings, the parts that read streams, schedules. */
+#ifndef TRIGGER_INTERNAL_H
+#define TRIGGER_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/random.h"
+#include "match/match.h"
+#include "trigger/trigger.h"
+
+struct mappings;
+struct consumer;
+struct schedules;
+
+struct trigger {
+    struct trigger_options options;
+    struct slice prefix, region, account;
+    struct mappings *mappings;   /* mapping_*.c: settings, API */
+    struct consumer *consumer;   /* consume*.c: what reads streams and invokes */
+    struct schedules *schedules; /* schedule_*.c */
+    struct rest_workers *workers;
+};
+
+/* ---- a mapping's settings: immutable and counted; a change makes a new one ---- */
+
+enum start_position { START_TRIM_HORIZON, START_LATEST };
+enum mapping_state {
+    MAPPING_CREATING,
+    MAPPING_ENABLING,
+    MAPPING_ENABLED,
+    MAPPING_DISABLING,
+    MAPPING_DISABLED,
+    MAPPING_UPDATING,
+    MAPPING_DELETING,
+};
+
+struct mapping {
+    struct slice id;           /* UUID */
+    struct slice stream_arn;   /* EventSourceArn */
+    struct slice function;     /* as func_invoke takes it: name or name:qualifier */
+    struct slice function_arn; /* as it is told */
+    enum start_position start;
+    int64_t created_ms; /* LATEST: records younger than this are wanted */
+    uint64_t revision;  /* grows with each change */
+    bool enabled;
+    uint32_t batch_size;             /* 1..10000, 100 */
+    int64_t window_ms;               /* MaximumBatchingWindowInSeconds */
+    uint32_t lanes;                  /* ParallelizationFactor 1..10 */
+    int64_t retries_max;             /* -1: until expiry */
+    int64_t age_max_ms;              /* -1: none */
+    bool bisect;                     /* BisectBatchOnFunctionError */
+    bool reports_failures;           /* ReportBatchItemFailures */
+    int64_t tumbling_ms;             /* TumblingWindowInSeconds; 0: none */
+    struct slice *filters;           /* patterns' texts */
+    struct event_pattern **patterns; /* compiled; a record passes when one matches, or when there are none */
+    uint32_t filter_count;
+    struct slice on_failure; /* destination; empty: none */
+    uint32_t depth_max; /* of its own doing that it still wants to see (MaximumRecursionDepth); 0: none */
+    bool counts_events; /* MetricsConfig EventCount */
+    /* private */
+    struct arena arena;
+    _Atomic uint32_t references;
+};
+
+struct mapping *mapping_keep(struct mapping *mapping);
+void mapping_release(struct mapping *mapping);
+
+/* ---- mapping_*.c ---- */
+
+struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len);
+void mappings_close(struct mappings *mappings);
+/* What LastProcessingResult tells: "OK", "No records processed", "PROBLEM: Function call failed", ... Copied.
+ */
+void mappings_note_result(struct mappings *mappings, struct slice id, const char *result);
+/* A state that the consumer has reached: ENABLED, DISABLED; after DELETING it is gone. */
+void mappings_reached(struct mappings *mappings, struct slice id, enum mapping_state state);
+extern const struct rest_route mapping_routes[];
+extern const size_t mapping_route_count;
+
+/* ---- consume*.c ---- */
+
+struct consumer *consumer_open(struct trigger *trigger);
+void consumer_start(struct consumer *consumer);
+void consumer_close(struct consumer *consumer);
+/* A new mapping, or a new revision of one; takes a reference. A disabled one stops after its batches under
+ * way. */
+void consumer_set(struct consumer *consumer, struct mapping *mapping);
+/* Stops it and removes its positions; mappings_reached(DELETING) when that is done. */
+void consumer_remove(struct consumer *consumer, struct slice id);
+bool consumer_is_idle(struct consumer *consumer);
+void consumer_put_metrics(struct consumer *consumer, struct buf *out);
+
+/* ---- schedule_*.c ---- */
+
+struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len);
+void schedules_start(struct schedules *schedules);
+void schedules_close(struct schedules *schedules);
+bool schedules_are_idle(struct schedules *schedules);
+extern const struct rest_route schedule_routes[];
+extern const size_t schedule_route_count;
+
+#endif

@@ -1,0 +1,61 @@
+/* What starts functions: changes of tables (event source mappings) and time (schedules).
+ *
+ * A mapping reads a stream through the door (so it does not matter whether the stream is of the engine in
+ * this process, of another Quipu or of AWS), passes each record by its filter, gathers batches, invokes its
+ * function and moves its position. Records of one key are handled in order; everything else at the same time
+ * as far as the settings allow.
+ *
+ * All that must last is items: quipu-mappings (settings), quipu-positions (per mapping and shard: how far
+ * each lane has come, who holds the lease, the fence), quipu-schedules.
+ *
+ * Invariants:
+ *  T1. A position moves only by a conditional write on its fence and its former value. Writes that a function
+ * returned are members of the same transaction, so they are applied once or not at all, whatever dies when.
+ *  T2. A record is handed to the function until it succeeds, its retries or its age are exhausted (it then
+ * goes to the mapping's destination in the transaction that moves the position), or it is filtered out. T3. A
+ * shard is read after its parent was read to its end; records of one key never overtake each other. T4. One
+ * holder per shard: leases expire, fences only grow, and a stale fence moves nothing. T5. A record that a
+ * function's own write caused is kept from that function, unless its mapping allows it and up to the depth it
+ * allows. T6. A due time of a schedule is fired once: the schedule's next time and the call go into one
+ * transaction. */
+#ifndef TRIGGER_TRIGGER_H
+#define TRIGGER_TRIGGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "dynamo/dynamo.h"
+#include "func/func.h"
+#include "rest/rest.h"
+
+struct trigger;
+
+struct trigger_options {
+    struct dynamo *dynamo; /* kept, not owned, as is func */
+    struct func *func;
+    const struct clock *clock;
+    const char *region, *account;
+    const char *prefix; /* of our tables' names; NULL: "quipu-" */
+    bool shared;        /* other servers work on the same tables */
+    int64_t lease_ms;   /* how long a shard is held without a sign of life; 0: 10 s */
+    int64_t poll_ms;    /* how often a shard is asked where no commit wakes us; 0: 250 */
+};
+
+/* Reads what the tables hold. NULL and a sentence. */
+struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len);
+void trigger_start(struct trigger *trigger);
+/* Waits for what is under way as long as it may take a moment, gives the leases back, ends. Before
+ * func_close. */
+void trigger_close(struct trigger *trigger);
+
+/* Lambda's event source mappings, EventBridge Scheduler's API, and our own under /v1. False: no route is
+ * ours. */
+bool trigger_serve(struct trigger *trigger, struct rest_call *call);
+void trigger_put_metrics(struct trigger *trigger, struct buf *out);
+/* True when every enabled mapping has handled all records that are in its stream now, and no schedule is due.
+ */
+bool trigger_is_idle(struct trigger *trigger);
+
+#endif
