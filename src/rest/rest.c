@@ -1,0 +1,151 @@
+/* Routes, queries and percent-encoding. */
+#include "rest/rest.h"
+
+#include <stdarg.h>
+
+#include "base/json.h"
+
+/* ---- percent-encoding ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+bool rest_decode(struct arena *arena, struct slice text, struct slice *out)
+{
+    *out = text;
+    if (!text.len || !memchr(text.data, '%', text.len)) return utf8_valid(text);
+    char *to = arena_alloc(arena, text.len);
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] != '%') {
+            to[len++] = text.data[i];
+            continue;
+        }
+        if (text.len - i < 3) return false;
+        int high = hex_digit(text.data[i + 1]), low = hex_digit(text.data[i + 2]);
+        if (high < 0 || low < 0) return false;
+        to[len++] = (char)(high * 16 + low);
+        i += 2;
+    }
+    *out = (struct slice){to, len};
+    return utf8_valid(*out);
+}
+
+void rest_encode(struct buf *out, struct slice text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (is_letter || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~') {
+            buf_byte(out, c);
+            continue;
+        }
+        buf_byte(out, '%');
+        buf_byte(out, (unsigned char)digits[c >> 4]);
+        buf_byte(out, (unsigned char)digits[c & 15]);
+    }
+}
+
+/* ---- routes ---- */
+
+/* The text up to the next slash; *rest goes on behind it. */
+static struct slice segment_take(struct slice *rest)
+{
+    const char *slash = rest->len ? memchr(rest->data, '/', rest->len) : NULL;
+    size_t len = slash ? (size_t)(slash - rest->data) : rest->len;
+    struct slice segment = {rest->data, len};
+    *rest = slash ? slice_from(*rest, len + 1) : (struct slice){rest->data + len, 0};
+    return segment;
+}
+
+static struct slice path_trim(struct slice path)
+{
+    if (path.len && path.data[0] == '/') path = slice_from(path, 1);
+    if (path.len && path.data[path.len - 1] == '/') path.len--;
+    return path;
+}
+
+static bool is_name(struct slice segment)
+{
+    return segment.len > 2 && segment.data[0] == '{' && segment.data[segment.len - 1] == '}';
+}
+
+static bool takes_all(struct slice segment)
+{
+    return is_name(segment) && segment.data[segment.len - 2] == '+';
+}
+
+static bool path_matches(struct slice pattern, struct slice path, struct arena *arena,
+                         struct slice parameters[REST_PARAMETERS])
+{
+    unsigned count = 0;
+    pattern = path_trim(pattern);
+    path = path_trim(path);
+    while (pattern.len && path.len) {
+        struct slice wanted = segment_take(&pattern);
+        if (takes_all(wanted)) return count < REST_PARAMETERS && rest_decode(arena, path, &parameters[count]);
+        struct slice found = segment_take(&path);
+        if (!is_name(wanted)) {
+            if (!slice_equal(wanted, found)) return false;
+        } else if (!found.len || count == REST_PARAMETERS ||
+                   !rest_decode(arena, found, &parameters[count++])) {
+            return false;
+        }
+    }
+    return !pattern.len && !path.len;
+}
+
+enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
+                           const struct rest_route **found)
+{
+    enum rest_found answer = REST_NOWHERE;
+    for (size_t i = 0; i < count; i++) {
+        struct slice parameters[REST_PARAMETERS] = {0};
+        if (!path_matches(slice_of(routes[i].path), call->path, call->arena, parameters)) continue;
+        answer = REST_OTHER_METHOD;
+        if (!slice_equal(slice_of(routes[i].method), call->method)) continue;
+        memcpy(call->parameters, parameters, sizeof parameters);
+        *found = &routes[i];
+        return REST_FOUND;
+    }
+    return answer;
+}
+
+/* ---- queries ---- */
+
+struct slice rest_query_nth(const struct rest_call *call, const char *name, unsigned nth)
+{
+    struct slice rest = call->query, wanted = slice_of(name);
+    while (rest.len) {
+        const char *end = memchr(rest.data, '&', rest.len);
+        struct slice pair = {rest.data, end ? (size_t)(end - rest.data) : rest.len};
+        rest = slice_from(rest, end ? pair.len + 1 : pair.len);
+        const char *sign = pair.len ? memchr(pair.data, '=', pair.len) : NULL;
+        struct slice key = {pair.data, sign ? (size_t)(sign - pair.data) : pair.len};
+        struct slice value = sign ? slice_from(pair, key.len + 1) : SLICE("");
+        if (!rest_decode(call->arena, key, &key) || !slice_equal(key, wanted)) continue;
+        if (nth-- > 0) continue;
+        return rest_decode(call->arena, value, &value) ? value : SLICE_NONE;
+    }
+    return SLICE_NONE;
+}
+
+struct slice rest_query(const struct rest_call *call, const char *name)
+{
+    return rest_query_nth(call, name, 0);
+}
+
+void rest_add_header(struct rest_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct slice line = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    call->headers = arena_printf(call->arena, "%.*s%.*s\r\n", SLICE_ARG(call->headers), SLICE_ARG(line));
+}
