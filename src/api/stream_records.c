@@ -50,6 +50,14 @@ static void put_image(struct buf *out, const char *name, const struct map *recor
     api_put_item_json(out, &image->map);
 }
 
+static void put_cause(struct buf *out, const struct map *record)
+{
+    struct slice cause = map_text(record, "cause");
+    if (!cause.len) return;
+    buf_text(out, ",\"cause\":");
+    json_put_string(out, cause);
+}
+
 static void put_record(struct reading *reading, const struct map *record, uint64_t sequence)
 {
     static const char *const events[] = {"INSERT", "MODIFY", "REMOVE"};
@@ -74,6 +82,7 @@ static void put_record(struct reading *reading, const struct map *record, uint64
     buf_text(out, "\"}");
     if (map_truth(record, "expired"))
         buf_text(out, ",\"userIdentity\":{\"PrincipalId\":\"dynamodb.amazonaws.com\",\"Type\":\"Service\"}");
+    if (reading->call->shows_causes) put_cause(out, record);
     buf_byte(out, '}');
 }
 

@@ -89,6 +89,8 @@ struct dynamo_call {
     const struct operation *operation; /* NULL: by name */
     struct slice name;                 /* a remote door takes any, also one that the api does not have */
     struct slice request;
+    struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
+    bool shows_causes;  /* GetRecords: in a member "cause" of each record that has one; local only */
     struct arena *arena;
     struct buf *reply;
     void (*done)(struct dynamo_call *call);

@@ -39,11 +39,13 @@ static bool local_begin(struct dynamo *dynamo, struct dynamo_call *call, struct 
                                   .arena = call->arena,
                                   .reply = call->reply,
                                   .operation = call->operation,
-                                  .body = call->request};
+                                  .body = call->request,
+                                  .shows_causes = call->shows_causes};
     api_begin(&call->api);
     take_answer(call);
     if (!call->api.is_write) return true;
     call->api.commit.done = commit_done;
+    call->api.commit.cause = call->cause;
     commit_list_add(&turn->writes, &call->api.commit);
     return false;
 }

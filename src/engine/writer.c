@@ -47,6 +47,7 @@ static void run_batch(struct engine *engine, struct commit_list *list)
     while (end && count < LIMIT_COMMIT_REQUESTS && batch->bytes < LIMIT_COMMIT_BYTES && !batch->failed) {
         arena_reset(&batch->scratch);
         batch->commit_number++;
+        batch->cause = end->cause;
         end->apply(end, batch);
         end = end->next;
         count++;
@@ -159,7 +160,9 @@ static void waited_done(struct commit *commit)
 void engine_commit(struct engine *engine, struct commit *commit)
 {
     struct waited_commit waited = {
-        .commit = {.apply = waited_apply, .done = waited_done}, .inner = commit, .engine = engine};
+        .commit = {.apply = waited_apply, .done = waited_done, .cause = commit->cause},
+        .inner = commit,
+        .engine = engine};
     struct commit_list list = {0};
     commit_list_add(&list, &waited.commit);
     engine_submit(engine, &list);

@@ -623,3 +623,45 @@ TEST(a_broken_store_is_an_internal_error)
     CHECK_REFUSED(&world, "GetRecords", body, "InternalServerError", "Internal server error");
     world_close(&world);
 }
+
+/* ---- causes ---- */
+
+/* One call with what led to it, or that asks for it. */
+static struct slice ask_with_cause(struct world *world, const char *operation, const char *body,
+                                   struct slice cause, bool shows_causes)
+{
+    world->reply.len = 0;
+    struct api_call call = {.api = world->api,
+                            .arena = &world->arena,
+                            .reply = &world->reply,
+                            .operation = api_operation_find(slice_of(operation)),
+                            .body = slice_of(body),
+                            .shows_causes = shows_causes};
+    api_begin(&call);
+    call.commit.cause = cause;
+    if (call.is_write) {
+        engine_commit(world->engine, &call.commit);
+        api_finish(&call);
+    }
+    CHECK_INT(call.status, 200);
+    return buf_view(&world->reply);
+}
+
+TEST(what_led_to_a_change_is_told_to_those_who_ask)
+{
+    struct world world;
+    char iterator[TEXT_MAX], body[TEXT_MAX + 40], cause[TEXT_MAX];
+    world_open_with(&world, 1, 0);
+    CHECK_FINE(&world, "CreateTable", TABLE("abc", "KEYS_ONLY"));
+    ask_with_cause(&world, "PutItem", "{\"TableName\":\"abc\",\"Item\":{\"p\":{\"S\":\"a\"}}}",
+                   SLICE("resize:1,\"x\":2"), false);
+    put(&world, "abc", "b", 1);
+    iterator_at(&world, ARN, FIRST_SHARD, "TRIM_HORIZON", NULL, iterator);
+    CHECK_INT(count_of(records_at(&world, iterator), "cause"), 0);
+    snprintf(body, sizeof body, "{\"ShardIterator\":\"%s\"}", iterator);
+    struct slice reply = ask_with_cause(&world, "GetRecords", body, SLICE_NONE, true);
+    CHECK_INT(count_of(reply, "eventID"), 2);
+    CHECK_INT(count_of(reply, "\"cause\":"), 1);
+    CHECK_TEXT(slice_of(text_behind(reply, "\"cause\":\"", cause)), "resize:1,\\");
+    world_close(&world);
+}
