@@ -62,6 +62,9 @@
 #define LIMIT_GZIP_MIN_BYTES        1024 /* a smaller reply fits one packet as it is */
 #define LIMIT_REFUSED_CONNECTIONS   64 /* above the limit of connections, to be told so; the next are closed unheard */
 #define LIMIT_LISTENERS             8  /* addresses of one host name: localhost has two */
+#define LIMIT_PORT_CONNECTIONS      256 /* of one further port: a function's own clients, with room for many threads */
+#define LIMIT_PORT_BUFFERED_BYTES   (128 * 1024 * 1024) /* large requests in memory that came by one further port */
+#define LIMIT_PORT_HEADER_BYTES     (1024 * 1024 + 64 * 1024) /* XRay's cause of an error takes 1 MB of headers */
 
 /* ---- Remote endpoints ---- */
 #define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
@@ -82,6 +85,8 @@
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
+
+#define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */
 
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */

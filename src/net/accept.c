@@ -15,29 +15,31 @@
 #define ACCEPT_BATCH    64
 #define ACCEPT_PAUSE_US 500000 /* when descriptors have run out: others must close first */
 
+void listener_watch(struct net_loop *loop, struct listener *listener, bool on)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+    ensure(epoll_ctl(loop->epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener->fd, &event) == 0);
+}
+
 void loop_listen(struct net_loop *loop)
 {
     struct net_server *server = loop->server;
-    for (unsigned i = 0; i < server->listener_count; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &server->listeners[i]};
-        ensure(epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, server->listeners[i], &event) == 0);
-    }
+    for (unsigned i = 0; i < server->listener_count; i++) listener_watch(loop, &server->listeners[i], true);
 }
 
 void loop_listen_end(struct net_loop *loop)
 {
     struct net_server *server = loop->server;
-    for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i]);
+    for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i].fd);
     server->listener_count = 0;
-    loop->accept_again_us = 0;
 }
 
 static void accept_pause(struct net_loop *loop, const char *reason)
 {
     struct net_server *server = loop->server;
     log_line("new connections have to wait: %s", reason);
-    for (unsigned i = 0; i < server->listener_count; i++)
-        ensure(epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, server->listeners[i], NULL) == 0);
+    for (unsigned i = 0; i < server->listener_count; i++) listener_watch(loop, &server->listeners[i], false);
+    ports_listen(loop, false);
     loop->accept_again_us = loop->now_us + ACCEPT_PAUSE_US;
 }
 
@@ -45,6 +47,7 @@ void loop_accept_resume(struct net_loop *loop)
 {
     loop->accept_again_us = 0;
     loop_listen(loop);
+    ports_listen(loop, true);
 }
 
 /* Ties go round, so that short-lived connections spread too. */
@@ -77,21 +80,30 @@ static void accept_refuse(struct net_loop *loop, int fd, uint64_t open)
         close(fd);
         return;
     }
-    struct connection *connection = connection_new(fd, loop);
+    struct connection *connection = connection_new(fd, loop, NULL);
     connection_adopt(connection);
     if (connection->state == CONNECTION_IDLE) connection_refuse(connection, 503, "too many connections");
 }
 
-static void accept_one(struct net_loop *loop, int fd)
+/* A guest beyond the limit of its port is closed unheard. */
+static bool accept_admit(struct net_loop *loop, int fd, struct net_port *port)
 {
     struct net_server *server = loop->server;
-    uint64_t open = stats_read(&server->stats.connections_open);
-    if (open >= server->limits.connections) {
+    uint64_t open = port ? atomic_load_explicit(&port->connection_count, memory_order_relaxed)
+                         : stats_read(&server->stats.connections_open);
+    if (open < (port ? LIMIT_PORT_CONNECTIONS : server->limits.connections)) return true;
+    if (port)
+        close(fd);
+    else
         accept_refuse(loop, fd, open);
-        return;
-    }
-    struct net_loop *home = loop_choose(server);
-    struct connection *connection = connection_new(fd, home);
+    return false;
+}
+
+static void accept_one(struct net_loop *loop, int fd, struct net_port *port)
+{
+    if (!accept_admit(loop, fd, port)) return;
+    struct net_loop *home = loop_choose(loop->server);
+    struct connection *connection = connection_new(fd, home, port);
     if (home == loop) {
         connection_adopt(connection);
         return;
@@ -100,12 +112,12 @@ static void accept_one(struct net_loop *loop, int fd)
     net_post(home, &connection->adopt);
 }
 
-void loop_accept(struct net_loop *loop, int listener)
+void loop_accept(struct net_loop *loop, const struct listener *listener)
 {
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            accept_one(loop, fd);
+            accept_one(loop, fd, listener->port);
             continue;
         }
         bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;

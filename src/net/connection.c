@@ -14,15 +14,23 @@
 
 #define ADVANCE_STEPS 64 /* reads and requests of one connection before the others have their turn */
 
-struct connection *connection_new(int fd, struct net_loop *loop)
+struct connection *connection_new(int fd, struct net_loop *loop, struct net_port *port)
 {
     struct connection *connection = must_zero(1, sizeof *connection);
+    connection->watched = WATCHED_CONNECTION;
     connection->fd = fd;
     connection->loop = loop;
+    connection->population = port ? &loop->guests : &loop->clients;
+    connection->port = port;
     link_init(&connection->by_state);
+    link_init(&connection->by_port);
     link_init(&connection->queue);
-    stats_add(&loop->server->stats.connections_open, 1);
-    stats_add(&loop->server->stats.connections_total, 1);
+    if (port) {
+        atomic_fetch_add_explicit(&port->connection_count, 1, memory_order_relaxed);
+    } else {
+        stats_add(&loop->server->stats.connections_open, 1);
+        stats_add(&loop->server->stats.connections_total, 1);
+    }
     atomic_fetch_add_explicit(&loop->connection_count, 1, memory_order_relaxed);
     return connection;
 }
@@ -31,7 +39,9 @@ void connection_adopt(struct connection *connection)
 {
     struct net_loop *loop = connection->loop;
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
-    bool fine = !loop->draining && (!loop->server->tls || tls_attach(connection)) &&
+    struct net_port *port = connection->port;
+    if (port) link_append(&port->connections[loop->index], &connection->by_port);
+    bool fine = (port || (!loop->draining && (!loop->server->tls || tls_attach(connection)))) &&
                 epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, connection->fd, &event) == 0;
     if (fine)
         connection_enter(connection, connection->tls ? CONNECTION_HANDSHAKE : CONNECTION_IDLE);
@@ -140,7 +150,7 @@ static void connection_rest(struct connection *connection)
 {
     if (connection->state != CONNECTION_IDLE || request_pending(connection->exchange)) return;
     if (connection->exchange) exchange_release(connection->exchange);
-    if (connection->loop->draining) connection_close(connection);
+    if (connection->loop->draining && !connection_is_guest(connection)) connection_close(connection);
 }
 
 static bool connection_handshake(struct connection *connection)
@@ -292,7 +302,8 @@ void connection_close(struct connection *connection)
     if (connection->fd < 0) return;
     if (connection->tls) SSL_free(connection->tls);
     connection->tls = NULL;
-    atomic_fetch_sub_explicit(&loop->server->stats.connections_open, 1, memory_order_relaxed);
+    if (!connection_is_guest(connection))
+        atomic_fetch_sub_explicit(&loop->server->stats.connections_open, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&loop->connection_count, 1, memory_order_relaxed);
     close(connection->fd);
     connection->fd = -1;
@@ -304,5 +315,8 @@ void connection_free(struct connection *connection)
 {
     link_remove(&connection->by_state);
     if (connection->exchange) exchange_release(connection->exchange);
+    link_remove(&connection->by_port);
+    if (connection->port)
+        atomic_fetch_sub_explicit(&connection->port->connection_count, 1, memory_order_relaxed);
     free(connection);
 }

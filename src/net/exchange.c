@@ -52,17 +52,21 @@ static size_t large_bytes(const struct buf *buf)
 
 bool exchange_charge(struct exchange *exchange)
 {
+    const struct connection *connection = exchange->connection;
     struct net_server *server = exchange->http.loop->server;
+    struct net_port *port = connection->port;
     size_t before = exchange->charged_bytes;
     size_t now = large_bytes(&exchange->input) + large_bytes(&exchange->inflated);
-    if (now == before) return true;
     exchange->charged_bytes = now;
+    /* A closed port took its account with it. */
+    if (now == before || (!port && connection_is_guest(connection))) return true;
+    _Atomic uint64_t *account = port ? &port->buffered_bytes : &server->buffered_bytes;
     if (now < before) {
-        atomic_fetch_sub_explicit(&server->buffered_bytes, before - now, memory_order_relaxed);
+        atomic_fetch_sub_explicit(account, before - now, memory_order_relaxed);
         return true;
     }
-    uint64_t others = atomic_fetch_add_explicit(&server->buffered_bytes, now - before, memory_order_relaxed);
-    return others + (now - before) <= server->limits.buffered_bytes;
+    uint64_t others = atomic_fetch_add_explicit(account, now - before, memory_order_relaxed);
+    return others + (now - before) <= (port ? LIMIT_PORT_BUFFERED_BYTES : server->limits.buffered_bytes);
 }
 
 /* Empties it; memory that only a large request needed goes back. */
@@ -77,7 +81,7 @@ void exchange_next(struct exchange *exchange)
     arena_reset(&exchange->http.arena);
     buf_forget(&exchange->http.reply);
     buf_forget(&exchange->inflated);
-    exchange->http.user = NULL;
+    exchange->http.user = exchange->port_context = NULL;
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
     exchange->packed = exchange->gzipped = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;
@@ -91,10 +95,10 @@ void exchange_next(struct exchange *exchange)
 void exchange_release(struct exchange *exchange)
 {
     struct net_loop *loop = exchange->connection->loop;
-    exchange->connection->exchange = NULL;
-    exchange->connection = NULL;
     exchange->input_at = exchange->input.len = 0;
     exchange_next(exchange);
+    exchange->connection->exchange = NULL;
+    exchange->connection = NULL;
     if (loop->spare_count == LIMIT_SPARE_EXCHANGES) {
         exchange_free(exchange);
         return;

@@ -174,7 +174,9 @@ void http_reply(struct http_exchange *http, int status, struct slice content_typ
     /* A handler that names a coding has done the coding. */
     if (lines_name(extra_headers, SLICE("Content-Encoding:"))) exchange->packed = true;
     http_reply_pack(http);
-    if (!http_head_keeps_alive(&exchange->head) || connection->loop->draining) connection->closing = true;
+    if (!http_head_keeps_alive(&exchange->head) ||
+        (connection->loop->draining && !connection_is_guest(connection)))
+        connection->closing = true;
     reply_put(exchange, status, content_type, extra_headers);
     exchange->input_at += exchange->head.bytes + exchange->body_bytes;
     ensure(exchange->input_at <= exchange->input.len);

@@ -57,6 +57,31 @@ static inline void link_append(struct link *head, struct link *link)
 
 struct tls;
 
+/* ---- what epoll watches: the first member of each tells which it is ---- */
+enum watched { WATCHED_LISTENER, WATCHED_CONNECTION };
+
+struct listener {
+    enum watched watched;
+    int fd;
+    struct net_port *port; /* NULL: the server's own */
+};
+
+/* A further port. What is not marked otherwise belongs to the first loop; port.c tells how it ends. */
+struct net_port {
+    struct listener listener;
+    struct net_server *server;
+    void (*request)(void *context, struct http_exchange *exchange);
+    void *context;
+    uint16_t number;
+    struct link all;                  /* in the server's ports */
+    struct net_task opening, closing; /* carry it from loop to loop */
+    unsigned closing_loop;            /* where its connections are closed next */
+    void (*closed)(void *context);
+    _Atomic unsigned connection_count;
+    _Atomic uint64_t buffered_bytes; /* like the server's: what a function sends hurts only itself */
+    struct link connections[];       /* of each loop, touched by its thread only */
+};
+
 /* ---- connections ---- */
 enum connection_state {
     CONNECTION_NEW,       /* accepted, not yet with its loop */
@@ -73,9 +98,13 @@ enum connection_state {
 };
 
 struct connection {
+    enum watched watched;
     struct link by_state;
-    struct link queue; /* in its loop's unsent or unread, or in neither */
+    struct link queue;   /* in its loop's unsent or unread, or in neither */
+    struct link by_port; /* in its port's connections */
     struct net_loop *loop;
+    struct population *population;
+    struct net_port *port;     /* that it came by; NULL: the server's own, or the port is closed */
     struct exchange *exchange; /* NULL when idle */
     SSL *tls;
     struct net_task adopt; /* carries it to its loop */
@@ -89,6 +118,13 @@ struct connection {
     bool closing;     /* close once everything is written */
     bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
     bool stuck;       /* the last write did not take everything */
+};
+
+/* Connections by state. Each loop has two: clients of the server, and those that came by further ports, whose
+ * times differ and whom the end does not wait for. */
+struct population {
+    struct link by_state[CONNECTION_STATES];
+    int64_t state_us[CONNECTION_STATES]; /* how long a connection may stay; 0: for ever */
 };
 
 /* A request, its reply, and all buffers of a connection that is not idle. */
@@ -106,7 +142,8 @@ struct exchange {
     struct buf out;       /* reply heads and small bodies, in order; then... */
     struct buf out_body;  /* ... one large body, taken over from reply */
     size_t out_sent;      /* of both together */
-    size_t charged_bytes; /* what it holds of the server's buffered_bytes */
+    size_t charged_bytes; /* what it holds of the buffered_bytes of the server or the port */
+    void *port_context;   /* of the port, which may be closed before the request is answered */
     bool head_whole;
     bool moved; /* input moved since the head was parsed: its slices are stale */
     bool continue_sent;
@@ -123,11 +160,10 @@ struct net_loop {
     _Atomic(struct net_task *) tasks; /* newest first */
     _Atomic bool asleep;              /* in epoll_wait, or about to be */
     _Atomic unsigned connection_count;
-    int64_t now_us; /* monotonic, of this turn */
-    struct link by_state[CONNECTION_STATES];
-    int64_t state_us[CONNECTION_STATES]; /* how long a connection may stay; 0: for ever */
-    struct link unsent;                  /* with something to write at the end of this turn */
-    struct link unread;                  /* to be looked at in the next turn without waiting */
+    int64_t now_us;                    /* monotonic, of this turn */
+    struct population clients, guests; /* who came by the server's own port; by further ones */
+    struct link unsent;                /* with something to write at the end of this turn */
+    struct link unread;                /* to be looked at in the next turn without waiting */
     struct exchange *spares;
     unsigned spare_count;
     struct gzip gzip;
@@ -138,6 +174,7 @@ struct net_loop {
     int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
     int64_t drain_until_us;
     bool draining;
+    bool drained; /* its clients are served; it goes on while others are not */
     void *user;
 };
 
@@ -146,18 +183,28 @@ struct net_server {
     struct net_handler handler;
     struct net_stats stats;
     struct tls *tls; /* NULL: plain HTTP */
-    int listeners[LIMIT_LISTENERS];
+    struct listener listeners[LIMIT_LISTENERS];
     unsigned listener_count;
     uint16_t port;
     unsigned loop_count, next_loop;
     struct net_loop *loops;
     _Atomic uint64_t buffered_bytes; /* by requests too large for a spare exchange's buffers */
     _Atomic bool stopping;
+    _Atomic unsigned undrained;   /* loops whose clients are not all served yet */
+    struct link ports;            /* the first loop's, or of whoever holds the lock when none runs */
+    pthread_mutex_t running_lock; /* what is posted while `running` is surely run */
+    bool running;
 };
 
 /* ---- server.c, listen.c ---- */
 /* Fills listeners and port. */
 bool net_listen(struct net_server *server, const char *host, uint16_t port, char *error, size_t error_len);
+/* A socket that listens on some port of 127.0.0.1; -1 and a sentence. */
+int net_listen_loopback(uint16_t *port, char *error, size_t error_len);
+
+/* ---- port.c ---- */
+/* For the first loop: all further ports' sockets into epoll, or out of it. */
+void ports_listen(struct net_loop *loop, bool on);
 
 /* ---- loop.c ---- */
 void loop_init(struct net_loop *loop, struct net_server *server, unsigned index);
@@ -167,9 +214,11 @@ void loop_run_tasks(struct net_loop *loop);
 void loop_wake(struct net_loop *loop);
 
 /* ---- accept.c ---- */
+void listener_watch(struct net_loop *loop, struct listener *listener, bool on);
 void loop_listen(struct net_loop *loop);
+/* No more clients; guests may still come. */
 void loop_listen_end(struct net_loop *loop);
-void loop_accept(struct net_loop *loop, int listener);
+void loop_accept(struct net_loop *loop, const struct listener *listener);
 /* After a pause for want of descriptors. */
 void loop_accept_resume(struct net_loop *loop);
 
@@ -182,7 +231,7 @@ int timer_wait_ms(const struct net_loop *loop);
 void timer_expire(struct net_loop *loop);
 
 /* ---- connection.c ---- */
-struct connection *connection_new(int fd, struct net_loop *loop);
+struct connection *connection_new(int fd, struct net_loop *loop, struct net_port *port);
 /* On its loop's thread: registers with epoll. */
 void connection_adopt(struct connection *connection);
 void connection_event(struct connection *connection, uint32_t events);
@@ -193,6 +242,11 @@ void connection_flush(struct connection *connection);
 void connection_write_later(struct connection *connection);
 void connection_refuse(struct connection *connection, int status, const char *reason);
 void connection_timeout(struct connection *connection);
+/* True when it came by a further port. */
+static inline bool connection_is_guest(const struct connection *connection)
+{
+    return connection->population == &connection->loop->guests;
+}
 /* Closes the socket; the struct follows at the end of the turn, or when the handler has answered. */
 void connection_close(struct connection *connection);
 void connection_free(struct connection *connection);

@@ -77,7 +77,7 @@ static bool listen_all(struct net_server *server, const struct addrinfo *first, 
             if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) continue;
             break;
         }
-        server->listeners[server->listener_count++] = fd;
+        server->listeners[server->listener_count++] = (struct listener){.fd = fd};
         server->port = port_of(fd);
     }
     errno = failure;
@@ -100,4 +100,17 @@ bool net_listen(struct net_server *server, const char *host, uint16_t port, char
     if (!fine) explain(errno, host, port, error, error_len);
     freeaddrinfo(addresses);
     return fine;
+}
+
+int net_listen_loopback(uint16_t *port, char *error, size_t error_len)
+{
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct addrinfo address = {
+        .ai_family = AF_INET, .ai_addr = (struct sockaddr *)&place, .ai_addrlen = sizeof place};
+    int fd = listener_open(&address, 0);
+    if (fd < 0)
+        explain(errno, "127.0.0.1", 0, error, error_len);
+    else
+        *port = port_of(fd);
+    return fd;
 }

@@ -31,26 +31,26 @@ void loop_init(struct net_loop *loop, struct net_server *server, unsigned index)
     link_init(&loop->unread);
 }
 
-static void loop_reap(struct net_loop *loop)
+static void population_reap(struct population *population, enum connection_state state)
 {
-    struct link *closed = &loop->by_state[CONNECTION_CLOSED];
-    while (!link_empty(closed)) connection_free(link_owner(closed->next, struct connection, by_state));
+    struct link *dead = &population->by_state[state];
+    while (!link_empty(dead)) connection_free(link_owner(dead->next, struct connection, by_state));
 }
 
-static void loop_close_all(struct net_loop *loop)
+static void population_free(struct population *population)
 {
     for (int state = 0; state < CONNECTION_GONE; state++) {
-        struct link *head = &loop->by_state[state];
+        struct link *head = &population->by_state[state];
         while (!link_empty(head)) connection_close(link_owner(head->next, struct connection, by_state));
     }
-    loop_reap(loop);
+    population_reap(population, CONNECTION_CLOSED);
+    population_reap(population, CONNECTION_GONE); /* never answered, and nobody is left to answer */
 }
 
 void loop_free(struct net_loop *loop)
 {
-    loop_close_all(loop);
-    struct link *gone = &loop->by_state[CONNECTION_GONE]; /* never answered, and nobody is left to answer */
-    while (!link_empty(gone)) connection_free(link_owner(gone->next, struct connection, by_state));
+    population_free(&loop->clients);
+    population_free(&loop->guests);
     while (loop->spares) {
         struct exchange *spare = loop->spares;
         loop->spares = spare->next_spare;
@@ -128,15 +128,13 @@ static int loop_wait(struct net_loop *loop, struct epoll_event *events)
     return count;
 }
 
-/* A listener's event carries the address of its slot in the server, the wake-up's none, all others a
- * connection. */
+/* The wake-up's event carries no address. */
 static void loop_dispatch(struct net_loop *loop, const struct epoll_event *event)
 {
-    struct net_server *server = loop->server;
-    int *listener = event->data.ptr;
-    if (!listener) return;
-    if (listener >= server->listeners && listener < server->listeners + LIMIT_LISTENERS)
-        loop_accept(loop, *listener);
+    const enum watched *watched = event->data.ptr;
+    if (!watched) return;
+    if (*watched == WATCHED_LISTENER)
+        loop_accept(loop, event->data.ptr);
     else
         connection_event(event->data.ptr, event->events);
 }
@@ -163,7 +161,8 @@ static void loop_publish(struct net_loop *loop)
     loop->bytes_in = loop->bytes_out = 0;
 }
 
-/* No more clients, and nothing for those that have nothing in flight. */
+/* No more clients, and nothing for those that have nothing in flight. Guests stay: what a client waits for
+ * may be the work of one of them. */
 static void loop_drain(struct net_loop *loop)
 {
     loop->draining = true;
@@ -171,7 +170,7 @@ static void loop_drain(struct net_loop *loop)
     if (loop->index == 0) loop_listen_end(loop);
     static const enum connection_state at_rest[] = {CONNECTION_HANDSHAKE, CONNECTION_IDLE};
     for (size_t i = 0; i < sizeof at_rest / sizeof *at_rest; i++) {
-        struct link *head = &loop->by_state[at_rest[i]], *at = head->next;
+        struct link *head = &loop->clients.by_state[at_rest[i]], *at = head->next;
         while (at != head) {
             struct connection *connection = link_owner(at, struct connection, by_state);
             at = at->next;
@@ -180,12 +179,25 @@ static void loop_drain(struct net_loop *loop)
     }
 }
 
-static bool loop_drained(const struct net_loop *loop)
+static bool clients_are_served(const struct net_loop *loop)
 {
     if (loop->now_us >= loop->drain_until_us) return true;
     for (int state = 0; state < CONNECTION_CLOSED; state++)
-        if (state != CONNECTION_LINGER && !link_empty(&loop->by_state[state])) return false;
+        if (state != CONNECTION_LINGER && !link_empty(&loop->clients.by_state[state])) return false;
     return true;
+}
+
+/* All loops end together: until then each may have guests whom a client of another waits for. */
+static bool loop_may_end(struct net_loop *loop)
+{
+    struct net_server *server = loop->server;
+    if (!loop->draining) return false;
+    if (!loop->drained && clients_are_served(loop)) {
+        loop->drained = true;
+        bool last = atomic_fetch_sub(&server->undrained, 1) == 1;
+        for (unsigned i = 0; last && i < server->loop_count; i++) loop_wake(&server->loops[i]);
+    }
+    return atomic_load(&server->undrained) == 0;
 }
 
 static void loop_turn(struct net_loop *loop)
@@ -203,11 +215,12 @@ static void loop_turn(struct net_loop *loop)
     if (handler->turn_end) handler->turn_end(handler->context, loop);
     while (!link_empty(&loop->unsent))
         connection_flush(link_owner(loop->unsent.next, struct connection, queue));
-    loop_reap(loop);
+    population_reap(&loop->clients, CONNECTION_CLOSED);
+    population_reap(&loop->guests, CONNECTION_CLOSED);
     loop_publish(loop);
 }
 
 void loop_run(struct net_loop *loop)
 {
-    while (!loop->draining || !loop_drained(loop)) loop_turn(loop);
+    while (!loop_may_end(loop)) loop_turn(loop);
 }

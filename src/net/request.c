@@ -51,13 +51,19 @@ static enum http_progress refused(struct connection *connection, int status, con
     return HTTP_REFUSED;
 }
 
+static size_t header_limit(const struct connection *connection)
+{
+    return connection_is_guest(connection) ? LIMIT_PORT_HEADER_BYTES
+                                           : (size_t)connection->loop->server->limits.header_bytes;
+}
+
 /* What the server's limits and abilities say about a well-formed head. */
 static enum http_progress head_admit(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange;
     const struct http_head *head = &exchange->head;
     const struct net_limits *limits = &connection->loop->server->limits;
-    if (head->bytes > limits->header_bytes) return refused(connection, 431, "the headers are too large");
+    if (head->bytes > header_limit(connection)) return refused(connection, 431, "the headers are too large");
     if (head->has_length && head->content_length > limits->body_bytes)
         return refused(connection, 413, "the body is too large");
     if (head->coding == HTTP_CODING_UNKNOWN)
@@ -73,7 +79,7 @@ static enum http_progress head_admit(struct connection *connection)
 static enum http_progress head_unfinished(struct connection *connection, struct slice bytes)
 {
     connection->exchange->scanned_bytes = bytes.len;
-    if (bytes.len >= connection->loop->server->limits.header_bytes) {
+    if (bytes.len >= header_limit(connection)) {
         bool in_request_line = !memchr(bytes.data, '\n', bytes.len);
         return refused(connection, in_request_line ? 414 : 431,
                        in_request_line ? "the request's target is too long" : "the headers are too large");
@@ -102,7 +108,7 @@ static enum http_progress chunks_parse(struct connection *connection)
     size_t at = exchange->input_at + exchange->head.bytes + exchange->body_bytes, body, rest;
     enum http_progress progress = http_chunks_decode(&exchange->chunks, exchange->input.data + at,
                                                      exchange->input.len - at, limits->body_bytes,
-                                                     limits->header_bytes, &body, &rest);
+                                                     header_limit(connection), &body, &rest);
     exchange->body_bytes += body;
     exchange->input.len = at + body + rest;
     if (progress != HTTP_REFUSED) return progress;
@@ -185,5 +191,10 @@ void request_hand_over(struct connection *connection)
     if (head->coding == HTTP_CODING_ZLIB && exchange->body_bytes && !body_unpack(connection)) return;
     http->began_us = connection->loop->now_us;
     connection_enter(connection, CONNECTION_BUSY);
-    server->handler.request(server->handler.context, http);
+    const struct net_port *port = connection->port;
+    exchange->port_context = port ? port->context : NULL;
+    if (port)
+        port->request(port->context, http);
+    else
+        server->handler.request(server->handler.context, http);
 }

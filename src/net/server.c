@@ -27,6 +27,8 @@ struct net_server *net_server_new(const struct net_options *options, char *error
     struct net_server *server = must_zero(1, sizeof *server);
     server->limits = options->limits;
     server->handler = options->handler;
+    link_init(&server->ports);
+    pthread_mutex_init(&server->running_lock, NULL);
     if (options->tls_cert || options->tls_key) {
         server->tls = tls_new(options->tls_cert, options->tls_key, error, error_len);
         if (!server->tls) {
@@ -40,6 +42,7 @@ struct net_server *net_server_new(const struct net_options *options, char *error
     }
     server->loops = must_zero(options->threads, sizeof *server->loops);
     server->loop_count = options->threads;
+    atomic_store(&server->undrained, options->threads);
     for (unsigned i = 0; i < server->loop_count; i++) loop_init(&server->loops[i], server, i);
     loop_listen(&server->loops[0]);
     return server;
@@ -67,14 +70,31 @@ static void loop_threads_start(struct net_server *server)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Runs what was posted to loops that had already ended (connections dealt out at the last moment, ports that
+ * are being closed) and what that posts in turn. */
+static void server_settle(struct net_server *server)
+{
+    bool left = true;
+    while (left) {
+        left = false;
+        for (unsigned i = 0; i < server->loop_count; i++) loop_run_tasks(&server->loops[i]);
+        pthread_mutex_lock(&server->running_lock);
+        for (unsigned i = 0; i < server->loop_count; i++)
+            left |= atomic_load(&server->loops[i].tasks) != NULL;
+        server->running = left;
+        pthread_mutex_unlock(&server->running_lock);
+    }
+}
+
 void net_server_run(struct net_server *server)
 {
+    pthread_mutex_lock(&server->running_lock);
+    server->running = true;
+    pthread_mutex_unlock(&server->running_lock);
     loop_threads_start(server);
     loop_run(&server->loops[0]);
     for (unsigned i = 1; i < server->loop_count; i++) pthread_join(server->loops[i].thread, NULL);
-    /* What was posted to a loop that had already ended; connections dealt out at the last moment among them.
-     */
-    for (unsigned i = 0; i < server->loop_count; i++) loop_run_tasks(&server->loops[i]);
+    server_settle(server);
 }
 
 void net_server_stop(struct net_server *server)
@@ -86,8 +106,10 @@ void net_server_stop(struct net_server *server)
 void net_server_free(struct net_server *server)
 {
     if (!server) return;
+    ensure(link_empty(&server->ports)); /* whoever opened them closes them */
     for (unsigned i = 0; i < server->loop_count; i++) loop_free(&server->loops[i]);
-    for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i]);
+    for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i].fd);
+    pthread_mutex_destroy(&server->running_lock);
     tls_free(server->tls);
     free(server->loops);
     free(server);

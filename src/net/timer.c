@@ -23,13 +23,17 @@ static const unsigned connection_moves[CONNECTION_STATES] = {
 void timer_init(struct net_loop *loop)
 {
     const struct net_limits *limits = &loop->server->limits;
-    loop->state_us[CONNECTION_HANDSHAKE] = limits->header_ms * 1000;
-    loop->state_us[CONNECTION_IDLE] = limits->idle_ms * 1000;
-    loop->state_us[CONNECTION_HEAD] = limits->header_ms * 1000;
-    loop->state_us[CONNECTION_BODY] = limits->body_ms * 1000;
-    loop->state_us[CONNECTION_SEND] = limits->send_ms * 1000;
-    loop->state_us[CONNECTION_LINGER] = LIMIT_LINGER_MS * 1000;
-    for (int state = 0; state < CONNECTION_STATES; state++) link_init(&loop->by_state[state]);
+    int64_t *clients_us = loop->clients.state_us, *guests_us = loop->guests.state_us;
+    clients_us[CONNECTION_HANDSHAKE] = limits->header_ms * 1000;
+    clients_us[CONNECTION_IDLE] = limits->idle_ms * 1000;
+    clients_us[CONNECTION_HEAD] = limits->header_ms * 1000;
+    clients_us[CONNECTION_BODY] = limits->body_ms * 1000;
+    clients_us[CONNECTION_SEND] = guests_us[CONNECTION_SEND] = limits->send_ms * 1000;
+    clients_us[CONNECTION_LINGER] = guests_us[CONNECTION_LINGER] = LIMIT_LINGER_MS * 1000;
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        link_init(&loop->clients.by_state[state]);
+        link_init(&loop->guests.by_state[state]);
+    }
 }
 
 void connection_enter(struct connection *connection, enum connection_state state)
@@ -37,40 +41,51 @@ void connection_enter(struct connection *connection, enum connection_state state
     if (connection->state == state) return;
     ensure(connection_moves[connection->state] & 1u << state);
     connection->state = state;
-    connection->deadline_us = connection->loop->now_us + connection->loop->state_us[state];
+    connection->deadline_us = connection->loop->now_us + connection->population->state_us[state];
     link_remove(&connection->by_state);
-    link_append(&connection->loop->by_state[state], &connection->by_state);
+    link_append(&connection->population->by_state[state], &connection->by_state);
 }
 
-static struct connection *first_of(const struct net_loop *loop, int state)
+static struct connection *first_of(const struct population *population, int state)
 {
-    const struct link *head = &loop->by_state[state];
-    if (!loop->state_us[state] || link_empty(head)) return NULL;
+    const struct link *head = &population->by_state[state];
+    if (!population->state_us[state] || link_empty(head)) return NULL;
     return link_owner(head->next, struct connection, by_state);
+}
+
+static int64_t first_deadline_us(const struct population *population, int64_t until_us)
+{
+    for (int state = 0; state < CONNECTION_STATES; state++) {
+        const struct connection *first = first_of(population, state);
+        if (first && first->deadline_us < until_us) until_us = first->deadline_us;
+    }
+    return until_us;
 }
 
 int timer_wait_ms(const struct net_loop *loop)
 {
-    int64_t until_us = INT64_MAX;
-    for (int state = 0; state < CONNECTION_STATES; state++) {
-        const struct connection *first = first_of(loop, state);
-        if (first && first->deadline_us < until_us) until_us = first->deadline_us;
-    }
+    int64_t until_us = first_deadline_us(&loop->guests, first_deadline_us(&loop->clients, INT64_MAX));
     if (loop->accept_again_us && loop->accept_again_us < until_us) until_us = loop->accept_again_us;
-    if (loop->draining && loop->drain_until_us < until_us) until_us = loop->drain_until_us;
+    if (loop->draining && !loop->drained && loop->drain_until_us < until_us) until_us = loop->drain_until_us;
     if (until_us == INT64_MAX) return -1;
     int64_t wait_ms = (until_us - loop->now_us + 999) / 1000;
     if (wait_ms < 0) return 0;
     return wait_ms > 60000 ? 60000 : (int)wait_ms;
 }
 
-void timer_expire(struct net_loop *loop)
+static void population_expire(struct population *population, int64_t now_us)
 {
     for (int state = 0; state < CONNECTION_STATES; state++) {
         struct connection *first;
-        while ((first = first_of(loop, state)) && first->deadline_us <= loop->now_us) {
+        while ((first = first_of(population, state)) && first->deadline_us <= now_us) {
             connection_timeout(first);
             ensure((int)first->state != state);
         }
     }
+}
+
+void timer_expire(struct net_loop *loop)
+{
+    population_expire(&loop->clients, loop->now_us);
+    population_expire(&loop->guests, loop->now_us);
 }

@@ -176,7 +176,8 @@ static struct slice on_refusal(void *context, int status, const char *reason, st
     return SLICE("application/json");
 }
 
-const struct net_handler testing_handler = {on_request, on_turn_end, on_refusal, NULL};
+const struct net_handler testing_handler = {
+    .request = on_request, .turn_end = on_turn_end, .refusal = on_refusal};
 
 unsigned testing_turns_with_requests(void)
 {
@@ -211,8 +212,14 @@ void testing_start(struct testing *testing, testing_adjust *adjust)
         fprintf(stderr, "no server: %s\n", error);
         abort();
     }
-    testing->port = net_server_port(testing->server);
-    pthread_create(&testing->thread, NULL, server_thread, testing->server);
+    testing_run(testing, testing->server);
+}
+
+void testing_run(struct testing *testing, struct net_server *server)
+{
+    testing->server = server;
+    testing->port = net_server_port(server);
+    pthread_create(&testing->thread, NULL, server_thread, server);
 }
 
 void testing_end(struct testing *testing)

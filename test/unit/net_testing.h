@@ -30,6 +30,8 @@ extern const struct net_handler testing_handler;
 typedef void testing_adjust(struct net_options *options);
 
 void testing_start(struct testing *testing, testing_adjust *adjust);
+/* Runs a server that was made elsewhere. */
+void testing_run(struct testing *testing, struct net_server *server);
 /* Stops the server, waits for it and frees it. */
 void testing_end(struct testing *testing);
 void testing_release(void);
