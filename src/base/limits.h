@@ -85,6 +85,8 @@
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
+#define LIMIT_ZONE_BYTES            (64 * 1024) /* of a time zone's file: the longest have 4 kB */
+#define LIMIT_ZONE_NAME             50          /* EventBridge Scheduler: of ScheduleExpressionTimezone */
 
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */
 

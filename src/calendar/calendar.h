@@ -1,8 +1,10 @@
 /* When things are due: rate(5 minutes), cron(0 9 ? * MON-FRI *), at(2026-11-15T09:00:00), in any time zone.
  *
  * Pure, but for reading the zone's file once. Times are milliseconds since 1970. Daylight saving follows
- * EventBridge Scheduler: a local time that is skipped runs at the moment the clock jumps to; one that comes
- * twice runs once, at the first. */
+ * EventBridge Scheduler: of cron(...), a local time that the clock jumps over is left out, and one that comes
+ * twice is due once, at the first. What is ours follows cron(8): a bare crontab line's time that is jumped
+ * over is due at the jump, and so is that of at(...), of which the service says nothing. rate(...) knows no
+ * clock: a day is 24 hours. */
 #ifndef CALENDAR_CALENDAR_H
 #define CALENDAR_CALENDAR_H
 
@@ -25,7 +27,8 @@ struct zone *zone_parse(struct arena *arena, struct slice file, char *error, siz
 int32_t zone_offset_s(const struct zone *zone, int64_t time_ms);
 
 /* rate(...), cron(...), at(...); a bare five-field crontab line is taken too. In the arena, which must
- * outlive it, as must the zone. `anchor_ms` is where rates count from. NULL and a sentence. */
+ * outlive it, as must the zone (NULL: UTC). `anchor_ms` is a rate's first due time, from which the others
+ * count. NULL and a sentence: the service's "Invalid Schedule Expression ..." and our reason. */
 struct timetable *timetable_parse(struct arena *arena, struct slice expression, const struct zone *zone,
                                   int64_t anchor_ms, char *error, size_t error_len);
 /* The first due time later than `after_ms`, or CALENDAR_NEVER. */
