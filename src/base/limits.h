@@ -54,6 +54,7 @@
 #define LIMIT_SEND_MS               60000 /* a client that does not take its reply */
 #define LIMIT_DRAIN_MS              10000 /* after SIGTERM, for what is in flight */
 #define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unsent replies of a connection before its next request is served */
+#define LIMIT_PIECES_BYTES          (4 * 1024 * 1024) /* of a reply in pieces, that wait for a slow client */
 #define LIMIT_LINGER_MS             2000 /* for a refused client to finish sending and read why */
 #define LIMIT_CHUNK_LINE_BYTES      4096 /* a chunk's size and extensions */
 #define LIMIT_READ_BYTES            (16 * 1024)  /* first room for a request: most fit, head and body, in one read */
@@ -82,9 +83,25 @@
 #define LIMIT_UNPACKED_BYTES        (250 * 1024 * 1024) /* Lambda: the same, unpacked */
 #define LIMIT_CODE_PART_BYTES       (380 * 1024) /* of an archive in one item */
 #define LIMIT_WINDOW_STATE_BYTES    (1024 * 1024) /* Lambda: the state of a tumbling window */
+#define LIMIT_PATTERN_BYTES         (16 * 1024) /* of a filter's pattern: 4096 characters, Lambda's limit, in UTF-8 */
+#define LIMIT_PATTERN_BRANCHES      1000 /* EventBridge: combinations of a pattern's $or-s */
+#define LIMIT_PATTERN_ENTRIES       100000 /* fields of all branches of a pattern: ours, they are memory */
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
+#define LIMIT_SANDBOXED             4096 /* programs of strangers at the same time, each with its keeper */
+#define LIMIT_SANDBOX_REQUEST_BYTES (2 * 1024 * 1024) /* a program's arguments and environment; Linux takes no more */
+#define LIMIT_FAMILY                8192  /* descendants of a program that are seen in one look */
+#define LIMIT_PROCESSES             65536 /* of the machine, where the kernel has no lists of children */
+#define LIMIT_OUTPUT_READ_BYTES     (64 * 1024)   /* of a program's output at a time: what a pipe holds */
+#define LIMIT_OUTPUT_LEFT_BYTES     (1024 * 1024) /* read when it has ended: the most that a pipe may hold */
+#define LIMIT_CODE_ENTRIES          100000 /* files of an archive: ours, the disk has names to lose, too */
+#define LIMIT_FUNCTIONS             10000 /* ours: each has its place in memory */
+#define LIMIT_FUNCTION_PARTS        1000  /* versions, aliases and settings of one function: ours */
+#define LIMIT_FUNCTION_CONCURRENCY  1600  /* Lambda: invocations at a time in one process */
+#define LIMIT_VARIABLES_BYTES       4096  /* Lambda: all environment variables of a function, as JSON */
+#define LIMIT_POLICY_BYTES          20480 /* Lambda: the policy of a function */
+#define LIMIT_CHANGE_ATTEMPTS       20 /* of a change of a function that others change at the same time */
 #define LIMIT_ZONE_BYTES            (64 * 1024) /* of a time zone's file: the longest have 4 kB */
 #define LIMIT_ZONE_NAME             50          /* EventBridge Scheduler: of ScheduleExpressionTimezone */
 
