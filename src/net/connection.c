@@ -209,14 +209,15 @@ static ssize_t socket_write(struct connection *connection)
     return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
 }
 
-/* Writes all there is, or as much as the socket takes. False when the connection is broken. */
-static bool output_write(struct connection *connection)
+bool connection_write(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange;
+    if (!connection->stuck) connection->taken_us = connection->loop->now_us;
     connection->stuck = false;
     while (exchange_unsent(exchange)) {
         ssize_t sent = socket_write(connection);
         if (sent < 0) return false;
+        if (sent > 0) connection->taken_us = connection->loop->now_us;
         exchange->out_sent += (size_t)sent;
         connection->loop->bytes_out += (uint64_t)sent;
         /* A short write means that the socket is full; its edge will tell when it is not. */
@@ -246,7 +247,7 @@ static void connection_finish(struct connection *connection)
 void connection_flush(struct connection *connection)
 {
     link_remove(&connection->queue);
-    if (!output_write(connection)) {
+    if (!connection_write(connection)) {
         connection_close(connection);
         return;
     }

@@ -21,6 +21,7 @@ void exchange_free(struct exchange *exchange)
     buf_free(&exchange->http.reply);
     buf_free(&exchange->input);
     buf_free(&exchange->inflated);
+    buf_free(&exchange->trailer);
     buf_free(&exchange->out);
     buf_free(&exchange->out_body);
     free(exchange->http.headers);
@@ -81,9 +82,10 @@ void exchange_next(struct exchange *exchange)
     arena_reset(&exchange->http.arena);
     buf_forget(&exchange->http.reply);
     buf_forget(&exchange->inflated);
+    buf_forget(&exchange->trailer);
     exchange->http.user = exchange->port_context = NULL;
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
-    exchange->packed = exchange->gzipped = false;
+    exchange->packed = exchange->gzipped = exchange->begun = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;
     if (exchange->input_at == exchange->input.len) {
         exchange->input_at = 0;

@@ -1,5 +1,5 @@
 /* Chunked bodies, decoded in place: the decoded bytes never need more room than the chunks did, so the body
- * ends up in one piece behind its head. Extensions are overlooked, trailer fields checked and thrown away. */
+ * ends up in one piece behind its head. Extensions are overlooked, trailer fields checked and set aside. */
 #include "base/fail.h"
 #include "base/limits.h"
 #include "net/http_parse.h"
@@ -93,6 +93,7 @@ static enum http_progress trailer_parse(struct http_chunks *chunks, struct curso
         return refuse(chunks, 431, "the trailer is too large");
     if (progress != HTTP_WHOLE) return progress;
     chunks->trailer_bytes += used;
+    if (chunks->trailer) buf_put(chunks->trailer, cursor->at, used);
     cursor->at = p;
     return HTTP_WHOLE;
 }

@@ -69,6 +69,7 @@ struct http_chunks {
     uint64_t left;       /* bytes missing from the current chunk */
     uint64_t body_bytes; /* decoded so far */
     size_t trailer_bytes;
+    struct buf *trailer; /* takes the trailer's lines; NULL: they are thrown away */
     struct http_fault fault;
 };
 

@@ -52,6 +52,17 @@ static struct slice reason_of(int status)
     }
 }
 
+struct slice http_trailer_find(const struct http_exchange *http, struct slice name)
+{
+    const struct buf *trailer = &((const struct exchange *)http)->trailer;
+    const char *at = trailer->data, *end = at + trailer->len;
+    struct http_header field;
+    struct http_fault fault;
+    while (at < end && http_field_parse(&at, end, &field, &fault) == HTTP_WHOLE)
+        if (slice_equal_ignoring_case(field.name, name)) return field.value;
+    return SLICE_NONE;
+}
+
 struct slice http_header_find(const struct http_exchange *exchange, struct slice name)
 {
     for (uint32_t i = 0; i < exchange->header_count; i++) {
@@ -112,10 +123,12 @@ bool http_reply_pack(struct http_exchange *http)
     return true;
 }
 
-static void head_put(struct buf *out, struct exchange *exchange, int status, struct slice content_type,
-                     struct slice extra_headers)
+void reply_put_head(struct exchange *exchange, int status, struct slice content_type,
+                    struct slice extra_headers, enum reply_framing framing)
 {
+    struct buf *out = exchange_output(exchange);
     struct slice reason = reason_of(status);
+    ensure(status >= 200 && status <= 599);
     buf_text(out, "HTTP/1.1 ");
     if (reason.len)
         buf_slice(out, reason);
@@ -128,7 +141,8 @@ static void head_put(struct buf *out, struct exchange *exchange, int status, str
         buf_slice(out, content_type);
         buf_text(out, "\r\n");
     }
-    if (status != 204 && status != 304) {
+    if (framing == FRAMING_CHUNKS) buf_text(out, "Transfer-Encoding: chunked\r\n");
+    if (framing == FRAMING_LENGTH) {
         buf_text(out, "Content-Length: ");
         buf_decimal(out, exchange->http.reply.len);
         buf_text(out, "\r\n");
@@ -145,14 +159,13 @@ static void head_put(struct buf *out, struct exchange *exchange, int status, str
 void reply_put(struct exchange *exchange, int status, struct slice content_type, struct slice extra_headers)
 {
     struct buf *reply = &exchange->http.reply;
-    /* What follows a body that was taken over can only go behind it. */
-    struct buf *out = exchange->out_body.len ? &exchange->out_body : &exchange->out;
-    ensure(status >= 200 && status <= 599);
-    bool with_body = exchange->head.method != HTTP_HEAD && status != 204 && status != 304 && reply->len;
+    struct buf *out = exchange_output(exchange);
+    bool has_length = status != 204 && status != 304;
+    bool with_body = exchange->head.method != HTTP_HEAD && has_length && reply->len;
     bool take_over = with_body && out == &exchange->out && reply->len >= REPLY_TAKEOVER_BYTES;
     size_t copied_len = with_body && !take_over ? reply->len : 0;
     buf_reserve(out, REPLY_HEAD_BYTES + content_type.len + extra_headers.len + copied_len);
-    head_put(out, exchange, status, content_type, extra_headers);
+    reply_put_head(exchange, status, content_type, extra_headers, has_length ? FRAMING_LENGTH : FRAMING_NONE);
     if (take_over) {
         buf_free(&exchange->out_body);
         exchange->out_body = *reply;
@@ -160,6 +173,24 @@ void reply_put(struct exchange *exchange, int status, struct slice content_type,
     } else {
         buf_put(out, reply->data, copied_len);
     }
+}
+
+void reply_decide_end(struct exchange *exchange)
+{
+    struct connection *connection = exchange->connection;
+    bool drains = connection->loop->draining && !connection_is_guest(connection);
+    if (!http_head_keeps_alive(&exchange->head) || drains) connection->closing = true;
+}
+
+void reply_finish(struct exchange *exchange)
+{
+    struct connection *connection = exchange->connection;
+    exchange->input_at += exchange->head.bytes + exchange->body_bytes;
+    ensure(exchange->input_at <= exchange->input.len);
+    connection->lingering = connection->closing && (request_pending(exchange) || connection->readable);
+    exchange_next(exchange);
+    connection_enter(connection, CONNECTION_SEND);
+    connection_write_later(connection);
 }
 
 void http_reply(struct http_exchange *http, int status, struct slice content_type, struct slice extra_headers)
@@ -170,18 +201,11 @@ void http_reply(struct http_exchange *http, int status, struct slice content_typ
         connection_enter(connection, CONNECTION_CLOSED);
         return;
     }
-    ensure(connection->state == CONNECTION_BUSY);
+    ensure(connection->state == CONNECTION_BUSY && !exchange->begun);
     /* A handler that names a coding has done the coding. */
     if (lines_name(extra_headers, SLICE("Content-Encoding:"))) exchange->packed = true;
     http_reply_pack(http);
-    if (!http_head_keeps_alive(&exchange->head) ||
-        (connection->loop->draining && !connection_is_guest(connection)))
-        connection->closing = true;
+    reply_decide_end(exchange);
     reply_put(exchange, status, content_type, extra_headers);
-    exchange->input_at += exchange->head.bytes + exchange->body_bytes;
-    ensure(exchange->input_at <= exchange->input.len);
-    connection->lingering = connection->closing && (request_pending(exchange) || connection->readable);
-    exchange_next(exchange);
-    connection_enter(connection, CONNECTION_SEND);
-    connection_write_later(connection);
+    reply_finish(exchange);
 }

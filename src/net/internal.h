@@ -118,6 +118,7 @@ struct connection {
     bool closing;     /* close once everything is written */
     bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
     bool stuck;       /* the last write did not take everything */
+    int64_t taken_us; /* stuck: when the client last took something */
 };
 
 /* Connections by state. Each loop has two: clients of the server, and those that came by further ports, whose
@@ -138,7 +139,9 @@ struct exchange {
     size_t input_at;      /* where this request begins */
     size_t body_bytes;    /* of the body as it stands behind the head */
     size_t scanned_bytes; /* of an unfinished head that hold no end */
+    uint64_t body_max;    /* how large this request's body may be */
     struct buf inflated;  /* the body, where it came compressed */
+    struct buf trailer;   /* the lines that followed a chunked body */
     struct buf out;       /* reply heads and small bodies, in order; then... */
     struct buf out_body;  /* ... one large body, taken over from reply */
     size_t out_sent;      /* of both together */
@@ -149,6 +152,9 @@ struct exchange {
     bool continue_sent;
     bool packed;  /* it was decided whether the reply is compressed ... */
     bool gzipped; /* ... and it is */
+    bool begun;   /* the reply goes out in pieces ... */
+    bool chunked; /* ... each as a chunk ... */
+    bool bare;    /* ... or none of them does, because such a reply has no body */
 };
 
 /* ---- loops ---- */
@@ -238,6 +244,8 @@ void connection_event(struct connection *connection, uint32_t events);
 /* Reads, parses and hands over as much as there is and fairness allows. */
 void connection_advance(struct connection *connection);
 void connection_flush(struct connection *connection);
+/* Writes all there is, or as much as the socket takes. False when the connection is broken. */
+bool connection_write(struct connection *connection);
 /* Something to write: at the end of this turn. */
 void connection_write_later(struct connection *connection);
 void connection_refuse(struct connection *connection, int status, const char *reason);
@@ -281,6 +289,19 @@ static inline size_t exchange_unsent(const struct exchange *exchange)
 }
 
 /* ---- http_reply.c ---- */
+enum reply_framing { FRAMING_LENGTH, FRAMING_CHUNKS, FRAMING_NONE };
+/* What goes behind all that the connection has to write. */
+static inline struct buf *exchange_output(struct exchange *exchange)
+{
+    /* What follows a body that was taken over can only go behind it. */
+    return exchange->out_body.len ? &exchange->out_body : &exchange->out;
+}
+void reply_put_head(struct exchange *exchange, int status, struct slice content_type,
+                    struct slice extra_headers, enum reply_framing framing);
+/* The request is answered: makes the exchange ready for the next and has the connection write. */
+void reply_finish(struct exchange *exchange);
+/* Whether the connection ends with this reply. */
+void reply_decide_end(struct exchange *exchange);
 /* Puts the reply in exchange->http.reply into the connection's output. */
 void reply_put(struct exchange *exchange, int status, struct slice content_type, struct slice extra_headers);
 

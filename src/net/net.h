@@ -6,7 +6,8 @@
  * after the other, in order, so a pipelining client sees its own writes.
  *
  * Invariants:
- *  N1. An exchange lives until http_reply was called for it, also when its client has gone meanwhile.
+ *  N1. An exchange lives until http_reply or http_reply_end was called for it, also when its client has gone
+ * meanwhile.
  *  N2. Everything of a loop happens on its thread. net_post is the only function that other threads may call.
  *  N3. Every wait has a time-out and every size a limit (base/limits.h); a client that breaks one gets its
  * status, then the connection is closed. N4. After all sockets that were ready have been read, the loop calls
@@ -60,6 +61,8 @@ struct http_exchange {
 
 /* The value of a header, or an empty slice with NULL data. */
 struct slice http_header_find(const struct http_exchange *exchange, struct slice name);
+/* The same for the fields that followed a chunked body. */
+struct slice http_trailer_find(const struct http_exchange *exchange, struct slice name);
 
 /* Sends exchange->reply with this status. extra_headers: ready lines, each ended by CRLF, may be empty. Sets
  * Content-Length, Date, Connection; gzips the body when it is large and the client accepts it; leaves the
@@ -74,10 +77,11 @@ bool http_reply_pack(struct http_exchange *exchange);
 /* ---- a reply in pieces (chunked), for what goes on for a while: on the loop's thread, like http_reply ----
  */
 
-/* Sends the head; the exchange's `reply` is its first piece. */
+/* Sends the head; the exchange's `reply` is its first piece. Never compressed. */
 void http_reply_begin(struct http_exchange *exchange, int status, struct slice content_type,
                       struct slice extra_headers);
-/* Sends a piece. False when the client has gone, or takes nothing any more (limits.send_ms): end it then. */
+/* Sends a piece. False when the client has gone, or takes nothing any more (limits.send_ms, or
+ * LIMIT_PIECES_BYTES that wait for it): end it then. */
 bool http_reply_piece(struct http_exchange *exchange, struct slice bytes);
 /* The exchange is gone afterwards. */
 void http_reply_end(struct http_exchange *exchange);
@@ -132,8 +136,9 @@ struct net_port *net_port_open(struct net_server *server,
                                void (*request)(void *context, struct http_exchange *exchange), void *context,
                                char *error, size_t error_len);
 uint16_t net_port_number(const struct net_port *port);
-/* Closes it and its connections. The handler may still be called until `closed` was, on the first loop's
- * thread; also after net_server_run has returned, where it is called at once. From any thread. */
+/* Closes it and its connections; before net_server_free. The handler may still be called until `closed` was
+ * (which may be NULL), on the first loop's thread; before net_server_run and after it, it is called at once.
+ * From any thread. */
 void net_port_close(struct net_port *port, void (*closed)(void *context));
 /* The context of the port that an exchange came by; NULL: the server's own. */
 void *net_port_context(const struct http_exchange *exchange);

@@ -62,9 +62,13 @@ static enum http_progress head_admit(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange;
     const struct http_head *head = &exchange->head;
-    const struct net_limits *limits = &connection->loop->server->limits;
+    const struct net_server *server = connection->loop->server;
+    const struct net_handler *handler = &server->handler;
     if (head->bytes > header_limit(connection)) return refused(connection, 431, "the headers are too large");
-    if (head->has_length && head->content_length > limits->body_bytes)
+    exchange->body_max = handler->body_limit
+                             ? handler->body_limit(handler->context, head->method, head->target)
+                             : server->limits.body_bytes;
+    if (head->has_length && head->content_length > exchange->body_max)
         return refused(connection, 413, "the body is too large");
     if (head->coding == HTTP_CODING_UNKNOWN)
         return refused(connection, 415, "the content codings understood are gzip and deflate");
@@ -72,7 +76,7 @@ static enum http_progress head_admit(struct connection *connection)
         return refused(connection, 417, "the only expectation understood is 100-continue");
     exchange->head_whole = true;
     exchange->moved = false;
-    exchange->chunks = (struct http_chunks){0};
+    exchange->chunks = (struct http_chunks){.trailer = &exchange->trailer};
     return HTTP_WHOLE;
 }
 
@@ -104,10 +108,9 @@ static enum http_progress head_parse(struct connection *connection)
 static enum http_progress chunks_parse(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange;
-    const struct net_limits *limits = &connection->loop->server->limits;
     size_t at = exchange->input_at + exchange->head.bytes + exchange->body_bytes, body, rest;
     enum http_progress progress = http_chunks_decode(&exchange->chunks, exchange->input.data + at,
-                                                     exchange->input.len - at, limits->body_bytes,
+                                                     exchange->input.len - at, exchange->body_max,
                                                      header_limit(connection), &body, &rest);
     exchange->body_bytes += body;
     exchange->input.len = at + body + rest;
@@ -130,8 +133,7 @@ static enum http_progress body_parse(struct connection *connection)
     }
     if (progress != HTTP_MORE) return progress;
     if (exchange->head.expects_continue && !exchange->continue_sent && behind_head == 0) {
-        struct buf *out = exchange->out_body.len ? &exchange->out_body : &exchange->out;
-        buf_text(out, "HTTP/1.1 100 Continue\r\n\r\n");
+        buf_text(exchange_output(exchange), "HTTP/1.1 100 Continue\r\n\r\n");
         connection_write_later(connection);
     }
     exchange->continue_sent = true;
@@ -153,8 +155,7 @@ enum http_progress request_parse(struct connection *connection)
 static bool body_unpack(struct connection *connection)
 {
     struct exchange *exchange = connection->exchange;
-    uint64_t max_bytes = connection->loop->server->limits.body_bytes;
-    enum gunzip result = gzip_unpack(&connection->loop->gzip, exchange->http.body_sent, max_bytes,
+    enum gunzip result = gzip_unpack(&connection->loop->gzip, exchange->http.body_sent, exchange->body_max,
                                      &exchange->inflated);
     exchange->http.body = buf_view(&exchange->inflated);
     if (!exchange_charge(exchange)) {

@@ -389,7 +389,7 @@ static struct net_server *try_host(const char *host, uint16_t port, char *error,
                                   .port = port,
                                   .threads = 1,
                                   .limits = net_limits_default,
-                                  .handler = {no_request, NULL, no_refusal, NULL}};
+                                  .handler = {.request = no_request, .refusal = no_refusal}};
     return net_server_new(&options, error, error_len);
 }
 

@@ -112,6 +112,37 @@ static void reply_packed(struct http_exchange *exchange)
     http_reply(exchange, 200, SLICE("text/plain"), extra);
 }
 
+/* A piece a turn, each a line with its number. */
+struct dripping {
+    struct net_task task;
+    struct http_exchange *exchange;
+    unsigned long long sent, count;
+};
+
+static void run_drip(struct net_task *task)
+{
+    struct dripping *dripping = (struct dripping *)task;
+    struct http_exchange *exchange = dripping->exchange;
+    char line[32];
+    int len = snprintf(line, sizeof line, "%llu\n", dripping->sent++);
+    if (dripping->sent <= dripping->count && http_reply_piece(exchange, (struct slice){line, (size_t)len})) {
+        net_post(exchange->loop, task);
+        return;
+    }
+    http_reply_end(exchange);
+    free(dripping);
+}
+
+static void drip(struct http_exchange *exchange)
+{
+    struct dripping *dripping = calloc(1, sizeof *dripping);
+    *dripping = (struct dripping){{run_drip, NULL}, exchange, 0, 0};
+    slice_to_u64(exchange->query, 100 * 1024 * 1024, &dripping->count);
+    buf_text(&exchange->reply, "first\n");
+    http_reply_begin(exchange, 200, SLICE("text/plain"), SLICE("X-Pieces: yes\r\n"));
+    net_post(exchange->loop, &dripping->task);
+}
+
 static void list_headers(struct http_exchange *exchange)
 {
     for (uint32_t i = 0; i < exchange->header_count; i++) {
@@ -137,6 +168,8 @@ static void on_request(void *context, struct http_exchange *exchange)
         keep(exchange);
     } else if (slice_equal(path, SLICE("/turn"))) {
         turns[index].waiting[turns[index].count++] = exchange;
+    } else if (slice_equal(path, SLICE("/pieces"))) {
+        drip(exchange);
     } else if (slice_equal(path, SLICE("/packed"))) {
         reply_packed(exchange);
     } else if (slice_equal(path, SLICE("/empty"))) {

@@ -17,6 +17,7 @@
  *   /empty    204
  *   /turn     answered in turn_end
  *   /later    answered by another thread that posts to the loop
+ *   /pieces   "first", then as many lines as the query says, each a piece in a turn of its own
  *   /keep     answered when testing_release is called */
 struct testing {
     struct net_server *server;

@@ -235,3 +235,25 @@ TEST(net_tls_errors_are_sentences)
     expect_error(cert_path, rubbish_path, expected);
     files_remove();
 }
+
+TEST(net_tls_reply_in_pieces)
+{
+    struct testing testing;
+    static char text[200000];
+    files_make();
+    testing_start(&testing, with_tls);
+    int fd = client_connect(testing.port);
+    SSL *tls = tls_connect(fd, TLS1_3_VERSION, NULL);
+    CHECK(tls != NULL);
+    for (int round = 0; tls && round < 2; round++) {
+        static const char request[] = "GET /pieces?5000 HTTP/1.1\r\nHost: h\r\n\r\n";
+        CHECK(SSL_write(tls, request, sizeof request - 1) > 0);
+        tls_read_until(tls, "\r\n0\r\n\r\n", text, sizeof text);
+        CHECK(strstr(text, "\r\n\r\n6\r\nfirst\n\r\n2\r\n0\n\r\n2\r\n1\n\r\n") != NULL);
+        CHECK(strstr(text, "\r\n5\r\n4999\n\r\n0\r\n\r\n") != NULL);
+    }
+    SSL_free(tls);
+    close(fd);
+    testing_end(&testing);
+    files_remove();
+}
