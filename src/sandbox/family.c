@@ -1,0 +1,245 @@
+/* All that descends from this process, found in /proc.
+ *
+ * Keepers and the nursery are reapers of what they begin: whoever loses its parent becomes their child,
+ * whatever group or session it has made for itself. So the tree below them is complete, and it is walked from
+ * the top, by the kernel's lists of children (or, where it was built without them, by the parents that all
+ * processes name).
+ *
+ * A number of a process may be used again by a stranger as soon as it has ended. Therefore nobody is killed
+ * by number: /proc/PID is opened, its parent is checked to be of the family, and the signal goes to what was
+ * opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox/internal.h"
+
+#define PATH_ROOM    64   /* "/proc/" and two numbers, and words */
+#define STAT_ROOM    1024 /* one line of numbers */
+#define LISTING_ROOM 4096
+#define WEIGHT_ROOM  2048 /* smaps_rollup: two dozen short lines */
+
+/* Of /proc/PID/stat, counted from what follows the name in parentheses. */
+enum { STAT_STATE, STAT_PARENT, STAT_USER_TICKS = 11, STAT_SYSTEM_TICKS, STAT_THREADS = 17, STAT_PAGES = 21 };
+#define STAT_FIELDS 22
+
+struct linux_dirent64 {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+/* Where there are no lists of children: all processes with their parents, as of the beginning of the walk. */
+static struct family_member census[LIMIT_PROCESSES];
+static uint32_t census_count;
+
+/* ---- texts without a library ---- */
+
+static char *put_text(char *at, const char *text)
+{
+    size_t len = strlen(text);
+    memcpy(at, text, len + 1);
+    return at + len;
+}
+
+static char *put_number(char *at, pid_t number)
+{
+    char digits[16];
+    size_t len = 0;
+    do digits[len++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (len) *at++ = digits[--len];
+    *at = 0;
+    return at;
+}
+
+/* Reads digits and moves behind them; 0 where there are none. */
+static uint64_t take_number(const char **at)
+{
+    uint64_t number = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) number = number * 10 + (uint64_t)(**at - '0');
+    return number;
+}
+
+/* As much of the file as there is room for, ended by NUL; false when it cannot be read. */
+static bool read_start(int folder, const char *path, char *out, size_t room)
+{
+    int file = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t got = read(file, out, room - 1);
+    close(file);
+    out[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+static bool stat_read(int folder, const char *path, uint64_t fields[STAT_FIELDS])
+{
+    char text[STAT_ROOM];
+    if (!read_start(folder, path, text, sizeof text)) return false;
+    const char *at = strrchr(text, ')');
+    if (!at) return false;
+    for (int i = 0; i < STAT_FIELDS; i++) {
+        while (*++at == ' ') continue;
+        const char *start = at + (*at == '-'); /* negative ones are of no interest here */
+        at = start;
+        fields[i] = take_number(&at);
+        while (*at && *at != ' ') at++;
+        if (!*at) return i == STAT_FIELDS - 1;
+    }
+    return true;
+}
+
+/* ---- who is whose child ---- */
+
+static void family_add(struct family *family, pid_t pid, pid_t parent)
+{
+    if (pid > 0 && family->count < LIMIT_FAMILY)
+        family->members[family->count++] = (struct family_member){pid, parent};
+}
+
+/* Calls back for each entry of a folder that is a number. */
+static void each_number(int folder, void (*found)(void *context, pid_t number), void *context)
+{
+    _Alignas(8) char room[LISTING_ROOM];
+    long got;
+    while ((got = syscall(SYS_getdents64, folder, room, sizeof room)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct linux_dirent64 *entry = (const void *)(room + at);
+            const char *name = entry->name;
+            uint64_t number = take_number(&name);
+            if (number && !*name) found(context, (pid_t)number);
+            at += entry->length;
+        }
+    }
+}
+
+static void census_add(void *folder, pid_t pid)
+{
+    char path[PATH_ROOM];
+    uint64_t fields[STAT_FIELDS];
+    put_text(put_number(path, pid), "/stat");
+    if (census_count < LIMIT_PROCESSES && stat_read(*(int *)folder, path, fields))
+        census[census_count++] = (struct family_member){pid, (pid_t)fields[STAT_PARENT]};
+}
+
+static void census_take(void)
+{
+    census_count = 0;
+    int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    each_number(folder, census_add, &folder);
+    close(folder);
+}
+
+struct listing {
+    struct family *family;
+    int folder; /* /proc/PID/task */
+    pid_t parent;
+};
+
+/* The list may be longer than the room: numbers that are cut in two are put together again. */
+static void children_of_thread(void *context, pid_t thread)
+{
+    struct listing *listing = context;
+    char path[PATH_ROOM], room[LISTING_ROOM + 1];
+    put_text(put_number(path, thread), "/children");
+    int file = openat(listing->folder, path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    pid_t number = 0;
+    ssize_t got;
+    while ((got = read(file, room, LISTING_ROOM)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            bool is_digit = room[i] >= '0' && room[i] <= '9';
+            if (!is_digit) family_add(listing->family, number, listing->parent);
+            number = is_digit ? number * 10 + (room[i] - '0') : 0;
+        }
+    }
+    family_add(listing->family, number, listing->parent);
+    close(file);
+}
+
+static void add_children(struct family *family, int folder, pid_t pid, uint64_t thread_count)
+{
+    if (!family->has_children_files) {
+        for (uint32_t i = 0; i < census_count; i++)
+            if (census[i].parent == pid) family_add(family, census[i].pid, pid);
+        return;
+    }
+    struct listing listing = {family, openat(folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC), pid};
+    if (listing.folder < 0) return;
+    if (thread_count == 1)
+        children_of_thread(&listing, pid);
+    else
+        each_number(listing.folder, children_of_thread, &listing);
+    close(listing.folder);
+}
+
+/* ---- what is done with each ---- */
+
+/* The share of this process in memory that others have too; 0 when the kernel does not tell. */
+static uint64_t weight_of(int folder)
+{
+    char text[WEIGHT_ROOM];
+    if (!read_start(folder, "smaps_rollup", text, sizeof text)) return 0;
+    const char *at = strstr(text, "\nPss:");
+    if (!at) return 0;
+    for (at += 5; *at == ' '; at++) continue;
+    return take_number(&at) * 1024;
+}
+
+static void signal_send(int folder, pid_t pid, int number)
+{
+    if (syscall(SYS_pidfd_send_signal, folder, number, NULL, 0) != 0 && errno != ESRCH) kill(pid, number);
+}
+
+/* Stopped before its children are listed, so that it cannot have more of them afterwards. */
+static void member_visit(struct family *family, struct family_member member, enum family_deed deed)
+{
+    char path[PATH_ROOM];
+    uint64_t fields[STAT_FIELDS];
+    put_number(put_text(path, "/proc/"), member.pid);
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    if (stat_read(folder, "stat", fields) &&
+        ((pid_t)fields[STAT_PARENT] == member.parent || (pid_t)fields[STAT_PARENT] == getpid())) {
+        if (deed == FAMILY_KILL) signal_send(folder, member.pid, SIGSTOP);
+        add_children(family, folder, member.pid, fields[STAT_THREADS]);
+        if (deed == FAMILY_KILL) signal_send(folder, member.pid, SIGKILL);
+        uint64_t weight = deed == FAMILY_WEIGH ? weight_of(folder) : 0;
+        family->alive++;
+        family->memory_bytes += weight ? weight : fields[STAT_PAGES] * (uint64_t)sysconf(_SC_PAGESIZE);
+        family->cpu_ticks += fields[STAT_USER_TICKS] + fields[STAT_SYSTEM_TICKS];
+    }
+    close(folder);
+}
+
+void family_init(struct family *family)
+{
+    char path[PATH_ROOM];
+    put_text(put_number(put_text(path, "/proc/self/task/"), getpid()), "/children");
+    family->has_children_files = access(path, R_OK) == 0;
+    family->count = family->alive = 0;
+}
+
+void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid))
+{
+    family->count = family->alive = 0;
+    family->memory_bytes = family->cpu_ticks = 0;
+    if (!family->has_children_files) census_take();
+    int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (self < 0) return;
+    add_children(family, self, getpid(), 1);
+    close(self);
+    if (spared) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < family->count; i++)
+            if (!spared(family->members[i].pid)) family->members[kept++] = family->members[i];
+        family->count = kept;
+    }
+    for (uint32_t i = 0; i < family->count; i++) member_visit(family, family->members[i], deed);
+}

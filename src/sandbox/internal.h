@@ -1,0 +1,116 @@
+/* What the files of sandbox share: the words between server, nursery and keepers, and who speaks them.
+ *
+ * Everything marked "in the children" runs in processes that were forked from a server which may have had
+ * threads: no malloc, no stdio, no locks, only system calls and memory of their own. */
+#ifndef SANDBOX_INTERNAL_H
+#define SANDBOX_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/limits.h"
+#include "sandbox/sandbox.h"
+
+/* ---- words on sockets: one packet each, of these sizes ---- */
+
+enum nursery_word {
+    NURSERY_START,     /* server to nursery, with the descriptors of a struct keeper_ends */
+    NURSERY_KILL,      /* the keeper of this id does not answer: end it and all that it kept */
+    NURSERY_GONE,      /* nursery to server: a keeper died before its time, and nothing of it is left */
+    NURSERY_UNSTARTED, /* there is no keeper: error tells why */
+};
+
+struct nursery_message {
+    uint64_t id;
+    uint32_t word;
+    int32_t error;
+};
+
+enum keeper_word {
+    KEEPER_STOP,   /* server to keeper: value is the grace in milliseconds */
+    KEEPER_MEMORY, /* keeper to server: value is the memory in use now */
+    KEEPER_END,    /* all is over and nothing is left: value is the most memory seen */
+};
+
+struct keeper_message {
+    uint32_t word;
+    uint32_t end; /* an enum sandbox_end */
+    int32_t status;
+    uint32_t unused; /* so that no byte of a packet is undefined */
+    uint64_t value;
+};
+
+/* The ends of sockets and files that a keeper lives with, in the order in which they are sent. */
+struct keeper_ends {
+    int control; /* its socket to the server */
+    int output;  /* of the program: the pipe's end for writing */
+    int request; /* a file in memory with what to run */
+};
+#define KEEPER_ENDS 3
+
+/* ---- request.c: what to run, as a file in memory ---- */
+
+/* A new file that holds it, or -1 and an errno. E2BIG when it is larger than LIMIT_SANDBOX_REQUEST_BYTES. */
+int request_write(const struct sandbox_program *program, int *error);
+
+struct request {
+    char **arguments, **environment;
+    const char *folder;
+    uint64_t memory_bytes;
+    uint32_t process_count;
+};
+/* In the children. What it points at stays until the process ends. Answers an errno, or 0. */
+int request_read(int file, struct request *out);
+
+/* ---- family.c: all that descends from this process; in the children ---- */
+
+struct family_member {
+    pid_t pid, parent;
+};
+
+enum family_deed {
+    FAMILY_COUNT, /* how many, their resident memory, their processor time */
+    FAMILY_WEIGH, /* the same, with memory that several of them share counted once: slower */
+    FAMILY_KILL,
+};
+
+/* `count` may be more than `alive`: who ended while we looked. */
+struct family {
+    struct family_member members[LIMIT_FAMILY];
+    uint32_t count, alive;
+    uint64_t memory_bytes, cpu_ticks;
+    bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
+};
+
+void family_init(struct family *family);
+/* Walks through all descendants of this process. Children for whom `spared` answers true are left out, with
+ * all that is theirs; NULL: nobody is. What begins while we look may be missed; look again. */
+void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid));
+
+/* ---- program.c: from a fork to the stranger's code; in the children ---- */
+
+/* Forks the program; *failure can be read from when it has ended: the errno, if it was never run. -1: errno.
+ */
+pid_t program_start(const struct request *request, int output, int *failure);
+
+/* ---- keeper.c ---- */
+
+_Noreturn void keeper_run(const struct keeper_ends *ends, pid_t nursery);
+
+/* ---- nursery.c ---- */
+
+struct nursery {
+    pid_t pid;
+    int socket; /* -1: there is none */
+};
+bool nursery_start(struct nursery *nursery);
+/* It ends what it kept; then it is waited for. */
+void nursery_stop(struct nursery *nursery);
+/* False with EAGAIN when it must be tried again. ends: of a START only. */
+bool nursery_say(const struct nursery *nursery, enum nursery_word word, uint64_t id,
+                 const struct keeper_ends *ends);
+
+#endif

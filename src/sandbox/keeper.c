@@ -1,0 +1,243 @@
+/* The keeper of one program: parent of it, reaper of all that it began, and its end.
+ *
+ * It sleeps until the program ends, the server speaks or goes away, the nursery dies, or it is time to look
+ * at the family's memory and number. Whatever happens first leads to the same end: everything is killed until
+ * no child is left (which means no descendant, since orphans become our children), then the result is told.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sandbox/internal.h"
+
+#define PROCESSES_USUAL    1024 /* as Lambda has it */
+#define LOOK_MIN_MS        10
+#define LOOK_BUSY_MS       100
+#define LOOK_IDLE_MS       250         /* each look at a quiet program costs some 50 microseconds */
+#define GROWTH_PER_MS      (2u << 20)  /* the fastest that a program is thought to fill memory */
+#define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
+#define KILL_PAUSE_MS      2
+#define SIGNAL_OF_ORPHANED SIGUSR2 /* sent by the kernel when the nursery dies */
+#define OUT_OF_THE_WAY     16      /* a number that no descriptor that is kept gets */
+
+struct keeper {
+    struct request request;
+    int control, signals, failure;
+    pid_t program;
+    bool is_over, is_asked; /* is_asked: the server wants it to end */
+    struct keeper_message result;
+    int64_t kill_us, look_us; /* when the grace is over; when to look at the family again */
+    int64_t look_ms;
+    uint64_t memory_bytes, told_bytes, peak_bytes, cpu_ticks;
+};
+
+static struct family family;
+
+static void keeper_tell(struct keeper *keeper, enum keeper_word word, uint64_t value, int flags)
+{
+    keeper->result.word = word;
+    keeper->result.value = value;
+    send(keeper->control, &keeper->result, sizeof keeper->result, MSG_NOSIGNAL | flags);
+}
+
+/* The first reason is the one that is told. */
+static void keeper_conclude(struct keeper *keeper, enum sandbox_end end, int status)
+{
+    if (keeper->is_over) return;
+    keeper->is_over = true;
+    keeper->result.end = end;
+    keeper->result.status = status;
+}
+
+/* ---- children ---- */
+
+/* The kernel's own note of its peak: what ends between two looks is measured, too. */
+static void program_ended(struct keeper *keeper, int status, const struct rusage *usage)
+{
+    uint64_t most_bytes = (uint64_t)usage->ru_maxrss * 1024;
+    if (most_bytes > keeper->peak_bytes) keeper->peak_bytes = most_bytes;
+    keeper->program = 0;
+    if (keeper->is_asked)
+        keeper_conclude(keeper, SANDBOX_STOPPED, 0);
+    else if (WIFSIGNALED(status))
+        keeper_conclude(keeper, SANDBOX_SIGNALLED, WTERMSIG(status));
+    else
+        keeper_conclude(keeper, SANDBOX_EXITED, WEXITSTATUS(status));
+}
+
+/* False when there are no children any more. */
+static bool keeper_reap(struct keeper *keeper)
+{
+    struct rusage usage;
+    int status;
+    pid_t pid;
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
+        if (pid == keeper->program) program_ended(keeper, status, &usage);
+    return pid == 0 || errno != ECHILD;
+}
+
+static void signals_clear(struct keeper *keeper)
+{
+    struct signalfd_siginfo taken[8];
+    while (read(keeper->signals, taken, sizeof taken) > 0) continue;
+}
+
+static void keeper_end_family(struct keeper *keeper)
+{
+    struct pollfd poll_for = {keeper->signals, POLLIN, 0};
+    while (keeper_reap(keeper)) {
+        family_walk(&family, FAMILY_KILL, NULL);
+        poll(&poll_for, 1, KILL_PAUSE_MS);
+        signals_clear(keeper);
+    }
+}
+
+/* ---- limits ---- */
+
+/* Pages that a fork shares with its parent count in each of them. Where there are several processes and their
+ * sum would be news, it is measured exactly, which is slower. */
+static void family_measure(struct keeper *keeper)
+{
+    family_walk(&family, FAMILY_COUNT, NULL);
+    if (family.alive > 1 && family.memory_bytes > keeper->peak_bytes)
+        family_walk(&family, FAMILY_WEIGH, NULL);
+}
+
+/* A family that has used no processor time cannot have grown. One that is busy is looked at again before it
+ * can have passed its limit. */
+static int64_t next_look_ms(const struct keeper *keeper)
+{
+    uint64_t limit = keeper->request.memory_bytes;
+    if (family.cpu_ticks == keeper->cpu_ticks && family.alive <= 1)
+        return keeper->look_ms * 2 < LOOK_IDLE_MS ? keeper->look_ms * 2 : LOOK_IDLE_MS;
+    if (!limit) return LOOK_BUSY_MS;
+    uint64_t left = limit > family.memory_bytes ? limit - family.memory_bytes : 0;
+    int64_t wanted = (int64_t)(left / GROWTH_PER_MS);
+    return wanted < LOOK_MIN_MS ? LOOK_MIN_MS : wanted > LOOK_BUSY_MS ? LOOK_BUSY_MS : wanted;
+}
+
+static void keeper_look(struct keeper *keeper)
+{
+    family_measure(keeper);
+    keeper->memory_bytes = family.memory_bytes;
+    if (family.memory_bytes > keeper->peak_bytes) keeper->peak_bytes = family.memory_bytes;
+    uint64_t limit = keeper->request.memory_bytes;
+    if (limit && family.memory_bytes > limit) keeper_conclude(keeper, SANDBOX_MEMORY, 0);
+    if (family.alive > keeper->request.process_count) keeper_conclude(keeper, SANDBOX_PROCESSES, 0);
+    uint64_t now = family.memory_bytes, told = keeper->told_bytes;
+    if ((now > told ? now - told : told - now) >= MEMORY_TOLD_BYTES) {
+        keeper->told_bytes = now;
+        keeper_tell(keeper, KEEPER_MEMORY, now, MSG_DONTWAIT);
+    }
+    keeper->look_ms = next_look_ms(keeper);
+    keeper->look_us = monotonic_us() + keeper->look_ms * 1000;
+    keeper->cpu_ticks = family.cpu_ticks;
+}
+
+/* ---- the server's words ---- */
+
+static void keeper_stop(struct keeper *keeper, int64_t grace_ms)
+{
+    int64_t kill_us = monotonic_us() + grace_ms * 1000;
+    if (grace_ms > 0 && !keeper->is_asked && keeper->program > 0 && kill(-keeper->program, SIGTERM) != 0)
+        kill(keeper->program, SIGTERM); /* it has not made its group yet */
+    keeper->is_asked = true;
+    if (kill_us < keeper->kill_us) keeper->kill_us = kill_us;
+}
+
+static void keeper_listen(struct keeper *keeper)
+{
+    struct keeper_message message;
+    ssize_t got = recv(keeper->control, &message, sizeof message, MSG_DONTWAIT);
+    if (got == (ssize_t)sizeof message && message.word == KEEPER_STOP)
+        keeper_stop(keeper, (int64_t)message.value);
+    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        keeper_conclude(keeper, SANDBOX_STOPPED, 0); /* the server is gone */
+}
+
+static int keeper_patience_ms(const struct keeper *keeper)
+{
+    int64_t due = keeper->kill_us < keeper->look_us ? keeper->kill_us : keeper->look_us;
+    int64_t left = due - monotonic_us();
+    return left <= 0 ? 0 : (int)(left / 1000 + 1);
+}
+
+static void keeper_watch(struct keeper *keeper, pid_t nursery)
+{
+    struct pollfd poll_for[2] = {{keeper->control, POLLIN, 0}, {keeper->signals, POLLIN, 0}};
+    while (!keeper->is_over) {
+        poll(poll_for, 2, keeper_patience_ms(keeper));
+        signals_clear(keeper);
+        keeper_reap(keeper);
+        if (poll_for[0].revents) keeper_listen(keeper);
+        if (getppid() != nursery || monotonic_us() >= keeper->kill_us)
+            keeper_conclude(keeper, SANDBOX_STOPPED, 0);
+        if (!keeper->is_over && monotonic_us() >= keeper->look_us) keeper_look(keeper);
+    }
+}
+
+/* ---- its life ---- */
+
+/* Leaves only the ends, at the numbers behind standard error; those lead nowhere since the nursery. */
+static void keep_only(struct keeper_ends *ends)
+{
+    int *fds[KEEPER_ENDS] = {&ends->control, &ends->output, &ends->request};
+    for (int i = 0; i < KEEPER_ENDS; i++) *fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+    for (int i = 0; i < KEEPER_ENDS; i++) *fds[i] = dup2(*fds[i], STDERR_FILENO + 1 + i);
+    closefrom(STDERR_FILENO + 1 + KEEPER_ENDS);
+}
+
+static void keeper_settle(struct keeper *keeper)
+{
+    sigset_t set;
+    setsid();
+    prctl(PR_SET_NAME, "quipu-keeper");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGNAL_OF_ORPHANED);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGNAL_OF_ORPHANED);
+    keeper->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    family_init(&family);
+}
+
+static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
+{
+    int error = request_read(ends->request, &keeper->request);
+    close(ends->request);
+    if (!error) {
+        if (!keeper->request.process_count) keeper->request.process_count = PROCESSES_USUAL;
+        keeper->program = program_start(&keeper->request, ends->output, &keeper->failure);
+        if (keeper->program < 0) error = errno;
+    }
+    close(ends->output);
+    if (error) keeper_conclude(keeper, SANDBOX_UNSTARTED, error);
+}
+
+_Noreturn void keeper_run(const struct keeper_ends *given, pid_t nursery)
+{
+    struct keeper_ends ends = *given;
+    keep_only(&ends);
+    struct keeper keeper = {
+        .control = ends.control, .failure = -1, .kill_us = INT64_MAX, .look_ms = LOOK_MIN_MS};
+    keeper_settle(&keeper);
+    keeper_begin(&keeper, &ends);
+    keeper.look_us = monotonic_us() + keeper.look_ms * 1000;
+    keeper_watch(&keeper, nursery);
+    keeper_end_family(&keeper);
+    int error = 0;
+    if (keeper.failure >= 0 && read(keeper.failure, &error, sizeof error) == (ssize_t)sizeof error) {
+        keeper.result.end = SANDBOX_UNSTARTED;
+        keeper.result.status = error;
+    }
+    keeper_tell(&keeper, KEEPER_END, keeper.peak_bytes, 0);
+    _exit(0);
+}

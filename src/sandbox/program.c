@@ -1,0 +1,114 @@
+/* From a fork to the stranger's code: everything of ours is closed, reset or lowered first (S1). */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/internal.h"
+
+#define USUAL_PATH       "/usr/local/bin:/usr/bin:/bin"
+#define UNSTARTED_STATUS 127 /* as a shell has it */
+#define FAILURE_FD       3
+#define OPEN_FILES       1024 /* as Lambda has it */
+
+static _Noreturn void program_become(const struct request *request, int output, int failure);
+
+pid_t program_start(const struct request *request, int output, int *failure)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+    pid_t pid = fork();
+    if (pid == 0) program_become(request, output, ends[1]);
+    int error = errno;
+    close(ends[1]);
+    if (pid < 0) close(ends[0]);
+    *failure = ends[0];
+    errno = error;
+    return pid;
+}
+
+static void signals_reset(void)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* When the machine has no memory left, the kernel shall end functions rather than the database. */
+static void offer_to_kernel(void)
+{
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    ssize_t written = write(file, "1000", 4);
+    (void)written;
+    close(file);
+}
+
+static void limits_lower(void)
+{
+    struct rlimit limit = {0, 0};
+    setrlimit(RLIMIT_CORE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max < OPEN_FILES ? limit.rlim_max : OPEN_FILES;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static const char *path_of(char *const *environment)
+{
+    for (; *environment; environment++)
+        if (strncmp(*environment, "PATH=", 5) == 0) return *environment + 5;
+    return USUAL_PATH;
+}
+
+/* Tries the file in each folder of PATH. What is there but may not be run is remembered, as shells do. */
+static int execute_by_path(const struct request *request)
+{
+    const char *name = request->arguments[0], *folder = path_of(request->environment), *end;
+    char path[PATH_MAX];
+    int error = ENOENT;
+    for (;; folder = end + 1) {
+        end = strchrnul(folder, ':');
+        size_t len = (size_t)(end - folder);
+        if (len + 1 + strlen(name) < sizeof path) {
+            memcpy(path, folder, len);
+            path[len] = '/';
+            strcpy(path + len + (len > 0), name); /* an empty folder is the working one */
+            execve(path, request->arguments, request->environment);
+            if (errno != ENOENT && errno != ENOTDIR && error == ENOENT) error = errno;
+        }
+        if (!*end) return error;
+    }
+}
+
+static int execute(const struct request *request)
+{
+    if (chdir(request->folder) != 0) return errno;
+    if (!request->arguments[0][0]) return ENOENT;
+    if (!strchr(request->arguments[0], '/')) return execute_by_path(request);
+    execve(request->arguments[0], request->arguments, request->environment);
+    return errno;
+}
+
+/* Standard input is nowhere already: it is the keeper's. A session of its own takes the terminal's signals
+ * away, makes a group that can be asked to end, and lets the scheduler weigh it against the keeper as one. */
+static _Noreturn void program_become(const struct request *request, int output, int failure)
+{
+    setsid();
+    limits_lower();
+    offer_to_kernel();
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    if (failure != FAILURE_FD) dup3(failure, FAILURE_FD, O_CLOEXEC);
+    closefrom(FAILURE_FD + 1);
+    signals_reset();
+    int error = execute(request);
+    ssize_t written = write(FAILURE_FD, &error, sizeof error);
+    (void)written;
+    _exit(UNSTARTED_STATUS);
+}
