@@ -46,7 +46,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-pr
 override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hidden $(OPT) $(WARNINGS) $(SANFLAGS) -pthread -MMD -MP
 override LDFLAGS += $(SANFLAGS) -pthread
 
-# libcurl is not among them: src/dynamo/curl.h tells why it is loaded when a URL is opened.
+# libcurl is not among them: src/client/curl.h tells why it is loaded when a URL is opened.
 DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
 # RocksDB is C++ and brings its compressors; everything but libc goes into the binary.
 STATIC_LIBS  := -static-libgcc -Wl,-Bstatic -lrocksdb -lssl -lcrypto -lxxhash -lsnappy -llz4 -lzstd -lbz2 -lz -lgflags \
@@ -90,6 +90,7 @@ $B/libquipu.so: $(library_objects)
 
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
 # What a room's tests use besides it: those of the remote door and of the library call a server.
+beside_client  := net
 beside_dynamo  := web net
 beside_library := web net
 UNIT_ROOMS := $(filter $(ROOMS),$(sort $(foreach f,$(wildcard test/unit/*_*.c),$(firstword $(subst _, ,$(notdir $f))))))

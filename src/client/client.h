@@ -7,8 +7,8 @@
  * Invariants:
  *  H1. A call belongs to the caller and stays, with all it points at, until `done`, which is called exactly
  * once, on the client's thread.
- *  H2. At most `in_flight` calls are on the wire; more wait in order.
- *  H3. Connections are kept and used again; redirects are not followed. */
+ *  H2. At most `in_flight` calls are on the wire; more wait in order, and a call with a pause until it is
+ * over. H3. Connections are kept and used again; redirects are not followed. */
 #ifndef CLIENT_CLIENT_H
 #define CLIENT_CLIENT_H
 
@@ -23,19 +23,20 @@ struct client;
 
 struct client_options {
     const char *ca_file; /* certificates to trust; NULL: AWS_CA_BUNDLE, else the system's. Kept */
-    uint32_t in_flight;  /* 0: 64 */
+    uint32_t in_flight;  /* 0: 64; up to LIMIT_REMOTE_CALLS */
 };
 
 /* NULL and a sentence when there is no libcurl. */
 struct client *client_open(const struct client_options *options, char *error, size_t error_len);
-/* Ends what is under way (as CLIENT_BROKEN) and waits for it. */
+/* Ends what is under way (as CLIENT_BROKEN) and waits for it. No call may be begun any more, but by `done`,
+ * where it ends at once in the same way. */
 void client_close(struct client *client);
 
 enum client_end {
     CLIENT_ANSWERED,    /* a whole reply came */
     CLIENT_UNCONNECTED, /* nobody there: nothing was sent */
     CLIENT_BROKEN,      /* the connection was lost or the time was over: the request may have been served */
-    CLIENT_REFUSED,     /* by us: a certificate that is not trusted, a reply too long, no URL */
+    CLIENT_REFUSED,     /* by us: a certificate that is not trusted, a reply too long, no http(s) URL */
 };
 
 struct client_call {
@@ -43,10 +44,14 @@ struct client_call {
     const char *url;
     const char *const *headers; /* "Name: value", ended by NULL; Host, Content-Length are made */
     struct slice body;
-    int64_t connect_ms, total_ms; /* time-outs; 0: 5 s, 60 s */
+    int64_t pause_us;             /* to wait before it begins: between attempts */
+    int64_t connect_ms, total_ms; /* time-outs, from when it goes on the wire; 0: 5 s, 60 s */
     size_t reply_max_bytes;       /* 0: LIMIT_REMOTE_REPLY_BYTES */
     struct arena *arena;
-    struct buf *reply; /* the body is appended */
+    struct buf *reply; /* the body is appended when a whole reply came */
+    /* Called on the client's thread just before it goes on the wire; may set url, headers and body, with a
+     * signature of that moment in them. May be NULL. */
+    void (*prepare)(struct client_call *call);
     /* Called with each header of the reply; may be NULL. */
     void (*header)(struct client_call *call, struct slice name, struct slice value);
     void (*done)(struct client_call *call);
@@ -57,6 +62,8 @@ struct client_call {
     struct slice failure; /* otherwise: a sentence, in the arena */
     /* private */
     struct client_call *next;
+    int64_t due_us;
+    void *waiter;
 };
 
 void client_begin(struct client *client, struct client_call *call); /* from any thread */

@@ -1,10 +1,10 @@
-/* libcurl, loaded when the first remote door is opened.
+/* libcurl, loaded when the first client is opened.
  *
  * It is not linked: it brings some thirty libraries with it, nearly doubles the time in which the program
  * starts, and Debian has no archive of it that could go into a static binary. Who never opens a URL never
  * needs it. */
-#ifndef DYNAMO_CURL_H
-#define DYNAMO_CURL_H
+#ifndef CLIENT_CURL_H
+#define CLIENT_CURL_H
 
 #define CURL_DISABLE_TYPECHECK /* its macros would take our members for its functions */
 #include <curl/curl.h>

@@ -1,6 +1,6 @@
 /* Finds libcurl on this machine, once. It stays loaded until the process ends: its own threads may still run.
  */
-#include "dynamo/curl.h"
+#include "client/curl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
