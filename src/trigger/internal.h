@@ -69,6 +69,8 @@ void mapping_release(struct mapping *mapping);
 /* ---- mapping_*.c ---- */
 
 struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len);
+/* Hands what the table held to the consumer, which must be there; from here on changes go to it, too. */
+void mappings_start(struct mappings *mappings);
 void mappings_close(struct mappings *mappings);
 /* What LastProcessingResult tells: "OK", "No records processed", "PROBLEM: Function call failed", ... Copied.
  */
