@@ -1,0 +1,277 @@
+/* Counters: unique numbers, ever increasing.
+ *
+ * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given.
+ * Table PREFIXtokens (tokens.h), kind "counter": `value` (N), the number that the call with this
+ * Idempotency-Key got; `by` (N).
+ *
+ * A call adds and is told the sum by the same write, so no number is told twice. With an Idempotency-Key the
+ * value and the key's item are written by one transaction on the value that was seen: whoever repeats the
+ * call finds the item and gets its number again, and no number is left out. Without, a reply that is lost
+ * leaves a gap. */
+#include "base/limits.h"
+#include "pattern/rows.h"
+#include "pattern/tokens.h"
+
+#define NUMBER_MOST 9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
+
+static const struct flow_table counters = {
+    "counters",
+    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
+    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
+    NULL};
+
+/* ---- the next number ---- */
+
+enum { NEXT_NAME, NEXT_BY, NEXT_BLOCK, NEXT_START, NEXT_MAX, NEXT_MIN, NEXT_KEY };
+
+static const struct field next_fields[] = {
+    [NEXT_NAME] = {"name", IN_PATH, FIELD_NAME, true, .help = "the counter"},
+    [NEXT_BY] = {"by", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST, .help = "what to add; 1"},
+    [NEXT_BLOCK] = {"block", IN_BODY, FIELD_INT, .min = 1, .max = 1000000000,
+                    .help = "how many numbers to take at once"},
+    [NEXT_START] = {"start", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
+                    .help = "what a new counter counts from; 0, so its first number is 1"},
+    [NEXT_MAX] = {"max", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
+                  .help = "the value is never raised above it"},
+    [NEXT_MIN] = {"min", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
+                  .help = "the value is never lowered below it"},
+    [NEXT_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call gets its number again"},
+};
+
+/* With a key: the value that the transaction is made on. */
+struct next {
+    bool exists;
+    int64_t value;
+};
+
+static flow_step next_taken, next_read, next_transact, next_transacted;
+
+static int64_t by_of(const struct flow *flow)
+{
+    return flow_given(flow, NEXT_BLOCK) ? flow_int(flow, NEXT_BLOCK) : flow_int_or(flow, NEXT_BY, 1);
+}
+
+static void tell(struct flow *flow, struct slice value)
+{
+    int64_t last;
+    if (!flow_given(flow, NEXT_BLOCK))
+        flow_answer(flow, 200, "{'value':%r}", value);
+    else if (raw_int(value, &last))
+        flow_answer(flow, 200, "{'first':%d,'last':%r}", last - by_of(flow) + 1, value);
+    else
+        flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
+                    SLICE_ARG(value));
+}
+
+static void refuse_limit(struct flow *flow, struct slice value)
+{
+    const char *which = by_of(flow) > 0 ? "max" : "min";
+    flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
+                     "The counter stands at %.*s; its next value would pass the given %s.", SLICE_ARG(value),
+                     which);
+}
+
+/* The limit that counts in the direction of the call; false: there is none. */
+static bool limit_of(const struct flow *flow, int64_t *limit)
+{
+    unsigned field = by_of(flow) > 0 ? NEXT_MAX : NEXT_MIN;
+    *limit = flow_int(flow, field);
+    return flow_given(flow, field);
+}
+
+static bool is_beyond(const struct flow *flow, __int128 value)
+{
+    int64_t limit;
+    if (!limit_of(flow, &limit)) return false;
+    return by_of(flow) > 0 ? value > limit : value < limit;
+}
+
+/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its start.
+ */
+static struct slice limit_condition(struct flow *flow, struct slice *bound)
+{
+    int64_t limit, by = by_of(flow), start = flow_int_or(flow, NEXT_START, 0);
+    *bound = SLICE("");
+    if (!limit_of(flow, &limit)) return SLICE("");
+    *bound = flow_compose(flow, ",':bound':%N", limit - by);
+    return flow_compose(flow, "'ConditionExpression':'%r#value %r :bound',",
+                        is_beyond(flow, (__int128)start + by) ? SLICE("")
+                                                              : SLICE("attribute_not_exists(#value) or "),
+                        by > 0 ? SLICE("<=") : SLICE(">="));
+}
+
+static void next_add(struct flow *flow)
+{
+    struct slice bound, condition = limit_condition(flow, &bound);
+    flow_call(flow, next_taken, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = if_not_exists(#value, "
+              ":start) + :by',"
+              "%r%#,'ExpressionAttributeValues':{':start':%N,':by':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
+              &counters, flow_text(flow, NEXT_NAME), condition, flow_int_or(flow, NEXT_START, 0), by_of(flow),
+              bound);
+}
+
+static void next_begin(struct flow *flow)
+{
+    if (flow_given(flow, NEXT_BLOCK) && flow_given(flow, NEXT_BY)) {
+        flow_refuse(flow, 400, "bad-request", "by and block exclude each other.");
+    } else if (by_of(flow) == 0) {
+        flow_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
+    } else if (flow_given(flow, NEXT_KEY)) {
+        flow->state = arena_new(flow->arena, struct next);
+        flow_call(flow, next_read, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+                  &counters, flow_text(flow, NEXT_NAME));
+    } else {
+        next_add(flow);
+    }
+}
+
+static void next_taken(struct flow *flow)
+{
+    struct slice value = item_text(flow->arena, flow_item(flow), "value");
+    if (!flow_failed(flow))
+        tell(flow, value);
+    else
+        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", flow_int_or(flow, NEXT_START, 0)));
+}
+
+/* ---- with a key ---- */
+
+static bool value_take(struct flow *flow, struct slice item)
+{
+    struct next *next = flow->state;
+    struct slice value = item_text(flow->arena, item, "value");
+    next->exists = value.data != NULL;
+    next->value = flow_int_or(flow, NEXT_START, 0);
+    if (!value.data || raw_int(value, &next->value)) return true;
+    flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
+                SLICE_ARG(value));
+    return false;
+}
+
+static void next_read(struct flow *flow)
+{
+    if (value_take(flow, flow_item(flow))) next_transact(flow);
+}
+
+static void next_transact(struct flow *flow)
+{
+    struct next *next = flow->state;
+    int64_t value, by = by_of(flow);
+    if (is_beyond(flow, (__int128)next->value + by) || __builtin_add_overflow(next->value, by, &value)) {
+        token_find(flow, next_transacted, "counter", flow_text(flow, NEXT_NAME), flow_text(flow, NEXT_KEY));
+        return;
+    }
+    struct slice condition = next->exists ? flow_compose(flow, "#value = :old")
+                                          : SLICE("attribute_not_exists(#value)");
+    struct slice old = next->exists ? flow_compose(flow, ",':old':%N", next->value) : SLICE("");
+    struct slice update = flow_compose(
+        flow,
+        "{'Update':{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :new',"
+        "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N%r},%O}}",
+        &counters, flow_text(flow, NEXT_NAME), condition, value, old);
+    struct slice token = token_put(flow, "counter", flow_text(flow, NEXT_NAME), flow_text(flow, NEXT_KEY),
+                                   flow_compose(flow, ",'value':%N,'by':%N", value, by));
+    flow_call(flow, next_transacted, "TransactWriteItems", "{'TransactItems':[%r,%r]}", update, token);
+}
+
+static void tell_again(struct flow *flow, struct slice token)
+{
+    if (item_int(flow->arena, token, "by", 0) != by_of(flow))
+        flow_refuse(flow, 422, "key-reused",
+                    "This Idempotency-Key belongs to a call that added something else.");
+    else
+        tell(flow, item_text(flow->arena, token, "value"));
+}
+
+static void next_transacted(struct flow *flow)
+{
+    struct next *next = flow->state;
+    struct slice counter, token;
+    if (slice_equal(flow->operation,
+                    SLICE("GetItem"))) { /* the limit is reached, but perhaps by this very call */
+        token = flow_item(flow);
+        if (token.data)
+            tell_again(flow, token);
+        else
+            refuse_limit(flow, flow_compose(flow, "%d", next->value));
+    } else if (!flow_failed(flow)) {
+        tell(flow, flow_compose(flow, "%d", next->value + by_of(flow)));
+    } else if (flow_reason(flow, 1, &token)) {
+        tell_again(flow, token);
+    } else if (flow_reason(flow, 0, &counter) && value_take(flow, counter)) {
+        flow_again(flow, next_transact);
+    }
+}
+
+/* ---- read, set, delete, list ---- */
+
+static const struct field name_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "the counter"}};
+
+static void refuse_unknown(struct flow *flow)
+{
+    flow_refuse(flow, 404, "no-such-counter", "There is no counter of this name; the first POST makes it.");
+}
+
+static void read_taken(struct flow *flow)
+{
+    struct slice value = item_text(flow->arena, flow_item(flow), "value");
+    if (value.data)
+        flow_answer(flow, 200, "{'value':%r}", value);
+    else
+        refuse_unknown(flow);
+}
+
+static void read_begin(struct flow *flow)
+{
+    flow_call(flow, read_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &counters, flow_text(flow, 0));
+}
+
+enum { SET_NAME, SET_VALUE };
+
+static const struct field set_fields[] = {
+    [SET_NAME] = {"name", IN_PATH, FIELD_NAME, true, .help = "the counter"},
+    [SET_VALUE] = {"value", IN_BODY, FIELD_INT, true, .min = -NUMBER_MOST, .max = NUMBER_MOST,
+                   .help = "the last number that counts as given"},
+};
+
+static void set_done(struct flow *flow)
+{
+    flow_answer(flow, 200, "{'value':%d}", flow_int(flow, SET_VALUE));
+}
+
+static void set_begin(struct flow *flow)
+{
+    flow_call(flow, set_done, "PutItem", "{'TableName':%T,'Item':{'name':%S,'value':%N}}", &counters,
+              flow_text(flow, SET_NAME), flow_int(flow, SET_VALUE));
+}
+
+static void delete_done(struct flow *flow)
+{
+    if (flow_item(flow).data)
+        flow_answer(flow, 200, "{'deleted':true}");
+    else
+        refuse_unknown(flow);
+}
+
+static void delete_begin(struct flow *flow)
+{
+    flow_call(flow, delete_done, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
+              &counters, flow_text(flow, 0));
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+const struct flow_row counter_rows[] = {
+    {"POST", "/v1/counters/{name}", next_begin, "The next number of a counter, or a block of them.",
+     FIELDS(next_fields), "{'value':42}"},
+    {"GET", "/v1/counters/{name}", read_begin, "The last number that a counter gave.", FIELDS(name_fields),
+     "{'value':42}"},
+    {"PUT", "/v1/counters/{name}", set_begin, "Sets a counter: numbers may be given again.", FIELDS(set_fields),
+     "{'value':42}"},
+    {"DELETE", "/v1/counters/{name}", delete_begin, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}"},
+};
+/* clang-format on */
+ROW_COUNT(counter);

@@ -1,0 +1,234 @@
+/* The fields of a request, checked against its row before the first step: what a step reads is well-formed
+ * and within its limits. Each fault has its sentence. */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "calendar/calendar.h"
+#include "pattern/flow.h"
+
+#define NAME_BYTES 255
+
+static bool fault(struct flow *flow, const struct field *field, const char *what)
+{
+    flow_refuse(flow, 400, "bad-request", "%s %s.", field->name, what);
+    return false;
+}
+
+static bool has_controls(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f) return true;
+    return false;
+}
+
+static bool take_text(struct flow *flow, const struct field *field, struct slice text,
+                      struct field_value *out)
+{
+    bool is_name = field->type == FIELD_NAME;
+    int64_t most = field->max ? field->max : is_name ? NAME_BYTES : LIMIT_ITEM_BYTES;
+    int64_t least = is_name && !field->min ? 1 : field->min;
+    char sentence[120];
+    out->text = text;
+    if ((int64_t)text.len < least) return fault(flow, field, "must not be empty");
+    if ((int64_t)text.len > most) {
+        snprintf(sentence, sizeof sentence, "has %zu bytes, at most %lld are possible", text.len,
+                 (long long)most);
+        return fault(flow, field, sentence);
+    }
+    if (is_name && has_controls(text)) return fault(flow, field, "must not hold control characters");
+    return true;
+}
+
+static bool take_number(struct flow *flow, const struct field *field, int64_t number, struct field_value *out)
+{
+    char sentence[120];
+    out->number = number;
+    if ((!field->min && !field->max) || (number >= field->min && number <= field->max)) return true;
+    snprintf(sentence, sizeof sentence, "must be between %lld and %lld", (long long)field->min,
+             (long long)field->max);
+    return fault(flow, field, sentence);
+}
+
+/* Digits with a sign at most, as people type them. */
+static bool bare_int(struct slice text, int64_t *out)
+{
+    size_t start = text.len && text.data[0] == '-';
+    for (size_t i = start; i < text.len; i++)
+        if (text.data[i] < '0' || text.data[i] > '9') return false;
+    return text.len > start && raw_int(text, out);
+}
+
+static bool take_duration(struct flow *flow, const struct field *field, struct slice text,
+                          struct field_value *out)
+{
+    struct arena *arena = flow->arena;
+    int64_t ms;
+    if (!duration_parse(text, INT64_MAX, &ms) && !bare_int(text, &ms))
+        return fault(flow, field, "must be a duration like \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\"");
+    out->number = ms;
+    if (ms >= field->min && ms <= field->max) return true;
+    struct slice least = duration_text(arena, field->min), most = duration_text(arena, field->max);
+    flow_refuse(flow, 400, "bad-request", "%s must be between %.*s and %.*s.", field->name, SLICE_ARG(least),
+                SLICE_ARG(most));
+    return false;
+}
+
+static bool take_choice(struct flow *flow, const struct field *field, struct slice text,
+                        struct field_value *out)
+{
+    struct slice rest = slice_of(field->words);
+    out->text = text;
+    for (out->number = 0; rest.len; out->number++) {
+        const char *bar = memchr(rest.data, '|', rest.len);
+        struct slice word = {rest.data, bar ? (size_t)(bar - rest.data) : rest.len};
+        if (slice_equal(word, text)) return true;
+        rest = slice_from(rest, word.len + (bar != NULL));
+    }
+    flow_refuse(flow, 400, "bad-request", "%s must be one of %s.", field->name, field->words);
+    return false;
+}
+
+/* A value that came as bare text: of the path, the query or a header. */
+static bool take_bare(struct flow *flow, const struct field *field, struct slice text,
+                      struct field_value *out)
+{
+    int64_t number;
+    out->given = true;
+    switch (field->type) {
+    case FIELD_INT:
+        if (!bare_int(text, &number)) return fault(flow, field, "must be a whole number");
+        return take_number(flow, field, number, out);
+    case FIELD_DURATION: return take_duration(flow, field, text, out);
+    case FIELD_CHOICE: return take_choice(flow, field, text, out);
+    case FIELD_BOOL:
+        out->number = !slice_equal(text, SLICE("false")) && !slice_equal(text, SLICE("0"));
+        return true;
+    default: return take_text(flow, field, text, out);
+    }
+}
+
+/* A value that came as JSON. */
+static bool take_json(struct flow *flow, const struct field *field, struct slice value,
+                      struct field_value *out)
+{
+    enum json_kind kind = raw_kind(value);
+    int64_t number;
+    const char *wrong;
+    if (kind == JSON_NULL && field->type != FIELD_JSON) return true; /* as good as not given */
+    out->given = true;
+    out->text = value;
+    switch (field->type) {
+    case FIELD_INT:
+        if (kind != JSON_NUMBER || !raw_int(value, &number))
+            return fault(flow, field, "must be a whole number");
+        return take_number(flow, field, number, out);
+    case FIELD_DURATION: return take_duration(flow, field, raw_text(flow->arena, value), out);
+    case FIELD_BOOL:
+        out->number = kind == JSON_TRUE;
+        return kind == JSON_TRUE || kind == JSON_FALSE || fault(flow, field, "must be true or false");
+    case FIELD_LIST: return kind == JSON_ARRAY || fault(flow, field, "must be an array");
+    case FIELD_JSON:
+        wrong = plain_fault(flow->arena, value);
+        if (wrong) flow_refuse(flow, 400, "bad-request", "%s cannot be stored: %s.", field->name, wrong);
+        return !wrong;
+    default:
+        if (kind != JSON_STRING) return fault(flow, field, "must be a string");
+        value = raw_text(flow->arena, value);
+        return field->type == FIELD_CHOICE ? take_choice(flow, field, value, out)
+                                           : take_text(flow, field, value, out);
+    }
+}
+
+/* ---- the body ---- */
+
+static bool is_json(struct flow *flow, struct slice body)
+{
+    struct json_reader reader;
+    json_begin(&reader, body, flow->arena);
+    if (json_skip(&reader) && json_done(&reader)) return true;
+    flow_refuse(flow, 400, "bad-json", "The body is not JSON: %s at byte %zu.",
+                reader.fault ? reader.fault : "something behind its end", json_offset(&reader));
+    return false;
+}
+
+static bool take_whole(struct flow *flow, const struct field *field, struct field_value *out)
+{
+    struct slice body = flow->request->body;
+    if (field->type == FIELD_RAW) {
+        out->given = true;
+        out->text = body;
+        return utf8_valid(body) || fault(flow, field, "must be text in UTF-8");
+    }
+    if (!body.len) return !field->required || fault(flow, field, "is missing: the body is empty");
+    return is_json(flow, body) && take_json(flow, field, body, out);
+}
+
+static bool take_member(struct flow *flow, struct slice name, struct slice value)
+{
+    const struct flow_row *row = flow->row;
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place == IN_BODY && slice_equal(slice_of(row->fields[i].name), name))
+            return take_json(flow, &row->fields[i], value, &flow->fields[i]);
+    flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
+                (int)(name.len > 80 ? 80 : name.len), name.data);
+    return false;
+}
+
+static bool read_body(struct flow *flow)
+{
+    struct slice body = flow->request->body, name, value;
+    struct raw_walk walk;
+    if (!body.len) return true;
+    if (!is_json(flow, body)) return false;
+    if (raw_kind(body) != JSON_OBJECT) {
+        flow_refuse(flow, 400, "bad-json", "The body must be a JSON object.");
+        return false;
+    }
+    raw_walk_begin(&walk, flow->arena, body);
+    while (raw_walk_next(&walk, &name, &value))
+        if (!take_member(flow, name, value)) return false;
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static struct slice header_of(const struct rest_call *request, const char *name)
+{
+    return request->header ? request->header(request, slice_of(name)) : SLICE_NONE;
+}
+
+static bool read_bare(struct flow *flow)
+{
+    const struct flow_row *row = flow->row;
+    unsigned in_path = 0;
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        const struct field *field = &row->fields[i];
+        struct slice text = SLICE_NONE;
+        if (field->place == IN_PATH) text = flow->request->parameters[in_path++];
+        if (field->place == IN_QUERY) text = rest_query(flow->request, field->name);
+        if (field->place == IN_HEADER) text = header_of(flow->request, field->name);
+        if (text.data && !take_bare(flow, field, text, &flow->fields[i])) return false;
+        if (field->place == WHOLE_BODY && !take_whole(flow, field, &flow->fields[i])) return false;
+    }
+    return true;
+}
+
+static bool wants_body(const struct flow_row *row)
+{
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place == WHOLE_BODY) return false;
+    return true;
+}
+
+bool fields_read(struct flow *flow)
+{
+    const struct flow_row *row = flow->row;
+    struct slice cost = rest_query(flow->request, "cost");
+    flow->tells_cost = cost.data && !slice_equal(cost, SLICE("0")) && !slice_equal(cost, SLICE("false"));
+    flow->fields = arena_zero(flow->arena, row->field_count * sizeof *flow->fields);
+    if (!read_bare(flow) || (wants_body(row) && !read_body(flow))) return false;
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].required && !flow->fields[i].given)
+            return fault(flow, &row->fields[i], "is missing");
+    return true;
+}

@@ -1,0 +1,368 @@
+/* What all flows have in common: begin, go on, deal with the troubles of the service, end. */
+#include "pattern/flow.h"
+
+#include "base/fail.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "calendar/calendar.h"
+#include "dynamo/dynamo.h"
+
+#define PAUSE_FIRST_MS 4 /* the bound of the first back-off; it doubles with each */
+#define PAUSE_MOST_MS  500
+#define ATTEMPTS_MOST  12 /* of one call: about three seconds; a remote door has tried for itself before */
+#define RACES_MOST     80 /* lost by one flow: about twenty seconds */
+#define RETRY_AFTER_MS 1000
+
+/* ---- beginning ---- */
+
+static void flow_init(struct flow *flow, const struct flow_start *start)
+{
+    *flow = (struct flow){.world = start->world,
+                          .request = start->request,
+                          .arena = start->arena,
+                          .now_ms = start->now_ms,
+                          .serial = start->serial,
+                          .body = start->body,
+                          .row = start->row,
+                          .body_start = start->body->len,
+                          .makes_tables = true};
+    random_seed(&flow->random, start->seed);
+}
+
+static void flow_take_step(struct flow *flow, flow_step *step)
+{
+    flow->then = NULL;
+    flow->wakes = NULL;
+    flow->table_count = 0;
+    step(flow);
+    ensure(flow->then || flow->want == FLOW_DONE);
+}
+
+void flow_begin(struct flow *flow, const struct flow_start *start)
+{
+    flow_init(flow, start);
+    if (fields_read(flow)) flow_take_step(flow, flow->row->begin);
+}
+
+void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const struct flow_sweep *sweep)
+{
+    flow_init(flow, start);
+    flow->makes_tables = false;
+    flow_take_step(flow, sweep->begin);
+}
+
+/* ---- troubles ---- */
+
+/* X(name): what passes when it is tried again. */
+#define PASSING_ERRORS(X)                                                                                    \
+    X("ProvisionedThroughputExceededException")                                                              \
+    X("ThrottlingException")                                                                                 \
+    X("RequestLimitExceeded")                                                                                \
+    X("TransactionConflictException")                                                                        \
+    X("TransactionInProgressException")                                                                      \
+    X("ReplicatedWriteConflictException")                                                                    \
+    X("LimitExceededException")                                                                              \
+    X("TransactionConflict")                                                                                 \
+    X("ProvisionedThroughputExceeded")                                                                       \
+    X("ThrottlingError")
+
+static bool passes(struct slice error)
+{
+#define X(name)                                                                                              \
+    if (slice_equal(error, SLICE(name))) return true;
+    PASSING_ERRORS(X)
+#undef X
+    return false;
+}
+
+/* What became of a transaction: NONE where no reason was found. */
+enum cancellation { CANCELLED_BY_NOTHING, CANCELLED_IN_PASSING, CANCELLED_BY_CONDITION, CANCELLED_FOR_GOOD };
+
+/* A failed condition weighs more than a conflict: it will still be there when the conflict has passed. */
+static enum cancellation cancellation_of(struct flow *flow)
+{
+    struct raw_walk walk;
+    struct slice reason;
+    enum cancellation worst = CANCELLED_BY_NOTHING;
+    raw_walk_begin(&walk, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    while (raw_walk_next(&walk, NULL, &reason)) {
+        enum cancellation this = CANCELLED_FOR_GOOD;
+        struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
+        if (slice_equal(code, SLICE("None"))) continue;
+        if (slice_equal(code, SLICE("ConditionalCheckFailed"))) this = CANCELLED_BY_CONDITION;
+        if (passes(code)) this = CANCELLED_IN_PASSING;
+        if (this > worst) worst = this;
+    }
+    return worst;
+}
+
+static int64_t back_off_ms(struct flow *flow, unsigned times)
+{
+    int64_t bound = times > 12 ? PAUSE_MOST_MS : PAUSE_FIRST_MS << times;
+    if (bound > PAUSE_MOST_MS) bound = PAUSE_MOST_MS;
+    return 1 + (int64_t)flow_random_below(flow, (uint64_t)bound);
+}
+
+static void call_repeat(struct flow *flow)
+{
+    if (flow->attempts++ == ATTEMPTS_MOST) {
+        flow->retry_after_ms = RETRY_AFTER_MS;
+        flow_refuse(flow, 503, "busy", "The database did not get to it (%.*s). Try again later.",
+                    SLICE_ARG(flow->reply.error));
+        return;
+    }
+    flow->want = FLOW_PAUSE;
+    flow->pause_ms = back_off_ms(flow, flow->attempts);
+    flow->repeats = true;
+}
+
+static void call_refused(struct flow *flow)
+{
+    struct slice name, message;
+    dynamo_error(flow->reply.body, flow->arena, &name, &message);
+    if (flow->reply.status == 0) {
+        flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
+    } else if (slice_contains(message, SLICE("size has exceeded")) ||
+               slice_contains(message, SLICE("exceeded the maximum allowed size"))) {
+        flow_refuse(flow, 413, "too-large",
+                    "What was sent does not fit: an item of DynamoDB holds at most 400 KB.");
+    } else if (slice_equal(name, SLICE("ValidationException"))) {
+        flow_refuse(flow, 400, "refused", "The database refused it: %.*s", SLICE_ARG(message));
+    } else {
+        flow_refuse(flow, 502, "database-error", "The database answered %.*s: %.*s", SLICE_ARG(name),
+                    SLICE_ARG(message));
+    }
+}
+
+/* True when the reply is not for the step: something else was asked for, or the flow has ended. */
+static bool trouble_taken(struct flow *flow)
+{
+    struct slice error = flow->reply.error;
+    enum cancellation cancelled = CANCELLED_BY_NOTHING;
+    if (flow->reply.status == 200 || slice_equal(error, SLICE("ConditionalCheckFailedException")))
+        return false;
+    if (slice_equal(error, SLICE("TransactionCanceledException"))) cancelled = cancellation_of(flow);
+    if (cancelled == CANCELLED_BY_CONDITION) return false;
+    if (cancelled == CANCELLED_IN_PASSING || passes(error) || flow->reply.status >= 500) {
+        call_repeat(flow);
+    } else if (flow->sees_error) {
+        return false;
+    } else if (slice_equal(error, SLICE("ResourceNotFoundException")) && flow->makes_tables &&
+               flow->table_count) {
+        tables_make(flow);
+    } else {
+        call_refused(flow);
+    }
+    return true;
+}
+
+/* ---- going on ---- */
+
+void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply)
+{
+    flow->now_ms = now_ms;
+    ensure((flow->want == FLOW_CALL) == (reply != NULL) && flow->want != FLOW_DONE);
+    if (reply) {
+        flow->reply = *reply;
+        flow->wakes = NULL;
+        cost_count(flow);
+        if (trouble_taken(flow)) return;
+        flow->attempts = 0;
+        flow->sees_error = false;
+    } else if (flow->repeats) {
+        flow->repeats = false;
+        flow->want = FLOW_CALL;
+        return;
+    }
+    flow_take_step(flow, flow->then);
+}
+
+void flow_give_up(struct flow *flow)
+{
+    flow->retry_after_ms = RETRY_AFTER_MS;
+    flow_refuse(flow, 503, "stopping", "The server is stopping. Try again.");
+}
+
+void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
+{
+    struct buf out = {0};
+    va_list args;
+    buf_reserve(&out, 512);
+    va_start(args, format);
+    flow_vcompose(flow, &out, format, args);
+    va_end(args);
+    flow->want = FLOW_CALL;
+    flow->operation = slice_of(operation);
+    flow->call = cost_ask(flow, buf_view(&out));
+    flow->then = then;
+    buf_free(&out);
+}
+
+void flow_pause(struct flow *flow, int64_t ms, flow_step *then)
+{
+    flow->want = FLOW_PAUSE;
+    flow->pause_ms = ms;
+    flow->then = then;
+}
+
+void flow_again(struct flow *flow, flow_step *then)
+{
+    if (flow->races++ == RACES_MOST) {
+        flow->retry_after_ms = RETRY_AFTER_MS;
+        flow_refuse(flow, 503, "busy",
+                    "Too many others write the same thing at the same time. Try again later.");
+        return;
+    }
+    flow_pause(flow, back_off_ms(flow, flow->races - 1), then);
+}
+
+void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then)
+{
+    flow->want = FLOW_WATCH;
+    flow->topic = topic;
+    flow->until_ms = until_ms;
+    flow->then = then;
+}
+
+void flow_piece(struct flow *flow, struct slice piece, flow_step *then)
+{
+    flow->want = FLOW_PIECE;
+    flow->piece = piece;
+    flow->then = then;
+}
+
+/* ---- ending ---- */
+
+void flow_finish(struct flow *flow, int status)
+{
+    flow->want = FLOW_DONE;
+    flow->status = status;
+    cost_tell(flow);
+}
+
+void flow_answer(struct flow *flow, int status, const char *format, ...)
+{
+    va_list args;
+    flow->body->len = flow->body_start;
+    va_start(args, format);
+    flow_vcompose(flow, flow->body, format, args);
+    va_end(args);
+    flow_finish(flow, status);
+}
+
+static void flow_vrefuse(struct flow *flow, struct slice members, int status, const char *code,
+                         const char *format, va_list args)
+{
+    struct slice sentence = arena_vprintf(flow->arena, format, args);
+    flow->content_type = SLICE_NONE;
+    flow_answer(flow, status, "{'error':%s,'message':%s%r%r}", slice_of(code), sentence,
+                members.len ? SLICE(",") : SLICE(""), members);
+}
+
+void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vrefuse(flow, SLICE(""), status, code, format, args);
+    va_end(args);
+}
+
+void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
+                      const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vrefuse(flow, members, status, code, format, args);
+    va_end(args);
+}
+
+/* ---- topics ---- */
+
+uint64_t flow_topic(const char *kind, struct slice name, struct slice more)
+{
+    uint64_t parts[3] = {hash_bytes(slice_of(kind)), hash_bytes(name), hash_bytes(more)};
+    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+}
+
+void flow_wake(struct flow *flow, uint64_t topic)
+{
+    struct flow_wake *wake = arena_new(flow->arena, struct flow_wake);
+    *wake = (struct flow_wake){topic, flow->wakes};
+    flow->wakes = wake;
+}
+
+/* ---- reading ---- */
+
+bool flow_given(const struct flow *flow, unsigned field)
+{
+    return flow->fields[field].given;
+}
+
+struct slice flow_text(const struct flow *flow, unsigned field)
+{
+    return flow->fields[field].text;
+}
+
+int64_t flow_int(const struct flow *flow, unsigned field)
+{
+    return flow->fields[field].number;
+}
+
+int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise)
+{
+    return flow->fields[field].given ? flow->fields[field].number : otherwise;
+}
+
+bool flow_failed(const struct flow *flow)
+{
+    return flow->reply.status != 200;
+}
+
+struct slice flow_item(const struct flow *flow)
+{
+    struct slice item = raw_member(flow->arena, flow->reply.body, "Item");
+    return item.data ? item : raw_member(flow->arena, flow->reply.body, "Attributes");
+}
+
+bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
+{
+    struct raw_walk walk;
+    struct slice reason;
+    *item = SLICE_NONE;
+    raw_walk_begin(&walk, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    while (raw_walk_next(&walk, NULL, &reason)) {
+        if (nth-- > 0) continue;
+        struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
+        *item = raw_member(flow->arena, reason, "Item");
+        return slice_equal(code, SLICE("ConditionalCheckFailed"));
+    }
+    return false;
+}
+
+struct slice flow_items(const struct flow *flow)
+{
+    return raw_member(flow->arena, flow->reply.body, "Items");
+}
+
+struct slice flow_last_key(const struct flow *flow)
+{
+    return raw_member(flow->arena, flow->reply.body, "LastEvaluatedKey");
+}
+
+uint64_t flow_random(struct flow *flow)
+{
+    return random_next(&flow->random);
+}
+
+uint64_t flow_random_below(struct flow *flow, uint64_t bound)
+{
+    return random_below(&flow->random, bound);
+}
+
+struct slice flow_new_id(struct flow *flow)
+{
+    struct slice time = moment_text(flow->arena, flow->now_ms);
+    return arena_printf(flow->arena, "%.*s-%06llx-%06llx", SLICE_ARG(time),
+                        (unsigned long long)(flow->serial & 0xffffff),
+                        (unsigned long long)(flow_random(flow) & 0xffffff));
+}

@@ -1,0 +1,270 @@
+/* Flows: how the operations of the patterns are written.
+ *
+ * A flow is a chain of small functions, its steps. A step looks at the last reply (flow->reply) and ends by
+ * asking for exactly one thing:
+ *   flow_call     a DynamoDB operation, and the step that takes its reply
+ *   flow_pause    some time, and the step behind it
+ *   flow_again    the same after losing a race: back-off with jitter, and an end to it ("busy") after many
+ *   flow_watch    to wait until somebody wakes a topic or a moment has come (long-polls)
+ *   flow_piece    to send a piece of a reply that goes on (server-sent events)
+ *   flow_answer / flow_finish / flow_refuse   the end
+ * Whoever runs the flow (run.c, server.c, the explorer of the tests) does that and calls flow_next. A step
+ * reads no clock, no random source and no memory but the flow's own: flow->now_ms, flow_random and
+ * flow->serial are given. So the same replies at the same times make the same calls, which is what lets the
+ * tests drop a flow anywhere, repeat it, and run several in every order.
+ *
+ * What a step need not care about, because flow_next deals with it before the step sees a reply:
+ *  - tables that do not exist are made (tables.c), and the call is repeated;
+ *  - throttling, conflicts of transactions and faults of the service are repeated after a pause;
+ *  - everything else but success and a failed condition ends the flow with a clear error.
+ * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item / flow_reason tell
+ * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
+ *
+ * A pattern's file has: its tables (struct flow_table), its rows (struct flow_row) with their fields, and the
+ * steps. The rows are listed in routes.c. Fields are checked before the first step; a step reads them by
+ * their place. */
+#ifndef PATTERN_FLOW_H
+#define PATTERN_FLOW_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/random.h"
+#include "base/slice.h"
+#include "pattern/item.h"
+#include "rest/rest.h"
+
+struct flow;
+typedef void flow_step(struct flow *flow);
+
+/* ---- tables ---- */
+
+struct flow_table {
+    const char *name; /* without the prefix */
+    /* KeySchema, AttributeDefinitions, indexes, StreamSpecification: members of CreateTable's request, with '
+     * for ". The billing mode is ours. */
+    const char *definition;
+    const char *expiry; /* the attribute with the time to live, in seconds since 1970; NULL: nothing ends */
+};
+
+#define FLOW_STREAM "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
+
+/* ---- rows and fields ---- */
+
+enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, WHOLE_BODY };
+enum field_type {
+    FIELD_NAME,     /* text of 1 .. max bytes (0: 255), no control characters */
+    FIELD_TEXT,     /* any text of min .. max bytes (0: LIMIT_ITEM_BYTES) */
+    FIELD_INT,      /* whole number in min .. max */
+    FIELD_DURATION, /* "30s", or a number of milliseconds; in min .. max ms */
+    FIELD_BOOL,     /* true, false; in a query also 1, 0 and nothing: ?cost */
+    FIELD_JSON,     /* any JSON that DynamoDB can hold */
+    FIELD_CHOICE,   /* one of the words in `words`, "tree|set"; the number is its place */
+    FIELD_LIST,     /* an array, its elements unseen */
+    FIELD_RAW,      /* WHOLE_BODY: bytes that must be UTF-8, no JSON */
+};
+
+struct field {
+    const char *name;
+    enum field_place place;
+    enum field_type type;
+    bool required;
+    int64_t min, max;
+    const char *words; /* CHOICE */
+    const char *help;  /* a phrase, for the description */
+};
+
+struct field_value {
+    bool given;
+    struct slice text; /* NAME, TEXT, CHOICE, RAW: the characters; JSON, LIST: as it stands */
+    int64_t number;    /* INT, DURATION in ms, BOOL, CHOICE */
+};
+
+/* Fields that stand in the path come first, in its order. */
+struct flow_row {
+    const char *method, *path;
+    flow_step *begin;
+    const char *summary; /* one sentence */
+    const struct field *fields;
+    uint32_t field_count;
+    const char *reply; /* an example, with ' for " */
+};
+
+/* What a server does by itself every so often. Its flow has no request and makes no tables. */
+struct flow_sweep {
+    const char *name;
+    int64_t every_ms;
+    flow_step *begin;
+};
+
+/* ---- the flow ---- */
+
+/* The same for all flows of a process. */
+struct flow_world {
+    struct slice prefix; /* of tables' names */
+    int64_t skew_ms;     /* see pattern_options */
+    int64_t poll_ms;     /* a watch looks again at least so often: others may write, too */
+};
+
+enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_DONE };
+
+struct flow_reply {
+    int status;         /* 0: none came */
+    struct slice error; /* the exception's short name; empty: none */
+    struct slice body;
+};
+
+#define FLOW_TABLES 4 /* of one call */
+
+struct flow_wake {
+    uint64_t topic;
+    struct flow_wake *next;
+};
+
+struct flow {
+    /* given, and read by steps */
+    const struct flow_world *world;
+    const struct rest_call *request;
+    struct field_value *fields; /* as in the row */
+    struct arena *arena;        /* of the whole flow: what it and its replies are made of lives as long */
+    int64_t now_ms;
+    uint64_t serial;         /* grows from flow to flow of a process */
+    struct flow_reply reply; /* the last one */
+    void *state;             /* the pattern's own, in the arena */
+
+    /* wanted, for those who run it */
+    enum flow_want want;
+    struct slice operation, call; /* CALL: the request's JSON */
+    int64_t pause_ms;             /* PAUSE */
+    uint64_t topic;               /* WATCH */
+    int64_t until_ms;             /*   on the clock that now_ms is of */
+    struct slice piece;           /* PIECE */
+    int status;                   /* DONE */
+    struct buf *body;             /*   the caller's */
+    struct slice content_type;    /*   empty: JSON; also before the first PIECE */
+    struct slice etag;            /*   without quotes; empty: none */
+    int64_t retry_after_ms;       /*   0: not told */
+    struct flow_wake *wakes;      /* topics to be woken; taken by the runner after each step */
+
+    /* private to flow.c, tables.c, cost.c */
+    const struct flow_row *row;
+    flow_step *then;
+    struct random random;
+    unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
+    bool makes_tables;
+    bool repeats;    /* behind the pause comes the same call again */
+    bool sees_error; /* the step takes the reply whatever it is, but for what is repeated */
+    size_t body_start;
+    const struct flow_table *tables[FLOW_TABLES]; /* that the present step has named */
+    uint32_t table_count;
+    struct {
+        struct slice operation, call;
+        flow_step *then;
+        const struct flow_table *tables[FLOW_TABLES];
+        uint32_t table_count, at;
+    } kept; /* the call that waits for its tables */
+    bool tells_cost;
+    double write_units, read_units;
+    uint64_t calls;
+};
+
+/* ---- for steps: reading ---- */
+
+bool flow_given(const struct flow *flow, unsigned field);
+struct slice flow_text(const struct flow *flow, unsigned field);
+int64_t flow_int(const struct flow *flow, unsigned field);
+int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
+
+/* The last call's condition did not hold: one ConditionalCheckFailed, or a cancelled transaction with at
+ * least one among its reasons. */
+bool flow_failed(const struct flow *flow);
+/* The reply's Item or Attributes; after a failed condition with ALL_OLD, the item as it is. SLICE_NONE: none.
+ */
+struct slice flow_item(const struct flow *flow);
+/* Of a cancelled transaction: did the condition of its nth action fail, and on which item? */
+bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item);
+/* The array of a Query or Scan, and where its next page begins (SLICE_NONE: nowhere). */
+struct slice flow_items(const struct flow *flow);
+struct slice flow_last_key(const struct flow *flow);
+
+uint64_t flow_random(struct flow *flow);
+uint64_t flow_random_below(struct flow *flow, uint64_t bound);
+/* A text that sorts by time and is nobody else's: "2026-11-15T03:42:06.250Z-00002a-5f3c9d". */
+struct slice flow_new_id(struct flow *flow);
+
+/* ---- for steps: going on ---- */
+
+/* Formats are JSON with ' for ", in which
+ *   %T struct flow_table *   the table's name, as a string
+ *   %S struct slice          {"S":...}            %N int64_t   {"N":"..."}
+ *   %J struct slice          plain JSON as an attribute value; %A one that came in a reply, as it is
+ *   %s struct slice          a string, in quotes  %d int64_t   a number     %b int   true or false
+ *   %r struct slice          text that goes in as it is
+ *   %P struct slice          an attribute value as plain JSON (for answers)
+ *   %#                       "ExpressionAttributeNames":{...} for all #words since the last %# or the start
+ *   %O                       "ReturnValuesOnConditionCheckFailure":"ALL_OLD"
+ *   %%                       %
+ * Integers must be passed as int64_t, whatever their size. Write attribute names as #words in expressions:
+ * many good words are reserved. */
+struct slice flow_compose(struct flow *flow, const char *format, ...);
+void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
+
+void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
+void flow_pause(struct flow *flow, int64_t ms, flow_step *then);
+void flow_again(struct flow *flow, flow_step *then);
+/* Goes on when the topic is woken, at `until_ms` at the latest, or earlier for no reason: look, do not trust.
+ */
+void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then);
+/* Sends it and goes on. A flow whose client has gone is dropped. */
+void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
+/* The whole answer by a format; or the end of what was appended to flow->body. */
+void flow_answer(struct flow *flow, int status, const char *format, ...);
+void flow_finish(struct flow *flow, int status);
+/* {"error":code,"message":sentence}. The code is words with hyphens; further members by flow_refuse_with,
+ * whose `members` ("'version':7", made by flow_compose) may be empty. */
+void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
+                      const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* What flows wait for: "lease", the name, and what else tells it from others. */
+uint64_t flow_topic(const char *kind, struct slice name, struct slice more);
+/* Something about it has been written. */
+void flow_wake(struct flow *flow, uint64_t topic);
+
+/* ---- for those who run flows ---- */
+
+struct flow_start {
+    const struct flow_world *world;
+    const struct flow_row *row;
+    const struct rest_call *request; /* its parameters are filled; kept, as are the next two */
+    struct arena *arena;
+    struct buf *body;
+    uint64_t seed, serial;
+    int64_t now_ms;
+};
+/* Checks the fields and takes the first step, or is done already. */
+void flow_begin(struct flow *flow, const struct flow_start *start);
+/* A flow without a request. */
+void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const struct flow_sweep *sweep);
+/* What was wanted has happened: the next step. `reply` for a CALL, whose texts must live as long as the
+ * arena; else NULL. */
+void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply);
+/* Ends a flow that waits, because whoever runs it ends. */
+void flow_give_up(struct flow *flow);
+
+/* ---- private parts ---- */
+
+/* fields.c: fills flow->fields, or ends the flow with a refusal and answers false. */
+bool fields_read(struct flow *flow);
+/* tables.c: begins to make the tables of the present call, which is then repeated. */
+void tables_make(struct flow *flow);
+/* cost.c: asks for the capacity of a call; adds up what a reply tells; puts "cost" into an answer. */
+struct slice cost_ask(struct flow *flow, struct slice call);
+void cost_count(struct flow *flow);
+void cost_tell(struct flow *flow);
+
+#endif

@@ -1,0 +1,47 @@
+/* What those who run flows share: the opened patterns. */
+#ifndef PATTERN_INTERNAL_H
+#define PATTERN_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pattern/flow.h"
+#include "pattern/pattern.h"
+
+struct server;
+
+struct pattern {
+    struct dynamo *dynamo;
+    const struct clock *clock;
+    const struct pattern_host *host;
+    struct flow_world world;
+    char *prefix;
+    struct rest_route *routes; /* one per row, in the same order */
+    size_t route_count;
+    _Atomic uint64_t serial;
+    pthread_mutex_t random_lock;
+    struct random random;
+    struct server *server;
+};
+
+/* ---- routes.c ---- */
+
+/* The row of a request, its parameters filled. NULL with *refused: it has been answered (405). NULL: not
+ * ours. */
+const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused);
+uint64_t pattern_seed(struct pattern *pattern);
+/* What a flow begins with; row and request are the caller's. */
+struct flow_start pattern_start_of(struct pattern *pattern, struct arena *arena, struct buf *body);
+/* A finished flow's answer becomes the call's. */
+void pattern_answer(const struct flow *flow, struct rest_call *call);
+/* The reply of the door as the flow takes it, copied into its arena. */
+struct flow_reply pattern_reply(struct arena *arena, int status, struct slice body);
+
+/* ---- server.c ---- */
+
+struct server *server_open(struct pattern *pattern, bool sweeps);
+void server_close(struct server *server);
+void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call);
+void server_wake(struct server *server, const struct flow_wake *wakes);
+
+#endif

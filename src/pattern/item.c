@@ -1,0 +1,395 @@
+/* Plain JSON and DynamoDB's JSON, both as text: members found, values turned from one form into the other. */
+#include "pattern/item.h"
+
+#include "base/limits.h"
+
+/* ---- plain JSON ---- */
+
+enum json_kind raw_kind(struct slice value)
+{
+    struct json_reader reader;
+    if (!value.len) return JSON_END;
+    json_begin(&reader, value, NULL);
+    return json_peek(&reader);
+}
+
+/* The text of the value that comes next. */
+static struct slice value_take(struct json_reader *reader)
+{
+    if (json_peek(reader) == JSON_FAULT) return SLICE_NONE;
+    const char *start = reader->at;
+    if (!json_skip(reader)) return SLICE_NONE;
+    return (struct slice){start, (size_t)(reader->at - start)};
+}
+
+struct slice raw_member(struct arena *arena, struct slice object, const char *name)
+{
+    struct raw_walk walk;
+    struct slice found, value, wanted = slice_of(name);
+    raw_walk_begin(&walk, arena, object);
+    if (!walk.is_object) return SLICE_NONE;
+    while (raw_walk_next(&walk, &found, &value))
+        if (slice_equal(found, wanted)) return value;
+    return SLICE_NONE;
+}
+
+struct slice raw_text(struct arena *arena, struct slice value)
+{
+    struct json_reader reader;
+    struct slice text;
+    json_begin(&reader, value, arena);
+    enum json_kind kind = json_peek(&reader);
+    if (kind == JSON_STRING) return json_string(&reader, &text) ? text : SLICE_NONE;
+    if (kind == JSON_NUMBER) return json_number(&reader, &text) ? text : SLICE_NONE;
+    return SLICE_NONE;
+}
+
+/* A number's digits and the place of its point: sign, coefficient, exponent. */
+struct digits {
+    bool negative;
+    char digits[LIMIT_NUMBER_DIGITS]; /* without leading and trailing zeros */
+    unsigned count;
+    int64_t exponent; /* of the last digit */
+    bool too_many;
+};
+
+static int64_t exponent_read(const char *at, const char *end)
+{
+    bool negative = at < end && *at == '-';
+    int64_t value = 0;
+    if (at < end && (*at == '-' || *at == '+')) at++;
+    for (; at < end && *at >= '0' && *at <= '9' && value < 100000; at++) value = value * 10 + (*at - '0');
+    return negative ? -value : value;
+}
+
+static void digits_read(struct slice number, struct digits *out)
+{
+    const char *at = number.data, *end = at + number.len;
+    bool behind_point = false;
+    int64_t zeros = 0; /* seen behind the last digit that counts */
+    *out = (struct digits){.negative = at < end && *at == '-'};
+    if (out->negative) at++;
+    for (; at < end && *at != 'e' && *at != 'E'; at++) {
+        if (*at == '.') {
+            behind_point = true;
+            continue;
+        }
+        if (behind_point) out->exponent--;
+        if (*at == '0') {
+            zeros++;
+            continue;
+        }
+        int64_t fill = out->count ? zeros : 0;
+        zeros = 0;
+        if ((int64_t)out->count + fill >= LIMIT_NUMBER_DIGITS) {
+            out->too_many = true;
+            return;
+        }
+        for (; fill > 0; fill--) out->digits[out->count++] = '0';
+        out->digits[out->count++] = *at;
+    }
+    if (at < end) out->exponent += exponent_read(at + 1, end);
+    out->exponent = out->count ? out->exponent + zeros : 0;
+}
+
+bool raw_int(struct slice number, int64_t *out)
+{
+    struct digits digits;
+    __int128 value = 0;
+    if (!number.len) return false;
+    digits_read(number, &digits);
+    if (digits.too_many || digits.exponent < 0 || digits.count + (uint64_t)digits.exponent > 19) return false;
+    for (unsigned i = 0; i < digits.count; i++) value = value * 10 + (digits.digits[i] - '0');
+    for (int64_t i = 0; i < digits.exponent; i++) value *= 10;
+    if (digits.negative) value = -value;
+    if (value < INT64_MIN || value > INT64_MAX) return false;
+    *out = (int64_t)value;
+    return true;
+}
+
+void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value)
+{
+    json_begin(&walk->reader, value, arena);
+    enum json_kind kind = value.len ? json_peek(&walk->reader) : JSON_END;
+    walk->is_object = kind == JSON_OBJECT;
+    if (kind == JSON_OBJECT || kind == JSON_ARRAY)
+        json_enter(&walk->reader);
+    else
+        json_fail(&walk->reader, "neither object nor array");
+}
+
+bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value)
+{
+    struct slice unused;
+    if (json_failed(&walk->reader)) return false;
+    bool more = walk->is_object ? json_member(&walk->reader, name ? name : &unused)
+                                : json_element(&walk->reader);
+    if (!more) return false;
+    *value = value_take(&walk->reader);
+    return value->data != NULL;
+}
+
+size_t raw_count(struct arena *arena, struct slice value)
+{
+    struct raw_walk walk;
+    struct slice element;
+    size_t count = 0;
+    raw_walk_begin(&walk, arena, value);
+    while (raw_walk_next(&walk, NULL, &element)) count++;
+    return count;
+}
+
+/* ---- items ---- */
+
+struct slice item_attribute(struct arena *arena, struct slice item, const char *name)
+{
+    return raw_member(arena, item, name);
+}
+
+bool item_has(struct arena *arena, struct slice item, const char *name)
+{
+    return item_attribute(arena, item, name).data != NULL;
+}
+
+/* {"S":"x"} -> its type and what it holds; false when it is no attribute value. */
+static bool attribute_open(struct arena *arena, struct slice attribute, struct slice *type,
+                           struct slice *content)
+{
+    struct raw_walk walk;
+    raw_walk_begin(&walk, arena, attribute);
+    return walk.is_object && raw_walk_next(&walk, type, content);
+}
+
+struct slice item_text(struct arena *arena, struct slice item, const char *name)
+{
+    struct slice type, content;
+    if (!attribute_open(arena, item_attribute(arena, item, name), &type, &content)) return SLICE_NONE;
+    if (!slice_equal(type, SLICE("S")) && !slice_equal(type, SLICE("N"))) return SLICE_NONE;
+    return raw_text(arena, content);
+}
+
+int64_t item_int(struct arena *arena, struct slice item, const char *name, int64_t otherwise)
+{
+    int64_t value;
+    return raw_int(item_text(arena, item, name), &value) ? value : otherwise;
+}
+
+bool item_says(struct arena *arena, struct slice item, const char *name, const char *text)
+{
+    return slice_equal(item_text(arena, item, name), slice_of(text));
+}
+
+struct slice item_content(struct arena *arena, struct slice item, const char *name)
+{
+    struct slice type, content;
+    return attribute_open(arena, item_attribute(arena, item, name), &type, &content) ? content : SLICE_NONE;
+}
+
+/* ---- from one form into the other ---- */
+
+static void plain_put_list(struct buf *out, struct arena *arena, struct slice list)
+{
+    struct raw_walk walk;
+    struct slice element;
+    bool first = true;
+    raw_walk_begin(&walk, arena, list);
+    buf_byte(out, '[');
+    while (raw_walk_next(&walk, NULL, &element)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        plain_put_attribute(out, arena, element);
+    }
+    buf_byte(out, ']');
+}
+
+/* ["1","2"] -> [1,2] */
+static void plain_put_numbers(struct buf *out, struct arena *arena, struct slice set)
+{
+    struct raw_walk walk;
+    struct slice element;
+    bool first = true;
+    raw_walk_begin(&walk, arena, set);
+    buf_byte(out, '[');
+    while (raw_walk_next(&walk, NULL, &element)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        buf_slice(out, raw_text(arena, element));
+    }
+    buf_byte(out, ']');
+}
+
+void plain_put_item(struct buf *out, struct arena *arena, struct slice item)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    bool first = true;
+    raw_walk_begin(&walk, arena, item);
+    buf_byte(out, '{');
+    while (raw_walk_next(&walk, &name, &value)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        json_put_string(out, name);
+        buf_byte(out, ':');
+        plain_put_attribute(out, arena, value);
+    }
+    buf_byte(out, '}');
+}
+
+void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attribute)
+{
+    struct slice type, content;
+    if (!attribute_open(arena, attribute, &type, &content) || slice_equal(type, SLICE("NULL")))
+        buf_text(out, "null");
+    else if (slice_equal(type, SLICE("N")))
+        buf_slice(out, raw_text(arena, content));
+    else if (slice_equal(type, SLICE("L")))
+        plain_put_list(out, arena, content);
+    else if (slice_equal(type, SLICE("M")))
+        plain_put_item(out, arena, content);
+    else if (slice_equal(type, SLICE("NS")))
+        plain_put_numbers(out, arena, content);
+    else
+        buf_slice(out, content); /* S, BOOL, B, SS, BS stand as they would in plain JSON */
+}
+
+static void attribute_put_members(struct buf *out, struct arena *arena, struct slice value)
+{
+    struct raw_walk walk;
+    struct slice name, member;
+    bool first = true;
+    raw_walk_begin(&walk, arena, value);
+    buf_byte(out, walk.is_object ? '{' : '[');
+    while (raw_walk_next(&walk, &name, &member)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        if (walk.is_object) {
+            json_put_string(out, name);
+            buf_byte(out, ':');
+        }
+        attribute_put_plain(out, arena, member);
+    }
+    buf_byte(out, walk.is_object ? '}' : ']');
+}
+
+void attribute_put_plain(struct buf *out, struct arena *arena, struct slice value)
+{
+    switch (raw_kind(value)) {
+    case JSON_STRING:
+        buf_text(out, "{\"S\":");
+        buf_slice(out, value);
+        break;
+    case JSON_NUMBER:
+        buf_text(out, "{\"N\":\"");
+        buf_slice(out, value);
+        buf_byte(out, '"');
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        buf_text(out, "{\"BOOL\":");
+        buf_slice(out, value);
+        break;
+    case JSON_OBJECT:
+        buf_text(out, "{\"M\":");
+        attribute_put_members(out, arena, value);
+        break;
+    case JSON_ARRAY:
+        buf_text(out, "{\"L\":");
+        attribute_put_members(out, arena, value);
+        break;
+    default: buf_text(out, "{\"NULL\":true"); break;
+    }
+    buf_byte(out, '}');
+}
+
+static const char *number_fault(struct slice number)
+{
+    struct digits digits;
+    digits_read(number, &digits);
+    if (digits.too_many) return "a number has more than 38 significant digits";
+    int64_t magnitude = digits.exponent + (int64_t)digits.count - 1;
+    if (digits.count && magnitude > LIMIT_NUMBER_EXPONENT_MAX) return "a number is too large";
+    if (digits.count && magnitude < LIMIT_NUMBER_EXPONENT_MIN) return "a number is too close to zero";
+    return NULL;
+}
+
+static const char *fault_at(struct arena *arena, struct slice value, unsigned depth)
+{
+    struct raw_walk walk;
+    struct slice name, member;
+    enum json_kind kind = raw_kind(value);
+    if (kind == JSON_NUMBER) return number_fault(value);
+    if (kind != JSON_OBJECT && kind != JSON_ARRAY) return NULL;
+    if (depth >= LIMIT_NESTING) return "lists and objects are nested more than 31 deep";
+    raw_walk_begin(&walk, arena, value);
+    while (raw_walk_next(&walk, &name, &member)) {
+        const char *fault = fault_at(arena, member, depth + 1);
+        if (fault) return fault;
+    }
+    return NULL;
+}
+
+const char *plain_fault(struct arena *arena, struct slice value)
+{
+    return fault_at(arena, value, 1);
+}
+
+/* ---- sizes, by the service's rules: names and texts by their bytes, numbers by pairs of digits ---- */
+
+static uint64_t number_bytes(struct slice number)
+{
+    struct digits digits;
+    digits_read(number, &digits);
+    if (!digits.count) return 1;
+    int64_t low = digits.exponent, high = low + (int64_t)digits.count - 1;
+    int64_t first = (low - (low % 2 != 0 && low < 0)) / 2, last = (high - (high % 2 != 0 && high < 0)) / 2;
+    return 1 + (uint64_t)(last - first + 1) + digits.negative;
+}
+
+static uint64_t attribute_bytes(struct arena *arena, struct slice attribute);
+
+static uint64_t elements_bytes(struct arena *arena, struct slice list)
+{
+    struct raw_walk walk;
+    struct slice name, element;
+    uint64_t bytes = 3;
+    raw_walk_begin(&walk, arena, list);
+    while (raw_walk_next(&walk, &name, &element))
+        bytes += 1 + attribute_bytes(arena, element) + (walk.is_object ? name.len : 0);
+    return bytes;
+}
+
+static uint64_t set_bytes(struct arena *arena, struct slice set, char type)
+{
+    struct raw_walk walk;
+    struct slice element;
+    uint64_t bytes = 0;
+    raw_walk_begin(&walk, arena, set);
+    while (raw_walk_next(&walk, NULL, &element)) {
+        struct slice text = raw_text(arena, element);
+        bytes += type == 'N' ? number_bytes(text) : type == 'B' ? text.len / 4 * 3 : text.len;
+    }
+    return bytes;
+}
+
+static uint64_t attribute_bytes(struct arena *arena, struct slice attribute)
+{
+    struct slice type, content;
+    if (!attribute_open(arena, attribute, &type, &content)) return 0;
+    if (type.len == 2) return set_bytes(arena, content, type.data[0]);
+    switch (type.data[0]) {
+    case 'S': return raw_text(arena, content).len;
+    case 'N': return type.len == 1 ? number_bytes(raw_text(arena, content)) : 1;
+    case 'B': return type.len == 1 ? raw_text(arena, content).len / 4 * 3 : 1;
+    default: return elements_bytes(arena, content);
+    }
+}
+
+uint64_t item_bytes(struct arena *arena, struct slice item)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    uint64_t bytes = 0;
+    raw_walk_begin(&walk, arena, item);
+    while (raw_walk_next(&walk, &name, &value)) bytes += name.len + attribute_bytes(arena, value);
+    return bytes;
+}

@@ -1,0 +1,83 @@
+/* The coordination patterns: counters, leases, documents, boards, work, and whatever else people rebuild on
+ * DynamoDB by hand, each as one call.
+ *
+ * An operation is a *flow* (flow.h): a pure step function over DynamoDB's API, named by a method and a path,
+ * as in "POST /v1/counters/orders". The same rows (method, path, fields, flow) serve all faces: HTTP in the
+ * server, the command line and the library, so the words are the same everywhere, and so is /v1/openapi.json.
+ * Nothing is kept beside the tables, which are ordinary ones, documented at the head of each pattern's file:
+ * people may take part with a plain SDK.
+ *
+ * Invariants:
+ *  P1. Whatever decides is one conditional write. A flow may be dropped between any two of its calls and
+ *      repeated from the start, by anybody, as often as they like: test/unit/pattern_explore*.c tries all
+ * orders. P2. What an answer has told stays true: a number, a fence, a version is told once, a result never
+ * changes. P3. Input is checked before the first call; what is refused has changed nothing. P4. Who writes an
+ * item by a flow wakes the flows of this process that wait for it; others look again in intervals. Waking is
+ * a courtesy: no flow relies on it. */
+#ifndef PATTERN_PATTERN_H
+#define PATTERN_PATTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/slice.h"
+#include "dynamo/dynamo.h"
+#include "rest/rest.h"
+
+struct pattern;
+
+/* A piece of a flow's work, for the thread that its request came in by. */
+struct pattern_task {
+    void (*run)(struct pattern_task *task);
+};
+
+/* What the owner of the sockets lends to flows, so that a reply need not pass through a thread of ours. */
+struct pattern_host {
+    /* Runs the task on the thread that the call came in by, soon. From any thread; one at a time per call. */
+    void (*post)(struct rest_call *call, struct pattern_task *task);
+    /* The turn of that thread, which ends it; asked for on that thread only. */
+    struct dynamo_turn *(*turn)(struct rest_call *call);
+};
+
+/* Zeroed: the defaults. */
+struct pattern_options {
+    struct dynamo *dynamo;           /* kept, not owned */
+    const struct clock *clock;       /* kept; NULL: the system's */
+    const char *prefix;              /* of the tables' names; copied; NULL: "quipu-" */
+    uint64_t seed;                   /* of ids and jitter; 0: from the system */
+    const struct pattern_host *host; /* kept; NULL: none */
+    /* How far the clocks of those who share the tables may differ: leases end that much later for others than
+     * for their holders. 0: nothing when the engine is in this process, else half a second; below 0: nothing.
+     */
+    int64_t skew_ms;
+    bool sweeps; /* do what is due by itself: deadlines and the like. For servers */
+};
+
+struct pattern *pattern_open(const struct pattern_options *options);
+/* Calls that wait for something are answered (503), those under way are waited for. */
+void pattern_close(struct pattern *pattern);
+
+/* Answers a request, at once or later (`done`), never waiting on this thread. False: no route is ours. */
+bool pattern_serve(struct pattern *pattern, struct rest_call *call);
+/* The same for those who may wait: returns when it is answered; `done` is not called. False as above. */
+bool pattern_run(struct pattern *pattern, struct rest_call *call);
+
+/* The description of all routes, OpenAPI 3.1, which is also served as /v1/openapi.json. */
+void pattern_put_openapi(struct buf *out);
+
+/* ---- what others react to ---- */
+
+/* Patterns that were given a `then` leave it, as attribute "then", on the item whose change of state is the
+ * event, in a table that has a stream. Whoever runs triggers maps each of these streams once, with the
+ * filter, to the target that the item's "then" names: only changes that somebody waits for start anything. */
+struct pattern_reaction {
+    const char *table;  /* without the prefix */
+    const char *filter; /* an event pattern (match.h) over a stream record */
+};
+extern const struct pattern_reaction pattern_reactions[];
+extern const size_t pattern_reaction_count;
+
+#endif

@@ -1,0 +1,148 @@
+/* Opening the patterns, finding the row of a request, and turning a flow's answer into a reply. */
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "pattern/internal.h"
+#include "pattern/rows.h"
+
+#define SKEW_MS       500  /* between machines that keep their time by the network */
+#define POLL_LOCAL_MS 1000 /* others than flows seldom write here, and those wake whoever waits */
+#define POLL_MS       400
+
+/* ---- rows ---- */
+
+struct rows {
+    const struct flow_row *rows;
+    const uint32_t *count;
+};
+
+static const struct rows all_rows[] = {
+#define X(name) {name##_rows, &name##_row_count},
+    PATTERNS(X)
+#undef X
+};
+
+const struct flow_row *row_at(size_t number)
+{
+    for (size_t i = 0; i < sizeof all_rows / sizeof *all_rows; i++) {
+        if (number < *all_rows[i].count) return &all_rows[i].rows[number];
+        number -= *all_rows[i].count;
+    }
+    return NULL;
+}
+
+static void routes_make(struct pattern *pattern)
+{
+    while (row_at(pattern->route_count)) pattern->route_count++;
+    pattern->routes = must_zero(pattern->route_count, sizeof *pattern->routes);
+    for (size_t i = 0; i < pattern->route_count; i++) {
+        const struct flow_row *row = row_at(i);
+        pattern->routes[i] = (struct rest_route){.method = row->method, .path = row->path};
+    }
+}
+
+static void put_refusal(struct rest_call *call, int status, const char *code, const char *sentence)
+{
+    call->status = status;
+    buf_text(call->reply, "{\"error\":");
+    json_put_string(call->reply, slice_of(code));
+    buf_text(call->reply, ",\"message\":");
+    json_put_string(call->reply, slice_of(sentence));
+    buf_text(call->reply, "}");
+}
+
+const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused)
+{
+    const struct rest_route *route = NULL;
+    *refused = false;
+    switch (rest_route(pattern->routes, pattern->route_count, call, &route)) {
+    case REST_FOUND: return row_at((size_t)(route - pattern->routes));
+    case REST_OTHER_METHOD:
+        put_refusal(call, 405, "wrong-method", "This path knows other methods than this one.");
+        *refused = true;
+        return NULL;
+    default: return NULL;
+    }
+}
+
+/* ---- opening ---- */
+
+struct pattern *pattern_open(const struct pattern_options *options)
+{
+    struct pattern *pattern = must_zero(1, sizeof *pattern);
+    bool is_local = dynamo_engine(options->dynamo) != NULL;
+    pattern->dynamo = options->dynamo;
+    pattern->clock = options->clock ? options->clock : &clock_system;
+    pattern->host = options->host;
+    pattern->prefix = strdup(options->prefix ? options->prefix : "quipu-");
+    ensure(pattern->prefix);
+    pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
+                                         .skew_ms = is_local ? 0 : SKEW_MS,
+                                         .poll_ms = is_local ? POLL_LOCAL_MS : POLL_MS};
+    if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
+    if (options->seed)
+        random_seed(&pattern->random, options->seed);
+    else
+        random_seed_from_system(&pattern->random);
+    ensure(pthread_mutex_init(&pattern->random_lock, NULL) == 0);
+    routes_make(pattern);
+    pattern->server = server_open(pattern, options->sweeps);
+    return pattern;
+}
+
+void pattern_close(struct pattern *pattern)
+{
+    server_close(pattern->server);
+    pthread_mutex_destroy(&pattern->random_lock);
+    free(pattern->routes);
+    free(pattern->prefix);
+    free(pattern);
+}
+
+/* ---- what runners need ---- */
+
+uint64_t pattern_seed(struct pattern *pattern)
+{
+    pthread_mutex_lock(&pattern->random_lock);
+    uint64_t seed = random_next(&pattern->random);
+    pthread_mutex_unlock(&pattern->random_lock);
+    return seed;
+}
+
+struct flow_start pattern_start_of(struct pattern *pattern, struct arena *arena, struct buf *body)
+{
+    return (struct flow_start){.world = &pattern->world,
+                               .arena = arena,
+                               .body = body,
+                               .seed = pattern_seed(pattern),
+                               .serial = atomic_fetch_add(&pattern->serial, 1),
+                               .now_ms = clock_now_ms(pattern->clock)};
+}
+
+struct flow_reply pattern_reply(struct arena *arena, int status, struct slice body)
+{
+    struct slice message;
+    struct flow_reply reply = {.status = status, .body = arena_copy(arena, body)};
+    if (status != 200) dynamo_error(reply.body, arena, &reply.error, &message);
+    return reply;
+}
+
+void pattern_answer(const struct flow *flow, struct rest_call *call)
+{
+    call->status = flow->status;
+    call->content_type = flow->content_type;
+    if (flow->etag.len) rest_add_header(call, "ETag: \"%.*s\"", SLICE_ARG(flow->etag));
+    if (flow->retry_after_ms)
+        rest_add_header(call, "Retry-After: %lld", (long long)(flow->retry_after_ms + 999) / 1000);
+}
+
+bool pattern_serve(struct pattern *pattern, struct rest_call *call)
+{
+    bool refused;
+    const struct flow_row *row = pattern_find(pattern, call, &refused);
+    if (row)
+        server_begin(pattern->server, row, call);
+    else if (refused)
+        call->done(call);
+    return row || refused;
+}

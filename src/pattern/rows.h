@@ -1,0 +1,32 @@
+/* All patterns: a new one is one word here (and, where it does something by itself, one below). Each file
+ * names its rows NAME_rows. The most frequent come first: a request is compared with the rows in this order.
+ */
+#ifndef PATTERN_ROWS_H
+#define PATTERN_ROWS_H
+
+#include "pattern/flow.h"
+
+#define PATTERNS(X) X(counter) X(openapi)
+
+/* X(name): struct flow_sweep NAME_sweep. */
+#define PATTERN_SWEEPS(X)
+
+#define X(name)                                                                                              \
+    extern const struct flow_row name##_rows[];                                                              \
+    extern const uint32_t name##_row_count;
+PATTERNS(X)
+#undef X
+
+#define X(name) extern const struct flow_sweep name##_sweep;
+PATTERN_SWEEPS(X)
+#undef X
+
+/* In a pattern's file, behind its table of rows. */
+#define ROW_COUNT(name) const uint32_t name##_row_count = sizeof name##_rows / sizeof *name##_rows
+/* The fields of a row. */
+#define FIELDS(table) table, sizeof table / sizeof *table
+
+/* The rows of all patterns, in order; NULL behind the last. */
+const struct flow_row *row_at(size_t number);
+
+#endif

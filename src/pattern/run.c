@@ -1,0 +1,73 @@
+/* Runs a flow on the caller's own thread, which waits: for the command line and the library. */
+#include <time.h>
+
+#include "pattern/internal.h"
+
+#define SLEEP_MOST_MS 100 /* the clock may jump: look again */
+
+static void sleep_ms(int64_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&left, &left) != 0) {
+        /* a signal's handler ran */
+    }
+}
+
+static void call_make(struct pattern *pattern, struct flow *flow)
+{
+    struct buf body = {0};
+    int status = dynamo_call(pattern->dynamo, flow->operation, flow->call, &body);
+    struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
+    buf_free(&body);
+    flow_next(flow, clock_now_ms(pattern->clock), &reply);
+}
+
+/* Until the moment, or until it is time to look again. */
+static void watch(struct pattern *pattern, struct flow *flow)
+{
+    int64_t end_us = monotonic_us() + pattern->world.poll_ms * 1000;
+    for (;;) {
+        int64_t left_ms = flow->until_ms - clock_now_ms(pattern->clock);
+        int64_t poll_ms = (end_us - monotonic_us()) / 1000;
+        if (poll_ms < left_ms) left_ms = poll_ms;
+        if (left_ms <= 0) break;
+        sleep_ms(left_ms < SLEEP_MOST_MS ? left_ms : SLEEP_MOST_MS);
+    }
+    flow_next(flow, clock_now_ms(pattern->clock), NULL);
+}
+
+/* False when nobody takes it any more. */
+static bool piece_send(struct pattern *pattern, struct flow *flow, struct rest_call *call)
+{
+    call->content_type = flow->content_type;
+    call->status = 200;
+    if (!call->piece || !call->piece(call, flow->piece)) return false;
+    flow_next(flow, clock_now_ms(pattern->clock), NULL);
+    return true;
+}
+
+bool pattern_run(struct pattern *pattern, struct rest_call *call)
+{
+    bool refused;
+    struct flow flow;
+    const struct flow_row *row = pattern_find(pattern, call, &refused);
+    if (!row) return refused;
+    struct flow_start start = pattern_start_of(pattern, call->arena, call->reply);
+    start.row = row;
+    start.request = call;
+    flow_begin(&flow, &start);
+    while (flow.want != FLOW_DONE) {
+        if (flow.wakes) server_wake(pattern->server, flow.wakes);
+        switch (flow.want) {
+        case FLOW_CALL: call_make(pattern, &flow); break;
+        case FLOW_WATCH: watch(pattern, &flow); break;
+        case FLOW_PIECE:
+            if (!piece_send(pattern, &flow, call)) return true;
+            break;
+        default: sleep_ms(flow.pause_ms); flow_next(&flow, clock_now_ms(pattern->clock), NULL);
+        }
+    }
+    if (flow.wakes) server_wake(pattern->server, flow.wakes);
+    pattern_answer(&flow, call);
+    return true;
+}

@@ -1,0 +1,37 @@
+/* Idempotency-Keys as items; see tokens.h. */
+#include "pattern/tokens.h"
+
+#include "base/fail.h"
+
+#define KEPT_S (24 * 3600)
+
+static const struct flow_table tokens = {
+    "tokens",
+    "'KeySchema':[{'AttributeName':'token','KeyType':'HASH'}],"
+    "'AttributeDefinitions':[{'AttributeName':'token','AttributeType':'S'}]",
+    "expires"};
+
+static struct slice token_of(struct flow *flow, const char *kind, struct slice name, struct slice key)
+{
+    struct buf encoded = {0};
+    rest_encode(&encoded, name);
+    struct slice token = arena_printf(flow->arena, "%s/%.*s/%.*s", kind, SLICE_ARG(buf_view(&encoded)),
+                                      SLICE_ARG(key));
+    buf_free(&encoded);
+    return token;
+}
+
+struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
+                       struct slice attributes)
+{
+    return flow_compose(flow,
+                        "{'Put':{'TableName':%T,'Item':{'token':%S,'expires':%N%r},"
+                        "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}}",
+                        &tokens, token_of(flow, kind, name, key), flow->now_ms / 1000 + KEPT_S, attributes);
+}
+
+void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key)
+{
+    flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &tokens,
+              token_of(flow, kind, name, key));
+}

@@ -1,0 +1,18 @@
+/* Idempotency-Keys: what a call that carried one has done, remembered for a day.
+ *
+ * Table PREFIXtokens: hash key `token` (S): "KIND/NAME/KEY" (the name percent-encoded); what the call's
+ * answer is made of; `expires` (N, seconds since 1970; time to live). The item is put, if absent, by the
+ * transaction that does the work, so it is there exactly when the work is done. */
+#ifndef PATTERN_TOKENS_H
+#define PATTERN_TOKENS_H
+
+#include "pattern/flow.h"
+
+/* An action of TransactWriteItems that puts the token if it is absent. `attributes`: members of the item,
+ * each behind a comma. */
+struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
+                       struct slice attributes);
+/* Reads it. */
+void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key);
+
+#endif

@@ -1,0 +1,92 @@
+/* Counters by their words. */
+#include "unit/pattern_fixture.h"
+
+TEST(counter_gives_numbers)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, "GET /v1/counters/x", NULL, 404, "no-such-counter");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{}", 200, "{\"value\":2}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"by\":5}", 200, "{\"value\":7}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"block\":10}", 200, "{\"first\":8,\"last\":17}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"by\":-3}", 200, "{\"value\":14}");
+    CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":14}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/a%2Fb", "{\"start\":100}", 200, "{\"value\":101}");
+    CHECK_ASKS(&patterns, "PUT /v1/counters/x", "{\"value\":3}", 200, "{\"value\":3}");
+    CHECK_ASKS(&patterns, "DELETE /v1/counters/x", NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, "DELETE /v1/counters/x", NULL, 404, "no-such-counter");
+    patterns_close(&patterns);
+}
+
+TEST(counter_stops_at_its_limits)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"max\":2}", 200, "{\"value\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"max\":2}", 200, "{\"value\":2}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"max\":2}", 409,
+               "{\"error\":\"limit-reached\",\"message\":\"The counter stands at 2; its next value would "
+               "pass the given max.\",\"value\":2}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"by\":-2,\"min\":0}", 200, "{\"value\":0}");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":-2,\"min\":0}", 409, "limit-reached");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/y", "{\"by\":3,\"max\":2}", 409, "limit-reached");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/y", NULL, 404, "no-such-counter");
+    patterns_close(&patterns);
+}
+
+TEST(counter_repeats_the_number_of_a_key)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    for (int i = 0; i < 3; i++) {
+        with_header(&patterns, "Idempotency-Key", "a");
+        CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":1}");
+    }
+    with_header(&patterns, "idempotency-key", "b");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"block\":2,\"max\":3}", 200, "{\"first\":2,\"last\":3}");
+    with_header(&patterns, "Idempotency-Key", "b"); /* at the limit, and still its own */
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"block\":2,\"max\":3}", 200, "{\"first\":2,\"last\":3}");
+    with_header(&patterns, "Idempotency-Key", "c");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"max\":3}", 409, "limit-reached");
+    with_header(&patterns, "Idempotency-Key", "a");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":2}", 422, "key-reused");
+    with_header(&patterns, "Idempotency-Key", "a");
+    CHECK_ASKS(&patterns, "POST /v1/counters/y", NULL, 200, "{\"value\":1}");
+    patterns_close(&patterns);
+}
+
+TEST(counter_refuses_what_makes_no_sense)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":0}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":1,\"block\":1}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"block\":0}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":1.5}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":\"1\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"bye\":1}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "[]", 400, "bad-json");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":}", 400, "bad-json");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x%0a", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PATCH /v1/counters/x", NULL, 405, "wrong-method");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/x", NULL, 404, "no-such-counter");
+    patterns_close(&patterns);
+}
+
+TEST(counter_tells_its_cost)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/counters/x", NULL);
+    CHECK_ASKS(&patterns, "POST /v1/counters/x?cost=1", NULL, 200,
+               "{\"value\":2,\"cost\":{\"writeUnits\":1,\"readUnits\":0,\"calls\":1,"
+               "\"dollarsPerMillion\":0.625}}");
+    with_header(&patterns, "Idempotency-Key", "a");
+    asks(&patterns, "POST /v1/counters/x", NULL);
+    with_header(&patterns, "Idempotency-Key", "b");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x?cost=1", NULL, 200,
+               "{\"value\":4,\"cost\":{\"writeUnits\":4,\"readUnits\":1,\"calls\":2,"
+               "\"dollarsPerMillion\":2.625}}");
+    patterns_close(&patterns);
+}
