@@ -7,7 +7,11 @@
  *
  * A number of a process may be used again by a stranger as soon as it has ended. Therefore nobody is killed
  * by number: /proc/PID is opened, its parent is checked to be of the family, and the signal goes to what was
- * opened. */
+ * opened.
+ *
+ * A bomb of forks gets all of the processors, and we one share of thousands. What wins against it is that a
+ * whole process group is killed in one system call, which no fork escapes; so a member takes its group with
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +27,15 @@
 #define WEIGHT_ROOM  2048 /* smaps_rollup: two dozen short lines */
 
 /* Of /proc/PID/stat, counted from what follows the name in parentheses. */
-enum { STAT_STATE, STAT_PARENT, STAT_USER_TICKS = 11, STAT_SYSTEM_TICKS, STAT_THREADS = 17, STAT_PAGES = 21 };
+enum {
+    STAT_STATE,
+    STAT_PARENT,
+    STAT_GROUP,
+    STAT_USER_TICKS = 11,
+    STAT_SYSTEM_TICKS,
+    STAT_THREADS = 17,
+    STAT_PAGES = 21
+};
 #define STAT_FIELDS 22
 
 struct linux_dirent64 {
@@ -98,7 +110,7 @@ static bool stat_read(int folder, const char *path, uint64_t fields[STAT_FIELDS]
 
 static void family_add(struct family *family, pid_t pid, pid_t parent)
 {
-    if (pid > 0 && family->count < LIMIT_FAMILY)
+    if (pid > 0 && family->count < family->enough)
         family->members[family->count++] = (struct family_member){pid, parent};
 }
 
@@ -192,12 +204,25 @@ static uint64_t weight_of(int folder)
     return take_number(&at) * 1024;
 }
 
-static void signal_send(int folder, pid_t pid, int number)
+static bool signal_send(int folder, pid_t pid, int number)
 {
-    if (syscall(SYS_pidfd_send_signal, folder, number, NULL, 0) != 0 && errno != ESRCH) kill(pid, number);
+    if (syscall(SYS_pidfd_send_signal, folder, number, NULL, 0) == 0) return true;
+    return errno != ESRCH && kill(pid, number) == 0;
 }
 
-/* Stopped before its children are listed, so that it cannot have more of them afterwards. */
+/* Stopped first, so that it cannot have more children once they are listed, and its group cannot become
+ * another's while it is killed. Only programs that are not run yet are of our own group. */
+static void member_kill(struct family *family, struct family_member member, int folder,
+                        const uint64_t *fields)
+{
+    bool is_there = signal_send(folder, member.pid, SIGSTOP);
+    add_children(family, folder, member.pid, fields[STAT_THREADS]);
+    if (!is_there) return;
+    pid_t group = (pid_t)fields[STAT_GROUP];
+    if (group > 1 && group != getpgrp()) kill(-group, SIGKILL);
+    signal_send(folder, member.pid, SIGKILL);
+}
+
 static void member_visit(struct family *family, struct family_member member, enum family_deed deed)
 {
     char path[PATH_ROOM];
@@ -207,9 +232,10 @@ static void member_visit(struct family *family, struct family_member member, enu
     if (folder < 0) return;
     if (stat_read(folder, "stat", fields) &&
         ((pid_t)fields[STAT_PARENT] == member.parent || (pid_t)fields[STAT_PARENT] == getpid())) {
-        if (deed == FAMILY_KILL) signal_send(folder, member.pid, SIGSTOP);
-        add_children(family, folder, member.pid, fields[STAT_THREADS]);
-        if (deed == FAMILY_KILL) signal_send(folder, member.pid, SIGKILL);
+        if (deed == FAMILY_KILL)
+            member_kill(family, member, folder, fields);
+        else
+            add_children(family, folder, member.pid, fields[STAT_THREADS]);
         uint64_t weight = deed == FAMILY_WEIGH ? weight_of(folder) : 0;
         family->alive++;
         family->memory_bytes += weight ? weight : fields[STAT_PAGES] * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -218,12 +244,13 @@ static void member_visit(struct family *family, struct family_member member, enu
     close(folder);
 }
 
-void family_init(struct family *family)
+void family_init(struct family *family, uint32_t enough)
 {
     char path[PATH_ROOM];
     put_text(put_number(put_text(path, "/proc/self/task/"), getpid()), "/children");
     family->has_children_files = access(path, R_OK) == 0;
     family->count = family->alive = 0;
+    family->enough = enough < LIMIT_FAMILY ? enough : LIMIT_FAMILY;
 }
 
 void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid))

@@ -61,6 +61,7 @@ struct request {
     const char *folder;
     uint64_t memory_bytes;
     uint32_t process_count;
+    int priority; /* the server's: ours may be higher */
 };
 /* In the children. What it points at stays until the process ends. Answers an errno, or 0. */
 int request_read(int file, struct request *out);
@@ -80,12 +81,12 @@ enum family_deed {
 /* `count` may be more than `alive`: who ended while we looked. */
 struct family {
     struct family_member members[LIMIT_FAMILY];
-    uint32_t count, alive;
+    uint32_t count, alive, enough; /* enough: more are not looked for; a bomb may grow faster than we look */
     uint64_t memory_bytes, cpu_ticks;
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
 };
 
-void family_init(struct family *family);
+void family_init(struct family *family, uint32_t enough);
 /* Walks through all descendants of this process. Children for whom `spared` answers true are left out, with
  * all that is theirs; NULL: nobody is. What begins while we look may be missed; look again. */
 void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid));

@@ -21,8 +21,10 @@
 #define PROCESSES_USUAL    1024 /* as Lambda has it */
 #define LOOK_MIN_MS        10
 #define LOOK_BUSY_MS       100
-#define LOOK_IDLE_MS       250         /* each look at a quiet program costs some 50 microseconds */
-#define GROWTH_PER_MS      (2u << 20)  /* the fastest that a program is thought to fill memory */
+#define LOOK_IDLE_MS       250        /* each look at a quiet program costs some 50 microseconds */
+#define GROWTH_PER_MS      (2u << 20) /* the fastest that a program is thought to fill memory */
+#define FORKS_PER_MS       20
+#define UNSTEADY_LOOKS     10
 #define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
 #define KILL_PAUSE_MS      2
 #define SIGNAL_OF_ORPHANED SIGUSR2 /* sent by the kernel when the nursery dies */
@@ -36,7 +38,8 @@ struct keeper {
     struct keeper_message result;
     int64_t kill_us, look_us; /* when the grace is over; when to look at the family again */
     int64_t look_ms;
-    uint64_t memory_bytes, told_bytes, peak_bytes, cpu_ticks;
+    uint64_t told_bytes, peak_bytes, cpu_ticks;
+    unsigned unsteady_looks; /* in which the memory was not measured */
 };
 
 static struct family family;
@@ -92,6 +95,7 @@ static void signals_clear(struct keeper *keeper)
 
 static void keeper_end_family(struct keeper *keeper)
 {
+    family_init(&family, LIMIT_FAMILY);
     struct pollfd poll_for = {keeper->signals, POLLIN, 0};
     while (keeper_reap(keeper)) {
         family_walk(&family, FAMILY_KILL, NULL);
@@ -103,40 +107,55 @@ static void keeper_end_family(struct keeper *keeper)
 /* ---- limits ---- */
 
 /* Pages that a fork shares with its parent count in each of them. Where there are several processes and their
- * sum would be news, it is measured exactly, which is slower. */
-static void family_measure(struct keeper *keeper)
+ * sum would be news, it is measured exactly: slower, and it waits for each that is just forking. So not while
+ * their number changes, or a bomb would win the time that it needs; but after a while even then. False: not
+ * measured. */
+static bool family_measure(struct keeper *keeper)
 {
+    uint32_t before = family.alive;
     family_walk(&family, FAMILY_COUNT, NULL);
-    if (family.alive > 1 && family.memory_bytes > keeper->peak_bytes)
-        family_walk(&family, FAMILY_WEIGH, NULL);
+    if (family.alive > keeper->request.process_count) {
+        keeper_conclude(keeper, SANDBOX_PROCESSES, 0);
+        return false;
+    }
+    if (family.alive <= 1 || family.memory_bytes <= keeper->peak_bytes) return true;
+    if (family.alive != before && ++keeper->unsteady_looks < UNSTEADY_LOOKS) return false;
+    keeper->unsteady_looks = 0;
+    family_walk(&family, FAMILY_WEIGH, NULL);
+    return true;
 }
 
-/* A family that has used no processor time cannot have grown. One that is busy is looked at again before it
- * can have passed its limit. */
+/* When it can have passed a limit, at that speed. */
+static int64_t time_until(uint64_t now, uint64_t limit, uint64_t speed_per_ms)
+{
+    uint64_t left = limit > now ? limit - now : 0;
+    return limit == 0 || left / speed_per_ms > LOOK_BUSY_MS ? LOOK_BUSY_MS : (int64_t)(left / speed_per_ms);
+}
+
+/* One that has used no processor time cannot have grown. */
 static int64_t next_look_ms(const struct keeper *keeper)
 {
-    uint64_t limit = keeper->request.memory_bytes;
     if (family.cpu_ticks == keeper->cpu_ticks && family.alive <= 1)
         return keeper->look_ms * 2 < LOOK_IDLE_MS ? keeper->look_ms * 2 : LOOK_IDLE_MS;
-    if (!limit) return LOOK_BUSY_MS;
-    uint64_t left = limit > family.memory_bytes ? limit - family.memory_bytes : 0;
-    int64_t wanted = (int64_t)(left / GROWTH_PER_MS);
-    return wanted < LOOK_MIN_MS ? LOOK_MIN_MS : wanted > LOOK_BUSY_MS ? LOOK_BUSY_MS : wanted;
+    int64_t memory_ms = time_until(family.memory_bytes, keeper->request.memory_bytes, GROWTH_PER_MS);
+    int64_t count_ms = time_until(family.alive, keeper->request.process_count, FORKS_PER_MS);
+    int64_t wanted_ms = memory_ms < count_ms ? memory_ms : count_ms;
+    return wanted_ms < LOOK_MIN_MS ? LOOK_MIN_MS : wanted_ms;
+}
+
+static void keeper_note_memory(struct keeper *keeper, uint64_t now)
+{
+    uint64_t limit = keeper->request.memory_bytes, told = keeper->told_bytes;
+    if (now > keeper->peak_bytes) keeper->peak_bytes = now;
+    if (limit && now > limit) keeper_conclude(keeper, SANDBOX_MEMORY, 0);
+    if ((now > told ? now - told : told - now) < MEMORY_TOLD_BYTES) return;
+    keeper->told_bytes = now;
+    keeper_tell(keeper, KEEPER_MEMORY, now, MSG_DONTWAIT);
 }
 
 static void keeper_look(struct keeper *keeper)
 {
-    family_measure(keeper);
-    keeper->memory_bytes = family.memory_bytes;
-    if (family.memory_bytes > keeper->peak_bytes) keeper->peak_bytes = family.memory_bytes;
-    uint64_t limit = keeper->request.memory_bytes;
-    if (limit && family.memory_bytes > limit) keeper_conclude(keeper, SANDBOX_MEMORY, 0);
-    if (family.alive > keeper->request.process_count) keeper_conclude(keeper, SANDBOX_PROCESSES, 0);
-    uint64_t now = family.memory_bytes, told = keeper->told_bytes;
-    if ((now > told ? now - told : told - now) >= MEMORY_TOLD_BYTES) {
-        keeper->told_bytes = now;
-        keeper_tell(keeper, KEEPER_MEMORY, now, MSG_DONTWAIT);
-    }
+    if (family_measure(keeper)) keeper_note_memory(keeper, family.memory_bytes);
     keeper->look_ms = next_look_ms(keeper);
     keeper->look_us = monotonic_us() + keeper->look_ms * 1000;
     keeper->cpu_ticks = family.cpu_ticks;
@@ -147,8 +166,7 @@ static void keeper_look(struct keeper *keeper)
 static void keeper_stop(struct keeper *keeper, int64_t grace_ms)
 {
     int64_t kill_us = monotonic_us() + grace_ms * 1000;
-    if (grace_ms > 0 && !keeper->is_asked && keeper->program > 0 && kill(-keeper->program, SIGTERM) != 0)
-        kill(keeper->program, SIGTERM); /* it has not made its group yet */
+    if (grace_ms > 0 && !keeper->is_asked && keeper->program > 0) kill(keeper->program, SIGTERM);
     keeper->is_asked = true;
     if (kill_us < keeper->kill_us) keeper->kill_us = kill_us;
 }
@@ -198,7 +216,6 @@ static void keep_only(struct keeper_ends *ends)
 static void keeper_settle(struct keeper *keeper)
 {
     sigset_t set;
-    setsid();
     prctl(PR_SET_NAME, "quipu-keeper");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGNAL_OF_ORPHANED);
@@ -206,7 +223,6 @@ static void keeper_settle(struct keeper *keeper)
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGNAL_OF_ORPHANED);
     keeper->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    family_init(&family);
 }
 
 static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
@@ -220,6 +236,7 @@ static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
     }
     close(ends->output);
     if (error) keeper_conclude(keeper, SANDBOX_UNSTARTED, error);
+    family_init(&family, keeper->request.process_count + 1);
 }
 
 _Noreturn void keeper_run(const struct keeper_ends *given, pid_t nursery)

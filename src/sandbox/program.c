@@ -14,6 +14,7 @@
 #define UNSTARTED_STATUS 127 /* as a shell has it */
 #define FAILURE_FD       3
 #define OPEN_FILES       1024 /* as Lambda has it */
+#define OTHER_THREADS    4096 /* that others of the same user may begin later */
 
 static _Noreturn void program_become(const struct request *request, int output, int failure);
 
@@ -50,13 +51,37 @@ static void offer_to_kernel(void)
     close(file);
 }
 
-static void limits_lower(void)
+/* How many threads the machine has now: in /proc/loadavg, behind the slash. */
+static rlim_t threads_now(void)
 {
-    struct rlimit limit = {0, 0};
-    setrlimit(RLIMIT_CORE, &limit);
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max < OPEN_FILES ? limit.rlim_max : OPEN_FILES;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    char text[128] = {0};
+    int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    const char *at = got > 0 ? strchr(text, '/') : NULL;
+    rlim_t count = 0;
+    while (at && *++at >= '0' && *at <= '9') count = count * 10 + (rlim_t)(*at - '0');
+    return count;
+}
+
+static void limit_lower(int resource, rlim_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0) return;
+    if (limit.rlim_max > wanted && resource != RLIMIT_NOFILE) limit.rlim_max = wanted;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(resource, &limit);
+}
+
+/* The number of processes is of all that the user has, so it cannot be the program's own limit: that is the
+ * keeper's. But it stops a bomb, unless we are root, when the keeper gets no time to. */
+static void limits_lower(const struct request *request)
+{
+    setpriority(PRIO_PROCESS, 0, request->priority);
+    limit_lower(RLIMIT_CORE, 0);
+    limit_lower(RLIMIT_NOFILE, OPEN_FILES);
+    rlim_t threads = threads_now();
+    if (threads) limit_lower(RLIMIT_NPROC, threads + request->process_count + OTHER_THREADS);
 }
 
 static const char *path_of(char *const *environment)
@@ -100,7 +125,7 @@ static int execute(const struct request *request)
 static _Noreturn void program_become(const struct request *request, int output, int failure)
 {
     setsid();
-    limits_lower();
+    limits_lower(request);
     offer_to_kernel();
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@
 /* At the beginning of the file; the texts follow, each ended by NUL: the folder, arguments, environment. */
 struct request_head {
     uint64_t memory_bytes;
-    uint32_t process_count, argument_count, environment_count, unused;
+    uint32_t process_count, argument_count, environment_count;
+    int32_t priority;
 };
 
 static uint32_t put_texts(struct buf *out, const char *const *texts)
@@ -35,7 +37,8 @@ static int file_with(struct slice bytes, int *error)
 int request_write(const struct sandbox_program *program, int *error)
 {
     struct request_head head = {.memory_bytes = program->memory_bytes,
-                                .process_count = program->process_count};
+                                .process_count = program->process_count,
+                                .priority = getpriority(PRIO_PROCESS, 0)};
     struct buf out = {0};
     buf_put(&out, &head, sizeof head);
     buf_put(&out, program->folder, strlen(program->folder) + 1);
@@ -80,7 +83,8 @@ int request_read(int file, struct request *out)
     char **room = mmap(NULL, texts * sizeof *room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                        0);
     if (room == MAP_FAILED) return errno;
-    *out = (struct request){.memory_bytes = head.memory_bytes, .process_count = head.process_count};
+    *out = (struct request){
+        .memory_bytes = head.memory_bytes, .process_count = head.process_count, .priority = head.priority};
     out->folder = take_text(&at, end);
     if (!out->folder) return EINVAL;
     out->arguments = take_texts(&at, end, room, head.argument_count);
