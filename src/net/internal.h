@@ -198,6 +198,8 @@ struct net_server {
     _Atomic bool stopping;
     _Atomic unsigned undrained;   /* loops whose clients are not all served yet */
     struct link ports;            /* the first loop's, or of whoever holds the lock when none runs */
+    _Atomic bool over;            /* net_server_run has returned */
+    pthread_mutex_t over_lock;    /* recursive: what is run may post */
     pthread_mutex_t running_lock; /* what is posted while `running` is surely run */
     bool running;
 };

@@ -77,6 +77,10 @@ void net_post(struct net_loop *loop, struct net_task *task)
     while (!atomic_compare_exchange_weak(&loop->tasks, &task->next, task)) {
     }
     if (atomic_load(&loop->asleep) && atomic_exchange(&loop->asleep, false)) loop_wake(loop);
+    if (!atomic_load(&loop->server->over)) return;
+    pthread_mutex_lock(&loop->server->over_lock); /* there are no loops any more: whoever posts runs it */
+    loop_run_tasks(loop);
+    pthread_mutex_unlock(&loop->server->over_lock);
 }
 
 void loop_run_tasks(struct net_loop *loop)
@@ -167,7 +171,11 @@ static void loop_drain(struct net_loop *loop)
 {
     loop->draining = true;
     loop->drain_until_us = loop->now_us + loop->server->limits.drain_ms * 1000;
-    if (loop->index == 0) loop_listen_end(loop);
+    if (loop->index == 0) {
+        const struct net_handler *handler = &loop->server->handler;
+        loop_listen_end(loop);
+        if (handler->draining) handler->draining(handler->context);
+    }
     static const enum connection_state at_rest[] = {CONNECTION_HANDSHAKE, CONNECTION_IDLE};
     for (size_t i = 0; i < sizeof at_rest / sizeof *at_rest; i++) {
         struct link *head = &loop->clients.by_state[at_rest[i]], *at = head->next;

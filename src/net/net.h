@@ -95,6 +95,8 @@ struct net_handler {
     /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills
      * *body and answers its content type. */
     struct slice (*refusal)(void *context, int status, const char *reason, struct buf *body);
+    /* The server is about to stop: whatever waits for long should be answered now. May be NULL. */
+    void (*draining)(void *context);
     /* How large the body of a request may be, by its target; NULL: limits.body_bytes for all. */
     uint64_t (*body_limit)(void *context, enum http_method method, struct slice target);
     void *context;
@@ -149,7 +151,8 @@ struct net_task {
     struct net_task *next;
 };
 
-/* From any thread, in order for each caller. */
+/* From any thread, in order for each caller. After net_server_run has returned, it is run at once, on the
+ * caller's. */
 void net_post(struct net_loop *loop, struct net_task *task);
 /* The handler's own pointer per loop, e.g. the list of writes collected this turn. */
 void *net_loop_user(struct net_loop *loop);

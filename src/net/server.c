@@ -29,6 +29,11 @@ struct net_server *net_server_new(const struct net_options *options, char *error
     server->handler = options->handler;
     link_init(&server->ports);
     pthread_mutex_init(&server->running_lock, NULL);
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&server->over_lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     if (options->tls_cert || options->tls_key) {
         server->tls = tls_new(options->tls_cert, options->tls_key, error, error_len);
         if (!server->tls) {
@@ -95,6 +100,8 @@ void net_server_run(struct net_server *server)
     loop_run(&server->loops[0]);
     for (unsigned i = 1; i < server->loop_count; i++) pthread_join(server->loops[i].thread, NULL);
     server_settle(server);
+    atomic_store(&server->over, true);
+    server_settle(server);
 }
 
 void net_server_stop(struct net_server *server)
@@ -109,6 +116,7 @@ void net_server_free(struct net_server *server)
     ensure(link_empty(&server->ports)); /* whoever opened them closes them */
     for (unsigned i = 0; i < server->loop_count; i++) loop_free(&server->loops[i]);
     for (unsigned i = 0; i < server->listener_count; i++) close(server->listeners[i].fd);
+    pthread_mutex_destroy(&server->over_lock);
     pthread_mutex_destroy(&server->running_lock);
     tls_free(server->tls);
     free(server->loops);

@@ -40,6 +40,8 @@ struct flow_reply pattern_reply(struct arena *arena, int status, struct slice bo
 /* ---- server.c ---- */
 
 struct server *server_open(struct pattern *pattern, bool sweeps);
+/* Nothing waits any more. */
+void server_stop(struct server *server);
 void server_close(struct server *server);
 void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call);
 void server_wake(struct server *server, const struct flow_wake *wakes);

@@ -57,6 +57,8 @@ struct pattern_options {
 };
 
 struct pattern *pattern_open(const struct pattern_options *options);
+/* From here on no call waits: those that do are answered as if their time were over. */
+void pattern_stop(struct pattern *pattern);
 /* Calls that wait for something are answered (503), those under way are waited for. */
 void pattern_close(struct pattern *pattern);
 

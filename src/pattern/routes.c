@@ -90,6 +90,11 @@ struct pattern *pattern_open(const struct pattern_options *options)
     return pattern;
 }
 
+void pattern_stop(struct pattern *pattern)
+{
+    server_stop(pattern->server);
+}
+
 void pattern_close(struct pattern *pattern)
 {
     server_close(pattern->server);

@@ -107,14 +107,18 @@ struct server *server_open(struct pattern *pattern, bool sweeps)
     return server;
 }
 
-void server_close(struct server *server)
+void server_stop(struct server *server)
 {
     pthread_mutex_lock(&server->lock);
     server->stopping = true;
     pthread_cond_broadcast(&server->changed);
-    bool has_thread = server->has_thread;
     pthread_mutex_unlock(&server->lock);
-    if (has_thread) pthread_join(server->thread, NULL);
+}
+
+void server_close(struct server *server)
+{
+    server_stop(server);
+    if (server->has_thread) pthread_join(server->thread, NULL);
     for (size_t i = 0; i < server->sweep_count; i++) {
         arena_free(&server->sweeps[i].arena);
         buf_free(&server->sweeps[i].body);
