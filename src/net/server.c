@@ -101,7 +101,9 @@ void net_server_run(struct net_server *server)
     for (unsigned i = 1; i < server->loop_count; i++) pthread_join(server->loops[i].thread, NULL);
     server_settle(server);
     atomic_store(&server->over, true);
-    server_settle(server);
+    pthread_mutex_lock(&server->over_lock);
+    for (unsigned i = 0; i < server->loop_count; i++) loop_run_tasks(&server->loops[i]);
+    pthread_mutex_unlock(&server->over_lock);
 }
 
 void net_server_stop(struct net_server *server)
