@@ -86,9 +86,25 @@
 #define LIMIT_PATTERN_BYTES         (16 * 1024) /* of a filter's pattern: 4096 characters, Lambda's limit, in UTF-8 */
 #define LIMIT_PATTERN_BRANCHES      1000 /* EventBridge: combinations of a pattern's $or-s */
 #define LIMIT_PATTERN_ENTRIES       100000 /* fields of all branches of a pattern: ours, they are memory */
+#define LIMIT_MAPPINGS              10000 /* ours: each has its place in memory */
+#define LIMIT_FILTERS               10   /* Lambda: of a mapping, where the quota was raised; 5 else */
+#define LIMIT_FILTER_CHARACTERS     4096 /* Lambda: of a filter's pattern */
+#define LIMIT_DESTINATION_CHARACTERS 350 /* Lambda: of a destination's ARN */
+#define LIMIT_FUNCTION_NAME         140  /* Lambda: with ARN and qualifier */
+#define LIMIT_TAG_NAME              128  /* Lambda: of tags, in characters */
+#define LIMIT_TAG_VALUE             256
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
+#define LIMIT_LOG_LINE_BYTES        (64 * 1024)   /* of a function's output; longer ones are broken */
+#define LIMIT_LOG_PENDING_BYTES     (1024 * 1024) /* of each function's output, not yet in its file; more is dropped */
+#define LIMIT_LOG_READ_BYTES        (1024 * 1024) /* in one answer */
+#define LIMIT_LOG_WAIT_MS           60000 /* for more output, in one request */
+#define LIMIT_WATCHED_DIRECTORIES   4096 /* of all functions that are run in place */
+#define LIMIT_QUEUE_PART_BYTES      (256 * 1024) /* of an asynchronous call's payload in one item */
+#define LIMIT_QUEUE_ENTRIES         100000 /* asynchronous calls known by name; more wait in the table only */
+#define LIMIT_QUEUE_RUNNING         256 /* asynchronous calls under way at the same time */
+#define LIMIT_DESTINATION_BYTES     (256 * 1024) /* what is told of a finished call, as SQS has it */
 #define LIMIT_SANDBOXED             4096 /* programs of strangers at the same time, each with its keeper */
 #define LIMIT_SANDBOX_REQUEST_BYTES (2 * 1024 * 1024) /* a program's arguments and environment; Linux takes no more */
 #define LIMIT_FAMILY                8192  /* descendants of a program that are seen in one look */

@@ -1,0 +1,322 @@
+/* All mappings in memory: the settings as the table has them, the state that is told, and the keeper, a
+ * thread that reads the table again where other servers write it too and removes the items of what was
+ * deleted.
+ *
+ * Who changes a mapping holds `changing` from reading what was there to telling the consumer, so that
+ * revisions reach it in their order; the list itself has a lock of its own that is never held over a call. A
+ * state is of this server: what is written down is only whether a mapping is enabled or to be deleted, and
+ * each server moves through the states as its own consumer follows. */
+#include "trigger/mapping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/limits.h"
+#include "base/log.h"
+
+#define REFRESH_US (2 * 1000000) /* how old others' changes may be when they are seen here */
+#define RETRY_US   (1 * 1000000) /* of an item that could not be deleted */
+
+static void entry_free(struct mapping_entry *entry)
+{
+    mapping_release(entry->mapping);
+    arena_free(&entry->arena);
+    free(entry);
+}
+
+struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id)
+{
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
+        if (slice_equal(entry->settings.id, id)) return entry;
+    return NULL;
+}
+
+/* ---- taking settings over ---- */
+
+/* With the lock held: found, or new in its place. */
+static struct mapping_entry *entry_of(struct mappings *mappings, struct slice id)
+{
+    struct mapping_entry **at = &mappings->entries;
+    while (*at && slice_compare((*at)->settings.id, id) < 0) at = &(*at)->next;
+    if (*at && slice_equal((*at)->settings.id, id)) return *at;
+    struct mapping_entry *entry = must_zero(1, sizeof *entry);
+    snprintf(entry->result, sizeof entry->result, "No records processed");
+    entry->next = *at;
+    *at = entry;
+    mappings->count++;
+    return entry;
+}
+
+bool mappings_take(struct mappings *mappings, const struct settings *settings, enum mapping_state state)
+{
+    char error[256];
+    struct mapping *mapping = mapping_new(settings, error, sizeof error);
+    if (!mapping) {
+        log_line("the mapping %.*s is left out, its filter is broken: %s", SLICE_ARG(settings->id), error);
+        return false;
+    }
+    pthread_mutex_lock(&mappings->lock);
+    struct mapping_entry *entry = entry_of(mappings, settings->id);
+    struct arena arena = {0};
+    struct settings own;
+    settings_copy(&own, settings, &arena); /* before the old arena goes: they may share texts */
+    struct mapping *old = entry->mapping;
+    arena_free(&entry->arena);
+    entry->arena = arena;
+    entry->settings = own;
+    entry->mapping = mapping;
+    entry->state = state;
+    entry->is_seen = true;
+    bool tells = mappings->is_started;
+    mapping_keep(mapping);
+    pthread_mutex_unlock(&mappings->lock);
+    mapping_release(old);
+    if (tells && settings->is_deleting)
+        mappings->world.remove(mappings->trigger, mapping->id);
+    else if (tells)
+        mappings->world.set(mappings->trigger, mapping);
+    mapping_release(mapping);
+    return true;
+}
+
+/* ---- what the consumer reports ---- */
+
+void mappings_note_result(struct mappings *mappings, struct slice id, const char *result)
+{
+    pthread_mutex_lock(&mappings->lock);
+    struct mapping_entry *entry = mappings_find(mappings, id);
+    if (entry) snprintf(entry->result, sizeof entry->result, "%s", result);
+    pthread_mutex_unlock(&mappings->lock);
+}
+
+/* What was reached may be what an older revision asked for: it counts only where it is still wanted. */
+static bool state_may_become(const struct mapping_entry *entry, enum mapping_state state)
+{
+    if (entry->state == MAPPING_DELETING) return false;
+    return state == MAPPING_ENABLED ? entry->settings.enabled
+                                    : state == MAPPING_DISABLED && !entry->settings.enabled;
+}
+
+void mappings_reached(struct mappings *mappings, struct slice id, enum mapping_state state)
+{
+    pthread_mutex_lock(&mappings->lock);
+    struct mapping_entry *entry = mappings_find(mappings, id);
+    if (entry && state == MAPPING_DELETING && entry->state == MAPPING_DELETING) {
+        entry->is_gone = mappings->has_gone = true;
+        pthread_cond_signal(&mappings->woken);
+    } else if (entry && state_may_become(entry, state)) {
+        entry->state = state;
+    }
+    pthread_mutex_unlock(&mappings->lock);
+}
+
+/* ---- reading the table again ---- */
+
+static void found_again(void *context, const struct settings *settings)
+{
+    struct mappings *mappings = context;
+    pthread_mutex_lock(&mappings->lock);
+    struct mapping_entry *known = mappings_find(mappings, settings->id);
+    bool is_old = known && known->settings.revision >= settings->revision;
+    enum mapping_state state = settings->is_deleting                          ? MAPPING_DELETING
+                               : !known                                       ? MAPPING_CREATING
+                               : known->settings.enabled == settings->enabled ? MAPPING_UPDATING
+                               : settings->enabled                            ? MAPPING_ENABLING
+                                                                              : MAPPING_DISABLING;
+    if (known) known->is_seen = true;
+    bool is_full = !known && mappings->count >= LIMIT_MAPPINGS;
+    pthread_mutex_unlock(&mappings->lock);
+    if (!is_old && !is_full) mappings_take(mappings, settings, state);
+}
+
+/* An item that others removed: ours stops, too. One at a time, since telling the consumer needs no lock. */
+static bool forget_unseen(struct mappings *mappings)
+{
+    struct mapping *mapping = NULL;
+    pthread_mutex_lock(&mappings->lock);
+    for (struct mapping_entry *entry = mappings->entries; entry && !mapping; entry = entry->next) {
+        if (entry->is_seen || entry->state == MAPPING_DELETING) continue;
+        entry->state = MAPPING_DELETING;
+        mapping = mapping_keep(entry->mapping);
+    }
+    pthread_mutex_unlock(&mappings->lock);
+    if (!mapping) return false;
+    mappings->world.remove(mappings->trigger, mapping->id);
+    mapping_release(mapping);
+    return true;
+}
+
+void mappings_refresh(struct mappings *mappings)
+{
+    char error[256];
+    pthread_mutex_lock(&mappings->lock);
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) entry->is_seen = false;
+    pthread_mutex_unlock(&mappings->lock);
+    if (!mapping_table_scan(mappings->trigger, found_again, mappings, error, sizeof error)) return;
+    while (forget_unseen(mappings)) {
+    }
+}
+
+/* ---- the keeper ---- */
+
+/* Takes one that has gone out of the list, with its id; false when there is none. */
+static bool take_gone(struct mappings *mappings, struct mapping_entry **out)
+{
+    for (struct mapping_entry **at = &mappings->entries; *at; at = &(*at)->next) {
+        if (!(*at)->is_gone) continue;
+        *out = *at;
+        return true;
+    }
+    return false;
+}
+
+static void entry_remove(struct mappings *mappings, struct mapping_entry *entry)
+{
+    struct mapping_entry **at = &mappings->entries;
+    while (*at && *at != entry) at = &(*at)->next;
+    ensure(*at == entry);
+    *at = entry->next;
+    mappings->count--;
+    entry_free(entry);
+}
+
+/* False when the door would not, and it is to be tried again later. An entry is freed here only, so it stays
+ * while the lock is not held. */
+static bool remove_gone(struct mappings *mappings)
+{
+    struct mapping_entry *entry;
+    pthread_mutex_lock(&mappings->changing);
+    pthread_mutex_lock(&mappings->lock);
+    bool good = true;
+    mappings->has_gone = false;
+    while (good && take_gone(mappings, &entry)) {
+        pthread_mutex_unlock(&mappings->lock);
+        good = mapping_table_delete(mappings->trigger, entry->settings.id);
+        pthread_mutex_lock(&mappings->lock);
+        if (good) entry_remove(mappings, entry);
+    }
+    pthread_mutex_unlock(&mappings->lock);
+    pthread_mutex_unlock(&mappings->changing);
+    return good;
+}
+
+static void wait_us(struct mappings *mappings, int64_t us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += us / 1000000;
+    until.tv_nsec += us % 1000000 * 1000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&mappings->woken, &mappings->lock, &until);
+}
+
+static void *keep(void *context)
+{
+    struct mappings *mappings = context;
+    int64_t retry_us = 0;
+    pthread_mutex_lock(&mappings->lock);
+    while (!mappings->is_closing) {
+        int64_t now = monotonic_us();
+        bool removes = mappings->has_gone && now >= retry_us;
+        bool looks = mappings->trigger->options.shared && mappings->is_started && now >= mappings->look_us;
+        if (!removes && !looks) {
+            wait_us(mappings, REFRESH_US / 2);
+            continue;
+        }
+        if (looks) mappings->look_us = now + REFRESH_US;
+        pthread_mutex_unlock(&mappings->lock);
+        if (removes && !remove_gone(mappings)) {
+            retry_us = now + RETRY_US;
+            pthread_mutex_lock(&mappings->lock);
+            mappings->has_gone = true;
+            pthread_mutex_unlock(&mappings->lock);
+        }
+        if (looks) {
+            pthread_mutex_lock(&mappings->changing);
+            mappings_refresh(mappings);
+            pthread_mutex_unlock(&mappings->changing);
+        }
+        pthread_mutex_lock(&mappings->lock);
+    }
+    pthread_mutex_unlock(&mappings->lock);
+    return NULL;
+}
+
+/* ---- opening and closing ---- */
+
+static void found_first(void *context, const struct settings *settings)
+{
+    struct mappings *mappings = context;
+    if (mappings->count >= LIMIT_MAPPINGS) return;
+    mappings_take(mappings, settings,
+                  settings->is_deleting ? MAPPING_DELETING
+                  : settings->enabled   ? MAPPING_ENABLED
+                                        : MAPPING_DISABLED);
+}
+
+struct mappings *mappings_new(struct trigger *trigger, const struct mapping_world *world, char *error,
+                              size_t error_len)
+{
+    struct mappings *mappings = must_zero(1, sizeof *mappings);
+    pthread_condattr_t monotonic;
+    mappings->trigger = trigger;
+    mappings->world = *world;
+    random_seed_from_system(&mappings->random);
+    pthread_mutex_init(&mappings->changing, NULL);
+    pthread_mutex_init(&mappings->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&mappings->woken, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (!mapping_table_scan(trigger, found_first, mappings, error, error_len)) {
+        mappings_close(mappings);
+        return NULL;
+    }
+    ensure(pthread_create(&mappings->keeper, NULL, keep, mappings) == 0);
+    mappings->is_keeping = true;
+    return mappings;
+}
+
+void mappings_start(struct mappings *mappings)
+{
+    pthread_mutex_lock(&mappings->changing);
+    pthread_mutex_lock(&mappings->lock);
+    mappings->is_started = true;
+    uint32_t count = 0;
+    struct mapping **all = must_zero(mappings->count ? mappings->count : 1, sizeof(struct mapping *));
+    bool *are_deleting = must_zero(mappings->count ? mappings->count : 1, sizeof(bool));
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) {
+        are_deleting[count] = entry->settings.is_deleting;
+        all[count++] = mapping_keep(entry->mapping);
+    }
+    pthread_mutex_unlock(&mappings->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        if (are_deleting[i])
+            mappings->world.remove(mappings->trigger, all[i]->id);
+        else
+            mappings->world.set(mappings->trigger, all[i]);
+        mapping_release(all[i]);
+    }
+    pthread_mutex_unlock(&mappings->changing);
+    free(all);
+    free(are_deleting);
+}
+
+void mappings_close(struct mappings *mappings)
+{
+    if (!mappings) return;
+    pthread_mutex_lock(&mappings->lock);
+    mappings->is_closing = true;
+    pthread_cond_signal(&mappings->woken);
+    pthread_mutex_unlock(&mappings->lock);
+    if (mappings->is_keeping) pthread_join(mappings->keeper, NULL);
+    while (mappings->entries) entry_remove(mappings, mappings->entries);
+    pthread_cond_destroy(&mappings->woken);
+    pthread_mutex_destroy(&mappings->lock);
+    pthread_mutex_destroy(&mappings->changing);
+    free(mappings);
+}

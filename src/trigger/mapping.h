@@ -1,0 +1,187 @@
+/* What the mapping_*.c files share: settings as Lambda's API words them, requests, items, replies.
+ *
+ * Settings are kept three times: as an item of the table (which lasts), as `struct settings` (in the API's
+ * units, for replies and changes) and as `struct mapping` (what the consumer works with). Each is made of the
+ * one before, so that none can say what the others do not. */
+#ifndef TRIGGER_MAPPING_H
+#define TRIGGER_MAPPING_H
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "trigger/internal.h"
+
+/* ---- settings ---- */
+
+/* Whole numbers: the API's name, the item's attribute, the range, what it is when nobody says. */
+#define MAPPING_NUMBERS(X)                                                                                   \
+    X(BATCH_SIZE, "BatchSize", "batchSize", 1, 10000, 100)                                                   \
+    X(BATCH_WINDOW, "MaximumBatchingWindowInSeconds", "batchingWindowSeconds", 0, 300, 0)                    \
+    X(PARALLEL, "ParallelizationFactor", "parallelizationFactor", 1, 10, 1)                                  \
+    X(RETRIES, "MaximumRetryAttempts", "retryAttempts", -1, 10000, -1)                                       \
+    X(RECORD_AGE, "MaximumRecordAgeInSeconds", "recordAgeSeconds", -1, 604800, -1)                           \
+    X(TUMBLING, "TumblingWindowInSeconds", "tumblingWindowSeconds", 0, 900, 0)                               \
+    X(RECURSION, "MaximumRecursionDepth", "recursionDepth", 0, 1000, 0)
+
+enum setting_number {
+#define X(name, member, attribute, min, max, otherwise) SETTING_##name,
+    MAPPING_NUMBERS(X)
+#undef X
+        SETTING_NUMBERS
+};
+
+struct number_rule {
+    const char *member, *attribute;
+    int64_t min, max, otherwise;
+};
+extern const struct number_rule number_rules[SETTING_NUMBERS];
+
+struct settings {
+    struct slice id, stream_arn, function, function_arn;
+    enum start_position start;
+    int64_t numbers[SETTING_NUMBERS];
+    bool enabled, bisects, reports_failures, counts_events;
+    struct slice *filters;
+    uint32_t filter_count;
+    struct slice on_failure;
+    struct slice kms_key;
+    struct slice tags; /* a JSON object of texts; empty: none */
+    int64_t created_ms, modified_ms;
+    uint64_t revision;
+    bool is_deleting;
+};
+
+void settings_defaults(struct settings *settings);
+/* All that the slices point at, too. */
+void settings_copy(struct settings *to, const struct settings *from, struct arena *arena);
+/* With one reference. NULL and a sentence when a filter cannot be compiled. */
+struct mapping *mapping_new(const struct settings *settings, char *error, size_t error_len);
+
+/* ---- refusals ---- */
+
+struct refusal {
+    int status;
+    const char *type; /* the exception */
+    struct slice message;
+};
+
+/* Always false, so that it can be returned. */
+bool decline(struct refusal *refusal, struct arena *arena, int status, const char *type, const char *format,
+             ...) __attribute__((format(printf, 5, 6)));
+#define REFUSE_VALUE(refusal, arena, ...)                                                                    \
+    decline((refusal), (arena), 400, "InvalidParameterValueException", __VA_ARGS__)
+
+/* ---- mapping_request.c: the body of a create or update ---- */
+
+struct mapping_request {
+    struct slice source, function, starting_position;
+    bool has_timestamp;
+    bool has_number[SETTING_NUMBERS];
+    int64_t numbers[SETTING_NUMBERS];
+    bool has_enabled, enabled, has_bisects, bisects;
+    bool has_response_types, reports_failures;
+    bool has_metrics, counts_events;
+    bool has_filters;
+    struct slice *filters;
+    uint32_t filter_count;
+    bool has_on_failure, has_on_success;
+    struct slice on_failure;
+    bool has_kms_key;
+    struct slice kms_key;
+    struct slice tags;   /* as in settings */
+    const char *foreign; /* a setting of other kinds of sources; NULL: none was given */
+};
+
+/* Pure: types, ranges, patterns, and which settings go together. */
+bool mapping_request_parse(struct slice body, bool is_create, struct arena *arena,
+                           struct mapping_request *out, struct refusal *refusal);
+/* What the request says, over what was there; texts are not copied. */
+void mapping_request_apply(const struct mapping_request *request, struct settings *settings);
+/* Reads {"name": "text", ...} into the same, with bounds; empty when there are none. */
+bool mapping_tags_read(struct json_reader *reader, struct arena *arena, struct slice *out,
+                       struct refusal *refusal);
+
+/* ---- mapping_item.c ---- */
+
+void put_mapping_item(struct buf *out, const struct settings *settings);
+/* False when it is not one of ours. */
+bool mapping_item_parse(struct json_reader *reader, struct arena *arena, struct settings *out);
+
+/* ---- mapping_reply.c ---- */
+
+extern const char *const mapping_state_names[];
+struct mapping_view {
+    const struct settings *settings;
+    enum mapping_state state;
+    const char *result;
+};
+void put_mapping(struct buf *out, const struct trigger *trigger, const struct mapping_view *view);
+void mapping_answer(struct rest_call *call, int status);
+void mapping_refuse(struct rest_call *call, const struct refusal *refusal);
+
+/* ---- mapping_store.c: the table ---- */
+
+/* False and a refusal (ServiceException) when the door does not do it. CONFLICT: somebody else was faster. */
+enum stored { STORED, STORED_CONFLICT, STORED_NOT };
+bool mapping_table_make(struct trigger *trigger, char *error, size_t error_len);
+/* Calls back for each item; stops and answers false when the door fails. */
+bool mapping_table_scan(struct trigger *trigger,
+                        void (*found)(void *context, const struct settings *settings), void *context,
+                        char *error, size_t error_len);
+/* Conditional on the revision before (settings->revision - 1; 0: not there yet). */
+enum stored mapping_table_put(struct trigger *trigger, const struct settings *settings, struct arena *arena,
+                              struct refusal *refusal);
+bool mapping_table_get(struct trigger *trigger, struct slice id, struct arena *arena, struct settings *out,
+                       bool *is_there, struct refusal *refusal);
+bool mapping_table_delete(struct trigger *trigger, struct slice id);
+/* The stream that a source names: its ARN, or the newest one of a table. */
+bool mapping_source_find(struct trigger *trigger, struct slice source, struct arena *arena, struct slice *arn,
+                         struct refusal *refusal);
+
+/* ---- mapping.c: all mappings, in memory ---- */
+
+/* What lies outside, so that a test needs no functions and no consumer. */
+struct mapping_world {
+    bool (*resolve)(struct trigger *trigger, struct slice function, struct arena *arena, struct slice *arn);
+    const char *(*destination_fault)(struct trigger *trigger, struct slice destination);
+    void (*set)(struct trigger *trigger, struct mapping *mapping);
+    void (*remove)(struct trigger *trigger, struct slice id);
+};
+
+struct mappings *mappings_new(struct trigger *trigger, const struct mapping_world *world, char *error,
+                              size_t error_len);
+
+struct mapping_entry {
+    struct mapping_entry *next; /* by id */
+    struct settings settings;   /* in the mapping's own arena, or the entry's */
+    struct mapping *mapping;
+    struct arena arena;
+    enum mapping_state state;
+    char result[160];
+    bool is_seen; /* by the scan under way */
+    bool is_gone; /* the consumer has let go of it: the item may go */
+};
+
+struct mappings {
+    struct trigger *trigger;
+    struct mapping_world world;
+    struct random random;
+    pthread_mutex_t changing; /* held by whoever changes mappings, over calls of the door; taken first */
+    pthread_mutex_t lock;     /* of the list, briefly */
+    struct mapping_entry *entries;
+    uint32_t count;
+    bool is_started;
+    pthread_t keeper;
+    pthread_cond_t woken;
+    bool is_keeping, is_closing, has_gone;
+    int64_t look_us; /* when the table is to be read again */
+};
+
+/* With the lock held. */
+struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id);
+/* With `changing` held: takes the new settings over and tells the consumer. False: a filter is broken. */
+bool mappings_take(struct mappings *mappings, const struct settings *settings, enum mapping_state state);
+/* Reads the table again: what others have changed. With `changing` held. */
+void mappings_refresh(struct mappings *mappings);
+
+#endif
