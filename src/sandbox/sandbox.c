@@ -218,6 +218,14 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* To close it is not enough: a nursery that is just being forked has it too, and its events would still come.
+ */
+static void close_watched(struct sandbox *sandbox, int *fd)
+{
+    if (*fd >= 0) epoll_ctl(sandbox->epoll, EPOLL_CTL_DEL, *fd, NULL);
+    close_fd(fd);
+}
+
 static void close_ends(struct keeper_ends *ends)
 {
     close_fd(&ends->control);
@@ -236,7 +244,7 @@ static size_t read_output(struct sandboxed *sandboxed)
             sandboxed->program.output(sandboxed->program.context, (struct slice){sandbox->room, (size_t)got});
         return (size_t)got;
     }
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_fd(&sandboxed->output);
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_watched(sandbox, &sandboxed->output);
     return 0;
 }
 
@@ -263,8 +271,8 @@ static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int
     sandboxed->result.end = end;
     sandboxed->result.status = status;
     read_rest(sandboxed);
-    close_fd(&sandboxed->control);
-    close_fd(&sandboxed->output);
+    close_watched(sandbox, &sandboxed->control);
+    close_watched(sandbox, &sandboxed->output);
     close_ends(&sandboxed->ends);
     unlink_live(sandboxed);
     sandboxed->ended_next = sandbox->ended;
@@ -412,7 +420,7 @@ static void hear_keeper(struct sandboxed *sandboxed)
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got != (ssize_t)sizeof message) {
         sandboxed->phase = PHASE_ORPHANED;
-        close_fd(&sandboxed->control);
+        close_watched(sandboxed->sandbox, &sandboxed->control);
         if (sandboxed->nursery != sandboxed->sandbox->nursery.pid) orphaned_end(sandboxed);
     } else if (message.word == KEEPER_MEMORY) {
         atomic_store(&sandboxed->memory_bytes, message.value);
@@ -432,6 +440,7 @@ static void hear_output(struct sandboxed *sandboxed)
  * large by now and has threads, which costs more, but beats a server that runs nothing any more. */
 static void nursery_died(struct sandbox *sandbox)
 {
+    epoll_ctl(sandbox->epoll, EPOLL_CTL_DEL, sandbox->nursery.socket, NULL);
     nursery_stop(&sandbox->nursery);
     for (struct sandboxed *each = sandbox->first, *next; each; each = next) {
         next = each->next;
