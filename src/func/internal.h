@@ -24,6 +24,8 @@ struct func {
     struct net_server *server;    /* NULL before func_start */
     func_forward *forward;
     void *forward_context;
+    _Atomic uint64_t invocation_count; /* what aliases with two versions choose by */
+    _Atomic bool queues_are_made;      /* the table PREFIXqueues is there */
 };
 
 /* ---- functions ---- */
@@ -111,6 +113,8 @@ void pool_put_metrics(struct pool *pool, struct buf *out);
 /* ---- target.c: functions without a process ---- */
 
 void target_invoke(struct func *func, struct function *function, struct invocation *invocation);
+/* A function that stands for a URL, which a destination names without a function; counted. */
+struct function *target_of_url(struct slice url);
 
 /* ---- queue.c: asynchronous calls ---- */
 
@@ -129,25 +133,29 @@ struct queued {
 };
 void queue_accept(struct queue *queue, struct queued *queued);
 bool queue_is_idle(struct queue *queue);
+void queue_put_metrics(struct queue *queue, struct buf *out);
 
 /* ---- logs.c: what functions print, by name, in bounded files ---- */
 
-struct logs *logs_open(const char *folder, const struct clock *clock);
+struct logs *logs_open(const char *folder);
 void logs_close(struct logs *logs);
 void logs_append(struct logs *logs, struct slice function, struct slice bytes);
 /* Bytes from a position on (UINT64_MAX: the last `max` of them); *next is where to go on. Positions only
  * grow; what has been cut off is skipped. */
 void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
                uint64_t *next);
-/* Calls back once when there is more than `from`, from any thread. */
+/* Calls back once, on the thread of the logs: when there is more than `from`, when it is due, or when the logs are
+ * closed (is_last: waiting again is in vain, and the call may come at once). */
 struct logs_waiter {
     void (*ready)(struct logs_waiter *waiter);
     uint64_t from;
     struct slice function;
+    int64_t due_us; /* monotonic; 0: never */
+    bool is_last;
+    /* private */
     struct logs_waiter *next;
 };
 void logs_wait(struct logs *logs, struct logs_waiter *waiter);
-void logs_unwait(struct logs *logs, struct logs_waiter *waiter);
 
 /* ---- bootstrap.c: our runtimes for interpreters, written into the folder ---- */
 

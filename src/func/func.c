@@ -1,0 +1,166 @@
+/* The room's doors: opening, starting, invoking, serving, closing.
+ *
+ * Order of the parts, from the ground up: logs, registry, pool, queue. They are closed from the top down, but
+ * for one thing: the queue is told to begin nothing new before the pool ends what runs, and is closed after
+ * it, so that it hears of every invocation of its own. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/fail.h"
+#include "func/pool.h"
+#include "func/queue.h"
+#include "func/routes.h"
+
+#define WORKERS 4 /* for requests that wait for the door */
+
+/* ---- opening and closing ---- */
+
+/* A folder and those above it. */
+static bool folder_make(const char *path)
+{
+    char part[4096];
+    size_t len = strlen(path);
+    if (!len || len >= sizeof part) return false;
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != 0) continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) return false;
+    }
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool parts_open(struct func *func, char *error, size_t error_len)
+{
+    const char *folder = func->options.folder;
+    char path[4096];
+    if (!folder_make(folder) || snprintf(path, sizeof path, "%s/logs", folder) >= (int)sizeof path) {
+        snprintf(error, error_len, "the folder %s cannot be made: %s", folder, strerror(errno));
+        return false;
+    }
+    if (!bootstrap_install(folder, error, error_len)) return false;
+    func->logs = logs_open(path);
+    func->workers = rest_workers_new(WORKERS);
+    func->pool = pool_open(func);
+    func->registry = registry_open(func, error, error_len);
+    if (!func->registry) return false;
+    func->queue = queue_open(func, error, error_len);
+    return func->queue != NULL;
+}
+
+struct func *func_open(const struct func_options *options, char *error, size_t error_len)
+{
+    struct func *func = must_zero(1, sizeof *func);
+    func->options = *options;
+    func->prefix = slice_of(options->prefix ? options->prefix : "quipu-");
+    func->region = slice_of(options->region);
+    func->account = slice_of(options->account);
+    if (parts_open(func, error, error_len)) return func;
+    func_close(func);
+    return NULL;
+}
+
+void func_start(struct func *func, struct net_server *server, func_forward *forward, void *context)
+{
+    func->server = server;
+    func->forward = forward;
+    func->forward_context = context;
+    pool_start(func->pool);
+    queue_start(func->queue);
+}
+
+void func_close(struct func *func)
+{
+    if (!func) return;
+    if (func->queue) queue_stop(func->queue);
+    if (func->pool) pool_stop(func->pool);
+    if (func->queue) queue_close(func->queue);
+    if (func->workers) rest_workers_free(func->workers);
+    pool_close(func->pool);
+    logs_close(func->logs); /* readers that still wait are answered */
+    if (func->registry) registry_close(func->registry);
+    free(func);
+}
+
+/* ---- serving ---- */
+
+bool func_serve(struct func *func, struct rest_call *call)
+{
+    const struct rest_route *route;
+    enum rest_found own = rest_route(func_routes, func_route_count, call, &route);
+    if (own != REST_FOUND) {
+        enum rest_found lambdas = rest_route(lambda_routes, lambda_route_count, call, &route);
+        if (lambdas != REST_FOUND) {
+            if (own == REST_NOWHERE && lambdas == REST_NOWHERE) return false;
+            lambda_error(call, 405, "MethodNotAllowedException", "%.*s is not allowed here",
+                         SLICE_ARG(call->method));
+            return true;
+        }
+    }
+    route->serve(func, call);
+    return true;
+}
+
+void func_put_metrics(struct func *func, struct buf *out)
+{
+    pool_put_metrics(func->pool, out);
+    queue_put_metrics(func->queue, out);
+}
+
+bool func_is_idle(struct func *func)
+{
+    return queue_is_idle(func->queue) && pool_is_idle(func->pool);
+}
+
+/* ---- invoking ---- */
+
+/* Bits that aliases with two versions choose by: spread evenly, and no lock to take (splitmix64 of a
+ * counter). */
+static uint64_t choice_bits(struct func *func)
+{
+    uint64_t z = atomic_fetch_add_explicit(&func->invocation_count, 1, memory_order_relaxed) + 1;
+    z *= 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static struct function *find(struct func *func, struct slice text, struct slice qualifier)
+{
+    struct slice name, own;
+    if (!function_name_parse(text, &name, &own)) return NULL;
+    return registry_find(func, name, qualifier.len ? qualifier : own, choice_bits(func));
+}
+
+void func_invoke(struct func *func, struct invocation *invocation)
+{
+    struct function *function = find(func, invocation->function, invocation->qualifier);
+    if (!function) {
+        invocation->end = INVOCATION_UNKNOWN;
+        invocation->reply = invocation->log = (struct buf){0};
+        invocation->done(invocation);
+        return;
+    }
+    if (function->kind == FUNCTION_PROCESS)
+        pool_invoke(func->pool, function, invocation);
+    else
+        target_invoke(func, function, invocation);
+    function_release(function);
+}
+
+bool func_resolve(struct func *func, struct slice text, struct arena *arena, struct slice *arn,
+                  struct slice *name)
+{
+    struct slice own_name, qualifier;
+    struct function *function = find(func, text, SLICE_NONE);
+    if (!function) return false;
+    function_name_parse(text, &own_name, &qualifier);
+    *name = arena_copy(arena, function->name);
+    *arn = qualifier.len ? arena_printf(arena, "%.*s:%.*s", SLICE_ARG(function->arn), SLICE_ARG(qualifier))
+                         : arena_copy(arena, function->arn);
+    function_release(function);
+    return true;
+}

@@ -1,0 +1,159 @@
+/* The environment of a function's process: Lambda's variables, the way back to this server, the user's own.
+ *
+ * Three classes: what the protocol depends on is ours whatever the user says; what is only a default (PATH,
+ * TZ, the endpoints) yields to the user's; and names that begin with an underscore are not passed, but for
+ * the two that Lambda itself has. Nothing of the server's own environment is handed on but what is named
+ * here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "func/pool.h"
+
+#define OWN_VARIABLES 40
+#define SANE_PATH     "/usr/local/bin:/usr/bin:/bin"
+
+struct environment {
+    const struct function *function;
+    struct arena *arena;
+    const char **entries;
+    uint32_t count;
+};
+
+static bool user_has(const struct function *function, struct slice name)
+{
+    for (uint32_t i = 0; i < function->variable_count; i++)
+        if (slice_equal(function->variables[i].name, name)) return true;
+    return false;
+}
+
+static void put(struct environment *environment, const char *name, struct slice value)
+{
+    environment->entries[environment->count++] =
+        arena_printf(environment->arena, "%s=%.*s", name, SLICE_ARG(value)).data;
+}
+
+/* Unless the user has one. */
+static void put_default(struct environment *environment, const char *name, struct slice value)
+{
+    if (!user_has(environment->function, slice_of(name))) put(environment, name, value);
+}
+
+/* The server's own value where it has one. */
+static void put_inherited(struct environment *environment, const char *name, const char *otherwise)
+{
+    const char *value = getenv(name);
+    put_default(environment, name, slice_of(value && *value ? value : otherwise));
+}
+
+/* Ours whatever the user says, so the user's is left out. */
+static bool is_protocol(struct slice name)
+{
+    static const char *const names[] = {"AWS_LAMBDA_RUNTIME_API",
+                                        "LAMBDA_TASK_ROOT",
+                                        "LAMBDA_RUNTIME_DIR",
+                                        "AWS_LAMBDA_FUNCTION_NAME",
+                                        "AWS_LAMBDA_FUNCTION_VERSION",
+                                        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+                                        "AWS_LAMBDA_LOG_GROUP_NAME",
+                                        "AWS_LAMBDA_LOG_STREAM_NAME",
+                                        "AWS_LAMBDA_INITIALIZATION_TYPE",
+                                        "AWS_LAMBDA_MAX_CONCURRENCY",
+                                        "AWS_EXECUTION_ENV"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal(name, slice_of(names[i]))) return true;
+    return false;
+}
+
+static void put_protocol(struct environment *environment, struct func *func, uint16_t port)
+{
+    const struct function *function = environment->function;
+    struct arena *arena = environment->arena;
+    put(environment, "AWS_LAMBDA_RUNTIME_API", arena_printf(arena, "127.0.0.1:%u", port));
+    put(environment, "_HANDLER", function->handler);
+    put(environment, "LAMBDA_TASK_ROOT", function->folder);
+    put(environment, "LAMBDA_RUNTIME_DIR", arena_printf(arena, "%s/runtime", func->options.folder));
+    put(environment, "AWS_LAMBDA_FUNCTION_NAME", function->name);
+    put(environment, "AWS_LAMBDA_FUNCTION_VERSION", function->version);
+    put(environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", arena_printf(arena, "%u", function->memory_mb));
+    put(environment, "AWS_LAMBDA_INITIALIZATION_TYPE", SLICE("on-demand"));
+    if (function->concurrency > 1)
+        put(environment, "AWS_LAMBDA_MAX_CONCURRENCY", arena_printf(arena, "%u", function->concurrency));
+    if (!slice_starts(function->runtime, SLICE("provided")))
+        put(environment, "AWS_EXECUTION_ENV",
+            arena_printf(arena, "AWS_Lambda_%.*s", SLICE_ARG(function->runtime)));
+}
+
+static void put_log_names(struct environment *environment, struct func *func, uint64_t stream)
+{
+    const struct function *function = environment->function;
+    time_t seconds = (time_t)(clock_now_ms(func->options.clock) / 1000);
+    struct tm day;
+    gmtime_r(&seconds, &day);
+    put(environment, "AWS_LAMBDA_LOG_GROUP_NAME",
+        arena_printf(environment->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name)));
+    put(environment, "AWS_LAMBDA_LOG_STREAM_NAME",
+        arena_printf(environment->arena, "%04d/%02d/%02d/[%.*s]%016llx%016llx", day.tm_year + 1900,
+                     day.tm_mon + 1, day.tm_mday, SLICE_ARG(function->version), (unsigned long long)stream,
+                     (unsigned long long)(stream * 0x9e3779b97f4a7c15u)));
+}
+
+/* The process's own port is the endpoint of every service that we have, so that what it sends is known as its
+ * own. */
+static void put_endpoints(struct environment *environment, struct func *func, uint16_t port)
+{
+    static const char *const names[] = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB",
+                                        "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "AWS_ENDPOINT_URL_LAMBDA",
+                                        "AWS_ENDPOINT_URL_SCHEDULER"};
+    struct slice url = arena_printf(environment->arena, "http://127.0.0.1:%u", port);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) put_default(environment, names[i], url);
+    put_default(environment, "AWS_REGION", func->region);
+    put_default(environment, "AWS_DEFAULT_REGION", func->region);
+}
+
+/* All three of the server's, or none: keys of different accounts do not mix. */
+static void put_credentials(struct environment *environment)
+{
+    const char *key = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
+    const char *token = getenv("AWS_SESSION_TOKEN");
+    bool has = key && *key && secret && *secret;
+    if (user_has(environment->function, SLICE("AWS_ACCESS_KEY_ID"))) return;
+    put_default(environment, "AWS_ACCESS_KEY_ID", slice_of(has ? key : "local"));
+    put_default(environment, "AWS_SECRET_ACCESS_KEY", slice_of(has ? secret : "local"));
+    if (!has)
+        put_default(environment, "AWS_SESSION_TOKEN", SLICE("local"));
+    else if (token && *token)
+        put_default(environment, "AWS_SESSION_TOKEN", slice_of(token));
+}
+
+static void put_system(struct environment *environment)
+{
+    struct slice folder = environment->function->folder;
+    put_inherited(environment, "PATH", SANE_PATH);
+    put_inherited(environment, "LANG", "C.UTF-8");
+    put_default(environment, "TZ", SLICE(":UTC"));
+    put_default(environment, "LD_LIBRARY_PATH",
+                arena_printf(environment->arena, "%.*s:%.*s/lib", SLICE_ARG(folder), SLICE_ARG(folder)));
+}
+
+const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
+                                    uint64_t stream, struct arena *arena)
+{
+    struct environment environment = {.function = function, .arena = arena};
+    environment.entries = arena_array(arena, const char *, OWN_VARIABLES + function->variable_count + 1);
+    put_protocol(&environment, func, port);
+    put_log_names(&environment, func, stream);
+    put_endpoints(&environment, func, port);
+    put_credentials(&environment);
+    put_system(&environment);
+    for (uint32_t i = 0; i < function->variable_count; i++) {
+        const struct function_variable *variable = &function->variables[i];
+        bool hidden = variable->name.len && variable->name.data[0] == '_' &&
+                      !slice_equal(variable->name, SLICE("_X_AMZN_TRACE_ID"));
+        if (hidden || is_protocol(variable->name)) continue;
+        environment.entries[environment.count++] =
+            arena_printf(arena, "%.*s=%.*s", SLICE_ARG(variable->name), SLICE_ARG(variable->value)).data;
+    }
+    environment.entries[environment.count] = NULL;
+    return environment.entries;
+}

@@ -1,0 +1,151 @@
+/* What a process prints, on its way into its function's log: whole lines, between START and END of what it
+ * runs.
+ *
+ * Output comes by a pipe and answers by a socket, each on a thread of its own, so the last lines of an
+ * invocation may arrive after its answer. END and REPORT therefore wait a moment (POOL_SETTLE_MS, or until
+ * the next START) and let them pass; the caller's answer does not wait, unless it wants the log. */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "func/pool.h"
+
+void voice_init(struct voice *voice)
+{
+    pthread_mutex_init(&voice->lock, NULL);
+    ring_init(&voice->listeners);
+}
+
+void voice_free(struct voice *voice)
+{
+    pthread_mutex_destroy(&voice->lock);
+    buf_free(&voice->partial);
+    buf_free(&voice->epilogue);
+}
+
+/* Keeps the last bytes only. */
+static void tail_put(struct buf *tail, struct slice bytes)
+{
+    if (bytes.len > LIMIT_LOG_TAIL_BYTES) bytes = slice_from(bytes, bytes.len - LIMIT_LOG_TAIL_BYTES);
+    size_t kept = LIMIT_LOG_TAIL_BYTES - bytes.len;
+    if (tail->len > kept) {
+        memmove(tail->data, tail->data + tail->len - kept, kept);
+        tail->len = kept;
+    }
+    buf_slice(tail, bytes);
+}
+
+static void voice_put(struct instance *instance, struct slice lines)
+{
+    logs_append(instance->pool->func->logs, instance->function->name, lines);
+    ring_each(struct run, run, voice, &instance->voice.listeners) tail_put(&run->tail, lines);
+}
+
+static void put_partial(struct instance *instance)
+{
+    struct buf *partial = &instance->voice.partial;
+    if (!partial->len) return;
+    buf_byte(partial, '\n');
+    voice_put(instance, buf_view(partial));
+    partial->len = 0;
+}
+
+/* Listeners have their own END and REPORT. */
+static void put_epilogue(struct instance *instance)
+{
+    struct voice *voice = &instance->voice;
+    put_partial(instance);
+    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&voice->epilogue));
+    voice->epilogue.len = 0;
+    voice->epilogue_due_us = 0;
+}
+
+void voice_start(struct instance *instance, struct run *run)
+{
+    struct voice *voice = &instance->voice;
+    char line[128];
+    int len = snprintf(line, sizeof line, "START RequestId: %s Version: %.*s\n", run->id,
+                       SLICE_ARG(run->function->version));
+    struct slice text = {line, len < (int)sizeof line ? (size_t)len : sizeof line - 1};
+    pthread_mutex_lock(&voice->lock);
+    if (voice->epilogue_due_us) put_epilogue(instance);
+    logs_append(instance->pool->func->logs, instance->function->name, text);
+    if (run->wants_log && ring_empty(&run->voice)) {
+        tail_put(&run->tail, text);
+        ring_append(&voice->listeners, &run->voice);
+    }
+    pthread_mutex_unlock(&voice->lock);
+}
+
+void voice_output(void *context, struct slice bytes)
+{
+    struct instance *instance = context;
+    struct buf *partial = &instance->voice.partial;
+    pthread_mutex_lock(&instance->voice.lock);
+    const char *end = bytes.len ? memrchr(bytes.data, '\n', bytes.len) : NULL;
+    size_t whole = end ? (size_t)(end - bytes.data) + 1 : 0;
+    if (whole && partial->len) {
+        buf_put(partial, bytes.data, whole);
+        voice_put(instance, buf_view(partial));
+        partial->len = 0;
+    } else if (whole) {
+        voice_put(instance, (struct slice){bytes.data, whole});
+    }
+    buf_slice(partial, slice_from(bytes, whole));
+    if (partial->len >= LIMIT_LOG_LINE_BYTES) put_partial(instance);
+    pthread_mutex_unlock(&instance->voice.lock);
+}
+
+static void put_report(struct buf *out, struct instance *instance, const struct run *run,
+                       uint64_t memory_bytes)
+{
+    int64_t duration_us = run->given_us ? monotonic_us() - run->given_us : 0;
+    buf_printf(out, "END RequestId: %s\nREPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %lld ms\t",
+               run->id, run->id, (double)duration_us / 1000, (long long)(duration_us + 999) / 1000);
+    buf_printf(out, "Memory Size: %u MB\tMax Memory Used: %llu MB\t", run->function->memory_mb,
+               (unsigned long long)((memory_bytes + (1 << 20) - 1) >> 20));
+    if (!instance->init_reported && instance->init_us)
+        buf_printf(out, "Init Duration: %.2f ms\t", (double)instance->init_us / 1000);
+    instance->init_reported = true;
+    if (run->status) buf_printf(out, "Status: %s\t", run->status);
+    buf_byte(out, '\n');
+}
+
+void voice_end(struct instance *instance, struct run *run)
+{
+    struct voice *voice = &instance->voice;
+    int64_t due_us = 0;
+    pthread_mutex_lock(&voice->lock);
+    if (run->memory_bytes > instance->memory_peak_bytes) instance->memory_peak_bytes = run->memory_bytes;
+    size_t before = voice->epilogue.len;
+    put_report(&voice->epilogue, instance, run, instance->memory_peak_bytes);
+    if (!ring_empty(&run->voice)) buf_slice(&run->report, slice_from(buf_view(&voice->epilogue), before));
+    if (!voice->epilogue_due_us) due_us = voice->epilogue_due_us = monotonic_us() + POOL_SETTLE_MS * 1000;
+    pthread_mutex_unlock(&voice->lock);
+    if (due_us) pool_wake_by(instance->pool, due_us);
+}
+
+void voice_flush(struct instance *instance)
+{
+    pthread_mutex_lock(&instance->voice.lock);
+    put_epilogue(instance);
+    pthread_mutex_unlock(&instance->voice.lock);
+}
+
+int64_t voice_due_us(struct instance *instance)
+{
+    pthread_mutex_lock(&instance->voice.lock);
+    int64_t due_us = instance->voice.epilogue_due_us;
+    pthread_mutex_unlock(&instance->voice.lock);
+    return due_us;
+}
+
+void voice_leave(struct instance *instance, struct run *run)
+{
+    pthread_mutex_lock(&instance->voice.lock);
+    if (!ring_empty(&run->voice)) {
+        put_partial(instance);
+        tail_put(&run->tail, buf_view(&run->report));
+        ring_remove(&run->voice);
+    }
+    pthread_mutex_unlock(&instance->voice.lock);
+}

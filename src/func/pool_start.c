@@ -1,0 +1,148 @@
+/* The start of a process: its port, its command, its environment; and how it is let go of.
+ *
+ * A start is decided under the pool's lock and made on the pool's thread, because it talks to the system.
+ * Whatever happens meanwhile (it is told to stop, it asks for an event, it ends) finds the instance there:
+ * its end is made on the same thread, so after its start, and it is freed when its port is closed and the
+ * last event on its way to it was sent. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "func/pool.h"
+
+struct instance *instance_new(struct group *group)
+{
+    struct pool *pool = group->pool;
+    struct instance *instance = must_zero(1, sizeof *instance);
+    instance->pool = pool;
+    instance->group = group;
+    instance->function = function_keep(group->function);
+    instance->number = ++pool->next_number;
+    instance->holds = 1; /* the port's */
+    instance->stream = random_next(&pool->random);
+    instance->returning = group->function->concurrency ? group->function->concurrency : 1;
+    instance->born_us = instance->used_us = monotonic_us();
+    instance->end_due_us = instance->born_us + (POOL_INIT_MS + (int64_t)group->function->timeout_ms) * 1000;
+    ring_init(&instance->ready);
+    ring_init(&instance->asking);
+    ring_init(&instance->extensions);
+    ring_init(&instance->running);
+    voice_init(&instance->voice);
+    ring_append(&pool->instances, &instance->all);
+    ring_append(&group->instances, &instance->of_group);
+    pool->live_count++;
+    *pool->to_start_end = instance;
+    pool->to_start_end = &instance->next_chore;
+    stats_add(&pool->stats.starts, 1);
+    pool_wake_by(pool, 0);
+    return instance;
+}
+
+static void instance_free(struct instance *instance)
+{
+    ensure(ring_empty(&instance->asking) && ring_empty(&instance->running) &&
+           ring_empty(&instance->extensions));
+    if (instance->process) sandbox_release(instance->process);
+    ring_remove(&instance->all);
+    function_release(instance->function);
+    voice_free(&instance->voice);
+    arena_free(&instance->cause_arena);
+    free(instance);
+}
+
+void instance_drop(struct instance *instance)
+{
+    struct pool *pool = instance->pool;
+    ensure(instance->holds > 0);
+    if (--instance->holds) return;
+    instance_free(instance);
+    if (pool->is_closing) pool_wake_by(pool, 0); /* the thread waits for the last one */
+}
+
+/* Nothing was run: it cannot be run here, or not now. */
+static void start_refused(struct instance *instance, const char *type, const char *reason)
+{
+    struct pool *pool = instance->pool;
+    struct after after = {0};
+    struct slice name = instance->function->name;
+    struct buf line = {0};
+    buf_printf(&line, "%.*s could not be started: %s\n", SLICE_ARG(name), reason);
+    logs_append(pool->func->logs, name, buf_view(&line));
+    buf_free(&line);
+    pool_lock(pool);
+    if (!instance->is_stopping)
+        instance_failed_to_start(instance, INVOCATION_REFUSED, type, reason, SLICE_NONE, &after);
+    instance_forget(instance, &after);
+    pool_unlock(pool);
+    after_do(pool, &after);
+}
+
+static void instance_run_process(struct instance *instance, const char *const *arguments, struct arena *arena)
+{
+    struct pool *pool = instance->pool;
+    const struct function *function = instance->function;
+    struct sandbox_program program = {
+        .arguments = arguments,
+        .environment = environment_make(pool->func, function, net_port_number(instance->port),
+                                        instance->stream, arena),
+        .folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data,
+        .memory_bytes = (uint64_t)function->memory_mb << 20,
+        .output = voice_output,
+        .ended = instance_ended,
+        .context = instance,
+    };
+    struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
+    pool_lock(pool);
+    instance->process = process;
+    if (instance->is_stopping && instance->state != INSTANCE_ENDED)
+        sandbox_stop(process, instance->stop_grace_ms);
+    pool_unlock(pool);
+}
+
+/* It was told to end before it began. */
+static bool start_cancelled(struct instance *instance)
+{
+    struct after after = {0};
+    pool_lock(instance->pool);
+    bool cancelled = instance->is_stopping;
+    if (cancelled) instance_forget(instance, &after);
+    pool_unlock(instance->pool);
+    after_do(instance->pool, &after);
+    return cancelled;
+}
+
+void instance_start(struct instance *instance)
+{
+    struct func *func = instance->pool->func;
+    struct arena arena = {0};
+    char error[512] = "";
+    if (start_cancelled(instance)) return;
+    if (instance->function->in_place) watcher_add(instance->pool->watcher, instance->group);
+    const char *const *arguments = bootstrap_command(func, instance->function, &arena, error, sizeof error);
+    if (arguments)
+        instance->port = net_port_open(func->server, runtime_api_serve, instance, error, sizeof error);
+    if (!arguments)
+        start_refused(instance, "Runtime.InvalidEntrypoint", error);
+    else if (!instance->port)
+        start_refused(instance, "ServiceException", error);
+    else
+        instance_run_process(instance, arguments, &arena);
+    arena_free(&arena);
+}
+
+static void port_closed(void *context)
+{
+    struct instance *instance = context;
+    struct pool *pool = instance->pool;
+    pool_lock(pool);
+    instance_drop(instance);
+    pool_unlock(pool);
+}
+
+void instance_close(struct instance *instance)
+{
+    if (instance->port)
+        net_port_close(instance->port, port_closed);
+    else
+        port_closed(instance);
+}
