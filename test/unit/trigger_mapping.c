@@ -476,7 +476,7 @@ TEST(lists_are_filtered_and_come_in_pages)
     struct dynamo *dynamo = open_database();
     struct fixture fixture;
     struct answer answer;
-    char id[40], query[300], functions[6][8];
+    char id[40], query[300], functions[6][16];
     fixture_open(&fixture, dynamo, false);
     for (int i = 0; i < 6; i++) {
         snprintf(functions[i], sizeof functions[i], "f%d", i);
