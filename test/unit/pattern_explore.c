@@ -1,0 +1,585 @@
+/* Explores the orders of calls; see pattern_explore.h. */
+#include "unit/pattern_explore.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "pattern/rows.h"
+
+#define DEPTH    200
+#define BEGIN_MS 1794716005340
+#define LATE     4 /* calls of which a copy is on its way */
+#define SHOWN    3 /* failing schedules that are printed */
+
+/* What a flow was given so far, the last first. */
+struct event {
+    const struct event *before;
+    int64_t now_ms;
+    bool has_reply;
+    struct flow_reply reply;
+};
+
+/* A flow on its way: what it has been given, and what it wants now. */
+struct track {
+    const struct event *last;
+    unsigned attempt, began;
+    int64_t began_ms;
+    enum flow_want want;
+    struct slice operation, call;
+    int64_t until_ms;
+    uint64_t writes_seen; /* WATCH: how many writes there were when it began */
+    struct explored_answer answer;
+};
+
+struct late_call {
+    struct slice operation, call;
+};
+
+/* A point between two events. */
+struct point {
+    struct track tracks[EXPLORED_FLOWS];
+    struct late_call late[LATE];
+    unsigned late_count;
+    int64_t now_ms;
+    uint64_t writes;
+    unsigned jumps, faults, events;
+};
+
+struct explorer {
+    const struct exploration *exploration;
+    unsigned flow_count;
+    struct engine *engine;
+    struct api *api;
+    struct dynamo *dynamo;
+    struct clock clock;
+    int64_t now_ms;
+    struct flow_world world;
+    struct rest_route routes[256];
+    size_t route_count;
+    const char *broken, *instead; /* text of requests that is replaced */
+
+    struct arena levels[DEPTH]; /* what a point at this depth is made of */
+    struct arena flow_arenas[EXPLORED_FLOWS], root, scratch;
+    struct buf bodies[EXPLORED_FLOWS];
+    char choices[DEPTH][8];
+    unsigned depth;
+    uint64_t schedules, faults;
+    bool faulty; /* this schedule */
+    char fault[400];
+    bool stops;         /* at the first fault */
+    bool shows;         /* the calls, of a schedule that is replayed */
+    const char *replay; /* the rest of its choices */
+};
+
+/* ---- the world ---- */
+
+static int64_t explorer_now(void *self)
+{
+    return ((struct explorer *)self)->now_ms;
+}
+
+static void explorer_open(struct explorer *explorer, const struct exploration *exploration)
+{
+    static struct store_faults faults;
+    char error[300];
+    *explorer = (struct explorer){.exploration = exploration, .now_ms = BEGIN_MS};
+    explorer->clock = (struct clock){explorer_now, explorer};
+    struct engine_options options = {.store = store_open_memory(&faults),
+                                     .durable = true,
+                                     .inline_writer = true,
+                                     .cache_bytes = 1 << 20,
+                                     .clock = &explorer->clock,
+                                     .seed = 1,
+                                     .stream_shards = 1};
+    explorer->engine = engine_open(&options, error, sizeof error);
+    ensure(explorer->engine);
+    explorer->api = api_new(&(struct api_options){.engine = explorer->engine,
+                                                  .region = "us-east-1",
+                                                  .account = "000000000000",
+                                                  .endpoint = "localhost:8000"});
+    explorer->dynamo = dynamo_open_local(explorer->engine, explorer->api);
+    explorer->world = (struct flow_world){.prefix = SLICE("quipu-"), .poll_ms = 1000};
+    while (row_at(explorer->route_count)) {
+        const struct flow_row *row = row_at(explorer->route_count);
+        ensure(explorer->route_count < sizeof explorer->routes / sizeof *explorer->routes);
+        explorer->routes[explorer->route_count++] = (struct rest_route){.method = row->method,
+                                                                        .path = row->path};
+    }
+    while (explorer->flow_count < EXPLORED_FLOWS && exploration->flows[explorer->flow_count].request)
+        explorer->flow_count++;
+}
+
+static void explorer_close(struct explorer *explorer)
+{
+    dynamo_close(explorer->dynamo);
+    engine_close(explorer->engine);
+    api_free(explorer->api);
+    for (unsigned i = 0; i < DEPTH; i++) arena_free(&explorer->levels[i]);
+    for (unsigned i = 0; i < EXPLORED_FLOWS; i++) {
+        arena_free(&explorer->flow_arenas[i]);
+        buf_free(&explorer->bodies[i]);
+    }
+    arena_free(&explorer->root);
+    arena_free(&explorer->scratch);
+}
+
+/* ---- calls ---- */
+
+/* The request with the broken text in the place of the right one. */
+static struct slice break_call(struct explorer *explorer, struct slice call, struct arena *arena)
+{
+    if (!explorer->broken) return call;
+    struct slice text = slice_of(explorer->broken);
+    const char *found = memmem(call.data, call.len, text.data, text.len);
+    if (!found) return call;
+    size_t before = (size_t)(found - call.data);
+    return arena_printf(arena, "%.*s%s%.*s", (int)before, call.data, explorer->instead,
+                        SLICE_ARG(slice_from(call, before + text.len)));
+}
+
+static bool is_write(struct slice operation)
+{
+    return !slice_equal(operation, SLICE("GetItem")) && !slice_equal(operation, SLICE("Query")) &&
+           !slice_equal(operation, SLICE("Scan"));
+}
+
+/* The reply, in the arena. */
+static struct flow_reply make_call(struct explorer *explorer, struct slice operation, struct slice call,
+                                   struct arena *arena)
+{
+    struct buf body = {0};
+    struct slice message;
+    int status = dynamo_call(explorer->dynamo, operation, break_call(explorer, call, arena), &body);
+    struct flow_reply reply = {.status = status, .body = arena_copy(arena, buf_view(&body))};
+    if (status != 200) dynamo_error(reply.body, arena, &reply.error, &message);
+    buf_free(&body);
+    if (explorer->shows)
+        fprintf(stderr, "    %.*s %.*s\n    -> %d %.*s\n", SLICE_ARG(operation), SLICE_ARG(call), status,
+                SLICE_ARG(reply.body));
+    return reply;
+}
+
+/* ---- flows ---- */
+
+static struct slice explored_header(const struct rest_call *call, struct slice name)
+{
+    const struct explored_flow *flow = call->context;
+    if (!flow->header || !slice_equal_ignoring_case(slice_of(flow->header), name)) return SLICE_NONE;
+    return slice_of(flow->value);
+}
+
+/* The request as a call, in the arena, and its row. */
+static struct rest_call *request_make(struct explorer *explorer, const struct explored_flow *flow,
+                                      struct arena *arena, const struct flow_row **row)
+{
+    struct rest_call *call = arena_new(arena, struct rest_call);
+    const struct rest_route *route = NULL;
+    const char *space = strchr(flow->request, ' '), *query = strchr(flow->request, '?');
+    size_t path_len = query ? (size_t)(query - space - 1) : strlen(space + 1);
+    *call = (struct rest_call){.method = {flow->request, (size_t)(space - flow->request)},
+                               .path = {space + 1, path_len},
+                               .query = query ? slice_of(query + 1) : SLICE(""),
+                               .body = flow->body ? slice_of(flow->body) : SLICE_NONE,
+                               .header = explored_header,
+                               .arena = arena,
+                               .context = (void *)(uintptr_t)flow};
+    ensure(rest_route(explorer->routes, explorer->route_count, call, &route) == REST_FOUND);
+    *row = row_at((size_t)(route - explorer->routes));
+    return call;
+}
+
+/* Brings a flow to where its track stands. */
+static void flow_rebuild(struct explorer *explorer, unsigned number, const struct track *track,
+                         struct flow *flow)
+{
+    struct arena *arena = &explorer->flow_arenas[number];
+    const struct event *events[DEPTH];
+    unsigned count = 0;
+    arena_reset(arena);
+    explorer->bodies[number].len = 0;
+    struct flow_start start = {.world = &explorer->world,
+                               .arena = arena,
+                               .body = &explorer->bodies[number],
+                               .seed = number * 100 + track->attempt + 1,
+                               .serial = number,
+                               .now_ms = track->began_ms};
+    start.request = request_make(explorer, &explorer->exploration->flows[number], arena, &start.row);
+    flow_begin(flow, &start);
+    for (const struct event *event = track->last; event; event = event->before) events[count++] = event;
+    while (count-- > 0)
+        flow_next(flow, events[count]->now_ms, events[count]->has_reply ? &events[count]->reply : NULL);
+}
+
+static void event_add(struct track *track, const struct point *point, const struct flow_reply *reply,
+                      struct arena *arena)
+{
+    struct event *event = arena_new(arena, struct event);
+    *event = (struct event){.before = track->last, .now_ms = point->now_ms, .has_reply = reply != NULL};
+    if (reply) event->reply = *reply;
+    track->last = event;
+}
+
+static void track_answer(struct explorer *explorer, struct track *track, const struct flow *flow,
+                         const struct point *point, struct arena *arena)
+{
+    track->answer = (struct explored_answer){.status = flow->status,
+                                             .body = arena_copy(arena, buf_view(flow->body)),
+                                             .event = point->events,
+                                             .began = track->began,
+                                             .began_ms = track->began_ms,
+                                             .now_ms = point->now_ms,
+                                             .attempts = track->attempt + 1};
+    if (explorer->shows)
+        fprintf(stderr, "  answered %d %.*s\n", flow->status, SLICE_ARG(buf_view(flow->body)));
+}
+
+/* Brings the track up to date with what its flow wants now. A pause is passed at once: whatever others do
+ * meanwhile, they can as well do before the call behind it. */
+static void track_take(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    struct track *track = &point->tracks[number];
+    struct flow flow;
+    flow_rebuild(explorer, number, track, &flow);
+    while (flow.want == FLOW_PAUSE || flow.want == FLOW_PIECE) {
+        event_add(track, point, NULL, arena);
+        flow_next(&flow, point->now_ms, NULL);
+    }
+    track->want = flow.want;
+    track->writes_seen = point->writes;
+    track->until_ms = flow.until_ms;
+    if (flow.want == FLOW_CALL) {
+        track->operation = arena_copy(arena, flow.operation);
+        track->call = arena_copy(arena, flow.call);
+    } else if (flow.want == FLOW_DONE) {
+        track_answer(explorer, track, &flow, point, arena);
+    }
+}
+
+static void track_start(struct explorer *explorer, struct point *point, unsigned number, unsigned attempt,
+                        struct arena *arena)
+{
+    point->tracks[number] = (struct track){
+        .attempt = attempt, .began = point->events, .began_ms = point->now_ms};
+    track_take(explorer, point, number, arena);
+}
+
+/* The flow gets what it waited for. */
+static void track_give(struct explorer *explorer, struct point *point, unsigned number,
+                       const struct flow_reply *reply, struct arena *arena)
+{
+    event_add(&point->tracks[number], point, reply, arena);
+    track_take(explorer, point, number, arena);
+}
+
+/* ---- choices: each makes of *point the next point ---- */
+
+static struct flow_reply point_call(struct explorer *explorer, struct point *point, unsigned number,
+                                    struct arena *arena)
+{
+    const struct track *track = &point->tracks[number];
+    if (is_write(track->operation)) point->writes++;
+    return make_call(explorer, track->operation, track->call, arena);
+}
+
+static bool may_go(const struct point *point, unsigned number)
+{
+    const struct track *track = &point->tracks[number];
+    if (track->want == FLOW_DONE) return false;
+    return track->want != FLOW_WATCH || point->writes > track->writes_seen ||
+           point->now_ms >= track->until_ms;
+}
+
+static void choose_step(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    if (point->tracks[number].want == FLOW_CALL) {
+        struct flow_reply reply = point_call(explorer, point, number, arena);
+        track_give(explorer, point, number, &reply, arena);
+    } else {
+        track_give(explorer, point, number, NULL, arena);
+    }
+}
+
+static void choose_crash(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    point->faults++;
+    point_call(explorer, point, number, arena);
+    track_start(explorer, point, number, point->tracks[number].attempt + 1, arena);
+}
+
+static void choose_retry(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    point->faults++;
+    point_call(explorer, point, number, arena);
+    struct flow_reply reply = point_call(explorer, point, number, arena);
+    track_give(explorer, point, number, &reply, arena);
+}
+
+static void choose_copy(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    const struct track *track = &point->tracks[number];
+    ensure(point->late_count < LATE);
+    point->faults++;
+    point->late[point->late_count++] = (struct late_call){track->operation, track->call};
+    choose_step(explorer, point, number, arena);
+}
+
+static void choose_late(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
+{
+    struct late_call late = point->late[number];
+    point->late[number] = point->late[--point->late_count];
+    if (is_write(late.operation)) point->writes++;
+    make_call(explorer, late.operation, late.call, arena);
+}
+
+static void choose_jump(struct explorer *explorer, struct point *point)
+{
+    point->now_ms += explorer->exploration->jumps[point->jumps++];
+}
+
+/* All watch in vain: the first of their moments comes. */
+static void choose_time(struct point *point, unsigned count)
+{
+    int64_t first = INT64_MAX;
+    for (unsigned i = 0; i < count; i++)
+        if (point->tracks[i].want == FLOW_WATCH && point->tracks[i].until_ms < first)
+            first = point->tracks[i].until_ms;
+    ensure(first != INT64_MAX);
+    point->now_ms = first;
+}
+
+/* ---- the search ---- */
+
+static void walk(struct explorer *explorer, const struct point *point);
+
+static void print_schedule(struct explorer *explorer)
+{
+    fprintf(stderr, "EXPLORE='%s:", explorer->exploration->name);
+    for (unsigned i = 0; i < explorer->depth; i++)
+        fprintf(stderr, "%s%s", i ? " " : "", explorer->choices[i]);
+    fprintf(stderr, "': %s\n", explorer->fault);
+}
+
+static void check_leaf(struct explorer *explorer, const struct point *point)
+{
+    struct outcome outcome = {
+        .explorer = explorer, .count = explorer->flow_count, .arena = &explorer->scratch};
+    arena_reset(&explorer->scratch);
+    for (unsigned i = 0; i < explorer->flow_count; i++) outcome.answers[i] = point->tracks[i].answer;
+    explorer->schedules++;
+    explorer->faulty = false;
+    explorer->exploration->check(&outcome);
+    if (!explorer->faulty) return;
+    explorer->faults++;
+    if (!explorer->broken && explorer->faults <= SHOWN) print_schedule(explorer);
+}
+
+/* Tries one choice: "kind" and number name it. */
+static void try_choice(struct explorer *explorer, const struct point *point, struct engine_snapshot *snapshot,
+                       const char *kind, unsigned number)
+{
+    struct point next = *point;
+    struct arena *arena = &explorer->levels[explorer->depth];
+    char *name = explorer->choices[explorer->depth];
+    if (explorer->stops && explorer->faults) return;
+    snprintf(name, sizeof explorer->choices[0], "%s%u", kind, number);
+    if (explorer->replay) {
+        size_t len = strlen(name);
+        if (strncmp(explorer->replay, name, len) != 0 ||
+            (explorer->replay[len] && explorer->replay[len] != ' '))
+            return;
+        explorer->replay += len + (explorer->replay[len] == ' ');
+        fprintf(stderr, "  %s\n", name);
+    }
+    engine_snapshot_restore(explorer->engine, snapshot);
+    explorer->now_ms = point->now_ms;
+    arena_reset(arena);
+    ensure(++explorer->depth < DEPTH);
+    next.events++;
+    switch (kind[0]) {
+    case '\0': choose_step(explorer, &next, number, arena); break;
+    case 'c': choose_crash(explorer, &next, number, arena); break;
+    case 'r': choose_retry(explorer, &next, number, arena); break;
+    case 'd': choose_copy(explorer, &next, number, arena); break;
+    case 'l': choose_late(explorer, &next, number, arena); break;
+    case 'j': choose_jump(explorer, &next); break;
+    default: choose_time(&next, explorer->flow_count); break;
+    }
+    explorer->now_ms = next.now_ms;
+    walk(explorer, &next);
+    explorer->depth--;
+}
+
+static void try_flow(struct explorer *explorer, const struct point *point, struct engine_snapshot *snapshot,
+                     unsigned number)
+{
+    const struct exploration *exploration = explorer->exploration;
+    bool calls = point->tracks[number].want == FLOW_CALL;
+    bool writes = calls && is_write(point->tracks[number].operation);
+    try_choice(explorer, point, snapshot, "", number);
+    if (!calls || point->faults == exploration->faults) return;
+    try_choice(explorer, point, snapshot, "c", number);
+    if (writes) try_choice(explorer, point, snapshot, "r", number);
+    if (writes && !exploration->never_late) try_choice(explorer, point, snapshot, "d", number);
+}
+
+static bool is_end(const struct explorer *explorer, const struct point *point)
+{
+    for (unsigned i = 0; i < explorer->flow_count; i++)
+        if (point->tracks[i].want != FLOW_DONE) return false;
+    return point->late_count == 0;
+}
+
+static void walk(struct explorer *explorer, const struct point *point)
+{
+    bool goes = false;
+    if (is_end(explorer, point)) {
+        check_leaf(explorer, point);
+        return;
+    }
+    struct engine_snapshot *snapshot = engine_snapshot_take(explorer->engine);
+    for (unsigned i = 0; i < explorer->flow_count; i++) {
+        if (!may_go(point, i)) continue;
+        goes = true;
+        try_flow(explorer, point, snapshot, i);
+    }
+    for (unsigned i = 0; i < point->late_count; i++) try_choice(explorer, point, snapshot, "l", i);
+    goes |= point->late_count > 0;
+    if (point->jumps < EXPLORED_JUMPS && explorer->exploration->jumps[point->jumps])
+        try_choice(explorer, point, snapshot, "j", point->jumps);
+    else if (!goes)
+        try_choice(explorer, point, snapshot, "t", 0);
+    engine_snapshot_free(snapshot);
+}
+
+/* ---- running ---- */
+
+static struct slice run_to_end(struct explorer *explorer, const struct explored_flow *request,
+                               struct arena *arena, int *status)
+{
+    struct buf body = {0};
+    struct flow flow;
+    struct flow_start start = {.world = &explorer->world,
+                               .arena = arena,
+                               .body = &body,
+                               .seed = 7,
+                               .serial = 99,
+                               .now_ms = explorer->now_ms};
+    start.request = request_make(explorer, request, arena, &start.row);
+    flow_begin(&flow, &start);
+    while (flow.want != FLOW_DONE) {
+        if (flow.want == FLOW_CALL) {
+            struct flow_reply reply = make_call(explorer, flow.operation, flow.call, arena);
+            flow_next(&flow, explorer->now_ms, &reply);
+        } else {
+            if (flow.want == FLOW_WATCH && flow.until_ms > explorer->now_ms) explorer->now_ms = flow.until_ms;
+            flow_next(&flow, explorer->now_ms, NULL);
+        }
+    }
+    struct slice text = arena_copy(arena, buf_view(&body));
+    *status = flow.status;
+    buf_free(&body);
+    return text;
+}
+
+static void prepare(struct explorer *explorer)
+{
+    const struct exploration *exploration = explorer->exploration;
+    int status;
+    for (unsigned i = 0; i < EXPLORED_FLOWS && exploration->before[i].request; i++) {
+        struct slice reply = run_to_end(explorer, &exploration->before[i], &explorer->scratch, &status);
+        if (status >= 300) test_failed(__FILE__, __LINE__, "%s: %.*s", exploration->name, SLICE_ARG(reply));
+    }
+}
+
+static void explorer_run(struct explorer *explorer)
+{
+    struct point root = {.now_ms = explorer->now_ms};
+    for (unsigned i = 0; i < explorer->flow_count; i++) track_start(explorer, &root, i, 0, &explorer->root);
+    walk(explorer, &root);
+}
+
+static const char *replay_of(const struct exploration *exploration)
+{
+    const char *wanted = getenv("EXPLORE");
+    size_t len = strlen(exploration->name);
+    return wanted && strncmp(wanted, exploration->name, len) == 0 && wanted[len] == ':' ? wanted + len + 1
+                                                                                        : NULL;
+}
+
+void explore(const struct exploration *exploration)
+{
+    static struct explorer explorer;
+    explorer_open(&explorer, exploration);
+    prepare(&explorer);
+    explorer.replay = replay_of(exploration);
+    explorer.shows = explorer.replay != NULL;
+    explorer_run(&explorer);
+    printf("explored %s: %llu schedules\n", exploration->name, (unsigned long long)explorer.schedules);
+    if (explorer.faults)
+        test_failed(__FILE__, __LINE__, "%s: %llu of %llu schedules break an invariant", exploration->name,
+                    (unsigned long long)explorer.faults, (unsigned long long)explorer.schedules);
+    if (!explorer.schedules) test_failed(__FILE__, __LINE__, "%s: no schedule", exploration->name);
+    explorer_close(&explorer);
+}
+
+void explore_broken(const struct exploration *exploration, const char *text, const char *instead)
+{
+    static struct explorer explorer;
+    explorer_open(&explorer, exploration);
+    prepare(&explorer);
+    explorer.broken = text;
+    explorer.instead = instead;
+    explorer.stops = true;
+    explorer_run(&explorer);
+    if (!explorer.faults)
+        test_failed(__FILE__, __LINE__, "%s: %llu schedules do not miss %s", exploration->name,
+                    (unsigned long long)explorer.schedules, text);
+    explorer_close(&explorer);
+}
+
+/* ---- for checks ---- */
+
+void outcome_fault(struct outcome *outcome, const char *format, ...)
+{
+    va_list args;
+    if (outcome->explorer->faulty) return;
+    outcome->explorer->faulty = true;
+    va_start(args, format);
+    vsnprintf(outcome->explorer->fault, sizeof outcome->explorer->fault, format, args);
+    va_end(args);
+}
+
+int64_t outcome_int(struct outcome *outcome, unsigned flow, const char *member)
+{
+    int64_t value;
+    struct slice text = raw_text(outcome->arena,
+                                 raw_member(outcome->arena, outcome->answers[flow].body, member));
+    return text.data && raw_int(text, &value) ? value : INT64_MIN;
+}
+
+struct slice outcome_text(struct outcome *outcome, unsigned flow, const char *member)
+{
+    return raw_text(outcome->arena, raw_member(outcome->arena, outcome->answers[flow].body, member));
+}
+
+struct slice outcome_ask(struct outcome *outcome, const char *request, const char *body)
+{
+    int status;
+    const char *broken = outcome->explorer->broken;
+    outcome->explorer->broken = NULL;
+    struct slice text = run_to_end(outcome->explorer,
+                                   &(struct explored_flow){.request = request, .body = body}, outcome->arena,
+                                   &status);
+    outcome->explorer->broken = broken;
+    return text;
+}
+
+struct slice outcome_call(struct outcome *outcome, const char *operation, const char *request)
+{
+    const char *broken = outcome->explorer->broken;
+    outcome->explorer->broken = NULL;
+    struct slice text =
+        make_call(outcome->explorer, slice_of(operation), slice_of(request), outcome->arena).body;
+    outcome->explorer->broken = broken;
+    return text;
+}

@@ -1,0 +1,77 @@
+/* The explorer: runs a few flows of a pattern in every order of their calls, against the real engine in
+ * memory.
+ *
+ * At each point it tries every choice: one of the flows makes its next call (or goes on behind a pause); a
+ * call is made but its reply is lost, and the flow is started again from the beginning (a crash); a call is
+ * made twice, and the flow sees the second reply (a retry); a copy of a call arrives late, at any later
+ * point; the clock jumps. Depth first, going back by the engine's snapshots; where all flows have ended, the
+ * invariants are checked.
+ *
+ * A flow that watches goes on when something was written since, or its time has come. When all watch in vain,
+ * time passes until the first of them goes on. A schedule is printed as a list like "0 1 c0 j 1": flow 0,
+ * flow 1, a crash of flow 0, a jump, flow 1. With EXPLORE=NAME:LIST in the environment the exploration NAME
+ * runs that schedule only and prints its calls. */
+#ifndef TEST_UNIT_PATTERN_EXPLORE_H
+#define TEST_UNIT_PATTERN_EXPLORE_H
+
+#include "base/fail.h"
+#include "pattern/flow.h"
+#include "pattern/pattern.h"
+#include "unit/test.h"
+
+#define EXPLORED_FLOWS 4
+#define EXPLORED_JUMPS 4
+
+struct explorer;
+
+struct explored_flow {
+    const char *request, *body; /* "POST /v1/counters/x" */
+    const char *header, *value; /* one header, or NULL */
+};
+
+/* How a flow ended. */
+struct explored_answer {
+    int status;
+    struct slice body;
+    unsigned event;           /* its place among all events of the schedule */
+    unsigned began;           /* the event of the first call of the attempt that was answered */
+    int64_t began_ms, now_ms; /* when that attempt began, and when it ended */
+    unsigned attempts;
+};
+
+struct outcome {
+    struct explorer *explorer;
+    struct explored_answer answers[EXPLORED_FLOWS];
+    unsigned count;
+    struct arena *arena;
+};
+
+struct exploration {
+    const char *name;
+    struct explored_flow flows[EXPLORED_FLOWS];
+    /* Before the flows: requests that are simply run; also to have the tables, whose making would multiply
+     * the schedules. */
+    struct explored_flow before[EXPLORED_FLOWS];
+    int64_t jumps[EXPLORED_JUMPS]; /* of the clock in ms, each once, in this order, at any point */
+    unsigned faults;               /* crashes, retries and late copies, at most so many in one schedule */
+    bool never_late;               /* where a late copy is harmful by its nature: a write that overwrites */
+    void (*check)(struct outcome *outcome);
+};
+
+/* All schedules; fails the test when an invariant does not hold. Prints how many there were. */
+void explore(const struct exploration *exploration);
+/* The same with `text` replaced in the requests: the test fails when no schedule shows that it matters. */
+void explore_broken(const struct exploration *exploration, const char *text, const char *instead);
+
+/* ---- for checks ---- */
+
+/* The invariant does not hold in this schedule. */
+void outcome_fault(struct outcome *outcome, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A number of an answer's body, by the member's name; INT64_MIN: not there. */
+int64_t outcome_int(struct outcome *outcome, unsigned flow, const char *member);
+struct slice outcome_text(struct outcome *outcome, unsigned flow, const char *member);
+/* Runs a further request to its end, or a call; what it writes is taken back. */
+struct slice outcome_ask(struct outcome *outcome, const char *request, const char *body);
+struct slice outcome_call(struct outcome *outcome, const char *operation, const char *request);
+
+#endif

@@ -1,0 +1,113 @@
+/* Counters in every order: no number twice, and with a key no gaps and the same number again. */
+#include "unit/pattern_explore.h"
+
+#define TABLES                                                                                               \
+    {                                                                                                        \
+        {                                                                                                    \
+            "POST /v1/counters/other", NULL, "Idempotency-Key", "other"                                      \
+        }                                                                                                    \
+    }
+
+static void check_unique(struct outcome *outcome)
+{
+    int64_t last = outcome_int(outcome, 0, "value");
+    for (unsigned i = 0; i < outcome->count; i++) {
+        int64_t value = outcome_int(outcome, i, "value");
+        if (value < 1) outcome_fault(outcome, "flow %u got no number", i);
+        for (unsigned j = 0; j < i; j++)
+            if (outcome_int(outcome, j, "value") == value)
+                outcome_fault(outcome, "the number %lld twice", (long long)value);
+        if (value > last) last = value;
+    }
+    for (unsigned i = 0; i < outcome->count; i++) /* who began after another's end got more */
+        for (unsigned j = 0; j < outcome->count; j++)
+            if (outcome->answers[i].began >= outcome->answers[j].event &&
+                outcome_int(outcome, i, "value") < outcome_int(outcome, j, "value"))
+                outcome_fault(outcome, "the numbers went back");
+}
+
+static const struct exploration plain = {.name = "counter",
+                                         .flows = {{"POST /v1/counters/x", NULL},
+                                                   {"POST /v1/counters/x", "{\"by\":2}"},
+                                                   {"POST /v1/counters/x", NULL}},
+                                         .before = TABLES,
+                                         .faults = 2,
+                                         .check = check_unique};
+
+TEST(explore_counter)
+{
+    explore(&plain);
+    explore_broken(&plain, "SET #value = if_not_exists(#value, :start) + :by", "SET #value = :start + :by");
+}
+
+/* 0 and 1 are the same call, twice; 2 and 3 are others. */
+static void check_keys(struct outcome *outcome)
+{
+    int64_t first = outcome_int(outcome, 0, "value"), again = outcome_int(outcome, 1, "value");
+    int64_t other = outcome_int(outcome, 2, "value");
+    struct slice end = outcome_ask(outcome, "GET /v1/counters/x", NULL);
+    if (first != again)
+        outcome_fault(outcome, "one key got %lld and %lld", (long long)first, (long long)again);
+    if (first == other) outcome_fault(outcome, "two keys got %lld", (long long)first);
+    if (first < 1 || other < 1 || first + other != 3)
+        outcome_fault(outcome, "a gap: %lld and %lld", (long long)first, (long long)other);
+    if (!slice_equal(end, SLICE("{\"value\":2}"))) outcome_fault(outcome, "at the end %.*s", SLICE_ARG(end));
+}
+
+static const struct exploration keys = {.name = "counter with keys",
+                                        .flows = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
+                                                  {"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
+                                                  {"POST /v1/counters/x", NULL, "Idempotency-Key", "b"}},
+                                        .before = TABLES,
+                                        .faults = 1,
+                                        .check = check_keys};
+
+static void check_three_keys(struct outcome *outcome)
+{
+    struct slice end = outcome_ask(outcome, "GET /v1/counters/x", NULL);
+    check_unique(outcome);
+    if (!slice_equal(end, SLICE("{\"value\":4}"))) outcome_fault(outcome, "at the end %.*s", SLICE_ARG(end));
+}
+
+static const struct exploration more_keys = {
+    .name = "counter with more keys",
+    .flows = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
+              {"POST /v1/counters/x", NULL, "Idempotency-Key", "b"},
+              {"POST /v1/counters/x", NULL, "Idempotency-Key", "c"}},
+    .before = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "z"}},
+    .faults = 1,
+    .check = check_three_keys};
+
+TEST(explore_counter_with_keys)
+{
+    explore(&keys);
+    explore_broken(&keys, "attribute_not_exists(#token)",
+                   "attribute_exists(#token) or attribute_not_exists(#token)");
+    explore(&more_keys);
+    explore_broken(&more_keys, "#value = :old", "(#value = :old or attribute_exists(#value))");
+    explore_broken(&keys, "attribute_not_exists(#value)",
+                   "(attribute_not_exists(#value) or attribute_exists(#value))");
+}
+
+/* A limit of 2: exactly two of the three get a number. */
+static void check_limit(struct outcome *outcome)
+{
+    unsigned given = 0;
+    for (unsigned i = 0; i < outcome->count; i++) given += outcome->answers[i].status == 200;
+    struct slice end = outcome_ask(outcome, "GET /v1/counters/x", NULL);
+    if (!slice_equal(end, SLICE("{\"value\":2}"))) outcome_fault(outcome, "at the end %.*s", SLICE_ARG(end));
+    if (given != 2) outcome_fault(outcome, "%u got a number", given);
+}
+
+static const struct exploration limit = {.name = "counter with a limit",
+                                         .flows = {{"POST /v1/counters/x", "{\"max\":2}"},
+                                                   {"POST /v1/counters/x", "{\"max\":2}"},
+                                                   {"POST /v1/counters/x", "{\"max\":2}"}},
+                                         .before = TABLES,
+                                         .check = check_limit};
+
+TEST(explore_counter_with_a_limit)
+{
+    explore(&limit);
+    explore_broken(&limit, "#value <= :bound", "#value <> :bound");
+}
