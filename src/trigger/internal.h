@@ -79,6 +79,9 @@ void mappings_note_result(struct mappings *mappings, struct slice id, const char
 void mappings_reached(struct mappings *mappings, struct slice id, enum mapping_state state);
 extern const struct rest_route mapping_routes[];
 extern const size_t mapping_route_count;
+/* Lambda's operations on tags, where the path names a mapping's ARN. False: it is not ours, and func's routes
+ * for tags are to be asked. */
+bool mapping_tags_serve(struct trigger *trigger, struct rest_call *call);
 
 /* ---- consume*.c ---- */
 

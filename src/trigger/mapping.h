@@ -184,4 +184,25 @@ bool mappings_take(struct mappings *mappings, const struct settings *settings, e
 /* Reads the table again: what others have changed. With `changing` held. */
 void mappings_refresh(struct mappings *mappings);
 
+/* ---- mapping_serve.c ---- */
+
+/* A change of one mapping: what was there becomes what is wanted. `make` is called again with fresh settings
+ * where another server was faster. */
+struct mapping_change {
+    struct mappings *mappings;
+    struct rest_call *call;
+    bool (*make)(struct mapping_change *change, struct settings *settings, struct refusal *refusal);
+    const struct mapping_request *request;
+    struct slice tags;        /* to be added, as in settings */
+    enum mapping_state state; /* after it */
+    struct settings settings; /* after it */
+};
+
+/* On a worker. False when the call was answered already, with what is wrong. */
+bool mapping_change_run(struct mapping_change *change, struct slice id);
+/* Copies what is told of a mapping into the arena; false when there is none. */
+bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *arena,
+                     struct settings *settings, struct mapping_view *view);
+void mapping_refuse_missing(struct rest_call *call);
+
 #endif

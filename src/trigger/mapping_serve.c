@@ -1,4 +1,4 @@
-/* Lambda's operations on event source mappings, and on their tags. Reads are answered from memory, changes go
+/* Lambda's operations on event source mappings. Reads are answered from memory, changes go
  * to the workers, since they wait for the door. */
 #include "base/limits.h"
 #include "trigger/mapping.h"
@@ -7,7 +7,7 @@
 
 /* ---- errors ---- */
 
-static void refuse_missing(struct rest_call *call)
+void mapping_refuse_missing(struct rest_call *call)
 {
     struct refusal refusal = {404, "ResourceNotFoundException",
                               SLICE("The resource you requested does not exist.")};
@@ -22,9 +22,8 @@ static bool refuse_busy(struct refusal *refusal, struct arena *arena, const char
 
 /* ---- views ---- */
 
-/* Copies what is told of a mapping into the arena; false when there is none. */
-static bool view_of(struct mappings *mappings, struct slice id, struct arena *arena,
-                    struct settings *settings, struct mapping_view *view)
+bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *arena,
+                     struct settings *settings, struct mapping_view *view)
 {
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = mappings_find(mappings, id);
@@ -42,8 +41,8 @@ static void answer_view(struct trigger *trigger, struct rest_call *call, struct 
 {
     struct settings settings;
     struct mapping_view view;
-    if (!view_of(trigger->mappings, id, call->arena, &settings, &view)) {
-        refuse_missing(call);
+    if (!mapping_view_of(trigger->mappings, id, call->arena, &settings, &view)) {
+        mapping_refuse_missing(call);
         return;
     }
     put_mapping(call->reply, trigger, &view);
@@ -161,26 +160,15 @@ static void work_create(void *room, struct rest_call *call)
 
 /* ---- changes ---- */
 
-/* A change of one mapping: what was there becomes what is wanted. Called again with fresh settings where
- * another server was faster. */
-struct change {
-    struct mappings *mappings;
-    struct rest_call *call;
-    bool (*make)(struct change *change, struct settings *settings, struct refusal *refusal);
-    const struct mapping_request *request;
-    struct slice tags;        /* to add */
-    enum mapping_state state; /* after it */
-    struct settings settings; /* after it */
-};
-
 /* True when it is in memory, as it was when the table was last looked at. */
-static bool settings_known(struct change *change, struct slice id, struct settings *out)
+static bool settings_known(struct mapping_change *change, struct slice id, struct settings *out)
 {
     struct mapping_view view;
-    return view_of(change->mappings, id, change->call->arena, out, &view);
+    return mapping_view_of(change->mappings, id, change->call->arena, out, &view);
 }
 
-static bool change_store(struct change *change, struct slice id, struct refusal *refusal, bool *is_missing)
+static bool change_store(struct mapping_change *change, struct slice id, struct refusal *refusal,
+                         bool *is_missing)
 {
     struct mappings *mappings = change->mappings;
     struct arena *arena = change->call->arena;
@@ -200,8 +188,7 @@ static bool change_store(struct change *change, struct slice id, struct refusal 
     return *is_missing ? false : refuse_busy(refusal, arena, "update");
 }
 
-/* False when it was answered already. */
-static bool change_run(struct change *change, struct slice id)
+bool mapping_change_run(struct mapping_change *change, struct slice id)
 {
     struct refusal refusal;
     bool is_missing;
@@ -210,19 +197,19 @@ static bool change_run(struct change *change, struct slice id)
     pthread_mutex_unlock(&change->mappings->changing);
     if (good) return true;
     if (is_missing)
-        refuse_missing(change->call);
+        mapping_refuse_missing(change->call);
     else
         mapping_refuse(change->call, &refusal);
     return false;
 }
 
-static void change_answer(struct change *change)
+static void change_answer(struct mapping_change *change)
 {
     struct settings ignored;
     struct mapping_view view;
     struct trigger *trigger = change->mappings->trigger;
     const char *result = "No records processed";
-    if (view_of(change->mappings, change->settings.id, change->call->arena, &ignored, &view))
+    if (mapping_view_of(change->mappings, change->settings.id, change->call->arena, &ignored, &view))
         result = view.result;
     view = (struct mapping_view){&change->settings, change->state, result};
     put_mapping(change->call->reply, trigger, &view);
@@ -231,7 +218,7 @@ static void change_answer(struct change *change)
 
 /* ---- update ---- */
 
-static bool make_update(struct change *change, struct settings *settings, struct refusal *refusal)
+static bool make_update(struct mapping_change *change, struct settings *settings, struct refusal *refusal)
 {
     struct arena *arena = change->call->arena;
     bool was_enabled = settings->enabled;
@@ -252,7 +239,7 @@ static void work_update(void *room, struct rest_call *call)
     struct trigger *trigger = room;
     struct mapping_request request;
     struct refusal refusal;
-    struct change change = {
+    struct mapping_change change = {
         .mappings = trigger->mappings, .call = call, .make = make_update, .request = &request};
     if (!mapping_request_parse(call->body, false, call->arena, &request, &refusal)) {
         mapping_refuse(call, &refusal);
@@ -260,12 +247,12 @@ static void work_update(void *room, struct rest_call *call)
     }
     /* Where a mapping begins to read is settled once. */
     request.starting_position = SLICE_NONE;
-    if (change_run(&change, call->parameters[0])) change_answer(&change);
+    if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
 }
 
 /* ---- delete ---- */
 
-static bool make_delete(struct change *change, struct settings *settings, struct refusal *refusal)
+static bool make_delete(struct mapping_change *change, struct settings *settings, struct refusal *refusal)
 {
     if (settings->is_deleting) return refuse_busy(refusal, change->call->arena, "delete");
     settings->is_deleting = true;
@@ -276,8 +263,8 @@ static bool make_delete(struct change *change, struct settings *settings, struct
 static void work_delete(void *room, struct rest_call *call)
 {
     struct trigger *trigger = room;
-    struct change change = {.mappings = trigger->mappings, .call = call, .make = make_delete};
-    if (change_run(&change, call->parameters[0])) change_answer(&change);
+    struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_delete};
+    if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
 }
 
 /* ---- list ---- */

@@ -136,11 +136,13 @@ static void ask(struct fixture *fixture, struct answer *answer, const char *meth
     answer->call.arena = &answer->arena;
     answer->call.reply = &answer->reply;
     answer->call.context = answer;
-    if (rest_route(mapping_routes, mapping_route_count, &answer->call, &route) != REST_FOUND) {
+    if (mapping_tags_serve(&fixture->trigger, &answer->call)) {
+        route = NULL;
+    } else if (rest_route(mapping_routes, mapping_route_count, &answer->call, &route) != REST_FOUND) {
         test_failed(__FILE__, __LINE__, "%s %s has no route", method, path);
         return;
     }
-    route->serve(&fixture->trigger, &answer->call);
+    if (route) route->serve(&fixture->trigger, &answer->call);
     pthread_mutex_lock(&answer->lock);
     while (!answer->is_done) pthread_cond_wait(&answer->done, &answer->lock);
     pthread_mutex_unlock(&answer->lock);
@@ -586,5 +588,48 @@ TEST(an_item_that_is_no_mapping_is_left_alone)
     CHECK_INT(fixture.sets, 1);
     fixture_close(&fixture);
     buf_free(&reply);
+    dynamo_close(dynamo);
+}
+
+TEST(mappings_have_tags)
+{
+    struct dynamo *dynamo = open_database();
+    struct fixture fixture;
+    struct answer answer;
+    char id[40], path[200];
+    fixture_open(&fixture, dynamo, false);
+    make(&fixture, "orders", "f", ",\"Tags\":{\"team\":\"a\",\"cost\":\"1\"}", id);
+    snprintf(
+        path, sizeof path,
+        "/2017-03-31/tags/arn%%3Aaws%%3Alambda%%3Aus-east-1%%3A000000000000%%3Aevent-source-mapping%%3A%s",
+        id);
+    ask(&fixture, &answer, "GET", path, "", "");
+    CHECK_TEXT(member(&answer, "Tags"), "{\"team\":\"a\",\"cost\":\"1\"}");
+    answer_free(&answer);
+    ask(&fixture, &answer, "POST", path, "", "{\"Tags\":{\"team\":\"b\",\"new\":\"\"}}");
+    CHECK_INT(answer.call.status, 204);
+    CHECK_INT(answer.reply.len, 0);
+    answer_free(&answer);
+    check_state(&fixture, id, "Creating");
+    ask(&fixture, &answer, "DELETE", path, "tagKeys=cost&tagKeys=nobody", "");
+    CHECK_INT(answer.call.status, 204);
+    answer_free(&answer);
+    ask(&fixture, &answer, "GET", path, "", "");
+    CHECK_TEXT(member(&answer, "Tags"), "{\"team\":\"b\",\"new\":\"\"}");
+    answer_free(&answer);
+    ask(&fixture, &answer, "POST", path, "", "{}");
+    CHECK_INT(answer.call.status, 400);
+    answer_free(&answer);
+    ask(&fixture, &answer, "GET",
+        "/2017-03-31/tags/arn:aws:lambda:us-east-1:000000000000:event-source-mapping:x", "", "");
+    CHECK_INT(answer.call.status, 404);
+    answer_free(&answer);
+    struct rest_call other = {
+        .method = SLICE("GET"),
+        .path = SLICE("/2017-03-31/tags/arn:aws:lambda:us-east-1:000000000000:function:f"),
+        .arena = &answer.arena};
+    CHECK(!mapping_tags_serve(&fixture.trigger, &other));
+    arena_free(&answer.arena);
+    fixture_close(&fixture);
     dynamo_close(dynamo);
 }
