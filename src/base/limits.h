@@ -93,6 +93,7 @@
 #define LIMIT_FUNCTION_NAME         140  /* Lambda: with ARN and qualifier */
 #define LIMIT_TAG_NAME              128  /* Lambda: of tags, in characters */
 #define LIMIT_TAG_VALUE             256
+#define LIMIT_QUEUE_NAME_BYTES      256 /* SNS: of a topic; it becomes a hash key */
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
@@ -120,6 +121,8 @@
 #define LIMIT_CHANGE_ATTEMPTS       20 /* of a change of a function that others change at the same time */
 #define LIMIT_ZONE_BYTES            (64 * 1024) /* of a time zone's file: the longest have 4 kB */
 #define LIMIT_ZONE_NAME             50          /* EventBridge Scheduler: of ScheduleExpressionTimezone */
+#define LIMIT_SCHEDULES             100000 /* with due times to come: each is in memory */
+#define LIMIT_SCHEDULE_INPUT_BYTES  (256 * 1024) /* EventBridge Scheduler: of a target's Input */
 
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */
 
