@@ -115,6 +115,7 @@ static void give_up(struct client_call *call)
 {
     call->end = CLIENT_BROKEN;
     call->status = 0;
+    call->timed_out = false;
     call->failure = SLICE("the client was closed");
     call->done(call);
 }

@@ -59,6 +59,7 @@ struct client_call {
     /* answers */
     enum client_end end;
     int status;           /* ANSWERED */
+    bool timed_out;       /* UNCONNECTED, BROKEN: because the time was over */
     struct slice failure; /* otherwise: a sentence, in the arena */
     /* private */
     struct client_call *next;

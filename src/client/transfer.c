@@ -186,6 +186,7 @@ void transfer_end(struct transfer *transfer, CURLcode code)
     call->end = end_of(transfer, code);
     call->failure = SLICE_NONE;
     call->status = 0;
+    call->timed_out = code == CURLE_OPERATION_TIMEDOUT;
     if (call->end == CLIENT_ANSWERED) {
         long status = 0;
         client->curl->easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);

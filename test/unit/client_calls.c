@@ -308,6 +308,7 @@ TEST(client_times_out)
     make(&made, "POST", "/keep");
     made.call.total_ms = 50;
     expect_failure(client, &made, CLIENT_BROKEN, NULL);
+    CHECK(made.call.timed_out);
     expect_call(client, "GET", "/echo", SLICE(""), 200, "GET []  (tried)");
     client_close(client);
     server_end();
@@ -351,6 +352,7 @@ TEST(client_tells_nobody_there_from_lost_connections)
     pthread_create(&thread, NULL, say_and_close, &fd);
     make(&made, "POST", url);
     expect_failure(client, &made, CLIENT_BROKEN, NULL);
+    CHECK(!made.call.timed_out);
     pthread_join(thread, NULL);
     close(fd);
     client_close(client);

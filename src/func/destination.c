@@ -1,0 +1,135 @@
+/* Destinations: where it is told that a batch or an asynchronous call has failed, or that a call has
+ * succeeded.
+ *
+ * Settings name them by AWS's ARNs, so that what works there works here: a queue (SQS), a topic (SNS) or a
+ * bucket (S3) is a queue of ours with that name (queues.c); a function is called through the queue of
+ * asynchronous calls, and so is a URL. A DynamoDB table gets an item with the attributes of a queue's, so it
+ * must have the key `id`, or `queue` and `id`, of strings.
+ *
+ * Everything becomes members of the caller's transaction, so that a document is told once or not at all. */
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "func/target.h"
+
+enum destination_kind { TO_NOWHERE, TO_QUEUE, TO_TABLE, TO_FUNCTION, TO_URL };
+
+struct destination {
+    enum destination_kind kind;
+    struct slice name; /* of the queue or the table; else the text as it is */
+};
+
+/* ---- what a text names ---- */
+
+/* Cuts off up to the next colon; false when there is none. */
+static bool take_field(struct slice *rest, struct slice *field)
+{
+    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
+    if (!colon) return false;
+    *field = (struct slice){rest->data, (size_t)(colon - rest->data)};
+    *rest = slice_from(*rest, field->len + 1);
+    return true;
+}
+
+static bool is_url(struct slice text)
+{
+    return (text.len > 7 && strncasecmp(text.data, "http://", 7) == 0) ||
+           (text.len > 8 && strncasecmp(text.data, "https://", 8) == 0);
+}
+
+/* arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE */
+static struct destination destination_of(struct slice text)
+{
+    struct slice rest = text, arn, partition, service, region, account;
+    if (is_url(text)) return (struct destination){TO_URL, text};
+    if (!take_field(&rest, &arn) || !slice_equal(arn, SLICE("arn")) || !take_field(&rest, &partition) ||
+        !take_field(&rest, &service) || !take_field(&rest, &region) || !take_field(&rest, &account) ||
+        !rest.len)
+        return (struct destination){0};
+    bool is_queue = slice_equal(service, SLICE("sqs")) || slice_equal(service, SLICE("sns")) ||
+                    slice_equal(service, SLICE("s3"));
+    if (is_queue && rest.len <= LIMIT_QUEUE_NAME_BYTES) return (struct destination){TO_QUEUE, rest};
+    if (slice_equal(service, SLICE("lambda")) && slice_starts(rest, SLICE("function:")))
+        return (struct destination){TO_FUNCTION, text};
+    struct slice prefix = SLICE("table/");
+    if (slice_equal(service, SLICE("dynamodb")) && slice_starts(rest, prefix) && rest.len > prefix.len &&
+        !memchr(rest.data + prefix.len, '/', rest.len - prefix.len))
+        return (struct destination){TO_TABLE, slice_from(rest, prefix.len)};
+    return (struct destination){0};
+}
+
+/* ---- putting ---- */
+
+bool destination_put(struct func *func, struct slice text, struct slice document, struct slice id,
+                     struct buf *members, unsigned *count)
+{
+    struct destination destination = destination_of(text);
+    int64_t now_ms = clock_now_ms(func->options.clock);
+    size_t start = members->len, bytes = 0;
+    unsigned added = 0;
+    bool fine = destination.kind != TO_NOWHERE && id.len && id.len <= LIMIT_RANGE_KEY_BYTES;
+    if (!fine) return false;
+    if (destination.kind == TO_QUEUE)
+        added = queues_put(func, destination.name, id, document, now_ms, members, &bytes) ? 1 : 0;
+    else if (destination.kind == TO_TABLE)
+        added = queues_put_into(destination.name, destination.name, id, document, now_ms, members, &bytes)
+                    ? 1
+                    : 0;
+    else
+        added = func_queue_put(func, text, document, SLICE_NONE, id, members);
+    if (!added) members->len = start;
+    *count += added;
+    return added > 0;
+}
+
+/* ---- checking ---- */
+
+/* Whether the table has the hash key `id`, or `queue` and the range key `id`. */
+static const char *keys_fault(struct slice reply)
+{
+    static const char *const wanted[] = {
+        "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}]",
+        "\"KeySchema\":[{\"AttributeName\":\"queue\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"id\",\"KeyType\":\"RANGE\"}]",
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (slice_contains(reply, slice_of(wanted[i]))) return NULL;
+    return "the table's key must be \"id\", or \"queue\" and \"id\"";
+}
+
+static const char *table_fault(struct func *func, struct slice table)
+{
+    struct buf request = {0}, reply = {0};
+    buf_text(&request, "{\"TableName\":");
+    json_put_string(&request, table);
+    buf_byte(&request, '}');
+    int status = dynamo_call(func->options.dynamo, SLICE("DescribeTable"), buf_view(&request), &reply);
+    const char *fault = status == 200 ? keys_fault(buf_view(&reply)) : "there is no such table";
+    buf_free(&request);
+    buf_free(&reply);
+    return fault;
+}
+
+static const char *function_fault(struct func *func, struct slice text)
+{
+    struct arena arena = {0};
+    struct slice arn, name;
+    bool found = func_resolve(func, text, &arena, &arn, &name);
+    arena_free(&arena);
+    return found ? NULL : "there is no such function";
+}
+
+const char *destination_fault(struct func *func, struct slice text)
+{
+    struct destination destination = destination_of(text);
+    switch (destination.kind) {
+    case TO_QUEUE: return queues_make(func) ? NULL : "the table of queues cannot be made";
+    case TO_TABLE: return table_fault(func, destination.name);
+    case TO_FUNCTION: return function_fault(func, text);
+    case TO_URL: return func->options.client ? NULL : "this server calls no URLs: libcurl is not to be found";
+    case TO_NOWHERE: break;
+    }
+    return "it is neither the ARN of a queue (SQS, SNS, S3), a function or a DynamoDB table, nor a URL";
+}

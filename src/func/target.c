@@ -1,0 +1,135 @@
+/* Targets: functions that need no process. An event is handed to a URL (target_http.c), or becomes writes
+ * into a table (target_table.c) or a queue (target_queue.c).
+ *
+ * The last two are pure: they answer with effects, {"quipu":{"transact":[...]}}, and touch nothing, so that
+ * whoever called them applies the writes together with its own position, once. They answer on the caller's
+ * thread before target_invoke returns (but for the very first call of a queue); an HTTP target answers on the
+ * client's thread.
+ *
+ * An invocation that fails is answered like one of a process. errorType is one of
+ *   Target.BadEvent         the event is not what the target can use
+ *   Target.BatchTooLarge    it is, but does not fit one transaction
+ *   Target.HttpStatus       the URL answered with another status than 2xx
+ *   Target.Unreachable      nobody is there, nothing was sent
+ *   Target.ConnectionLost   the connection broke before the whole answer was there
+ *   Target.Refused          the URL or its answer is of no use: no HTTP, no trusted certificate, too long
+ *   Sandbox.Timedout        the function's time-out is over, in Lambda's words */
+#include "func/target.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/fail.h"
+#include "base/limits.h"
+
+#define URL_TIMEOUT_MS 30000 /* of a URL that nobody made a function of: a destination */
+
+static void put_request_id(char id[37])
+{
+    struct random random;
+    random_seed_from_system(&random);
+    uint64_t high = random_next(&random), low = random_next(&random);
+    snprintf(id, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(high >> 32), (unsigned)(high >> 16 & 0xffff),
+             (unsigned)(high & 0xfff), (unsigned)(low >> 48 & 0x3fff) | 0x8000,
+             (unsigned long long)(low & 0xffffffffffff));
+}
+
+/* A queue's first use: its table is made on a thread that may wait for the door. */
+struct first_use {
+    struct rest_call call; /* what such a thread takes; nobody else sees it */
+    struct invocation *invocation;
+};
+
+static void run_first_use(void *room, struct rest_call *call)
+{
+    struct first_use *use = (struct first_use *)call;
+    struct invocation *invocation = use->invocation;
+    if (!queues_make(room)) {
+        target_fail(invocation, "Target.Refused", "the table of queues cannot be made");
+        invocation->end = INVOCATION_REFUSED;
+    }
+    invocation->done(invocation);
+}
+
+/* Its writes would find no table. */
+static bool is_first_use(struct func *func, const struct function *function, struct invocation *invocation)
+{
+    return function->kind == FUNCTION_QUEUE && invocation->end == INVOCATION_ANSWERED &&
+           !atomic_load(&func->queues_are_made);
+}
+
+void target_invoke(struct func *func, struct function *function, struct invocation *invocation)
+{
+    ensure(function->kind != FUNCTION_PROCESS); /* that is the pool's */
+    invocation->reply = invocation->log = (struct buf){0};
+    invocation->error_kind = NULL;
+    if (!invocation->request_id[0]) put_request_id(invocation->request_id);
+    snprintf(invocation->version, sizeof invocation->version, "%.*s", SLICE_ARG(function->version));
+    invocation->started_us = monotonic_us();
+    switch (function->kind) {
+    case FUNCTION_HTTP: target_http(func, function, invocation); return;
+    case FUNCTION_TABLE: target_table(func, function, invocation); break;
+    case FUNCTION_QUEUE: target_queue(func, function, invocation); break;
+    case FUNCTION_PROCESS: break;
+    }
+    if (!is_first_use(func, function, invocation)) {
+        invocation->done(invocation);
+        return;
+    }
+    struct first_use *use = arena_new(invocation->arena, struct first_use);
+    use->invocation = invocation;
+    rest_workers_run(func->workers, run_first_use, func, &use->call);
+}
+
+struct function *target_of_url(struct slice url)
+{
+    struct arena arena = {0};
+    struct function *function = arena_new(&arena, struct function);
+    function->arena = arena;
+    function->references = 1;
+    function->kind = FUNCTION_HTTP;
+    function->url = arena_copy(&function->arena, url);
+    function->name = function->arn = function->url;
+    function->version = SLICE("$LATEST");
+    function->timeout_ms = URL_TIMEOUT_MS;
+    function->concurrency = 1;
+    return function;
+}
+
+void target_fail(struct invocation *invocation, const char *type, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct slice message = arena_vprintf(invocation->arena, format, args);
+    va_end(args);
+    struct buf *reply = &invocation->reply;
+    reply->len = 0;
+    buf_printf(reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
+    json_put_string(reply, message);
+    buf_byte(reply, '}');
+    invocation->end = INVOCATION_FAILED;
+    invocation->error_kind = "Unhandled";
+}
+
+void target_fail_too_many(struct invocation *invocation)
+{
+    target_fail(
+        invocation, "Target.BatchTooLarge",
+        "the event writes more than %d items, which is more than one transaction holds: the BatchSize of "
+        "the mapping must be %d or less",
+        LIMIT_EFFECTS, LIMIT_EFFECTS);
+}
+
+bool target_take_text(struct json_reader *reader, struct slice *text)
+{
+    json_peek(reader); /* leaves white space behind */
+    const char *start = reader->at;
+    if (!json_skip(reader)) return false;
+    *text = (struct slice){start, (size_t)(reader->at - start)};
+    return true;
+}
+
+struct slice target_event(const struct invocation *invocation)
+{
+    return invocation->payload.len ? invocation->payload : SLICE("{}");
+}

@@ -1,0 +1,41 @@
+/* What the files of targets share: functions that need no process (target.c, target_http.c, target_table.c,
+ * target_queue.c) and destinations, which write into the same queues. */
+#ifndef FUNC_TARGET_H
+#define FUNC_TARGET_H
+
+#include "base/json.h"
+#include "func/internal.h"
+
+/* ---- target.c ---- */
+
+/* The answer of an invocation that failed: {"errorType":..., "errorMessage":...} in the place of the reply.
+ */
+void target_fail(struct invocation *invocation, const char *type, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same, where an event cannot be one transaction because it has too many records. */
+void target_fail_too_many(struct invocation *invocation);
+/* The text of the value that comes next; checked, and passed over. */
+bool target_take_text(struct json_reader *reader, struct slice *text);
+/* The event, {} where there is none. */
+struct slice target_event(const struct invocation *invocation);
+
+/* ---- the kinds; each fills end, reply and error_kind, and the first two do so before they return ---- */
+
+void target_table(struct func *func, const struct function *function, struct invocation *invocation);
+void target_queue(struct func *func, const struct function *function, struct invocation *invocation);
+/* Answers later, with done. */
+void target_http(struct func *func, const struct function *function, struct invocation *invocation);
+
+/* ---- queues.c: the table of queues ---- */
+
+/* Makes PREFIXqueues when it is not there; blocks. False when that fails. */
+bool queues_make(struct func *func);
+/* Appends {"Put":{...}} for a document of a queue. False, and nothing appended, when it is too large for an
+ * item. *bytes grows by the item's size. */
+bool queues_put(struct func *func, struct slice queue, struct slice id, struct slice document, int64_t now_ms,
+                struct buf *members, size_t *bytes);
+/* The same for a table of the user's, with the same attributes. */
+bool queues_put_into(struct slice table, struct slice queue, struct slice id, struct slice document,
+                     int64_t now_ms, struct buf *members, size_t *bytes);
+
+#endif

@@ -1,0 +1,140 @@
+/* A URL as a target: the event is sent to it by POST, as JSON, and what it answers with a status of 2xx is
+ * the function's answer; so it may return effects and failures of a batch like any function.
+ *
+ * Headers of the request:
+ *
+ *   X-Quipu-Function     the function's name
+ *   X-Quipu-Request-Id   of the invocation; the same when it is told in logs and replies
+ *   X-Quipu-Timestamp    seconds since 1970, when it was sent
+ *   X-Quipu-Signature    where the function has a secret: HMAC-SHA256, in hexadecimal, of the timestamp, a
+ * dot and the body, with the secret as the key
+ *
+ * Whoever is called computes the same and compares; the timestamp is signed too, so that a request which
+ * somebody has overheard cannot be sent again much later. */
+#include <openssl/hmac.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/limits.h"
+#include "func/target.h"
+
+#define HEADERS       6   /* of a request, and the end of their list */
+#define EXCERPT_BYTES 200 /* of a reply that is shown because its status tells of a failure */
+#define CONNECT_MS    5000
+
+/* Lives in the invocation's arena. */
+struct http_call {
+    struct client_call call;
+    struct invocation *invocation;
+    const struct clock *clock;
+    struct slice name, secret;
+    uint32_t timeout_ms;
+};
+
+static struct slice signature(struct http_call *http, struct slice timestamp)
+{
+    struct buf text = {0}, hex = {0};
+    unsigned char hash[DIGEST_BYTES];
+    unsigned len = sizeof hash;
+    buf_slice(&text, timestamp);
+    buf_byte(&text, '.');
+    buf_slice(&text, http->call.body);
+    HMAC(EVP_sha256(), http->secret.data, (int)http->secret.len, (const unsigned char *)text.data, text.len,
+         hash, &len);
+    digest_put_hex(&hex, hash, sizeof hash);
+    struct slice kept = arena_copy(http->call.arena, buf_view(&hex));
+    buf_free(&text);
+    buf_free(&hex);
+    return kept;
+}
+
+/* Signed when it goes on the wire: it may have waited for others before. */
+static void prepare(struct client_call *call)
+{
+    struct http_call *http = call->context;
+    struct arena *arena = call->arena;
+    const char **headers = arena_array(arena, const char *, HEADERS);
+    struct slice timestamp = arena_printf(arena, "%lld", (long long)(clock_now_ms(http->clock) / 1000));
+    unsigned count = 0;
+    headers[count++] = "Content-Type: application/json";
+    headers[count++] = arena_printf(arena, "X-Quipu-Function: %.*s", SLICE_ARG(http->name)).data;
+    headers[count++] = arena_printf(arena, "X-Quipu-Request-Id: %s", http->invocation->request_id).data;
+    headers[count++] = arena_printf(arena, "X-Quipu-Timestamp: %.*s", SLICE_ARG(timestamp)).data;
+    if (http->secret.len)
+        headers[count++] =
+            arena_printf(arena, "X-Quipu-Signature: %.*s", SLICE_ARG(signature(http, timestamp))).data;
+    headers[count] = NULL;
+    call->headers = headers;
+}
+
+/* ---- what came of it ---- */
+
+static void fail_of_status(struct http_call *http)
+{
+    struct invocation *invocation = http->invocation;
+    struct slice body = buf_view(&invocation->reply);
+    if (body.len > EXCERPT_BYTES) body.len = EXCERPT_BYTES;
+    while (body.len && !utf8_valid(body))
+        body.len--; /* a character that was cut in two; or all, if it is no text */
+    body = arena_copy(invocation->arena, body);
+    target_fail(invocation, "Target.HttpStatus", "%s answered with status %d%s%.*s", http->call.url,
+                http->call.status, body.len ? ": " : "", SLICE_ARG(body));
+    invocation->error_kind = "Handled";
+}
+
+static const char *fail_type(enum client_end end)
+{
+    return end == CLIENT_UNCONNECTED ? "Target.Unreachable"
+           : end == CLIENT_BROKEN    ? "Target.ConnectionLost"
+                                     : "Target.Refused";
+}
+
+static void finish(struct client_call *call)
+{
+    struct http_call *http = call->context;
+    struct invocation *invocation = http->invocation;
+    if (call->end == CLIENT_ANSWERED && call->status >= 200 && call->status <= 299) {
+        invocation->end = INVOCATION_ANSWERED;
+        if (!invocation->reply.len) buf_text(&invocation->reply, "null");
+    } else if (call->end == CLIENT_ANSWERED) {
+        fail_of_status(http);
+    } else if (call->timed_out) {
+        target_fail(invocation, "Sandbox.Timedout",
+                    "RequestId: %s Error: Task timed out after %u.%02u seconds", invocation->request_id,
+                    http->timeout_ms / 1000, http->timeout_ms % 1000 / 10);
+    } else {
+        target_fail(invocation, fail_type(call->end), "%s: %.*s", call->url, SLICE_ARG(call->failure));
+    }
+    invocation->done(invocation);
+}
+
+void target_http(struct func *func, const struct function *function, struct invocation *invocation)
+{
+    struct arena *arena = invocation->arena;
+    if (!func->options.client) {
+        target_fail(invocation, "Target.Refused", "this server calls no URLs: libcurl is not to be found");
+        invocation->end = INVOCATION_REFUSED;
+        invocation->done(invocation);
+        return;
+    }
+    struct http_call *http = arena_new(arena, struct http_call);
+    http->invocation = invocation;
+    http->clock = func->options.clock;
+    http->name = arena_copy(arena, function->name);
+    http->secret = arena_copy(arena, function->secret);
+    http->timeout_ms = function->timeout_ms;
+    int64_t connect_ms = function->timeout_ms < CONNECT_MS ? function->timeout_ms : CONNECT_MS;
+    http->call = (struct client_call){.method = "POST",
+                                      .url = arena_copy(arena, function->url).data,
+                                      .body = target_event(invocation),
+                                      .connect_ms = connect_ms,
+                                      .total_ms = function->timeout_ms,
+                                      .reply_max_bytes = LIMIT_FUNCTION_REPLY_BYTES,
+                                      .arena = arena,
+                                      .reply = &invocation->reply,
+                                      .prepare = prepare,
+                                      .done = finish,
+                                      .context = http};
+    client_begin(func->options.client, &http->call);
+}

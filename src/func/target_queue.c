@@ -1,0 +1,118 @@
+/* A queue as a target: each record of the event, or the whole event where it has none, is put aside as one
+ * document (queues.c).
+ *
+ * Ids are times in microseconds that only grow, so that a queue is read in the order in which its documents
+ * came; the last digits of the call keep two servers apart. */
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "func/target.h"
+
+#define ID_BYTES 48
+
+struct queue_batch {
+    struct json_reader json;
+    struct func *func;
+    struct slice queue;
+    struct invocation *invocation;
+    int64_t now_ms, id_us;
+    uint32_t count;
+    size_t bytes; /* of all items */
+    bool has_records, has_failed;
+};
+
+/* The next time that no other call of this process has; it runs ahead of the clock when more come than there
+ * are microseconds. */
+static int64_t next_id_us(int64_t now_ms)
+{
+    static _Atomic int64_t last_us;
+    int64_t last = atomic_load(&last_us), next;
+    do {
+        next = now_ms * 1000 > last ? now_ms * 1000 : last + 1;
+    } while (!atomic_compare_exchange_weak(&last_us, &last, next));
+    return next;
+}
+
+/* Always false. */
+static bool too_large(struct queue_batch *batch)
+{
+    batch->has_failed = true;
+    target_fail(batch->invocation, "Target.BadEvent",
+                "document %u has more than the %d bytes that an item of a queue can hold", batch->count + 1,
+                LIMIT_ITEM_BYTES);
+    return false;
+}
+
+static bool too_many(struct queue_batch *batch)
+{
+    batch->has_failed = true;
+    if (batch->count >= LIMIT_EFFECTS)
+        target_fail_too_many(batch->invocation);
+    else
+        target_fail(batch->invocation, "Target.BatchTooLarge",
+                    "the event writes more than %d bytes, which is more than one transaction holds: the "
+                    "BatchSize of the mapping must be smaller",
+                    LIMIT_TRANSACTION_BYTES);
+    return false;
+}
+
+static bool put_document(struct queue_batch *batch, struct slice document)
+{
+    struct invocation *invocation = batch->invocation;
+    char id[ID_BYTES];
+    if (batch->count == LIMIT_EFFECTS) return too_many(batch);
+    snprintf(id, sizeof id, "%016lld-%04u-%.8s", (long long)batch->id_us, batch->count,
+             invocation->request_id);
+    if (batch->count) buf_byte(&invocation->reply, ',');
+    if (!queues_put(batch->func, batch->queue, slice_of(id), document, batch->now_ms, &invocation->reply,
+                    &batch->bytes))
+        return too_large(batch);
+    batch->count++;
+    return batch->bytes <= LIMIT_TRANSACTION_BYTES || too_many(batch);
+}
+
+static bool take_records(struct queue_batch *batch)
+{
+    struct slice record;
+    batch->has_records = true;
+    json_enter(&batch->json);
+    while (json_element(&batch->json))
+        if (!target_take_text(&batch->json, &record) || !put_document(batch, record)) return false;
+    return !json_failed(&batch->json);
+}
+
+static bool take_event(struct queue_batch *batch)
+{
+    struct json_reader *json = &batch->json;
+    struct slice name;
+    if (json_peek(json) != JSON_OBJECT) {
+        json_skip(json);
+        return json_done(json);
+    }
+    json_enter(json);
+    while (json_member(json, &name)) {
+        bool is_records = !batch->has_records && slice_equal(name, SLICE("Records")) &&
+                          json_peek(json) == JSON_ARRAY;
+        if (!(is_records ? take_records(batch) : json_skip(json))) return false;
+    }
+    return json_done(json);
+}
+
+void target_queue(struct func *func, const struct function *function, struct invocation *invocation)
+{
+    struct slice event = target_event(invocation);
+    struct queue_batch batch = {.func = func, .queue = function->queue, .invocation = invocation};
+    batch.now_ms = clock_now_ms(func->options.clock);
+    batch.id_us = next_id_us(batch.now_ms);
+    buf_text(&invocation->reply, "{\"quipu\":{\"transact\":[");
+    json_begin(&batch.json, event, invocation->arena);
+    bool whole = take_event(&batch);
+    if (!whole && !batch.has_failed) {
+        target_fail(invocation, "Target.BadEvent", "the event is no JSON");
+        return;
+    }
+    if (whole && !batch.has_records) put_document(&batch, event);
+    if (batch.has_failed) return;
+    buf_text(&invocation->reply, "]}}");
+    invocation->end = INVOCATION_ANSWERED;
+}
