@@ -1,0 +1,422 @@
+/* Configurations of versions: which members there are, what they must satisfy beyond their constraints, what
+ * is the default, and how they are shown. The stored document has the members under Lambda's own names, so
+ * showing it is copying it. */
+#include "base/limits.h"
+#include "func/lambda.h"
+
+/* ---- shapes ---- */
+
+static bool has_no_space(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (strchr(" \t\n\v\f\r", text.data[i])) return false; /* also NUL */
+    return text.len != 0;
+}
+
+static bool is_role(struct slice text)
+{
+    struct slice arn = lambda_take_field(&text), partition = lambda_take_field(&text);
+    struct slice service = lambda_take_field(&text), region = lambda_take_field(&text);
+    struct slice account = lambda_take_field(&text);
+    unsigned long long number;
+    if (!slice_equal(arn, SLICE("arn")) || (partition.len && !slice_starts(partition, SLICE("aws"))) ||
+        !slice_equal(service, SLICE("iam")) || region.len || account.len != 12 ||
+        !slice_to_u64(account, 999999999999, &number))
+        return false;
+    if (!slice_starts(text, SLICE("role")) || text.len < 5) return false;
+    for (size_t i = 4; i < text.len; i++) {
+        char c = text.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_letter && (!c || !strchr("_+=,.@-/", c))) return false;
+    }
+    return true;
+}
+
+static bool is_arn_or_empty(struct slice text)
+{
+    return !text.len || slice_starts(text, SLICE("arn:"));
+}
+
+static bool is_variable_name(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && (i == 0 || !((c >= '0' && c <= '9') || c == '_'))) return false;
+    }
+    return text.len >= 2;
+}
+
+static const char *const tracing_modes[] = {"Active", "PassThrough", NULL};
+static const char *const snap_starts[] = {"PublishedVersions", "None", NULL};
+static const char *const log_formats[] = {"JSON", "Text", NULL};
+static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", NULL};
+static const char *const system_levels[] = {"DEBUG", "INFO", "WARN", NULL};
+
+static const struct shape shape_role = {
+    .kind = SHAPE_STRING,
+    .matches = is_role,
+    .pattern = "arn:(aws[a-zA-Z-]*)?:iam::\\d{12}:role/?[a-zA-Z_0-9+=,.@\\-_/]+",
+};
+static const struct shape shape_handler = {
+    .kind = SHAPE_STRING, .has_max = true, .max = 128, .matches = has_no_space, .pattern = "[^\\s]+"};
+static const struct shape shape_timeout = INTEGER_BETWEEN(1, 900);
+static const struct shape shape_memory = INTEGER_BETWEEN(128, 10240);
+static const struct shape shape_storage_size = INTEGER_BETWEEN(512, 10240);
+static const struct shape shape_concurrency = INTEGER_BETWEEN(1, LIMIT_FUNCTION_CONCURRENCY);
+static const struct shape shape_some_arn = {
+    .kind = SHAPE_STRING,
+    .matches = is_arn_or_empty,
+    .pattern = "(arn:(aws[a-zA-Z-]*)?:[a-z0-9-.]+:.*)|()",
+};
+static const struct shape shape_texts = {.kind = SHAPE_LIST, .of = &shape_text};
+static const struct shape shape_subnets = {.kind = SHAPE_LIST, .of = &shape_text, .has_max = true, .max = 16};
+static const struct shape shape_groups = {.kind = SHAPE_LIST, .of = &shape_text, .has_max = true, .max = 5};
+static const struct shape shape_variable_name = {
+    .kind = SHAPE_STRING, .matches = is_variable_name, .pattern = "[a-zA-Z]([a-zA-Z0-9_])+"};
+static const struct shape shape_variables = {
+    .kind = SHAPE_MAP, .key = &shape_variable_name, .of = &shape_text};
+static const struct shape shape_tracing_mode = {.kind = SHAPE_STRING, .choices = tracing_modes};
+static const struct shape shape_apply_on = {.kind = SHAPE_STRING, .choices = snap_starts};
+static const struct shape shape_log_format = {.kind = SHAPE_STRING, .choices = log_formats};
+static const struct shape shape_log_level = {.kind = SHAPE_STRING, .choices = log_levels};
+static const struct shape shape_system_level = {.kind = SHAPE_STRING, .choices = system_levels};
+static const struct shape shape_log_group = {
+    .kind = SHAPE_STRING, .has_min = true, .min = 1, .has_max = true, .max = 512};
+
+static const struct field vpc_fields[] = {FIELD("SubnetIds", shape_subnets),
+                                          FIELD("SecurityGroupIds", shape_groups),
+                                          FIELD("Ipv6AllowedForDualStack", shape_bool)};
+static const struct field dead_letter_fields[] = {FIELD("TargetArn", shape_some_arn)};
+static const struct field environment_fields[] = {FIELD("Variables", shape_variables)};
+static const struct field tracing_fields[] = {FIELD("Mode", shape_tracing_mode)};
+static const struct field file_system_fields[] = {REQUIRED("Arn", shape_text),
+                                                  REQUIRED("LocalMountPath", shape_text)};
+static const struct field image_fields[] = {FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
+                                            FIELD("WorkingDirectory", shape_text)};
+static const struct field storage_fields[] = {REQUIRED("Size", shape_storage_size)};
+static const struct field snap_fields[] = {FIELD("ApplyOn", shape_apply_on)};
+static const struct field logging_fields[] = {
+    FIELD("LogFormat", shape_log_format), FIELD("ApplicationLogLevel", shape_log_level),
+    FIELD("SystemLogLevel", shape_system_level), FIELD("LogGroup", shape_log_group)};
+static const struct field instances_fields[] = {
+    REQUIRED("CapacityProviderArn", shape_text),
+    FIELD("PerExecutionEnvironmentMaxConcurrency", shape_concurrency)};
+static const struct shape shape_instances = STRUCT_OF(instances_fields);
+static const struct field capacity_fields[] = {
+    REQUIRED("LambdaManagedInstancesCapacityProviderConfig", shape_instances)};
+static const struct field quipu_fields[] = {FIELD("Concurrency", shape_concurrency)};
+static const struct shape shape_empty = {.kind = SHAPE_STRUCT};
+
+static const struct shape shape_vpc = STRUCT_OF(vpc_fields);
+static const struct shape shape_dead_letters = STRUCT_OF(dead_letter_fields);
+static const struct shape shape_environment = STRUCT_OF(environment_fields);
+static const struct shape shape_tracing = STRUCT_OF(tracing_fields);
+static const struct shape shape_file_system = STRUCT_OF(file_system_fields);
+static const struct shape shape_file_systems = {.kind = SHAPE_LIST, .of = &shape_file_system};
+static const struct shape shape_image = STRUCT_OF(image_fields);
+static const struct shape shape_storage = STRUCT_OF(storage_fields);
+static const struct shape shape_snap = STRUCT_OF(snap_fields);
+static const struct shape shape_logging = STRUCT_OF(logging_fields);
+static const struct shape shape_capacity = STRUCT_OF(capacity_fields);
+static const struct shape shape_quipu = STRUCT_OF(quipu_fields);
+
+const struct field configuration_fields[CONFIG_MEMBERS] = {
+    [CONFIG_RUNTIME] = FIELD("Runtime", shape_text),
+    [CONFIG_ROLE] = FIELD("Role", shape_role),
+    [CONFIG_HANDLER] = FIELD("Handler", shape_handler),
+    [CONFIG_DESCRIPTION] = FIELD("Description", shape_description),
+    [CONFIG_TIMEOUT] = FIELD("Timeout", shape_timeout),
+    [CONFIG_MEMORY] = FIELD("MemorySize", shape_memory),
+    [CONFIG_VPC] = FIELD("VpcConfig", shape_vpc),
+    [CONFIG_DEAD_LETTERS] = FIELD("DeadLetterConfig", shape_dead_letters),
+    [CONFIG_ENVIRONMENT] = FIELD("Environment", shape_environment),
+    [CONFIG_KMS_KEY] = FIELD("KMSKeyArn", shape_some_arn),
+    [CONFIG_TRACING] = FIELD("TracingConfig", shape_tracing),
+    [CONFIG_LAYERS] = FIELD("Layers", shape_texts),
+    [CONFIG_FILE_SYSTEMS] = FIELD("FileSystemConfigs", shape_file_systems),
+    [CONFIG_IMAGE] = FIELD("ImageConfig", shape_image),
+    [CONFIG_STORAGE] = FIELD("EphemeralStorage", shape_storage),
+    [CONFIG_SNAP_START] = FIELD("SnapStart", shape_snap),
+    [CONFIG_LOGGING] = FIELD("LoggingConfig", shape_logging),
+    [CONFIG_CAPACITY] = FIELD("CapacityProviderConfig", shape_capacity),
+    [CONFIG_DURABLE] = FIELD("DurableConfig", shape_empty),
+    [CONFIG_TENANCY] = FIELD("TenancyConfig", shape_empty),
+    [CONFIG_QUIPU] = FIELD("Quipu", shape_quipu),
+};
+
+/* ---- what is not offered ---- */
+
+static bool refuse(struct rest_call *call, const char *message)
+{
+    lambda_error(call, 400, "InvalidParameterValueException", "%s", message);
+    return false;
+}
+
+static bool check_offered(struct rest_call *call, const struct node *nodes)
+{
+    if (nodes[CONFIG_LAYERS].count)
+        return refuse(call,
+                      "Layers are not offered: there is nowhere to get them from. Put what the layer has "
+                      "into the function's archive or folder.");
+    if (nodes[CONFIG_FILE_SYSTEMS].count)
+        return refuse(call, "File systems are not offered: the function sees this machine's folders.");
+    if (nodes[CONFIG_IMAGE].present)
+        return refuse(call, "ImageConfig is not offered: there are no functions from container images.");
+    if (nodes[CONFIG_DURABLE].present) return refuse(call, "Durable functions are not offered.");
+    if (nodes[CONFIG_TENANCY].present) return refuse(call, "Tenant isolation is not offered.");
+    return true;
+}
+
+/* ---- runtime and handler ---- */
+
+/* Lambda's runtimes; those that can run here are shown when another one was asked for. */
+static const char *const runtimes[] = {
+    "nodejs16.x",      "nodejs18.x", "nodejs20.x", "nodejs22.x", "nodejs24.x", "python3.8", "python3.9",
+    "python3.10",      "python3.11", "python3.12", "python3.13", "python3.14", "provided",  "provided.al2",
+    "provided.al2023", "java8.al2",  "java11",     "java17",     "java21",     "java25",    "dotnet6",
+    "dotnet8",         "dotnet10",   "ruby3.2",    "ruby3.3",    "ruby3.4",    "go1.x",     NULL};
+
+static bool refuse_runtime(struct rest_call *call, struct slice runtime)
+{
+    struct buf known = {0};
+    for (const char *const *name = runtimes; *name; name++)
+        if (runtime_is_known(slice_of(*name))) buf_printf(&known, "%s%s", known.len ? ", " : "", *name);
+    lambda_error(call, 400, "InvalidParameterValueException",
+                 "Value %.*s at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: "
+                 "[%.*s] or be a valid ARN",
+                 SLICE_ARG(runtime), SLICE_ARG(buf_view(&known)));
+    buf_free(&known);
+    return false;
+}
+
+/* True when a process runs the version; what has no process needs neither runtime nor handler. */
+static bool has_process(const struct document *document, struct arena *arena)
+{
+    struct document ours = document_object(document, "Quipu", arena);
+    return !document_get(&ours, "Url").data && !document_get(&ours, "Table").data &&
+           !document_get(&ours, "Queue").data;
+}
+
+static bool check_runtime(struct rest_call *call, const struct document *document)
+{
+    if (!has_process(document, call->arena)) return true;
+    struct slice runtime = document_text(document, "Runtime", call->arena);
+    struct slice handler = document_text(document, "Handler", call->arena);
+    bool needs_handler = !slice_starts(runtime, SLICE("provided"));
+    if (!runtime.len || (needs_handler && !handler.len))
+        return refuse(call, "Runtime and Handler are mandatory parameters for functions created with "
+                            "deployment packages.");
+    return runtime_is_known(runtime) || refuse_runtime(call, runtime);
+}
+
+/* ---- environment ---- */
+
+static const char *const reserved_variables[] = {
+    "_HANDLER",
+    "_X_AMZN_TRACE_ID",
+    "AWS_DEFAULT_REGION",
+    "AWS_REGION",
+    "AWS_EXECUTION_ENV",
+    "AWS_LAMBDA_FUNCTION_NAME",
+    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+    "AWS_LAMBDA_FUNCTION_VERSION",
+    "AWS_LAMBDA_INITIALIZATION_TYPE",
+    "AWS_LAMBDA_LOG_GROUP_NAME",
+    "AWS_LAMBDA_LOG_STREAM_NAME",
+    "AWS_ACCESS_KEY",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_LAMBDA_RUNTIME_API",
+    "LAMBDA_TASK_ROOT",
+    "LAMBDA_RUNTIME_DIR",
+    NULL,
+};
+
+static bool is_reserved(struct slice name)
+{
+    for (const char *const *reserved = reserved_variables; *reserved; reserved++)
+        if (slice_equal(slice_of(*reserved), name)) return true;
+    return false;
+}
+
+static bool check_environment(struct rest_call *call, const struct node *node)
+{
+    struct buf used = {0};
+    if (!node->present || !node->nodes[0].present) return true;
+    const struct node *variables = &node->nodes[0];
+    for (uint32_t i = 0; i < variables->count; i++)
+        if (is_reserved(variables->keys[i]))
+            buf_printf(&used, "%s%.*s", used.len ? ", " : "", SLICE_ARG(variables->keys[i]));
+    if (used.len)
+        lambda_error(call, 400, "InvalidParameterValueException",
+                     "Lambda was unable to configure your environment variables because the environment "
+                     "variables you have provided contains reserved keys that are currently not supported "
+                     "for modification. Reserved keys used in this request: %.*s",
+                     SLICE_ARG(buf_view(&used)));
+    bool is_reserved_used = used.len != 0;
+    buf_free(&used);
+    if (is_reserved_used) return false;
+    struct slice measured = node_json(variables, call->arena);
+    if (measured.len <= LIMIT_VARIABLES_BYTES) return true;
+    lambda_error(
+        call, 400, "InvalidParameterValueException",
+        "Lambda was unable to configure your environment variables because the environment variables "
+        "you have provided exceeded the 4KB limit. String measured: %.*s",
+        measured.len > 8192 ? 8192 : (int)measured.len, measured.data);
+    return false;
+}
+
+/* ---- concurrency of one process ---- */
+
+static struct slice given_concurrency(const struct node *nodes, struct arena *arena)
+{
+    if (nodes[CONFIG_QUIPU].present) return node_json(&nodes[CONFIG_QUIPU].nodes[0], arena);
+    if (!nodes[CONFIG_CAPACITY].present) return SLICE_NONE;
+    return node_json(&nodes[CONFIG_CAPACITY].nodes[0].nodes[1], arena);
+}
+
+static bool apply_concurrency(struct rest_call *call, const struct node *nodes, struct document *document)
+{
+    struct document ours = document_object(document, "Quipu", call->arena);
+    struct slice given = given_concurrency(nodes, call->arena);
+    struct slice runtime = document_text(document, "Runtime", call->arena);
+    if (given.data) document_set(&ours, "Concurrency", given, call->arena);
+    if (document_integer(&ours, "Concurrency", 1) > 1 && has_process(document, call->arena) &&
+        !runtime_is_concurrent(runtime)) {
+        lambda_error(call, 400, "InvalidParameterValueException",
+                     "The runtime %.*s handles one invocation at a time in a process: Concurrency must be 1.",
+                     SLICE_ARG(runtime));
+        return false;
+    }
+    if (!given.data) return true;
+    struct buf json = {0};
+    buf_byte(&json, '{');
+    document_put_members(&json, &ours);
+    buf_byte(&json, '}');
+    document_set(document, "Quipu", arena_copy(call->arena, buf_view(&json)), call->arena);
+    buf_free(&json);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool check_dead_letters(struct func *func, struct rest_call *call, const struct node *node)
+{
+    if (!node->present || !node->nodes[0].present || !node->nodes[0].text.len) return true;
+    const char *fault = destination_fault(func, node->nodes[0].text);
+    if (!fault) return true;
+    lambda_error(call, 400, "InvalidParameterValueException",
+                 "The dead-letter target %.*s cannot be used: %s", SLICE_ARG(node->nodes[0].text), fault);
+    return false;
+}
+
+/* An empty ARN takes a setting back. */
+static bool is_taken_back(enum configuration_member member, const struct node *node)
+{
+    if (member == CONFIG_KMS_KEY) return !node->text.len;
+    return member == CONFIG_DEAD_LETTERS && !(node->nodes[0].present && node->nodes[0].text.len);
+}
+
+static void set_members(struct rest_call *call, const struct node *nodes, struct document *document)
+{
+    for (int i = 0; i < CONFIG_MEMBERS; i++) {
+        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_FILE_SYSTEMS)
+            continue;
+        struct slice json = node_json(&nodes[i], call->arena);
+        if (is_taken_back((enum configuration_member)i, &nodes[i])) json = SLICE_NONE;
+        document_set(document, configuration_fields[i].name, json, call->arena);
+    }
+    if (!nodes[CONFIG_SNAP_START].present) return;
+    const struct node *apply_on = &nodes[CONFIG_SNAP_START].nodes[0];
+    document_set(document, "SnapStart",
+                 arena_printf(call->arena, "{\"ApplyOn\":\"%.*s\",\"OptimizationStatus\":\"Off\"}",
+                              SLICE_ARG(apply_on->present ? apply_on->text : SLICE("None"))),
+                 call->arena);
+}
+
+/* A LoggingConfig that says only half keeps the other half. */
+static void complete_logging(struct slice name, struct document *document, struct arena *arena)
+{
+    struct document logging = document_object(document, "LoggingConfig", arena);
+    struct buf json = {0};
+    if (!document_get(&logging, "LogFormat").data)
+        document_set(&logging, "LogFormat", SLICE("\"Text\""), arena);
+    if (!document_get(&logging, "LogGroup").data)
+        document_set(&logging, "LogGroup", arena_printf(arena, "\"/aws/lambda/%.*s\"", SLICE_ARG(name)),
+                     arena);
+    buf_byte(&json, '{');
+    document_put_members(&json, &logging);
+    buf_byte(&json, '}');
+    document_set(document, "LoggingConfig", arena_copy(arena, buf_view(&json)), arena);
+    buf_free(&json);
+}
+
+bool configuration_apply(struct func *func, struct rest_call *call, const struct node *nodes,
+                         struct document *document)
+{
+    if (!check_offered(call, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
+        !check_dead_letters(func, call, &nodes[CONFIG_DEAD_LETTERS]))
+        return false;
+    set_members(call, nodes, document);
+    return check_runtime(call, document) && apply_concurrency(call, nodes, document);
+}
+
+void configuration_defaults(struct slice name, struct document *document, struct arena *arena)
+{
+    static const char *const defaults[][2] = {
+        {"Description", "\"\""},
+        {"Timeout", "3"},
+        {"MemorySize", "128"},
+        {"TracingConfig", "{\"Mode\":\"PassThrough\"}"},
+        {"PackageType", "\"Zip\""},
+        {"Architectures", "[\"x86_64\"]"},
+        {"EphemeralStorage", "{\"Size\":512}"},
+        {"SnapStart", "{\"ApplyOn\":\"None\",\"OptimizationStatus\":\"Off\"}"},
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (!document_get(document, defaults[i][0]).data)
+            document_set(document, defaults[i][0], slice_of(defaults[i][1]), arena);
+    complete_logging(name, document, arena);
+}
+
+void configuration_mark(struct registry *registry, struct document *document, const struct document *before,
+                        struct arena *arena)
+{
+    int64_t now = clock_now_ms(registry->func->options.clock);
+    int64_t last = before ? document_integer(before, "Revision", 0) : 0;
+    document_set_integer(document, "Revision", now > last ? now : last + 1, arena);
+    document_set_text(document, "RevisionId", registry_uuid(registry, arena), arena);
+    document_set_text(document, "LastModified", registry_time_text(now, arena), arena);
+}
+
+/* ---- showing ---- */
+
+static void put_ours(struct buf *out, const struct document *document, struct arena *arena)
+{
+    struct document ours = document_object(document, "Quipu", arena);
+    document_set(&ours, "Secret", SLICE_NONE, arena); /* who calls may know that there is one, not which */
+    buf_text(out, ",\"Quipu\":{");
+    document_put_members(out, &ours);
+    buf_byte(out, '}');
+}
+
+void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
+                       struct slice qualifier, struct arena *arena)
+{
+    struct document shown = document_copy(&part->document, arena);
+    bool has_ours = document_get(&shown, "Quipu").data != NULL;
+    document_set(&shown, "Revision", SLICE_NONE, arena);
+    document_set(&shown, "Quipu", SLICE_NONE, arena);
+    buf_text(out, "{\"FunctionName\":");
+    json_put_string(out, entry->name);
+    buf_text(out, ",\"FunctionArn\":");
+    json_put_string(out, lambda_arn(func, arena, entry->name, qualifier));
+    buf_text(out, ",\"Version\":");
+    json_put_string(out, part->name);
+    buf_text(out, ",\"State\":\"Active\",\"LastUpdateStatus\":\"Successful\",");
+    document_put_members(out, &shown);
+    if (has_ours) put_ours(out, &part->document, arena);
+    buf_byte(out, '}');
+}

@@ -1,0 +1,323 @@
+/* Requests into nodes: path, query, headers and body against a table of fields. A type that does not fit is
+ * refused at once; what breaks a constraint is collected and told together. */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "func/lambda.h"
+
+#define MAP_MEMBERS_MAX 4096 /* more than any map may hold; each new key is compared with all others */
+
+struct decoder {
+    struct json_reader reader;
+    struct arena *arena;
+    const char *wanted, *found; /* types, when they do not fit */
+};
+
+static bool decode_value(struct decoder *decoder, const struct shape *shape, struct node *node);
+
+static const char *kind_text(enum json_kind kind)
+{
+    switch (kind) {
+    case JSON_STRING: return "STRING_VALUE";
+    case JSON_NUMBER: return "NUMBER_VALUE";
+    case JSON_TRUE: return "TRUE_VALUE";
+    case JSON_FALSE: return "FALSE_VALUE";
+    case JSON_OBJECT: return "START_OBJECT";
+    case JSON_ARRAY: return "START_ARRAY";
+    default: return "NULL_VALUE";
+    }
+}
+
+static bool mismatch(struct decoder *decoder, const char *wanted)
+{
+    enum json_kind kind = json_peek(&decoder->reader);
+    if (kind == JSON_FAULT || kind == JSON_END) return json_fail(&decoder->reader, "unexpected end");
+    decoder->wanted = wanted;
+    decoder->found = kind_text(kind);
+    return false;
+}
+
+/* ---- scalars ---- */
+
+static bool text_to_integer(struct slice text, int64_t *out)
+{
+    unsigned long long value;
+    bool negative = text.len && text.data[0] == '-';
+    if (negative) text = slice_from(text, 1);
+    if (!slice_to_u64(text, INT32_MAX, &value)) return false;
+    *out = negative ? -(int64_t)value : (int64_t)value;
+    return true;
+}
+
+static bool decode_integer(struct decoder *decoder, struct node *node)
+{
+    struct slice text;
+    if (json_peek(&decoder->reader) != JSON_NUMBER) return mismatch(decoder, "an Integer");
+    if (!json_number(&decoder->reader, &text)) return false;
+    if (text_to_integer(text, &node->integer)) return true;
+    decoder->wanted = "an Integer";
+    decoder->found = "NUMBER_VALUE";
+    return false;
+}
+
+static bool decode_double(struct decoder *decoder, struct node *node)
+{
+    struct slice text;
+    if (json_peek(&decoder->reader) != JSON_NUMBER) return mismatch(decoder, "a Double");
+    if (!json_number(&decoder->reader, &text)) return false;
+    node->real = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
+    return true;
+}
+
+static bool decode_string(struct decoder *decoder, struct node *node)
+{
+    if (json_peek(&decoder->reader) != JSON_STRING) return mismatch(decoder, "a String");
+    return json_string(&decoder->reader, &node->text);
+}
+
+static bool decode_bool(struct decoder *decoder, struct node *node)
+{
+    enum json_kind kind = json_peek(&decoder->reader);
+    if (kind != JSON_TRUE && kind != JSON_FALSE) return mismatch(decoder, "a Boolean");
+    node->truth = kind == JSON_TRUE;
+    return json_skip(&decoder->reader);
+}
+
+/* ---- what holds others ---- */
+
+static void *grow(struct arena *arena, void *array, uint32_t count, size_t size)
+{
+    if (count & (count - 1) || count == 1) return array; /* room doubles at 0, 2, 4, 8, ... */
+    void *more = arena_alloc(arena, (count ? count * 2 : 2) * size);
+    if (count) memcpy(more, array, count * size);
+    return more;
+}
+
+static bool decode_list(struct decoder *decoder, const struct shape *shape, struct node *node)
+{
+    if (json_peek(&decoder->reader) != JSON_ARRAY) return mismatch(decoder, "a List");
+    json_enter(&decoder->reader);
+    while (json_element(&decoder->reader)) {
+        node->nodes = grow(decoder->arena, node->nodes, node->count, sizeof *node->nodes);
+        if (!decode_value(decoder, shape->of, &node->nodes[node->count++])) return false;
+    }
+    return true;
+}
+
+static bool decode_map(struct decoder *decoder, const struct shape *shape, struct node *node)
+{
+    struct slice key;
+    if (json_peek(&decoder->reader) != JSON_OBJECT) return mismatch(decoder, "a Map");
+    json_enter(&decoder->reader);
+    while (json_member(&decoder->reader, &key)) {
+        uint32_t at = 0;
+        while (at < node->count && !slice_equal(node->keys[at], key)) at++;
+        if (at == MAP_MEMBERS_MAX) return json_fail(&decoder->reader, "too many members");
+        if (at == node->count) {
+            node->nodes = grow(decoder->arena, node->nodes, node->count, sizeof *node->nodes);
+            node->keys = grow(decoder->arena, node->keys, node->count, sizeof *node->keys);
+            node->keys[node->count++] = key;
+        }
+        if (!decode_value(decoder, shape->of, &node->nodes[at])) return false;
+    }
+    return true;
+}
+
+static bool decode_fields(struct decoder *decoder, const struct field *fields, uint32_t count,
+                          struct node *nodes)
+{
+    struct slice name;
+    json_enter(&decoder->reader);
+    while (json_member(&decoder->reader, &name)) {
+        uint32_t at = 0;
+        while (at < count && (fields[at].source != IN_BODY || !slice_equal(slice_of(fields[at].name), name)))
+            at++;
+        bool fits = at < count ? decode_value(decoder, fields[at].shape, &nodes[at])
+                               : json_skip(&decoder->reader);
+        if (!fits) return false;
+    }
+    return true;
+}
+
+static bool decode_struct(struct decoder *decoder, const struct shape *shape, struct node *node)
+{
+    if (json_peek(&decoder->reader) != JSON_OBJECT) return mismatch(decoder, "an Object");
+    node->nodes = arena_zero(decoder->arena, shape->field_count * sizeof *node->nodes);
+    for (uint32_t i = 0; i < shape->field_count; i++) node->nodes[i].shape = shape->fields[i].shape;
+    return decode_fields(decoder, shape->fields, shape->field_count, node->nodes);
+}
+
+static bool decode_value(struct decoder *decoder, const struct shape *shape, struct node *node)
+{
+    *node = (struct node){.shape = shape, .present = json_peek(&decoder->reader) != JSON_NULL};
+    if (!node->present) return json_skip(&decoder->reader);
+    switch (shape->kind) {
+    case SHAPE_STRING:
+    case SHAPE_BLOB: return decode_string(decoder, node);
+    case SHAPE_INTEGER: return decode_integer(decoder, node);
+    case SHAPE_DOUBLE: return decode_double(decoder, node);
+    case SHAPE_BOOL: return decode_bool(decoder, node);
+    case SHAPE_STRUCT: return decode_struct(decoder, shape, node);
+    case SHAPE_LIST: return decode_list(decoder, shape, node);
+    case SHAPE_MAP: return decode_map(decoder, shape, node);
+    }
+    return false;
+}
+
+/* ---- path, query, headers ---- */
+
+/* A list stands in the query as a name that is repeated. */
+static void take_repeated(struct rest_call *call, const struct field *field, struct node *node)
+{
+    const char *wire = field->wire ? field->wire : field->name;
+    struct slice text;
+    while (node->count < LIMIT_TAGS * 2 && (text = rest_query_nth(call, wire, node->count)).data) {
+        node->nodes = grow(call->arena, node->nodes, node->count, sizeof *node->nodes);
+        node->nodes[node->count++] = (struct node){.shape = field->shape->of, .present = true, .text = text};
+    }
+    node->present = node->count != 0;
+}
+
+static const char *take_outside(struct rest_call *call, const struct field *field, struct node *node)
+{
+    const char *wire = field->wire ? field->wire : field->name;
+    if (field->shape->kind == SHAPE_LIST) {
+        take_repeated(call, field, node);
+        return NULL;
+    }
+    struct slice text = field->source == IN_PATH    ? call->parameters[field->index]
+                        : field->source == IN_QUERY ? rest_query(call, wire)
+                                                    : call->header(call, slice_of(wire));
+    if (!text.data || (field->source != IN_PATH && !text.len)) return NULL;
+    node->present = true;
+    node->text = text;
+    if (field->shape->kind == SHAPE_INTEGER && !text_to_integer(text, &node->integer)) return field->name;
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static bool has_body(const struct field *fields, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (fields[i].source == IN_BODY) return true;
+    return false;
+}
+
+static const char *decode_body(struct rest_call *call, const struct field *fields, uint32_t count,
+                               struct node *nodes, struct slice *message)
+{
+    struct decoder decoder = {.arena = call->arena};
+    if (!call->body.len || !has_body(fields, count)) return NULL;
+    json_begin(&decoder.reader, call->body, call->arena);
+    bool fits = json_peek(&decoder.reader) == JSON_OBJECT ? decode_fields(&decoder, fields, count, nodes)
+                                                          : mismatch(&decoder, "an Object");
+    if (!fits && decoder.wanted) {
+        *message = arena_printf(call->arena, "%s can not be converted to %s", decoder.found, decoder.wanted);
+        return "SerializationException";
+    }
+    if (fits && json_done(&decoder.reader)) return NULL;
+    *message = arena_printf(call->arena, "Could not parse request body into json: %s at byte %zu",
+                            decoder.reader.fault ? decoder.reader.fault : "more than one value",
+                            json_offset(&decoder.reader));
+    return "InvalidRequestContentException";
+}
+
+const char *lambda_decode_request(struct rest_call *call, const struct field *fields, uint32_t count,
+                                  struct node *nodes, struct slice *message)
+{
+    struct buf violations = {0};
+    unsigned violation_count = 0;
+    memset(nodes, 0, count * sizeof *nodes);
+    for (uint32_t i = 0; i < count; i++) {
+        nodes[i].shape = fields[i].shape;
+        const char *bad = fields[i].source == IN_BODY ? NULL : take_outside(call, &fields[i], &nodes[i]);
+        if (bad) {
+            *message = arena_printf(call->arena, "STRING_VALUE can not be converted to an Integer: %s", bad);
+            return "SerializationException";
+        }
+    }
+    const char *fault = decode_body(call, fields, count, nodes, message);
+    if (fault) return fault;
+    lambda_check(&violations, &violation_count, fields, count, nodes);
+    if (violation_count)
+        *message = arena_printf(call->arena, "%u validation error%s detected: %.*s", violation_count,
+                                violation_count == 1 ? "" : "s", SLICE_ARG(buf_view(&violations)));
+    buf_free(&violations);
+    return violation_count ? "ValidationException" : NULL;
+}
+
+bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t count, struct node *nodes)
+{
+    struct slice message = SLICE_NONE;
+    const char *fault = lambda_decode_request(call, fields, count, nodes, &message);
+    if (fault) lambda_error(call, 400, fault, "%.*s", SLICE_ARG(message));
+    return !fault;
+}
+
+/* ---- nodes as JSON ---- */
+
+static void put_struct(struct buf *out, const struct node *node)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < node->shape->field_count; i++) {
+        if (!node->nodes[i].present) continue;
+        if (!first) buf_byte(out, ',');
+        first = false;
+        json_put_string(out, slice_of(node->shape->fields[i].name));
+        buf_byte(out, ':');
+        node_put_json(out, &node->nodes[i]);
+    }
+}
+
+static void put_many(struct buf *out, const struct node *node)
+{
+    for (uint32_t i = 0; i < node->count; i++) {
+        if (i) buf_byte(out, ',');
+        if (node->keys) {
+            json_put_string(out, node->keys[i]);
+            buf_byte(out, ':');
+        }
+        node_put_json(out, &node->nodes[i]);
+    }
+}
+
+void node_put_json(struct buf *out, const struct node *node)
+{
+    if (!node->present) {
+        buf_text(out, "null");
+        return;
+    }
+    switch (node->shape->kind) {
+    case SHAPE_STRING:
+    case SHAPE_BLOB: json_put_string(out, node->text); return;
+    case SHAPE_INTEGER: json_put_int(out, node->integer); return;
+    case SHAPE_DOUBLE: json_put_double(out, node->real); return;
+    case SHAPE_BOOL: buf_slice(out, node->truth ? SLICE("true") : SLICE("false")); return;
+    case SHAPE_STRUCT:
+        buf_byte(out, '{');
+        put_struct(out, node);
+        buf_byte(out, '}');
+        return;
+    case SHAPE_LIST:
+        buf_byte(out, '[');
+        put_many(out, node);
+        buf_byte(out, ']');
+        return;
+    case SHAPE_MAP:
+        buf_byte(out, '{');
+        put_many(out, node);
+        buf_byte(out, '}');
+        return;
+    }
+}
+
+struct slice node_json(const struct node *node, struct arena *arena)
+{
+    struct buf json = {0};
+    if (!node->present) return SLICE_NONE;
+    node_put_json(&json, node);
+    struct slice copy = arena_copy(arena, buf_view(&json));
+    buf_free(&json);
+    return copy;
+}

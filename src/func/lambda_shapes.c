@@ -1,0 +1,233 @@
+/* Shapes that several operations share, with the service's patterns and, beside each, a function that decides
+ * it. */
+#include "func/lambda.h"
+
+/* ---- characters ---- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* One or more of letters, digits and the given others. */
+static bool consists_of(struct slice text, const char *others)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_letter(text.data[i]) && !is_digit(text.data[i]) &&
+            (!text.data[i] || !strchr(others, text.data[i])))
+            return false;
+    return text.len != 0;
+}
+
+static bool is_number(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_digit(text.data[i])) return false;
+    return text.len != 0;
+}
+
+/* ---- names of functions ---- */
+
+/* us-east-1, us-gov-west-1, eusc-de-east-1: lower-case words and a digit, joined by dashes. */
+static bool is_region(struct slice text)
+{
+    unsigned dashes = 0;
+    if (text.len < 6 || !is_digit(text.data[text.len - 1])) return false;
+    for (size_t i = 0; i + 1 < text.len; i++) {
+        if (text.data[i] == '-')
+            dashes++;
+        else if (text.data[i] < 'a' || text.data[i] > 'z')
+            return false;
+    }
+    return dashes >= 2 && text.data[text.len - 2] == '-';
+}
+
+struct slice lambda_take_field(struct slice *rest)
+{
+    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
+    size_t len = colon ? (size_t)(colon - rest->data) : rest->len;
+    struct slice field = {rest->data, len};
+    *rest = slice_from(*rest, colon ? len + 1 : len);
+    return field;
+}
+
+/* Takes a field off the front when it is followed by another and fits; for the optional parts of an ARN. */
+static bool take_if(struct slice *rest, bool (*fits)(struct slice))
+{
+    struct slice ahead = *rest, field = lambda_take_field(&ahead);
+    if (!ahead.len || !fits(field)) return false;
+    *rest = ahead;
+    return true;
+}
+
+static bool is_account(struct slice text)
+{
+    return text.len == 12 && is_number(text);
+}
+
+static bool is_word_function(struct slice text)
+{
+    return slice_equal(text, SLICE("function"));
+}
+
+static bool is_word_arn(struct slice text)
+{
+    return slice_equal(text, SLICE("arn"));
+}
+
+static bool is_function_text(struct slice text, const char *others)
+{
+    struct slice rest = text;
+    if (take_if(&rest, is_word_arn)) {
+        struct slice partition = lambda_take_field(&rest), service = lambda_take_field(&rest);
+        if (partition.len && !slice_starts(partition, SLICE("aws"))) return false;
+        if (!slice_equal(service, SLICE("lambda"))) return false;
+    }
+    take_if(&rest, is_region);
+    take_if(&rest, is_account);
+    take_if(&rest, is_word_function);
+    bool is_qualified = rest.len && memchr(rest.data, ':', rest.len);
+    struct slice name = lambda_take_field(&rest);
+    if (!consists_of(name, others)) return false;
+    return !is_qualified || slice_equal(rest, SLICE("$LATEST")) || consists_of(rest, "-_");
+}
+
+static bool is_function_name(struct slice text)
+{
+    return is_function_text(text, "-_");
+}
+
+static bool is_function_name_long(struct slice text)
+{
+    return is_function_text(text, "-_.");
+}
+
+static bool is_qualifier(struct slice text)
+{
+    return consists_of(text, "-_$");
+}
+
+static bool is_version(struct slice text)
+{
+    return slice_equal(text, SLICE("$LATEST")) || is_number(text);
+}
+
+static bool is_alias(struct slice text)
+{
+    return consists_of(text, "-_") && !is_number(text);
+}
+
+/* The service has the letters of all scripts and a few signs; here everything but controls will do. */
+static bool has_no_controls(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f) return false;
+    return true;
+}
+
+/* ---- destinations ---- */
+
+/* An ARN of any service; or, what only we have, a URL to post to. */
+static bool is_destination(struct slice text)
+{
+    struct slice rest = text;
+    if (!text.len || slice_starts(text, SLICE("http://")) || slice_starts(text, SLICE("https://")))
+        return true;
+    struct slice arn = lambda_take_field(&rest), partition = lambda_take_field(&rest);
+    struct slice service = lambda_take_field(&rest), region = lambda_take_field(&rest);
+    struct slice account = lambda_take_field(&rest);
+    return slice_equal(arn, SLICE("arn")) && slice_starts(partition, SLICE("aws")) &&
+           consists_of(service, "-") && (!region.len || is_region(region)) &&
+           (!account.len || is_account(account)) && rest.len;
+}
+
+#define REGION_PATTERN   "(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1}"
+#define FUNCTION_PATTERN "(arn:(aws[a-zA-Z-]*)?:lambda:)?(" REGION_PATTERN ":)?(\\d{12}:)?(function:)?"
+#define ARN_PATTERN      "arn:(aws[a-zA-Z0-9-]*):([a-zA-Z0-9\\-])+:(" REGION_PATTERN ")?:(\\d{12})?:(.*)"
+
+static const char *const architectures[] = {"x86_64", "arm64", NULL};
+static const struct shape shape_architecture = {.kind = SHAPE_STRING, .choices = architectures};
+static const struct shape shape_tag_key = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 128,
+    .matches = has_no_controls,
+    .pattern = "[\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*",
+};
+static const struct shape shape_tag_value = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
+static const struct shape shape_destination = {
+    .kind = SHAPE_STRING,
+    .has_max = true,
+    .max = 350,
+    .matches = is_destination,
+    .pattern = "$|kafka://([^.]([a-zA-Z0-9\\-_.]{0,248}))|" ARN_PATTERN,
+};
+static const struct field destination_fields[] = {FIELD("Destination", shape_destination)};
+static const struct shape shape_on_end = STRUCT_OF(destination_fields);
+static const struct field destinations_fields[] = {
+    FIELD("OnSuccess", shape_on_end),
+    FIELD("OnFailure", shape_on_end),
+};
+
+const struct shape shape_text = {.kind = SHAPE_STRING};
+const struct shape shape_bool = {.kind = SHAPE_BOOL};
+const struct shape shape_blob = {.kind = SHAPE_BLOB};
+const struct shape shape_function_name = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 140,
+    .matches = is_function_name,
+    .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_]+)(:(\\$LATEST|[a-zA-Z0-9-_]+))?",
+};
+const struct shape shape_function_name_long = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 170,
+    .matches = is_function_name_long,
+    .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_\\.]+)(:(\\$LATEST(\\.PUBLISHED)?|[a-zA-Z0-9-_]+))?",
+};
+const struct shape shape_qualifier = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 128,
+    .matches = is_qualifier,
+    .pattern = "\\$(LATEST(\\.PUBLISHED)?)|[a-zA-Z0-9-_$]+",
+};
+const struct shape shape_version = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 1024,
+    .matches = is_version,
+    .pattern = "(\\$LATEST|[0-9]+)",
+};
+const struct shape shape_alias = {
+    .kind = SHAPE_STRING,
+    .has_min = true,
+    .min = 1,
+    .has_max = true,
+    .max = 128,
+    .matches = is_alias,
+    .pattern = "(?!^[0-9]+$)([a-zA-Z0-9-_]+)",
+};
+const struct shape shape_description = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
+const struct shape shape_max_items = INTEGER_BETWEEN(1, 10000);
+const struct shape shape_max_items_50 = INTEGER_BETWEEN(1, 50);
+const struct shape shape_tags = {.kind = SHAPE_MAP, .key = &shape_tag_key, .of = &shape_tag_value};
+const struct shape shape_destinations = STRUCT_OF(destinations_fields);
+const struct shape shape_architectures = {
+    .kind = SHAPE_LIST, .of = &shape_architecture, .has_min = true, .min = 1, .has_max = true, .max = 1};

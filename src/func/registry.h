@@ -1,0 +1,180 @@
+/* What the files of the registry share with each other and with Lambda's API: entries, changes, code.
+ *
+ * The table PREFIXfunctions has the hash key `name` and the range key `part`, both strings. One function is
+ * all items of its name, each a document (document.h):
+ *
+ *   function         of the whole: Stamp, LastVersion, Tags, ReservedConcurrentExecutions, RecursiveLoop
+ *   $LATEST, 1, 2..  a version's configuration, in the words of Lambda's API; Revision counts its changes
+ *   alias:NAME       FunctionVersion, RoutingConfig, Description
+ *   async:QUALIFIER  how asynchronous calls are retried and where they end up
+ *   policy:QUALIFIER the statements of AddPermission
+ *   runtime:QUALIFIER  PutRuntimeManagementConfig's
+ *
+ * Two names are none of functions: `*code` has an item for each archive (part: its SHA-256 in base64), whose
+ * bytes are in PREFIXcode; `*changes` has one item that moves with every change, for servers that share.
+ *
+ * Invariants:
+ *  G1. No part changes without its function's Stamp, and every change is one transaction on the condition
+ *      that the Stamp is the one that was read: nobody overwrites what he has not seen.
+ *  G2. What is in memory was read from the table; reading a name and publishing it happen as one step, so
+ *      memory never goes back.
+ *  G3. An archive is removed only when no version names it, nobody here is about to, and (with other servers)
+ *      nobody has touched it for an hour. */
+#ifndef FUNC_REGISTRY_H
+#define FUNC_REGISTRY_H
+
+#include "func/document.h"
+#include "func/internal.h"
+
+#define PART_FUNCTION "function"
+#define PART_LATEST   "$LATEST"
+#define PART_ALIAS    "alias:"
+#define PART_ASYNC    "async:"
+#define PART_POLICY   "policy:"
+#define PART_RUNTIME  "runtime:"
+
+/* ---- entries: all that the table has of one name; immutable and counted ---- */
+
+struct part {
+    struct slice name;
+    struct document document;
+    struct function *function; /* of a version; owned */
+};
+
+struct entry {
+    struct slice name;
+    uint64_t stamp;
+    struct part *parts; /* in the order of their names */
+    uint32_t count;
+    struct arena arena;
+    _Atomic uint32_t references;
+};
+
+struct entry *entry_keep(struct entry *entry);
+void entry_release(struct entry *entry); /* NULL is fine */
+const struct part *entry_part(const struct entry *entry, struct slice name);
+/* "alias:" and "live", ...; the name is looked up without making text. */
+const struct part *entry_part_of(const struct entry *entry, const char *prefix, struct slice qualifier);
+/* The part of a version, or of an alias where the qualifier is none: NULL when there is neither. */
+const struct part *entry_qualified(const struct entry *entry, struct slice qualifier);
+bool part_is_version(const struct part *part);
+/* The part's name behind the prefix; NULL data when it has another one. */
+struct slice part_suffix(const struct part *part, const char *prefix);
+/* Versions by number, $LATEST first: an array in the arena. */
+const struct part **entry_versions(const struct entry *entry, struct arena *arena, uint32_t *count);
+
+/* ---- the registry ---- */
+
+/* An archive that a request is about to name. The hash is the claim's own: the request may be answered, and
+ * gone, before its claim is. */
+struct code_claim {
+    char sha256[48];
+    struct code_claim *next;
+};
+
+struct registry {
+    struct func *func;
+    struct slice functions_table, code_table; /* names */
+    const char *folder;                       /* absolute, of unpacked archives */
+    pthread_mutex_t lock;                     /* of all below */
+    struct entry **entries;                   /* in the order of their names */
+    uint32_t count, room;
+    struct random random;
+    struct code_claim *claims;
+    pthread_mutex_t reading; /* held from reading a name to publishing it (G2) */
+
+    /* with other servers: a thread that looks at the tables again */
+    pthread_t refresher;
+    pthread_cond_t wake;
+    bool ending, is_wanted; /* wanted: a name was asked for that is not known */
+    int64_t changes_seen;
+    struct arena arena;
+};
+
+/* A text like 8b9a79f0-5c1e-4d0f-9c2b-0d6f5d3c9a11. */
+struct slice registry_uuid(struct registry *registry, struct arena *arena);
+/* "2026-11-15T03:42:06.123+0000", as Lambda writes times. */
+struct slice registry_time_text(int64_t ms, struct arena *arena);
+
+/* The name as the table has it now, counted; NULL when there is none, or the table could not be read. */
+struct entry *registry_read(struct registry *registry, struct slice name, bool *failed);
+/* The same as last seen, where nobody else changes it. */
+struct entry *registry_look(struct registry *registry, struct slice name, bool *failed);
+/* All names that begin behind `after`, in order, at most `max`: counted, in the arena. */
+struct entry **registry_list(struct registry *registry, struct slice after, uint32_t max, struct arena *arena,
+                             uint32_t *count);
+/* Reads all names again. */
+bool registry_read_all(struct registry *registry);
+
+/* ---- registry_index.c: what is in memory ---- */
+
+/* Takes the entry over; whoever has the `reading` lock. An entry without parts removes the name. */
+void registry_publish(struct registry *registry, struct entry *entry);
+struct entry *registry_known(struct registry *registry, struct slice name); /* counted, or NULL */
+
+/* ---- registry_read.c: items into entries ---- */
+
+/* All documents of one name, in any order; the entry is made even when there are none. Functions that have
+ * not changed are those of `before`. */
+struct entry *entry_new(struct registry *registry, struct slice name, const struct document *documents,
+                        uint32_t count, const struct entry *before);
+
+/* ---- registry_change.c: changes ---- */
+
+/* Calls the door; a missing table is made when `makes_tables`, and the call repeated. */
+int registry_call(struct registry *registry, const char *operation, struct slice request, struct buf *reply,
+                  bool makes_tables);
+/* Begins a request: {"TableName":"...", with the brace and the comma. */
+void registry_put_table(struct buf *out, struct slice table);
+/* "name":{"S":...},"part":{"S":...} */
+void registry_put_key(struct buf *out, struct slice name, struct slice part);
+
+struct change {
+    struct registry *registry;
+    struct slice name;
+    struct arena *arena;
+    struct entry *before; /* NULL: there is no such function */
+    struct document head; /* of the part `function`: to be changed, written with every change */
+    struct buf members;
+    uint32_t count;
+    bool removes;        /* the function itself */
+    struct entry *after; /* when committed; NULL: it is gone */
+};
+
+/* How many parts one change may write besides the function's own. */
+#define CHANGE_PARTS_MAX 90
+
+enum change_end {
+    CHANGE_DONE,
+    CHANGE_AGAIN, /* somebody else was faster: read and try again */
+    CHANGE_FAILED,
+};
+
+/* Reads the function; false when that failed. Ended with change_free in any case. */
+bool change_begin(struct change *change, struct registry *registry, struct slice name, struct arena *arena);
+void change_put(struct change *change, struct slice part, const struct document *document);
+void change_delete(struct change *change, struct slice part);
+enum change_end change_commit(struct change *change);
+void change_free(struct change *change);
+
+/* ---- registry_code.c: archives ---- */
+
+/* From here on nobody in this process removes the archive. */
+void code_claim(struct registry *registry, struct code_claim *claim, struct slice sha256);
+void code_unclaim(struct registry *registry, struct code_claim *claim);
+/* Stores the archive, or only says that it is needed when it is there; bytes without data: it must be. */
+bool code_store(struct registry *registry, struct slice sha256, struct slice bytes);
+bool code_load(struct registry *registry, struct slice sha256, struct buf *bytes);
+/* The folder of the unpacked archive, in the arena; it need not be there. */
+struct slice code_folder(struct registry *registry, struct slice sha256, struct arena *arena);
+/* Unpacks it where it is not yet. False, with a line in the log, when that could not be done. */
+bool code_unpack(struct registry *registry, struct slice sha256);
+/* Removes the archive when nobody needs it any more (G3). */
+void code_sweep(struct registry *registry, struct slice sha256);
+void code_sweep_all(struct registry *registry);
+/* Removes unpacked folders that no function uses; at the start only, when no process runs in one. */
+void code_sweep_folders(struct registry *registry);
+/* Base64 of the SHA-256 of some bytes, as CodeSha256 shows it. */
+struct slice code_sha256(struct slice bytes, struct arena *arena);
+
+#endif

@@ -1,0 +1,313 @@
+/* Items into entries and functions, and the reading of them: one name by a query, all by a scan. What cannot
+ * be understood (somebody wrote into the table by hand) is left out with a line in the log. */
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "func/registry.h"
+
+#define TIMEOUT_DEFAULT_S 3
+#define MEMORY_DEFAULT_MB 128
+
+/* ---- a version's document as a function ---- */
+
+static void read_variables(struct function *function, const struct document *document, struct arena *scratch)
+{
+    struct document environment = document_object(document, "Environment", scratch);
+    struct document variables = document_object(&environment, "Variables", scratch);
+    function->variables = arena_array(&function->arena, struct function_variable, variables.count);
+    for (uint32_t i = 0; i < variables.count; i++) {
+        struct json_reader reader;
+        struct slice value;
+        json_begin(&reader, variables.members[i].value, scratch);
+        if (json_peek(&reader) != JSON_STRING || !json_string(&reader, &value)) continue;
+        function->variables[function->variable_count++] = (struct function_variable){
+            arena_copy(&function->arena, variables.members[i].name), arena_copy(&function->arena, value)};
+    }
+}
+
+static void read_target(struct registry *registry, struct function *function, const struct document *document,
+                        struct arena *scratch)
+{
+    struct document ours = document_object(document, "Quipu", scratch);
+    struct arena *arena = &function->arena;
+    function->url = arena_copy(arena, document_text(&ours, "Url", scratch));
+    function->secret = arena_copy(arena, document_text(&ours, "Secret", scratch));
+    function->table = arena_copy(arena, document_text(&ours, "Table", scratch));
+    function->queue = arena_copy(arena, document_text(&ours, "Queue", scratch));
+    function->folder = arena_copy(arena, document_text(&ours, "Directory", scratch));
+    function->in_place = function->folder.len != 0;
+    function->concurrency = (uint32_t)document_integer(&ours, "Concurrency", 1);
+    function->kind = function->url.len     ? FUNCTION_HTTP
+                     : function->table.len ? FUNCTION_TABLE
+                     : function->queue.len ? FUNCTION_QUEUE
+                                           : FUNCTION_PROCESS;
+    if (function->kind == FUNCTION_PROCESS && !function->in_place)
+        function->folder = code_folder(registry, document_text(document, "CodeSha256", scratch), arena);
+}
+
+static struct function *function_new(struct registry *registry, struct slice name, const struct part *part,
+                                     struct arena *scratch)
+{
+    struct arena arena = {0};
+    struct function *function = arena_new(&arena, struct function);
+    const struct document *document = &part->document;
+    function->arena = arena;
+    arena = (struct arena){0}; /* it is the function's now */
+    struct arena *own = &function->arena;
+    function->references = 1;
+    function->name = arena_copy(own, name);
+    function->version = arena_copy(own, part->name);
+    function->arn = arena_printf(own, "arn:aws:lambda:%.*s:%.*s:function:%.*s",
+                                 SLICE_ARG(registry->func->region), SLICE_ARG(registry->func->account),
+                                 SLICE_ARG(name));
+    function->revision = (uint64_t)document_integer(document, "Revision", 0);
+    function->runtime = arena_copy(own, document_text(document, "Runtime", scratch));
+    function->handler = arena_copy(own, document_text(document, "Handler", scratch));
+    function->timeout_ms = (uint32_t)document_integer(document, "Timeout", TIMEOUT_DEFAULT_S) * 1000;
+    function->memory_mb = (uint32_t)document_integer(document, "MemorySize", MEMORY_DEFAULT_MB);
+    read_variables(function, document, scratch);
+    read_target(registry, function, document, scratch);
+    return function;
+}
+
+/* ---- entries ---- */
+
+static bool is_version_name(struct slice name)
+{
+    unsigned long long number;
+    return slice_equal(name, SLICE(PART_LATEST)) || slice_to_u64(name, UINT32_MAX, &number);
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    return slice_compare(((const struct part *)a)->name, ((const struct part *)b)->name);
+}
+
+static struct document document_deep_copy(const struct document *document, struct arena *arena)
+{
+    struct document copy = document_copy(document, arena);
+    for (uint32_t i = 0; i < copy.count; i++) {
+        copy.members[i].name = arena_copy(arena, copy.members[i].name);
+        copy.members[i].value = arena_copy(arena, copy.members[i].value);
+    }
+    return copy;
+}
+
+/* The function of the part: the one there was, when it has not changed since. */
+static struct function *function_of(struct registry *registry, struct slice name, const struct part *part,
+                                    const struct entry *before, struct arena *scratch)
+{
+    const struct part *old = before ? entry_part(before, part->name) : NULL;
+    uint64_t revision = (uint64_t)document_integer(&part->document, "Revision", 0);
+    if (old && old->function && old->function->revision == revision) return function_keep(old->function);
+    struct function *function = function_new(registry, name, part, scratch);
+    if (function->kind == FUNCTION_PROCESS && !function->in_place)
+        code_unpack(registry, document_text(&part->document, "CodeSha256", scratch));
+    return function;
+}
+
+struct entry *entry_new(struct registry *registry, struct slice name, const struct document *documents,
+                        uint32_t count, const struct entry *before)
+{
+    struct arena arena = {0}, scratch = {0};
+    struct entry *entry = arena_new(&arena, struct entry);
+    entry->arena = arena;
+    entry->references = 1;
+    entry->name = arena_copy(&entry->arena, name);
+    entry->parts = arena_array(&entry->arena, struct part, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct part *part = &entry->parts[entry->count++];
+        *part = (struct part){.document = document_deep_copy(&documents[i], &entry->arena)};
+        part->name = arena_copy(&entry->arena, document_text(&part->document, "part", &entry->arena));
+        document_set(&part->document, "name", SLICE_NONE, &entry->arena);
+        document_set(&part->document, "part", SLICE_NONE, &entry->arena);
+        if (is_version_name(part->name)) part->function = function_of(registry, name, part, before, &scratch);
+    }
+    qsort(entry->parts, entry->count, sizeof *entry->parts, compare_parts);
+    const struct part *head = entry_part(entry, SLICE(PART_FUNCTION));
+    if (head) entry->stamp = (uint64_t)document_integer(&head->document, "Stamp", 0);
+    arena_free(&scratch);
+    return entry;
+}
+
+/* ---- pages of items ---- */
+
+struct items {
+    struct document *documents;
+    uint32_t count, room;
+    struct slice last_key; /* JSON; NULL data: the last page */
+    struct arena *arena;
+};
+
+static void items_add(struct items *items, struct document document)
+{
+    if (items->count == items->room) {
+        uint32_t room = items->room ? items->room * 2 : 64;
+        struct document *more = arena_array(items->arena, struct document, room);
+        if (items->count) memcpy(more, items->documents, items->count * sizeof *more);
+        items->documents = more;
+        items->room = room;
+    }
+    items->documents[items->count++] = document;
+}
+
+static bool items_read(struct items *items, struct slice reply)
+{
+    struct document page, document;
+    struct json_reader reader;
+    items->last_key = SLICE_NONE;
+    if (!document_parse(reply, items->arena, &page)) return false;
+    items->last_key = document_get(&page, "LastEvaluatedKey");
+    struct slice list = document_get(&page, "Items");
+    if (!list.data) return false;
+    json_begin(&reader, list, items->arena);
+    if (json_peek(&reader) != JSON_ARRAY || !json_enter(&reader)) return false;
+    while (json_element(&reader))
+        if (document_of_item(&reader, &document)) items_add(items, document);
+    return !json_failed(&reader);
+}
+
+/* Asks for all pages of a query or a scan; `rest` is what the request says besides the table and the start.
+ * A table that is not there has no items. */
+static bool items_collect(struct registry *registry, const char *operation, struct slice rest,
+                          struct items *items)
+{
+    struct buf request = {0}, reply = {0};
+    bool all_well = true;
+    do {
+        struct slice start = items->last_key, name, message;
+        request.len = reply.len = 0;
+        registry_put_table(&request, registry->functions_table);
+        buf_text(&request, "\"ConsistentRead\":true");
+        if (start.data) buf_printf(&request, ",\"ExclusiveStartKey\":%.*s", SLICE_ARG(start));
+        buf_slice(&request, rest);
+        buf_byte(&request, '}');
+        int status = registry_call(registry, operation, buf_view(&request), &reply, false);
+        if (status == 200) {
+            all_well = items_read(items, arena_copy(items->arena, buf_view(&reply)));
+            continue;
+        }
+        dynamo_error(buf_view(&reply), items->arena, &name, &message);
+        all_well = slice_equal(name, SLICE("ResourceNotFoundException"));
+        items->last_key = SLICE_NONE;
+        if (!all_well) log_line("functions cannot be read: %.*s", SLICE_ARG(message));
+    } while (all_well && items->last_key.data);
+    buf_free(&request);
+    buf_free(&reply);
+    return all_well;
+}
+
+static bool collect_name(struct registry *registry, struct slice name, struct items *items)
+{
+    struct buf rest = {0};
+    buf_text(&rest, ",\"KeyConditionExpression\":\"#n = :n\",\"ExpressionAttributeNames\":{\"#n\":\"name\"},"
+                    "\"ExpressionAttributeValues\":{\":n\":{\"S\":");
+    json_put_string(&rest, name);
+    buf_text(&rest, "}}");
+    bool all_well = items_collect(registry, "Query", buf_view(&rest), items);
+    buf_free(&rest);
+    return all_well;
+}
+
+/* ---- one name ---- */
+
+struct entry *registry_read(struct registry *registry, struct slice name, bool *failed)
+{
+    struct arena arena = {0};
+    struct items items = {.arena = &arena};
+    pthread_mutex_lock(&registry->reading);
+    *failed = !collect_name(registry, name, &items);
+    struct entry *entry = NULL;
+    if (!*failed) {
+        struct entry *before = registry_known(registry, name);
+        entry = entry_new(registry, name, items.documents, items.count, before);
+        registry_publish(registry, entry_keep(entry));
+        entry_release(before);
+    }
+    pthread_mutex_unlock(&registry->reading);
+    arena_free(&arena);
+    if (entry && !entry->count) {
+        entry_release(entry);
+        entry = NULL;
+    }
+    return entry;
+}
+
+struct entry *registry_look(struct registry *registry, struct slice name, bool *failed)
+{
+    *failed = false;
+    return registry->func->options.shared ? registry_read(registry, name, failed)
+                                          : registry_known(registry, name);
+}
+
+/* ---- all names ---- */
+
+static struct slice name_of(const struct document *document, struct arena *arena)
+{
+    return document_text(document, "name", arena);
+}
+
+static int compare_names(const void *a, const void *b, void *arena)
+{
+    return slice_compare(name_of(a, arena), name_of(b, arena));
+}
+
+/* Publishes the documents of each name; they are in the order of names. */
+static void publish_all(struct registry *registry, const struct items *items)
+{
+    for (uint32_t i = 0, next; i < items->count; i = next) {
+        struct slice name = name_of(&items->documents[i], items->arena);
+        for (next = i + 1; next < items->count; next++)
+            if (!slice_equal(name_of(&items->documents[next], items->arena), name)) break;
+        if (!name.len || name.data[0] == '*') continue; /* ours, and no function */
+        struct entry *before = registry_known(registry, name);
+        registry_publish(registry, entry_new(registry, name, items->documents + i, next - i, before));
+        entry_release(before);
+    }
+}
+
+static bool has_name(const struct items *items, struct slice name)
+{
+    uint32_t low = 0, high = items->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        int order = slice_compare(name_of(&items->documents[middle], items->arena), name);
+        if (order == 0) return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* Forgets the names that the table does not have any more. */
+static void forget_missing(struct registry *registry, const struct items *items)
+{
+    uint32_t count;
+    struct entry **known = registry_list(registry, SLICE(""), LIMIT_FUNCTIONS, items->arena, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!has_name(items, known[i]->name))
+            registry_publish(registry, entry_new(registry, known[i]->name, NULL, 0, NULL));
+        entry_release(known[i]);
+    }
+}
+
+bool registry_read_all(struct registry *registry)
+{
+    struct arena arena = {0};
+    struct items items = {.arena = &arena};
+    pthread_mutex_lock(&registry->reading);
+    bool all_well = items_collect(registry, "Scan", SLICE(""), &items);
+    if (all_well) {
+        if (items.count)
+            qsort_r(items.documents, items.count, sizeof *items.documents, compare_names, &arena);
+        publish_all(registry, &items);
+        forget_missing(registry, &items);
+    }
+    pthread_mutex_unlock(&registry->reading);
+    arena_free(&arena);
+    return all_well;
+}
