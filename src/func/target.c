@@ -44,10 +44,7 @@ static void run_first_use(void *room, struct rest_call *call)
 {
     struct first_use *use = (struct first_use *)call;
     struct invocation *invocation = use->invocation;
-    if (!queues_make(room)) {
-        target_fail(invocation, "Target.Refused", "the table of queues cannot be made");
-        invocation->end = INVOCATION_REFUSED;
-    }
+    if (!queues_make(room)) target_refuse(invocation, "the table of queues cannot be made");
     invocation->done(invocation);
 }
 
@@ -109,6 +106,13 @@ void target_fail(struct invocation *invocation, const char *type, const char *fo
     buf_byte(reply, '}');
     invocation->end = INVOCATION_FAILED;
     invocation->error_kind = "Unhandled";
+}
+
+void target_refuse(struct invocation *invocation, const char *why)
+{
+    target_fail(invocation, "Target.Refused", "%s", why);
+    invocation->end = INVOCATION_REFUSED;
+    invocation->error_kind = NULL;
 }
 
 void target_fail_too_many(struct invocation *invocation)

@@ -12,6 +12,8 @@
  */
 void target_fail(struct invocation *invocation, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for one that cannot run here or now. */
+void target_refuse(struct invocation *invocation, const char *why);
 /* The same, where an event cannot be one transaction because it has too many records. */
 void target_fail_too_many(struct invocation *invocation);
 /* The text of the value that comes next; checked, and passed over. */

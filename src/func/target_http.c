@@ -113,8 +113,7 @@ void target_http(struct func *func, const struct function *function, struct invo
 {
     struct arena *arena = invocation->arena;
     if (!func->options.client) {
-        target_fail(invocation, "Target.Refused", "this server calls no URLs: libcurl is not to be found");
-        invocation->end = INVOCATION_REFUSED;
+        target_refuse(invocation, "this server calls no URLs: libcurl is not to be found");
         invocation->done(invocation);
         return;
     }

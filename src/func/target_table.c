@@ -178,7 +178,10 @@ static bool take_event(struct table_batch *batch)
 {
     struct json_reader *json = &batch->json;
     struct slice name;
-    if (json_peek(json) != JSON_OBJECT) return !json_failed(json);
+    if (json_peek(json) != JSON_OBJECT) {
+        json_skip(json);
+        return json_done(json);
+    }
     json_enter(json);
     while (json_member(json, &name)) {
         if (!slice_equal(name, SLICE("Records")) || json_peek(json) != JSON_ARRAY) {
