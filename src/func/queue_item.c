@@ -1,0 +1,408 @@
+/* Asynchronous calls as items of the table PREFIXinvocations.
+ *
+ *   id        (S)  hash key: names the call; the request's id that its function sees, where it is a UUID
+ *   part      (N)  range key: 0 for the call, 1.. for what does not fit into it of its payload
+ *   payload   (S)  JSON, or this part of it
+ * and on part 0 only:
+ *   function  (S)  name or name:qualifier, or a URL
+ *   cause     (S)  the lineage of what led to it (func.h), where there is one
+ *   accepted  (N)  when it was put, milliseconds since 1970
+ *   due       (N)  when it is to run next
+ *   attempts  (N)  how often its function has failed
+ *   parts     (N)  how many items it has
+ *   fence     (N)  grows with every change; who has read an older one changes nothing
+ *   holder    (S)  the server that runs it, until `lease` (N), where several share
+ *
+ * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "func/document.h"
+#include "func/queue.h"
+
+#define ACTIVE_TRIES   300 /* a new table is of use at once here, on the service after seconds */
+#define ACTIVE_WAIT_US 100000
+
+/* ---- the table ---- */
+
+static bool table_is_active(struct queue *queue)
+{
+    struct buf request = {0}, reply = {0};
+    bool active = false;
+    buf_text(&request, "{\"TableName\":");
+    json_put_string(&request, queue->table);
+    buf_byte(&request, '}');
+    for (unsigned i = 0; i < ACTIVE_TRIES && !active; i++) {
+        reply.len = 0;
+        if (i) usleep(ACTIVE_WAIT_US);
+        active = dynamo_call(queue->func->options.dynamo, SLICE("DescribeTable"), buf_view(&request),
+                             &reply) == 200 &&
+                 slice_contains(buf_view(&reply), SLICE("\"TableStatus\":\"ACTIVE\""));
+    }
+    buf_free(&request);
+    buf_free(&reply);
+    return active;
+}
+
+static bool table_create(struct queue *queue)
+{
+    struct buf request = {0}, reply = {0};
+    struct arena arena = {0};
+    struct slice name = SLICE_NONE, message = SLICE_NONE;
+    buf_text(&request, "{\"TableName\":");
+    json_put_string(&request, queue->table);
+    buf_text(&request,
+             ",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":"
+             "\"HASH\"},{\"AttributeName\":\"part\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
+             "{\"AttributeName\":\"id\",\"AttributeType\":\"S\"},"
+             "{\"AttributeName\":\"part\",\"AttributeType\":\"N\"}]}");
+    int status = dynamo_call(queue->func->options.dynamo, SLICE("CreateTable"), buf_view(&request), &reply);
+    if (status != 200) dynamo_error(buf_view(&reply), &arena, &name, &message);
+    bool made = status == 200 || slice_equal(name, SLICE("ResourceInUseException"));
+    if (!made) log_line("the table %.*s cannot be made: %.*s", SLICE_ARG(queue->table), SLICE_ARG(message));
+    buf_free(&request);
+    buf_free(&reply);
+    arena_free(&arena);
+    return made;
+}
+
+bool queue_table_make(struct queue *queue)
+{
+    if (atomic_load(&queue->table_is_made)) return true;
+    pthread_mutex_lock(&queue->table_lock);
+    if (!atomic_load(&queue->table_is_made) && table_create(queue) && table_is_active(queue))
+        atomic_store(&queue->table_is_made, true);
+    pthread_mutex_unlock(&queue->table_lock);
+    return atomic_load(&queue->table_is_made);
+}
+
+/* ---- writing ---- */
+
+/* "TableName":T,"Key":{...} */
+static void put_key(const struct queue *queue, struct slice id, unsigned part, struct buf *out)
+{
+    buf_text(out, "\"TableName\":");
+    json_put_string(out, queue->table);
+    buf_text(out, ",\"Key\":{\"id\":{\"S\":");
+    json_put_string(out, id);
+    buf_printf(out, "},\"part\":{\"N\":\"%u\"}}", part);
+}
+
+static void put_number(struct buf *out, const char *name, int64_t value)
+{
+    buf_printf(out, "\"%s\":{\"N\":\"%lld\"}", name, (long long)value);
+}
+
+static void put_string(struct buf *out, const char *name, struct slice value)
+{
+    buf_printf(out, "\"%s\":{\"S\":", name);
+    json_put_string(out, value);
+    buf_byte(out, '}');
+}
+
+/* A cut that leaves no character in two. */
+static size_t part_len(struct slice rest)
+{
+    size_t len = rest.len < LIMIT_QUEUE_PART_BYTES ? rest.len : LIMIT_QUEUE_PART_BYTES;
+    while (len < rest.len && len && ((unsigned char)rest.data[len] & 0xc0) == 0x80) len--;
+    return len;
+}
+
+static unsigned part_count(struct slice payload)
+{
+    unsigned count = 0;
+    do {
+        payload = slice_from(payload, part_len(payload));
+        count++;
+    } while (payload.len);
+    return count;
+}
+
+/* `holder` and `lease` are what keeps others from it: not set where nobody shares. */
+static void put_first(struct queue *queue, struct slice function, struct slice payload, unsigned parts,
+                      struct slice cause, struct slice id, struct buf *out)
+{
+    bool shared = queue->func->options.shared;
+    int64_t now_ms = queue_now_ms(queue);
+    buf_text(out, "{\"Update\":{");
+    put_key(queue, id, 0, out);
+    buf_text(
+        out,
+        ",\"UpdateExpression\":\"SET #f = if_not_exists(#f, :f), payload = if_not_exists(payload, :p), "
+        "accepted = if_not_exists(accepted, :n), due = if_not_exists(due, :n), attempts = "
+        "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
+    if (cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
+    if (shared) buf_text(out, ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)");
+    buf_text(out, "\",\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
+    put_string(out, ":f", function);
+    buf_byte(out, ',');
+    put_string(out, ":p", payload);
+    buf_byte(out, ',');
+    put_number(out, ":n", now_ms);
+    buf_byte(out, ',');
+    put_number(out, ":z", 0);
+    buf_byte(out, ',');
+    put_number(out, ":k", parts);
+    if (cause.len) {
+        buf_byte(out, ',');
+        put_string(out, ":c", cause);
+    }
+    if (shared) {
+        buf_byte(out, ',');
+        put_string(out, ":h", slice_of(queue->me));
+        buf_byte(out, ',');
+        put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
+    }
+    buf_text(out, "}}}");
+}
+
+static void put_further(const struct queue *queue, struct slice id, unsigned part, struct slice payload,
+                        struct buf *out)
+{
+    buf_text(out, ",{\"Update\":{");
+    put_key(queue, id, part, out);
+    buf_text(
+        out,
+        ",\"UpdateExpression\":\"SET payload = if_not_exists(payload, :p)\",\"ExpressionAttributeValues\":{");
+    put_string(out, ":p", payload);
+    buf_text(out, "}}}");
+}
+
+unsigned queue_put_members(struct queue *queue, struct slice function, struct slice payload,
+                           struct slice cause, struct slice id, struct buf *members)
+{
+    if (!payload.len) payload = SLICE("{}");
+    if (payload.len > LIMIT_ASYNC_EVENT_BYTES || !utf8_valid(payload)) return 0;
+    if (!id.len || id.len > QUEUE_ID_BYTES) return 0;
+    unsigned parts = part_count(payload);
+    size_t len = part_len(payload);
+    put_first(queue, function, (struct slice){payload.data, len}, parts, cause, id, members);
+    for (unsigned part = 1; part < parts; part++) {
+        payload = slice_from(payload, len);
+        len = part_len(payload);
+        put_further(queue, id, part, (struct slice){payload.data, len}, members);
+    }
+    return parts;
+}
+
+static struct slice id_of(const struct errand *errand)
+{
+    return (struct slice){errand->id, errand->id_len};
+}
+
+/* A condition on the fence, and the values of the expressions so far but for the last brace. */
+static void put_fence(const struct errand *errand, struct buf *out)
+{
+    buf_text(out, ",\"ConditionExpression\":\"fence = :f\",\"ExpressionAttributeValues\":{");
+    put_number(out, ":f", (int64_t)errand->fence);
+}
+
+void errand_put_claim(const struct errand *errand, int64_t now_ms, struct buf *out)
+{
+    buf_byte(out, '{');
+    put_key(errand->queue, id_of(errand), 0, out);
+    buf_text(out, ",\"UpdateExpression\":\"SET holder = :h, lease = :l, fence = :g\"");
+    put_fence(errand, out);
+    buf_byte(out, ',');
+    put_number(out, ":g", (int64_t)errand->fence + 1);
+    buf_byte(out, ',');
+    put_string(out, ":h", slice_of(errand->queue->me));
+    buf_byte(out, ',');
+    put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
+    buf_text(out, "}}");
+}
+
+void errand_put_renewal(const struct errand *errand, int64_t now_ms, struct buf *out)
+{
+    buf_byte(out, '{');
+    put_key(errand->queue, id_of(errand), 0, out);
+    buf_text(out, ",\"UpdateExpression\":\"SET lease = :l\"");
+    put_fence(errand, out);
+    buf_byte(out, ',');
+    put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
+    buf_text(out, "}}");
+}
+
+void errand_put_retry(const struct errand *errand, uint32_t attempts, int64_t due_ms, struct buf *out)
+{
+    buf_byte(out, '{');
+    put_key(errand->queue, id_of(errand), 0, out);
+    buf_text(out, ",\"UpdateExpression\":\"SET attempts = :a, due = :d, fence = :g REMOVE holder, lease\"");
+    put_fence(errand, out);
+    buf_byte(out, ',');
+    put_number(out, ":g", (int64_t)errand->fence + 1);
+    buf_byte(out, ',');
+    put_number(out, ":a", attempts);
+    buf_byte(out, ',');
+    put_number(out, ":d", due_ms);
+    buf_text(out, "}}");
+}
+
+unsigned errand_put_removal(const struct errand *errand, struct buf *members)
+{
+    buf_text(members, "{\"Delete\":{");
+    put_key(errand->queue, id_of(errand), 0, members);
+    put_fence(errand, members);
+    buf_text(members, "}}}");
+    for (unsigned part = 1; part < errand->parts; part++) {
+        buf_text(members, ",{\"Delete\":{");
+        put_key(errand->queue, id_of(errand), part, members);
+        buf_text(members, "}}");
+    }
+    return errand->parts;
+}
+
+/* ---- reading ---- */
+
+/* Always all parts that there can be: those that are not there are simply not answered. */
+void errand_put_load(const struct errand *errand, struct buf *out)
+{
+    buf_text(out, "{\"RequestItems\":{");
+    json_put_string(out, errand->queue->table);
+    buf_text(out, ":{\"ConsistentRead\":true,\"Keys\":[");
+    for (unsigned part = 0; part <= QUEUE_PARTS; part++) {
+        if (part) buf_byte(out, ',');
+        buf_text(out, "{\"id\":{\"S\":");
+        json_put_string(out, id_of(errand));
+        buf_printf(out, "},\"part\":{\"N\":\"%u\"}}", part);
+    }
+    buf_text(out, "]}}}");
+}
+
+static void read_first(struct errand *errand, const struct document *item)
+{
+    struct arena *arena = &errand->arena;
+    errand->function = document_text(item, "function", arena);
+    errand->cause = document_text(item, "cause", arena);
+    errand->holder = document_text(item, "holder", arena);
+    errand->accepted_ms = document_integer(item, "accepted", 0);
+    errand->due_ms = document_integer(item, "due", 0);
+    errand->attempts = (uint32_t)document_integer(item, "attempts", 0);
+    errand->parts = (uint32_t)document_integer(item, "parts", 1);
+    errand->fence = (uint64_t)document_integer(item, "fence", 0);
+    errand->lease_ms = document_integer(item, "lease", 0);
+}
+
+static bool payload_join(struct errand *errand, const struct slice *payloads)
+{
+    size_t len = 0;
+    if (errand->parts < 1 || errand->parts > QUEUE_PARTS + 1) return false;
+    for (unsigned i = 0; i < errand->parts; i++) {
+        if (!payloads[i].data) return false;
+        len += payloads[i].len;
+    }
+    errand->payload = payloads[0];
+    if (errand->parts == 1) return true;
+    struct buf whole = {.data = arena_alloc(&errand->arena, len), .cap = len};
+    for (unsigned i = 0; i < errand->parts; i++) buf_slice(&whole, payloads[i]);
+    errand->payload = buf_view(&whole);
+    return true;
+}
+
+/* {"Responses":{"table":[item,...]},...} or {"Items":[...]}: calls `take` with each item. */
+static bool items_read(struct json_reader *reader, void (*take)(void *context, const struct document *item),
+                       void *context)
+{
+    if (json_peek(reader) != JSON_ARRAY || !json_enter(reader)) return false;
+    while (json_element(reader)) {
+        struct document item;
+        if (!document_of_item(reader, &item)) return false;
+        take(context, &item);
+    }
+    return !json_failed(reader);
+}
+
+struct parts_taken {
+    struct errand *errand;
+    struct slice payloads[QUEUE_PARTS + 1];
+    bool has_first;
+};
+
+static void take_part(void *context, const struct document *item)
+{
+    struct parts_taken *taken = context;
+    int64_t part = document_integer(item, "part", -1);
+    if (part < 0 || part > QUEUE_PARTS) return;
+    taken->payloads[part] = document_text(item, "payload", &taken->errand->arena);
+    if (part != 0) return;
+    read_first(taken->errand, item);
+    taken->has_first = true;
+}
+
+bool errand_read(struct errand *errand)
+{
+    struct json_reader reader;
+    struct parts_taken taken = {.errand = errand};
+    struct slice name;
+    json_begin(&reader, buf_view(&errand->reply), &errand->arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
+    while (json_member(&reader, &name)) {
+        if (!slice_equal(name, SLICE("Responses"))) {
+            json_skip(&reader);
+        } else if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) {
+            return false;
+        } else {
+            while (json_member(&reader, &name))
+                if (!items_read(&reader, take_part, &taken)) return false;
+        }
+    }
+    return taken.has_first && errand->function.len && payload_join(errand, taken.payloads);
+}
+
+/* ---- looking through the table ---- */
+
+void queue_put_look(const struct queue *queue, struct slice start_key, struct buf *out)
+{
+    buf_text(out, "{\"TableName\":");
+    json_put_string(out, queue->table);
+    buf_text(out, ",\"ConsistentRead\":true,\"ProjectionExpression\":\"id, part, due, holder, lease\","
+                  "\"FilterExpression\":\"part = :z\",\"ExpressionAttributeValues\":{\":z\":{\"N\":\"0\"}}");
+    if (start_key.len) {
+        buf_text(out, ",\"ExclusiveStartKey\":");
+        buf_slice(out, start_key);
+    }
+    buf_byte(out, '}');
+}
+
+struct look_taken {
+    struct queue *queue;
+    struct arena *arena;
+};
+
+/* What another server holds is due when its lease is over, at the earliest. */
+static void take_call(void *context, const struct document *item)
+{
+    struct look_taken *taken = context;
+    struct queue *queue = taken->queue;
+    struct slice id = document_text(item, "id", taken->arena),
+                 holder = document_text(item, "holder", taken->arena);
+    int64_t due_ms = document_integer(item, "due", 0), lease_ms = document_integer(item, "lease", 0);
+    bool of_others = queue->func->options.shared && holder.len && !slice_equal(holder, slice_of(queue->me));
+    if (of_others && lease_ms > due_ms) due_ms = lease_ms;
+    if (id.len && id.len <= QUEUE_ID_BYTES) errand_add(queue, id, due_ms);
+}
+
+bool queue_read_look(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key)
+{
+    struct json_reader reader;
+    struct look_taken taken = {queue, arena};
+    struct slice name;
+    *start_key = SLICE_NONE;
+    json_begin(&reader, reply, arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
+    while (json_member(&reader, &name)) {
+        if (slice_equal(name, SLICE("Items"))) {
+            if (!items_read(&reader, take_call, &taken)) return false;
+        } else {
+            json_peek(&reader);
+            const char *start = reader.at;
+            if (!json_skip(&reader)) return false;
+            if (slice_equal(name, SLICE("LastEvaluatedKey")))
+                *start_key = (struct slice){start, (size_t)(reader.at - start)};
+        }
+    }
+    return json_done(&reader);
+}

@@ -1,0 +1,348 @@
+/* What follows from a call's answer: its removal together with what its function returned and what its
+ * destination is told; or another attempt, later.
+ *
+ * An answer whose writes cannot be applied (a condition that fails, a table that is not there) is a
+ * function's error like any other: the call is tried again, and told of as failed in the end. */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "func/queue.h"
+
+static void errand_retry_or_fail(struct errand *errand);
+
+static struct slice reply_of(const struct errand *errand)
+{
+    return buf_view(&errand->invocation.reply);
+}
+
+/* ---- what a destination is told, in Lambda's words ---- */
+
+static void put_time(struct buf *out, int64_t time_ms)
+{
+    time_t seconds = (time_t)(time_ms / 1000);
+    struct tm broken;
+    char text[40];
+    gmtime_r(&seconds, &broken);
+    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken);
+    buf_byte(out, '"');
+    buf_put(out, text, len);
+    buf_printf(out, ".%03dZ\"", (int)(time_ms % 1000));
+}
+
+/* JSON as it is; other text as a string; nothing as null. */
+static void put_payload(struct buf *out, struct slice payload, struct arena *arena)
+{
+    struct json_reader reader;
+    json_begin(&reader, payload, arena);
+    if (!payload.len)
+        buf_text(out, "null");
+    else if (json_skip(&reader) && json_done(&reader))
+        buf_slice(out, payload);
+    else
+        json_put_string(out, utf8_valid(payload) ? payload : SLICE("(not UTF-8)"));
+}
+
+static void put_function_arn(struct buf *out, struct errand *errand)
+{
+    struct slice arn, name, own, qualifier;
+    if (!func_resolve(errand->queue->func, errand->function, &errand->arena, &arn, &name)) {
+        json_put_string(out, errand->function);
+        return;
+    }
+    bool is_qualified = function_name_parse(errand->function, &own, &qualifier) && qualifier.len;
+    json_put_string(out, is_qualified ? arn : arena_printf(&errand->arena, "%.*s:$LATEST", SLICE_ARG(arn)));
+}
+
+static void put_contexts(struct buf *out, struct errand *errand, const char *condition, unsigned invocations)
+{
+    const struct invocation *invocation = &errand->invocation;
+    buf_text(out, "{\"version\":\"1.0\",\"timestamp\":");
+    put_time(out, queue_now_ms(errand->queue));
+    buf_text(out, ",\"requestContext\":{\"requestId\":");
+    json_put_string(out, (struct slice){errand->id, errand->id_len});
+    buf_text(out, ",\"functionArn\":");
+    put_function_arn(out, errand);
+    buf_printf(out, ",\"condition\":\"%s\",\"approximateInvokeCount\":%u}", condition, invocations);
+    if (!invocation->version[0]) return; /* it was not run this time */
+    buf_text(out, ",\"responseContext\":{\"statusCode\":200,\"executedVersion\":");
+    json_put_string(out, slice_of(invocation->version));
+    if (invocation->end == INVOCATION_FAILED || errand->rejected)
+        buf_text(out, ",\"functionError\":\"Unhandled\"");
+    buf_byte(out, '}');
+}
+
+/* Too large with the payloads, it goes without them. */
+static struct slice document_of(struct errand *errand, const char *condition, unsigned invocations)
+{
+    struct buf out = {0};
+    put_contexts(&out, errand, condition, invocations);
+    size_t before = out.len;
+    buf_text(&out, ",\"requestPayload\":");
+    put_payload(&out, errand->payload, &errand->arena);
+    if (errand->invocation.version[0]) {
+        buf_text(&out, ",\"responsePayload\":");
+        put_payload(&out, reply_of(errand), &errand->arena);
+    }
+    if (out.len >= LIMIT_DESTINATION_BYTES) {
+        out.len = before;
+        buf_text(&out, ",\"requestPayload\":null,\"responsePayload\":null");
+    }
+    buf_byte(&out, '}');
+    struct slice document = arena_copy(&errand->arena, buf_view(&out));
+    buf_free(&out);
+    return document;
+}
+
+static void put_destination(struct errand *errand, struct slice destination, struct slice document)
+{
+    struct arena *arena = &errand->arena;
+    struct buf members = {0};
+    unsigned count = 0;
+    struct slice id = arena_printf(arena, "%.*s-told", (int)errand->id_len, errand->id);
+    if (!destination.len) return;
+    if (!destination_put(errand->queue->func, destination, document, id, &members, &count)) {
+        log_line("the end of a call of %.*s cannot be told to %.*s", SLICE_ARG(errand->function),
+                 SLICE_ARG(destination));
+    } else if (count) {
+        buf_byte(&errand->request, ',');
+        buf_slice(&errand->request, buf_view(&members));
+        errand->has_told = true;
+    }
+    buf_free(&members);
+}
+
+/* ---- the end of a call ---- */
+
+/* Why a transaction was cancelled; our own write is its first. */
+struct reasons {
+    bool own_failed;    /* the fence has moved */
+    bool is_passing;    /* a conflict or a throttle: the same transaction may succeed the next time */
+    struct slice other; /* the code of another failure; empty: there is none */
+};
+
+static void reason_take(struct reasons *reasons, unsigned index, struct slice code)
+{
+    if (!code.len || slice_equal(code, SLICE("None"))) return;
+    if (slice_equal(code, SLICE("TransactionConflict")) || slice_equal(code, SLICE("ThrottlingError")) ||
+        slice_equal(code, SLICE("ProvisionedThroughputExceeded")))
+        reasons->is_passing = true;
+    else if (index == 0)
+        reasons->own_failed = true;
+    else if (!reasons->other.len)
+        reasons->other = code;
+}
+
+/* The Code of the reason that comes next. */
+static struct slice reason_code(struct json_reader *reader)
+{
+    struct slice name, code = SLICE_NONE;
+    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return code;
+    while (json_member(reader, &name)) {
+        if (slice_equal(name, SLICE("Code")) && json_peek(reader) == JSON_STRING)
+            json_string(reader, &code);
+        else
+            json_skip(reader);
+    }
+    return code;
+}
+
+static struct reasons reasons_of(struct errand *errand)
+{
+    struct reasons reasons = {0};
+    struct json_reader reader;
+    struct slice name;
+    json_begin(&reader, buf_view(&errand->reply), &errand->arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return reasons;
+    while (json_member(&reader, &name)) {
+        if (!slice_equal(name, SLICE("CancellationReasons")) || json_peek(&reader) != JSON_ARRAY) {
+            json_skip(&reader);
+            continue;
+        }
+        json_enter(&reader);
+        for (unsigned index = 0; json_element(&reader); index++)
+            reason_take(&reasons, index, reason_code(&reader));
+    }
+    return reasons;
+}
+
+static bool failed_with(const struct errand *errand, const char *error)
+{
+    return errand->call.error && strcmp(errand->call.error, error) == 0;
+}
+
+static void after_end(struct errand *errand);
+
+static void end_again(struct errand *errand)
+{
+    errand_call(errand, "TransactWriteItems", after_end);
+}
+
+/* The writes that the function returned were not taken: its own error. */
+static void errand_reject(struct errand *errand, const char *type, struct slice reason)
+{
+    struct buf *reply = &errand->invocation.reply;
+    reply->len = 0;
+    buf_printf(reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
+    json_put_string(reply, reason);
+    buf_byte(reply, '}');
+    errand->rejected = true;
+    errand_retry_or_fail(errand);
+}
+
+/* Removes the call, applies the effects, tells the destination. */
+static void errand_end(struct errand *errand, const char *condition, struct slice effects,
+                       struct slice destination)
+{
+    errand->request.len = 0;
+    errand->has_effects = effects.len > 0;
+    errand->has_told = false;
+    buf_text(&errand->request, "{\"TransactItems\":[");
+    errand_put_removal(errand, &errand->request);
+    if (effects.len) {
+        buf_byte(&errand->request, ',');
+        buf_slice(&errand->request, effects);
+    }
+    if (destination.len) {
+        unsigned runs = errand->attempts + (errand->invocation.version[0] ? 1 : 0);
+        put_destination(errand, destination, document_of(errand, condition, runs));
+    }
+    buf_text(&errand->request, "]}");
+    end_again(errand);
+}
+
+/* The transaction was refused for what stands in it. */
+static void end_refused(struct errand *errand, struct slice code)
+{
+    struct slice name, message;
+    dynamo_error(buf_view(&errand->reply), &errand->arena, &name, &message);
+    if (errand->has_effects) {
+        errand_reject(errand, "Quipu.EffectsRefused",
+                      arena_printf(&errand->arena, "The returned writes were not applied: %.*s: %.*s",
+                                   SLICE_ARG(code), SLICE_ARG(message)));
+    } else if (errand->has_told) {
+        log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(errand->function),
+                 SLICE_ARG(message));
+        errand_end(errand, "", SLICE_NONE, SLICE_NONE);
+    } else {
+        log_line("a call of %.*s cannot be removed: %.*s", SLICE_ARG(errand->function), SLICE_ARG(message));
+        errand_pause(errand, QUEUE_WRITE_AGAIN_MS, end_again);
+    }
+}
+
+static void after_end(struct errand *errand)
+{
+    struct queue *queue = errand->queue;
+    struct reasons reasons = {0};
+    bool cancelled = failed_with(errand, "TransactionCanceledException");
+    if (cancelled) reasons = reasons_of(errand);
+    if (errand->call.status == 200) {
+        bool failed = errand->rejected || errand->invocation.end != INVOCATION_ANSWERED;
+        stats_add(failed ? &queue->stats.failed : &queue->stats.succeeded, 1);
+        if (errand->has_told) func_queue_wake(queue->func); /* it may have gone into this very queue */
+        errand_forget(errand);
+    } else if (cancelled && reasons.own_failed) {
+        errand_forget(errand); /* somebody else has it, or has ended it */
+    } else if (cancelled && reasons.other.len) {
+        end_refused(errand, reasons.other);
+    } else if (!cancelled && errand->call.status >= 400 && errand->call.status < 500 &&
+               !failed_with(errand, "ThrottlingException") &&
+               !failed_with(errand, "TransactionInProgressException")) {
+        end_refused(errand, slice_of(errand->call.error ? errand->call.error : ""));
+    } else {
+        errand_pause(errand, reasons.is_passing ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS, end_again);
+    }
+}
+
+/* ---- another attempt ---- */
+
+static void after_retry(struct errand *errand)
+{
+    if (errand->call.status == 200)
+        errand_wait(errand, errand->retry_ms);
+    else if (failed_with(errand, "ConditionalCheckFailedException"))
+        errand_forget(errand);
+    else
+        errand_wait(errand,
+                    queue_now_ms(errand->queue) + QUEUE_WRITE_AGAIN_MS); /* as if it had not been run */
+}
+
+static void errand_retry(struct errand *errand, uint32_t attempts, int64_t due_ms)
+{
+    errand->retry_ms = due_ms;
+    errand->request.len = 0;
+    errand_put_retry(errand, attempts, due_ms, &errand->request);
+    errand_call(errand, "UpdateItem", after_retry);
+}
+
+static void errand_retry_or_fail(struct errand *errand)
+{
+    struct queue *queue = errand->queue;
+    errand->throttles = 0;
+    errand->written_cause = SLICE_NONE;
+    if (errand->attempts >= errand->settings.retries) {
+        errand_end(errand, "RetriesExhausted", SLICE_NONE, errand->settings.on_failure);
+        return;
+    }
+    stats_add(&queue->stats.retried, 1);
+    errand_retry(errand, errand->attempts + 1,
+                 queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (errand->attempts + 1));
+}
+
+/* It was not run: that is no attempt. Where others share, one of them may have more room. */
+static void errand_put_off(struct errand *errand)
+{
+    struct queue *queue = errand->queue;
+    int64_t pause_ms = QUEUE_THROTTLE_MS;
+    for (unsigned i = 0; i < errand->throttles && pause_ms < QUEUE_THROTTLE_MAX_MS; i++) pause_ms *= 2;
+    if (pause_ms > QUEUE_THROTTLE_MAX_MS) pause_ms = QUEUE_THROTTLE_MAX_MS;
+    errand->throttles++;
+    stats_add(&queue->stats.throttled, 1);
+    if (queue->func->options.shared)
+        errand_retry(errand, errand->attempts, queue_now_ms(queue) + pause_ms);
+    else
+        errand_wait(errand, queue_now_ms(queue) + pause_ms);
+}
+
+/* ---- answers ---- */
+
+static void settle_answered(struct errand *errand)
+{
+    struct slice members, name, qualifier;
+    uint32_t count;
+    char error[256];
+    switch (func_effects(reply_of(errand), LIMIT_EFFECTS, &errand->arena, &members, &count, error,
+                         sizeof error)) {
+    case EFFECTS_BAD: errand_reject(errand, "Quipu.EffectsMalformed", slice_of(error)); return;
+    case EFFECTS_NONE: members = SLICE_NONE; break;
+    case EFFECTS_FOUND:
+        if (!function_name_parse(errand->function, &name, &qualifier)) name = errand->function;
+        errand->written_cause = cause_add(&errand->arena, errand->cause, name);
+        break;
+    }
+    errand->throttles = 0;
+    errand_end(errand, "Success", members, errand->settings.on_success);
+}
+
+void errand_settle(struct errand *errand)
+{
+    switch (errand->invocation.end) {
+    case INVOCATION_ANSWERED: settle_answered(errand); break;
+    case INVOCATION_FAILED: errand_retry_or_fail(errand); break;
+    case INVOCATION_THROTTLED:
+    case INVOCATION_REFUSED: errand_put_off(errand); break;
+    case INVOCATION_UNKNOWN:
+        log_line("a call of %.*s is dropped: there is no such function", SLICE_ARG(errand->function));
+        errand_end(errand, "", SLICE_NONE, SLICE_NONE);
+        break;
+    }
+}
+
+void errand_expire(struct errand *errand)
+{
+    errand->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
+    errand_end(errand, "EventAgeExceeded", SLICE_NONE, errand->settings.on_failure);
+}
