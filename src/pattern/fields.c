@@ -7,6 +7,8 @@
 #include "pattern/flow.h"
 
 #define NAME_BYTES 255
+#define JSON_BYTES (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped  \
+                                           */
 
 static bool fault(struct flow *flow, const struct field *field, const char *what)
 {
@@ -107,6 +109,13 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
     }
 }
 
+static bool too_large(struct flow *flow, const struct field *field)
+{
+    flow_refuse(flow, 413, "too-large", "%s does not fit: an item of DynamoDB holds at most 400 KB.",
+                field->name);
+    return false;
+}
+
 /* A value that came as JSON. */
 static bool take_json(struct flow *flow, const struct field *field, struct slice value,
                       struct field_value *out)
@@ -128,6 +137,7 @@ static bool take_json(struct flow *flow, const struct field *field, struct slice
         return kind == JSON_TRUE || kind == JSON_FALSE || fault(flow, field, "must be true or false");
     case FIELD_LIST: return kind == JSON_ARRAY || fault(flow, field, "must be an array");
     case FIELD_JSON:
+        if (value.len > JSON_BYTES) return too_large(flow, field);
         wrong = plain_fault(flow->arena, value);
         if (wrong) flow_refuse(flow, 400, "bad-request", "%s cannot be stored: %s.", field->name, wrong);
         return !wrong;
