@@ -95,6 +95,10 @@
 #define LIMIT_TAG_VALUE             256
 #define LIMIT_QUEUE_NAME_BYTES      256 /* SNS: of a topic; it becomes a hash key */
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
+#define LIMIT_SHARD_ID_BYTES        65 /* the service's own */
+#define LIMIT_WINDOW_PART_BYTES     (350 * 1024) /* of a window's state in one item */
+#define LIMIT_STRAND_BYTES          (16 * 1024 * 1024) /* records of a shard that a mapping has read ahead ... */
+#define LIMIT_CONSUMER_BYTES        (256 * 1024 * 1024) /* ... and of all of them, where they have any already */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */
 #define LIMIT_LOG_LINE_BYTES        (64 * 1024)   /* of a function's output; longer ones are broken */

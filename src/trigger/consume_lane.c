@@ -1,0 +1,338 @@
+/* A lane: records of a strand in their order, handed to the function one batch
+ * at a time.
+ *
+ * A batch at hand is a stack of segments: at first one, all of the batch; where
+ * it is split, the halves. The uppermost is tried; it is taken away as its
+ * records are done. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/log.h"
+#include "trigger/consume.h"
+
+#define PAYLOAD_BYTES   256 /* of an event around its records, but for a window's state */
+#define RETRY_MAX_US    10000000
+#define THROTTLE_MAX_US 1000000
+#define LOOP_LOG_US     60000000 /* one line a minute is enough to be heard */
+#define LANE_CAPACITY   16
+
+/* ---- the queue ---- */
+
+struct record *lane_head(const struct lane *lane)
+{
+    return &lane->records[lane->first];
+}
+
+static void make_room(struct lane *lane)
+{
+    if (lane->first + lane->count < lane->capacity) return;
+    if (lane->first > lane->capacity / 2) {
+        memmove(lane->records, lane_head(lane), lane->count * sizeof *lane->records);
+    } else {
+        lane->capacity = lane->capacity ? lane->capacity * 2 : LANE_CAPACITY;
+        struct record *larger = must_alloc(lane->capacity * sizeof *larger);
+        if (lane->count) memcpy(larger, lane_head(lane), lane->count * sizeof *larger);
+        free(lane->records);
+        lane->records = larger;
+    }
+    lane->first = 0;
+}
+
+static void count_bytes(struct lane *lane, size_t more, size_t less)
+{
+    struct consumer *consumer = lane->strand->feed->consumer;
+    lane->bytes += more - less;
+    lane->strand->bytes += more - less;
+    consumer->buffered_bytes += more - less;
+    atomic_store_explicit(&consumer->counts.buffered_bytes, consumer->buffered_bytes, memory_order_relaxed);
+}
+
+void lane_add(struct lane *lane, const struct record *record)
+{
+    make_room(lane);
+    lane->records[lane->first + lane->count++] = *record;
+    count_bytes(lane, record->event.len, 0);
+}
+
+void lane_pop(struct lane *lane, uint32_t count)
+{
+    ensure(count <= lane->count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct record *record = lane_head(lane);
+        count_bytes(lane, 0, record->event.len);
+        record_free(record);
+        lane->first++;
+        lane->count--;
+    }
+}
+
+void lane_free(struct lane *lane)
+{
+    lane_pop(lane, lane->count);
+    free(lane->records);
+    buf_free(&lane->settlement.members);
+    buf_free(&lane->settlement.cause);
+    buf_free(&lane->settlement.state);
+    buf_free(&lane->window.state);
+}
+
+const struct mapping *lane_mapping(const struct lane *lane)
+{
+    return lane->strand->feed->mapping;
+}
+
+/* True when another batch could be gathered beside the one at hand. */
+bool lane_is_hungry(const struct lane *lane)
+{
+    uint32_t at_hand = 0;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < lane->depth; i++) at_hand += lane->segments[i];
+    for (uint32_t i = 0; i < at_hand && lane->bytes > LIMIT_EVENT_BYTES; i++)
+        bytes += lane_head(lane)[i].event.len;
+    return lane->count - at_hand < lane_mapping(lane)->batch_size && lane->bytes - bytes < LIMIT_EVENT_BYTES;
+}
+
+/* ---- what is done with a batch ---- */
+
+static uint32_t *segment(struct lane *lane)
+{
+    return &lane->segments[lane->depth - 1];
+}
+
+static void rest(struct lane *lane, int64_t pause_us)
+{
+    lane->state = LANE_PAUSED;
+    lane->retry = due_after_us(lane->strand->feed->consumer, pause_us);
+    strand_touch(lane->strand);
+}
+
+void lane_pause(struct lane *lane, bool is_throttled)
+{
+    lane->pauses++;
+    rest(lane, retry_after_us(lane->pauses, is_throttled ? THROTTLE_MAX_US : RETRY_MAX_US,
+                              random_next(&lane->strand->feed->consumer->random)));
+}
+
+/* The next commit moves the lane behind so many records. */
+void lane_settle(struct lane *lane, uint32_t moves)
+{
+    lane->state = LANE_SETTLED;
+    lane->settlement.moves = moves;
+    lane->settlement.number = lane->strand->settled++;
+    strand_touch(lane->strand);
+}
+
+static void clear_settlement(struct settlement *settlement)
+{
+    settlement->moves = settlement->member_count = settlement->effect_count = 0;
+    settlement->members.len = settlement->cause.len = settlement->state.len = 0;
+    settlement->has_effects = settlement->has_document = false;
+    settlement->window = WINDOW_STAYS;
+}
+
+static void split(struct lane *lane, uint32_t first)
+{
+    uint32_t whole = *segment(lane);
+    ensure(first > 0 && first < whole);
+    if (lane->depth == SEGMENTS_MAX) { /* what lies below is gathered anew, later */
+        memmove(lane->segments, lane->segments + 1, (SEGMENTS_MAX - 1) * sizeof *lane->segments);
+        lane->depth--;
+    }
+    *segment(lane) = whole - first;
+    lane->segments[lane->depth++] = first;
+}
+
+void lane_result(struct lane *lane, enum outcome outcome, uint32_t done)
+{
+    uint32_t count = lane->take;
+    struct verdict verdict = judge_result(lane_mapping(lane), outcome, count, done);
+    if (!verdict.moves) clear_settlement(&lane->settlement);
+    if (verdict.counts) lane_head(lane)[verdict.moves].failures++;
+    if (verdict.splits) split(lane, outcome == OUTCOME_TOO_MUCH ? lane->cap : count / 2);
+    if (verdict.moves)
+        lane_settle(lane, verdict.moves);
+    else if (verdict.pauses)
+        lane_pause(lane, outcome == OUTCOME_UNSENT);
+    else
+        rest(lane, 0);
+}
+
+void lane_committed(struct lane *lane)
+{
+    struct settlement *settlement = &lane->settlement;
+    struct consumer_counts *counts = &lane->strand->feed->consumer->counts;
+    uint32_t moves = settlement->moves;
+    stats_add(settlement->has_document || lane->gives_up ? &counts->records_given_up : &counts->records_done,
+              moves);
+    stats_add(&counts->effects, settlement->effect_count);
+    lane_pop(lane, moves);
+    while (moves && lane->depth) {
+        uint32_t less = moves < *segment(lane) ? moves : *segment(lane);
+        *segment(lane) -= less;
+        moves -= less;
+        if (!*segment(lane)) lane->depth--;
+    }
+    window_committed(lane);
+    clear_settlement(settlement);
+    lane->gives_up = false;
+    lane->pauses = 0;
+    lane->state = LANE_IDLE;
+}
+
+/* What it returned was refused by the door: as if the function had failed. */
+void lane_refused(struct lane *lane, const char *reason)
+{
+    struct feed *feed = lane->strand->feed;
+    stats_add(&feed->consumer->counts.failures, 1);
+    feed_note(feed, "PROBLEM: Function call failed: its writes were refused: %s", reason);
+    clear_settlement(&lane->settlement);
+    lane_failed(lane);
+}
+
+/* Or only the document of its failure was: then the records go without one. */
+void lane_undocumented(struct lane *lane, const char *reason)
+{
+    struct settlement *settlement = &lane->settlement;
+    log_line("triggers: mapping %.*s: a failed batch could not be sent to its "
+             "destination: %s",
+             SLICE_ARG(lane_mapping(lane)->id), reason);
+    feed_note(lane->strand->feed, "PROBLEM: The destination refused a failed batch: %s", reason);
+    settlement->members.len = settlement->member_count = 0;
+    settlement->has_document = false;
+    if (settlement->window == WINDOW_CLOSES) window_put_closing(lane);
+    lane->state = LANE_SETTLED;
+    strand_touch(lane->strand);
+}
+
+static void warn_of_loop(struct lane *lane, uint32_t count)
+{
+    struct feed *feed = lane->strand->feed;
+    int64_t now_us = consumer_ticks_us(feed->consumer);
+    stats_add(&feed->consumer->counts.records_looped, count);
+    if (feed->warned_us && now_us < feed->warned_us + LOOP_LOG_US) return;
+    feed->warned_us = now_us;
+    log_line("triggers: mapping %.*s: records that function %.*s caused itself "
+             "are kept from it "
+             "(MaximumRecursionDepth is %u)",
+             SLICE_ARG(feed->mapping->id), SLICE_ARG(feed->function_name), feed->mapping->depth_max);
+}
+
+/* The first records go to the destination, if there is one, and the lane moves
+ * on. */
+void lane_give_up(struct lane *lane, uint32_t count, const char *condition)
+{
+    struct feed *feed = lane->strand->feed;
+    bool is_looped = count && lane_head(lane)->is_looped;
+    clear_settlement(&lane->settlement);
+    if (is_looped) warn_of_loop(lane, count);
+    bool has_document = put_failure_document(lane, count, condition);
+    if (!has_document && !is_looped)
+        log_line("triggers: mapping %.*s: %u records of shard %s are given up: %s",
+                 SLICE_ARG(feed->mapping->id), count, lane->strand->id, condition);
+    lane->gives_up = true;
+    lane_settle(lane, count);
+}
+
+/* ---- invoking ---- */
+
+static void put_payload(struct buf *out, const struct lane *lane, uint32_t count)
+{
+    const struct record *records = lane_head(lane);
+    buf_text(out, "{\"Records\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) buf_byte(out, ',');
+        buf_slice(out, records[i].event);
+    }
+    buf_byte(out, ']');
+    if (lane_mapping(lane)->tumbling_ms || lane->window.is_open) window_put_members(out, lane);
+    buf_byte(out, '}');
+}
+
+static struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena)
+{
+    const struct surroundings *world = &lane->strand->feed->consumer->world;
+    struct slice joined = SLICE("");
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice cause = lane_head(lane)[i].cause;
+        if (!cause.len || (i && slice_equal(cause, lane_head(lane)[i - 1].cause))) continue;
+        joined = joined.len ? world->cause_join(arena, joined, cause) : cause;
+    }
+    return joined;
+}
+
+static void note_start(struct lane *lane, uint32_t count)
+{
+    struct consumer *consumer = lane->strand->feed->consumer;
+    stats_add(&consumer->counts.batches, 1);
+    if (!count || lane->invocations) return;
+    int64_t waited_us = consumer_ticks_us(consumer) - lane_head(lane)->page->arrived_us;
+    histogram_add(&consumer->counts.start_us, waited_us > 0 ? (uint64_t)waited_us : 0);
+}
+
+void lane_invoke(struct lane *lane, uint32_t count)
+{
+    struct strand *strand = lane->strand;
+    struct errand *errand = errand_new(strand->feed, strand, lane_answered);
+    struct invocation *invocation = &errand->invocation;
+    errand->lane = lane;
+    put_payload(&errand->request, lane, count);
+    invocation->function = arena_copy(&errand->arena, strand->feed->mapping->function);
+    invocation->cause = arena_copy(&errand->arena, join_causes(lane, count, &errand->arena));
+    note_start(lane, count);
+    lane->state = LANE_CALLED;
+    lane->take = count;
+    lane->invocations++;
+    errand_invoke(errand);
+}
+
+/* ---- attention ---- */
+
+static void gather(struct lane *lane)
+{
+    struct strand *strand = lane->strand;
+    struct consumer *consumer = strand->feed->consumer;
+    const struct mapping *mapping = lane_mapping(lane);
+    struct cut cut = {.batch_size = mapping->batch_size,
+                      .window_ms = mapping->window_ms,
+                      .before_ms = window_end_for(lane),
+                      .room_bytes = LIMIT_EVENT_BYTES - PAYLOAD_BYTES - lane->window.state.len,
+                      .now_ms = consumer_now_ms(consumer),
+                      .now_us = consumer_ticks_us(consumer),
+                      .is_last = strand->is_read_out || strand_is_changing_lanes(strand)};
+    if (lane->cap && lane->cap < cut.batch_size) cut.batch_size = lane->cap;
+    struct cut_result result = batch_cut(lane_head(lane), lane->count, &cut);
+    if (result.take) {
+        lane->segments[0] = result.take;
+        lane->depth = 1;
+        lane->invocations = 0;
+        lane->was_invoked = false;
+    } else if (lane->count) {
+        strand_wake_due(strand, &result.ready);
+    }
+}
+
+/* Hands the uppermost segment over, or gives it up. */
+static void try_batch(struct lane *lane)
+{
+    int64_t now_ms = consumer_now_ms(lane->strand->feed->consumer);
+    struct next_step step = judge_next(lane_mapping(lane), lane_head(lane), *segment(lane), now_ms);
+    if (step.condition)
+        lane_give_up(lane, step.count, step.condition);
+    else
+        lane_invoke(lane, step.count);
+}
+
+void lane_attend(struct lane *lane)
+{
+    if (lane->state != LANE_IDLE && lane->state != LANE_PAUSED) return;
+    if (strand_is_stopping(lane->strand)) return;
+    if (lane->state == LANE_PAUSED && !due_is_over(lane->strand->feed->consumer, &lane->retry)) {
+        strand_wake_due(lane->strand, &lane->retry);
+        return;
+    }
+    lane->state = LANE_IDLE;
+    if (window_attend(lane)) return;
+    if (!lane->depth) gather(lane);
+    if (lane->depth) try_batch(lane);
+}

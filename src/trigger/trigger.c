@@ -1,0 +1,92 @@
+/* The room's front: opens and closes its three parts and hands each request to
+ * the one it is for. */
+#include "trigger/trigger.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "trigger/consume.h"
+
+#define WORKERS          2
+#define LEASE_DEFAULT_MS 10000
+#define POLL_DEFAULT_MS  250
+
+static struct slice copy(const char *text)
+{
+    char *own = strdup(text);
+    ensure(own != NULL);
+    return slice_of(own);
+}
+
+static struct trigger *trigger_new(const struct trigger_options *options)
+{
+    struct trigger *trigger = must_zero(1, sizeof *trigger);
+    trigger->options = *options;
+    if (trigger->options.lease_ms <= 0) trigger->options.lease_ms = LEASE_DEFAULT_MS;
+    if (trigger->options.poll_ms <= 0) trigger->options.poll_ms = POLL_DEFAULT_MS;
+    trigger->prefix = copy(options->prefix ? options->prefix : "quipu-");
+    trigger->region = copy(options->region);
+    trigger->account = copy(options->account);
+    trigger->workers = rest_workers_new(WORKERS);
+    return trigger;
+}
+
+struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len)
+{
+    struct trigger *trigger = trigger_new(options);
+    trigger->consumer = consumer_open(trigger);
+    trigger->mappings = mappings_open(trigger, error, error_len);
+    if (trigger->mappings) trigger->schedules = schedules_open(trigger, error, error_len);
+    if (trigger->schedules) return trigger;
+    trigger_close(trigger);
+    return NULL;
+}
+
+void trigger_start(struct trigger *trigger)
+{
+    consumer_start(trigger->consumer);
+    mappings_start(trigger->mappings);
+    schedules_start(trigger->schedules);
+}
+
+/* Requests first, since they use the rest; the consumer's thread before the
+ * mappings that it tells of its results, and the consumer itself after them,
+ * since they tell it of changes. */
+void trigger_close(struct trigger *trigger)
+{
+    rest_workers_free(trigger->workers);
+    if (trigger->schedules) schedules_close(trigger->schedules);
+    consumer_halt(trigger->consumer);
+    if (trigger->mappings) mappings_close(trigger->mappings);
+    consumer_close(trigger->consumer);
+    free((char *)trigger->prefix.data);
+    free((char *)trigger->region.data);
+    free((char *)trigger->account.data);
+    free(trigger);
+}
+
+static bool serve_routes(struct trigger *trigger, struct rest_call *call, const struct rest_route *routes,
+                         size_t count)
+{
+    const struct rest_route *route;
+    if (rest_route(routes, count, call, &route) != REST_FOUND) return false;
+    route->serve(trigger, call);
+    return true;
+}
+
+bool trigger_serve(struct trigger *trigger, struct rest_call *call)
+{
+    return serve_routes(trigger, call, mapping_routes, mapping_route_count) ||
+           serve_routes(trigger, call, schedule_routes, schedule_route_count) ||
+           mapping_tags_serve(trigger, call);
+}
+
+void trigger_put_metrics(struct trigger *trigger, struct buf *out)
+{
+    consumer_put_metrics(trigger->consumer, out);
+}
+
+bool trigger_is_idle(struct trigger *trigger)
+{
+    return consumer_is_idle(trigger->consumer) && schedules_are_idle(trigger->schedules);
+}
