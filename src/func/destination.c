@@ -7,9 +7,6 @@
  * must have the key `id`, or `queue` and `id`, of strings.
  *
  * Everything becomes members of the caller's transaction, so that a document is told once or not at all. */
-#include <stdio.h>
-#include <strings.h>
-
 #include "base/clock.h"
 #include "base/limits.h"
 #include "func/target.h"
@@ -33,17 +30,11 @@ static bool take_field(struct slice *rest, struct slice *field)
     return true;
 }
 
-static bool is_url(struct slice text)
-{
-    return (text.len > 7 && strncasecmp(text.data, "http://", 7) == 0) ||
-           (text.len > 8 && strncasecmp(text.data, "https://", 8) == 0);
-}
-
 /* arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE */
 static struct destination destination_of(struct slice text)
 {
     struct slice rest = text, arn, partition, service, region, account;
-    if (is_url(text)) return (struct destination){TO_URL, text};
+    if (target_is_url(text)) return (struct destination){TO_URL, text};
     if (!take_field(&rest, &arn) || !slice_equal(arn, SLICE("arn")) || !take_field(&rest, &partition) ||
         !take_field(&rest, &service) || !take_field(&rest, &region) || !take_field(&rest, &account) ||
         !rest.len)

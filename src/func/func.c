@@ -131,6 +131,7 @@ static uint64_t choice_bits(struct func *func)
 static struct function *find(struct func *func, struct slice text, struct slice qualifier)
 {
     struct slice name, own;
+    if (target_is_url(text)) return target_of_url(text);
     if (!function_name_parse(text, &name, &own)) return NULL;
     return registry_find(func, name, qualifier.len ? qualifier : own, choice_bits(func));
 }

@@ -113,7 +113,9 @@ void pool_put_metrics(struct pool *pool, struct buf *out);
 /* ---- target.c: functions without a process ---- */
 
 void target_invoke(struct func *func, struct function *function, struct invocation *invocation);
-/* A function that stands for a URL, which a destination names without a function; counted. */
+/* URLs that destinations name are called like functions, without being any. */
+bool target_is_url(struct slice text);
+/* A function that stands for one; counted. */
 struct function *target_of_url(struct slice url);
 
 /* ---- queue.c: asynchronous calls ---- */

@@ -18,6 +18,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/fail.h"
 #include "base/limits.h"
@@ -76,6 +77,12 @@ void target_invoke(struct func *func, struct function *function, struct invocati
     struct first_use *use = arena_new(invocation->arena, struct first_use);
     use->invocation = invocation;
     rest_workers_run(func->workers, run_first_use, func, &use->call);
+}
+
+bool target_is_url(struct slice text)
+{
+    return (text.len > 7 && strncasecmp(text.data, "http://", 7) == 0) ||
+           (text.len > 8 && strncasecmp(text.data, "https://", 8) == 0);
 }
 
 struct function *target_of_url(struct slice url)
