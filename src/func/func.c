@@ -133,7 +133,7 @@ static struct function *find(struct func *func, struct slice text, struct slice 
     struct slice name, own;
     if (target_is_url(text)) return target_of_url(text);
     if (!function_name_parse(text, &name, &own)) return NULL;
-    return registry_find(func, name, qualifier.len ? qualifier : own, choice_bits(func));
+    return registry_function(func, name, qualifier.len ? qualifier : own, choice_bits(func));
 }
 
 void func_invoke(struct func *func, struct invocation *invocation)

@@ -75,7 +75,7 @@ struct function *function_keep(struct function *function);
 /* Splits a name, name:qualifier, partial or full ARN; false when it is none of them. */
 bool function_name_parse(struct slice text, struct slice *name, struct slice *qualifier);
 /* Counted, or NULL. An alias with two versions chooses by its weights with the random bits. */
-struct function *registry_find(struct func *func, struct slice name, struct slice qualifier,
+struct function *registry_function(struct func *func, struct slice name, struct slice qualifier,
                                uint64_t random_bits);
 /* How many processes the function may have at once; UINT32_MAX: as many as the server has. */
 uint32_t registry_reserved(struct func *func, struct slice name);

@@ -104,11 +104,14 @@ void lambda_check(struct buf *out, unsigned *count, const struct field *fields, 
 
 /* ---- shapes that several operations share (lambda_shapes.c) ---- */
 
-extern const struct shape shape_text, shape_bool, shape_blob;
-extern const struct shape shape_function_name, shape_function_name_long; /* long: with dots, up to 170 */
-extern const struct shape shape_qualifier, shape_version, shape_alias, shape_description;
-extern const struct shape shape_max_items, shape_max_items_50, shape_tags, shape_destinations;
-extern const struct shape shape_architectures;
+extern const struct shape lambda_shape_text, lambda_shape_bool, lambda_shape_blob;
+extern const struct shape lambda_shape_function_name,
+    lambda_shape_function_name_long; /* long: with dots, up to 170 */
+extern const struct shape lambda_shape_qualifier, lambda_shape_version, lambda_shape_alias,
+    lambda_shape_description;
+extern const struct shape lambda_shape_max_items, lambda_shape_max_items_50, lambda_shape_tags,
+    lambda_shape_destinations;
+extern const struct shape lambda_shape_architectures;
 /* Takes what stands before the next colon off the front. */
 struct slice lambda_take_field(struct slice *rest);
 
@@ -166,11 +169,14 @@ struct code {
 
 /* The members of FunctionCode, in the order of enum code_member. */
 #define CODE_FIELDS                                                                                          \
-    [CODE_ZIP_FILE] = FIELD("ZipFile", shape_blob), [CODE_S3_BUCKET] = FIELD("S3Bucket", shape_text),        \
-    [CODE_S3_KEY] = FIELD("S3Key", shape_text), [CODE_S3_VERSION] = FIELD("S3ObjectVersion", shape_text),    \
-    [CODE_IMAGE_URI] = FIELD("ImageUri", shape_text), [CODE_DIRECTORY] = FIELD("Directory", shape_text),     \
-    [CODE_URL] = FIELD("Url", shape_text), [CODE_SECRET] = FIELD("Secret", shape_text),                      \
-    [CODE_TABLE] = FIELD("Table", shape_text), [CODE_QUEUE] = FIELD("Queue", shape_text)
+    [CODE_ZIP_FILE] = FIELD("ZipFile", lambda_shape_blob),                                                   \
+    [CODE_S3_BUCKET] = FIELD("S3Bucket", lambda_shape_text),                                                 \
+    [CODE_S3_KEY] = FIELD("S3Key", lambda_shape_text),                                                       \
+    [CODE_S3_VERSION] = FIELD("S3ObjectVersion", lambda_shape_text),                                         \
+    [CODE_IMAGE_URI] = FIELD("ImageUri", lambda_shape_text),                                                 \
+    [CODE_DIRECTORY] = FIELD("Directory", lambda_shape_text), [CODE_URL] = FIELD("Url", lambda_shape_text),  \
+    [CODE_SECRET] = FIELD("Secret", lambda_shape_text), [CODE_TABLE] = FIELD("Table", lambda_shape_text),    \
+    [CODE_QUEUE] = FIELD("Queue", lambda_shape_text)
 
 enum code_member {
     CODE_ZIP_FILE,

@@ -33,26 +33,26 @@ enum {
 };
 
 static const struct field create_fields[ALIAS_MEMBERS] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [ALIAS_NAME] = REQUIRED("Name", shape_alias),
-    [ALIAS_VERSION] = REQUIRED("FunctionVersion", shape_version),
-    [ALIAS_DESCRIPTION] = FIELD("Description", shape_description),
+    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [ALIAS_NAME] = REQUIRED("Name", lambda_shape_alias),
+    [ALIAS_VERSION] = REQUIRED("FunctionVersion", lambda_shape_version),
+    [ALIAS_DESCRIPTION] = FIELD("Description", lambda_shape_description),
     [ALIAS_ROUTING] = FIELD("RoutingConfig", shape_routing),
-    [ALIAS_REVISION] = FIELD("RevisionId", shape_text),
+    [ALIAS_REVISION] = FIELD("RevisionId", lambda_shape_text),
 };
 
 static const struct field update_fields[ALIAS_MEMBERS] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [ALIAS_NAME] = PATH_FIELD("Name", shape_alias, 1),
-    [ALIAS_VERSION] = FIELD("FunctionVersion", shape_version),
-    [ALIAS_DESCRIPTION] = FIELD("Description", shape_description),
+    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [ALIAS_NAME] = PATH_FIELD("Name", lambda_shape_alias, 1),
+    [ALIAS_VERSION] = FIELD("FunctionVersion", lambda_shape_version),
+    [ALIAS_DESCRIPTION] = FIELD("Description", lambda_shape_description),
     [ALIAS_ROUTING] = FIELD("RoutingConfig", shape_routing),
-    [ALIAS_REVISION] = FIELD("RevisionId", shape_text),
+    [ALIAS_REVISION] = FIELD("RevisionId", lambda_shape_text),
 };
 
 static const struct field name_fields[] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [ALIAS_NAME] = PATH_FIELD("Name", shape_alias, 1),
+    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [ALIAS_NAME] = PATH_FIELD("Name", lambda_shape_alias, 1),
 };
 
 struct aliasing {
@@ -270,10 +270,10 @@ void lambda_delete_alias(struct func *func, struct rest_call *call)
 enum { LIST_FUNCTION, LIST_VERSION, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
 
 static const struct field list_fields[] = {
-    [LIST_FUNCTION] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [LIST_VERSION] = QUERY_FIELD("FunctionVersion", shape_version),
-    [LIST_MARKER] = QUERY_FIELD("Marker", shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", shape_max_items),
+    [LIST_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [LIST_VERSION] = QUERY_FIELD("FunctionVersion", lambda_shape_version),
+    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
+    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items),
 };
 
 /* Whether the list shows the part: an alias, behind the marker, of the version that was asked for. */

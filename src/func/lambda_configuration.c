@@ -69,13 +69,15 @@ static const struct shape shape_some_arn = {
     .matches = is_arn_or_empty,
     .pattern = "(arn:(aws[a-zA-Z-]*)?:[a-z0-9-.]+:.*)|()",
 };
-static const struct shape shape_texts = {.kind = SHAPE_LIST, .of = &shape_text};
-static const struct shape shape_subnets = {.kind = SHAPE_LIST, .of = &shape_text, .has_max = true, .max = 16};
-static const struct shape shape_groups = {.kind = SHAPE_LIST, .of = &shape_text, .has_max = true, .max = 5};
+static const struct shape shape_texts = {.kind = SHAPE_LIST, .of = &lambda_shape_text};
+static const struct shape shape_subnets = {
+    .kind = SHAPE_LIST, .of = &lambda_shape_text, .has_max = true, .max = 16};
+static const struct shape shape_groups = {
+    .kind = SHAPE_LIST, .of = &lambda_shape_text, .has_max = true, .max = 5};
 static const struct shape shape_variable_name = {
     .kind = SHAPE_STRING, .matches = is_variable_name, .pattern = "[a-zA-Z]([a-zA-Z0-9_])+"};
 static const struct shape shape_variables = {
-    .kind = SHAPE_MAP, .key = &shape_variable_name, .of = &shape_text};
+    .kind = SHAPE_MAP, .key = &shape_variable_name, .of = &lambda_shape_text};
 static const struct shape shape_tracing_mode = {.kind = SHAPE_STRING, .choices = tracing_modes};
 static const struct shape shape_apply_on = {.kind = SHAPE_STRING, .choices = snap_starts};
 static const struct shape shape_log_format = {.kind = SHAPE_STRING, .choices = log_formats};
@@ -86,21 +88,21 @@ static const struct shape shape_log_group = {
 
 static const struct field vpc_fields[] = {FIELD("SubnetIds", shape_subnets),
                                           FIELD("SecurityGroupIds", shape_groups),
-                                          FIELD("Ipv6AllowedForDualStack", shape_bool)};
+                                          FIELD("Ipv6AllowedForDualStack", lambda_shape_bool)};
 static const struct field dead_letter_fields[] = {FIELD("TargetArn", shape_some_arn)};
 static const struct field environment_fields[] = {FIELD("Variables", shape_variables)};
 static const struct field tracing_fields[] = {FIELD("Mode", shape_tracing_mode)};
-static const struct field file_system_fields[] = {REQUIRED("Arn", shape_text),
-                                                  REQUIRED("LocalMountPath", shape_text)};
+static const struct field file_system_fields[] = {REQUIRED("Arn", lambda_shape_text),
+                                                  REQUIRED("LocalMountPath", lambda_shape_text)};
 static const struct field image_fields[] = {FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
-                                            FIELD("WorkingDirectory", shape_text)};
+                                            FIELD("WorkingDirectory", lambda_shape_text)};
 static const struct field storage_fields[] = {REQUIRED("Size", shape_storage_size)};
 static const struct field snap_fields[] = {FIELD("ApplyOn", shape_apply_on)};
 static const struct field logging_fields[] = {
     FIELD("LogFormat", shape_log_format), FIELD("ApplicationLogLevel", shape_log_level),
     FIELD("SystemLogLevel", shape_system_level), FIELD("LogGroup", shape_log_group)};
 static const struct field instances_fields[] = {
-    REQUIRED("CapacityProviderArn", shape_text),
+    REQUIRED("CapacityProviderArn", lambda_shape_text),
     FIELD("PerExecutionEnvironmentMaxConcurrency", shape_concurrency)};
 static const struct shape shape_instances = STRUCT_OF(instances_fields);
 static const struct field capacity_fields[] = {
@@ -122,10 +124,10 @@ static const struct shape shape_capacity = STRUCT_OF(capacity_fields);
 static const struct shape shape_quipu = STRUCT_OF(quipu_fields);
 
 const struct field configuration_fields[CONFIG_MEMBERS] = {
-    [CONFIG_RUNTIME] = FIELD("Runtime", shape_text),
+    [CONFIG_RUNTIME] = FIELD("Runtime", lambda_shape_text),
     [CONFIG_ROLE] = FIELD("Role", shape_role),
     [CONFIG_HANDLER] = FIELD("Handler", shape_handler),
-    [CONFIG_DESCRIPTION] = FIELD("Description", shape_description),
+    [CONFIG_DESCRIPTION] = FIELD("Description", lambda_shape_description),
     [CONFIG_TIMEOUT] = FIELD("Timeout", shape_timeout),
     [CONFIG_MEMORY] = FIELD("MemorySize", shape_memory),
     [CONFIG_VPC] = FIELD("VpcConfig", shape_vpc),

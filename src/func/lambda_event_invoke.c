@@ -9,11 +9,11 @@ static const struct shape shape_age = INTEGER_BETWEEN(60, 21600);
 enum { EVENT_NAME, EVENT_QUALIFIER, EVENT_RETRIES, EVENT_AGE, EVENT_DESTINATIONS, EVENT_MEMBERS };
 
 static const struct field event_fields[] = {
-    [EVENT_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [EVENT_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [EVENT_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [EVENT_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
     [EVENT_RETRIES] = FIELD("MaximumRetryAttempts", shape_retries),
     [EVENT_AGE] = FIELD("MaximumEventAgeInSeconds", shape_age),
-    [EVENT_DESTINATIONS] = FIELD("DestinationConfig", shape_destinations),
+    [EVENT_DESTINATIONS] = FIELD("DestinationConfig", lambda_shape_destinations),
 };
 
 enum { ON_SUCCESS, ON_FAILURE };
@@ -235,9 +235,9 @@ void lambda_delete_event_invoke(struct func *func, struct rest_call *call)
 enum { LIST_NAME, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
 
 static const struct field list_fields[] = {
-    [LIST_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [LIST_MARKER] = QUERY_FIELD("Marker", shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", shape_max_items_50),
+    [LIST_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
+    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items_50),
 };
 
 void lambda_list_event_invokes(struct func *func, struct rest_call *call)

@@ -27,13 +27,13 @@ enum {
 };
 
 static const struct field create_fields[CREATE_CONFIG] = {
-    [CREATE_NAME] = REQUIRED("FunctionName", shape_function_name),
+    [CREATE_NAME] = REQUIRED("FunctionName", lambda_shape_function_name),
     [CREATE_CODE] = REQUIRED("Code", shape_code),
-    [CREATE_PUBLISH] = FIELD("Publish", shape_bool),
+    [CREATE_PUBLISH] = FIELD("Publish", lambda_shape_bool),
     [CREATE_PACKAGE_TYPE] = FIELD("PackageType", shape_package_type),
-    [CREATE_TAGS] = FIELD("Tags", shape_tags),
-    [CREATE_SIGNING] = FIELD("CodeSigningConfigArn", shape_text),
-    [CREATE_ARCHITECTURES] = FIELD("Architectures", shape_architectures),
+    [CREATE_TAGS] = FIELD("Tags", lambda_shape_tags),
+    [CREATE_SIGNING] = FIELD("CodeSigningConfigArn", lambda_shape_text),
+    [CREATE_ARCHITECTURES] = FIELD("Architectures", lambda_shape_architectures),
 };
 
 struct creation {
@@ -152,8 +152,8 @@ void lambda_create_function(struct func *func, struct rest_call *call)
 enum { GET_NAME, GET_QUALIFIER, GET_MEMBERS };
 
 static const struct field get_fields[] = {
-    [GET_NAME] = PATH_FIELD("FunctionName", shape_function_name_long, 0),
-    [GET_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [GET_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
+    [GET_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
 };
 
 /* The version that the qualifier means, also by way of an alias. */
@@ -260,10 +260,10 @@ void lambda_get_function_code(struct func *func, struct rest_call *call)
 enum { LIST_MASTER_REGION, LIST_VERSIONS, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
 
 static const struct field list_fields[] = {
-    [LIST_MASTER_REGION] = QUERY_FIELD("MasterRegion", shape_text),
+    [LIST_MASTER_REGION] = QUERY_FIELD("MasterRegion", lambda_shape_text),
     [LIST_VERSIONS] = QUERY_FIELD("FunctionVersion", shape_all),
-    [LIST_MARKER] = QUERY_FIELD("Marker", shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", shape_max_items),
+    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
+    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items),
 };
 
 static void put_marker(struct buf *out, struct slice name)
@@ -325,8 +325,8 @@ void lambda_list_functions(struct func *func, struct rest_call *call)
 /* ---- DeleteFunction ---- */
 
 static const struct field delete_fields[] = {
-    [GET_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [GET_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [GET_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [GET_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
 };
 
 struct deletion {

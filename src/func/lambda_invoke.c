@@ -14,11 +14,11 @@ static const struct shape shape_type = {.kind = SHAPE_STRING, .choices = invocat
 static const struct shape shape_log = {.kind = SHAPE_STRING, .choices = log_types};
 
 static const struct field invoke_fields[] = {
-    [INVOKE_NAME] = PATH_FIELD("FunctionName", shape_function_name_long, 0),
-    [INVOKE_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [INVOKE_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
+    [INVOKE_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
     [INVOKE_TYPE] = HEADER_FIELD("InvocationType", shape_type, "X-Amz-Invocation-Type"),
     [INVOKE_LOG] = HEADER_FIELD("LogType", shape_log, "X-Amz-Log-Type"),
-    [INVOKE_CONTEXT] = HEADER_FIELD("ClientContext", shape_text, "X-Amz-Client-Context"),
+    [INVOKE_CONTEXT] = HEADER_FIELD("ClientContext", lambda_shape_text, "X-Amz-Client-Context"),
 };
 
 enum kind { KIND_REQUEST, KIND_EVENT, KIND_DRY_RUN };
@@ -193,7 +193,7 @@ static void begin(struct invoking *invoking)
     struct func *func = invoking->func;
     struct rest_call *call = invoking->call;
     struct target *target = &invoking->target;
-    struct function *function = registry_find(func, target->name, target->qualifier, 0);
+    struct function *function = registry_function(func, target->name, target->qualifier, 0);
     bool is_known = function != NULL;
     function_release(function);
     if (!is_known && func->options.shared && !invoking->has_looked)

@@ -95,15 +95,15 @@ enum {
 };
 
 static const struct field add_fields[] = {
-    [ADD_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [ADD_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [ADD_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [ADD_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
     [ADD_STATEMENT] = REQUIRED("StatementId", shape_statement_id),
     [ADD_ACTION] = REQUIRED("Action", shape_action),
     [ADD_PRINCIPAL] = REQUIRED("Principal", shape_principal),
     [ADD_SOURCE_ARN] = FIELD("SourceArn", shape_source_arn),
     [ADD_SOURCE_ACCOUNT] = FIELD("SourceAccount", shape_account),
     [ADD_TOKEN] = FIELD("EventSourceToken", shape_token),
-    [ADD_REVISION] = FIELD("RevisionId", shape_text),
+    [ADD_REVISION] = FIELD("RevisionId", lambda_shape_text),
     [ADD_ORGANIZATION] = FIELD("PrincipalOrgID", shape_organization),
     [ADD_AUTH_TYPE] = FIELD("FunctionUrlAuthType", shape_auth_type),
 };
@@ -307,10 +307,10 @@ void lambda_add_permission(struct func *func, struct rest_call *call)
 enum { REMOVE_NAME, REMOVE_STATEMENT, REMOVE_QUALIFIER, REMOVE_REVISION, REMOVE_MEMBERS };
 
 static const struct field remove_fields[] = {
-    [REMOVE_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
+    [REMOVE_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
     [REMOVE_STATEMENT] = PATH_FIELD("StatementId", shape_any_statement_id, 1),
-    [REMOVE_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
-    [REMOVE_REVISION] = QUERY_FIELD("RevisionId", shape_text),
+    [REMOVE_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
+    [REMOVE_REVISION] = QUERY_FIELD("RevisionId", lambda_shape_text),
 };
 
 static enum step remove_step(struct rest_call *call, struct change *change, void *context)
@@ -360,8 +360,8 @@ void lambda_remove_permission(struct func *func, struct rest_call *call)
 /* ---- GetPolicy ---- */
 
 static const struct field get_fields[] = {
-    PATH_FIELD("FunctionName", shape_function_name_long, 0),
-    QUERY_FIELD("Qualifier", shape_qualifier),
+    PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
+    QUERY_FIELD("Qualifier", lambda_shape_qualifier),
 };
 
 static void put_policy(struct rest_call *call, const struct part *part)

@@ -5,7 +5,7 @@
 
 #define PROCESSES_DEFAULT 100 /* func_options.process_max, where it is 0 */
 
-static const struct field name_fields[] = {PATH_FIELD("FunctionName", shape_function_name, 0)};
+static const struct field name_fields[] = {PATH_FIELD("FunctionName", lambda_shape_function_name, 0)};
 
 static enum step answer_not_found(struct func *func, struct rest_call *call, struct slice name,
                                   struct slice qualifier)
@@ -60,7 +60,7 @@ static bool setting_write(struct func *func, struct rest_call *call, const struc
 
 static const struct shape shape_reserved = {.kind = SHAPE_INTEGER, .has_min = true, .min = 0};
 static const struct field reserved_fields[] = {
-    PATH_FIELD("FunctionName", shape_function_name, 0),
+    PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
     REQUIRED("ReservedConcurrentExecutions", shape_reserved),
 };
 
@@ -105,7 +105,7 @@ void lambda_delete_concurrency(struct func *func, struct rest_call *call)
 static const char *const loops[] = {"Terminate", "Allow", NULL};
 static const struct shape shape_loop = {.kind = SHAPE_STRING, .choices = loops};
 static const struct field loop_fields[] = {
-    PATH_FIELD("FunctionName", shape_function_name, 0),
+    PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
     REQUIRED("RecursiveLoop", shape_loop),
 };
 
@@ -156,11 +156,11 @@ static const struct shape shape_resource = {
                "code-signing-config:csc-[a-z0-9]{17}|event-source-mapping:[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-"
                "[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|capacity-provider:[a-zA-Z0-9-_]+)",
 };
-static const struct shape shape_keys = {.kind = SHAPE_LIST, .of = &shape_text};
+static const struct shape shape_keys = {.kind = SHAPE_LIST, .of = &lambda_shape_text};
 static const struct field resource_fields[] = {PATH_FIELD("Resource", shape_resource, 0)};
 static const struct field tag_fields[] = {
     PATH_FIELD("Resource", shape_resource, 0),
-    REQUIRED("Tags", shape_tags),
+    REQUIRED("Tags", lambda_shape_tags),
 };
 static const struct field untag_fields[] = {
     PATH_FIELD("Resource", shape_resource, 0),
@@ -277,10 +277,10 @@ static const struct shape shape_update_time = {.kind = SHAPE_STRING, .choices = 
 enum { RUNTIME_NAME, RUNTIME_QUALIFIER, RUNTIME_UPDATE, RUNTIME_ARN, RUNTIME_MEMBERS };
 
 static const struct field runtime_fields[] = {
-    [RUNTIME_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [RUNTIME_QUALIFIER] = QUERY_FIELD("Qualifier", shape_qualifier),
+    [RUNTIME_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [RUNTIME_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
     [RUNTIME_UPDATE] = REQUIRED("UpdateRuntimeOn", shape_update_time),
-    [RUNTIME_ARN] = FIELD("RuntimeVersionArn", shape_text),
+    [RUNTIME_ARN] = FIELD("RuntimeVersionArn", lambda_shape_text),
 };
 
 struct managing {

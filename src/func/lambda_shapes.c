@@ -176,10 +176,10 @@ static const struct field destinations_fields[] = {
     FIELD("OnFailure", shape_on_end),
 };
 
-const struct shape shape_text = {.kind = SHAPE_STRING};
-const struct shape shape_bool = {.kind = SHAPE_BOOL};
-const struct shape shape_blob = {.kind = SHAPE_BLOB};
-const struct shape shape_function_name = {
+const struct shape lambda_shape_text = {.kind = SHAPE_STRING};
+const struct shape lambda_shape_bool = {.kind = SHAPE_BOOL};
+const struct shape lambda_shape_blob = {.kind = SHAPE_BLOB};
+const struct shape lambda_shape_function_name = {
     .kind = SHAPE_STRING,
     .has_min = true,
     .min = 1,
@@ -188,7 +188,7 @@ const struct shape shape_function_name = {
     .matches = is_function_name,
     .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_]+)(:(\\$LATEST|[a-zA-Z0-9-_]+))?",
 };
-const struct shape shape_function_name_long = {
+const struct shape lambda_shape_function_name_long = {
     .kind = SHAPE_STRING,
     .has_min = true,
     .min = 1,
@@ -197,7 +197,7 @@ const struct shape shape_function_name_long = {
     .matches = is_function_name_long,
     .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_\\.]+)(:(\\$LATEST(\\.PUBLISHED)?|[a-zA-Z0-9-_]+))?",
 };
-const struct shape shape_qualifier = {
+const struct shape lambda_shape_qualifier = {
     .kind = SHAPE_STRING,
     .has_min = true,
     .min = 1,
@@ -206,7 +206,7 @@ const struct shape shape_qualifier = {
     .matches = is_qualifier,
     .pattern = "\\$(LATEST(\\.PUBLISHED)?)|[a-zA-Z0-9-_$]+",
 };
-const struct shape shape_version = {
+const struct shape lambda_shape_version = {
     .kind = SHAPE_STRING,
     .has_min = true,
     .min = 1,
@@ -215,7 +215,7 @@ const struct shape shape_version = {
     .matches = is_version,
     .pattern = "(\\$LATEST|[0-9]+)",
 };
-const struct shape shape_alias = {
+const struct shape lambda_shape_alias = {
     .kind = SHAPE_STRING,
     .has_min = true,
     .min = 1,
@@ -224,10 +224,10 @@ const struct shape shape_alias = {
     .matches = is_alias,
     .pattern = "(?!^[0-9]+$)([a-zA-Z0-9-_]+)",
 };
-const struct shape shape_description = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
-const struct shape shape_max_items = INTEGER_BETWEEN(1, 10000);
-const struct shape shape_max_items_50 = INTEGER_BETWEEN(1, 50);
-const struct shape shape_tags = {.kind = SHAPE_MAP, .key = &shape_tag_key, .of = &shape_tag_value};
-const struct shape shape_destinations = STRUCT_OF(destinations_fields);
-const struct shape shape_architectures = {
+const struct shape lambda_shape_description = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
+const struct shape lambda_shape_max_items = INTEGER_BETWEEN(1, 10000);
+const struct shape lambda_shape_max_items_50 = INTEGER_BETWEEN(1, 50);
+const struct shape lambda_shape_tags = {.kind = SHAPE_MAP, .key = &shape_tag_key, .of = &shape_tag_value};
+const struct shape lambda_shape_destinations = STRUCT_OF(destinations_fields);
+const struct shape lambda_shape_architectures = {
     .kind = SHAPE_LIST, .of = &shape_architecture, .has_min = true, .min = 1, .has_max = true, .max = 1};

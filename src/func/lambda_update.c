@@ -46,11 +46,11 @@ enum {
 
 static const struct field code_fields[CODE_UPDATE_MEMBERS] = {
     CODE_FIELDS,
-    [CODE_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [CODE_PUBLISH] = FIELD("Publish", shape_bool),
-    [CODE_DRY_RUN] = FIELD("DryRun", shape_bool),
-    [CODE_REVISION] = FIELD("RevisionId", shape_text),
-    [CODE_ARCHITECTURES] = FIELD("Architectures", shape_architectures),
+    [CODE_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [CODE_PUBLISH] = FIELD("Publish", lambda_shape_bool),
+    [CODE_DRY_RUN] = FIELD("DryRun", lambda_shape_bool),
+    [CODE_REVISION] = FIELD("RevisionId", lambda_shape_text),
+    [CODE_ARCHITECTURES] = FIELD("Architectures", lambda_shape_architectures),
 };
 
 /* What the function would be, shown without a change. */
@@ -131,8 +131,8 @@ enum {
 };
 
 static const struct field update_fields[UPDATE_CONFIG] = {
-    [UPDATE_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [UPDATE_REVISION] = FIELD("RevisionId", shape_text),
+    [UPDATE_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [UPDATE_REVISION] = FIELD("RevisionId", lambda_shape_text),
 };
 
 static enum step configuration_step(struct rest_call *call, struct change *change, void *context)

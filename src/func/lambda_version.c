@@ -73,10 +73,10 @@ struct slice version_publish(struct rest_call *call, struct change *change, cons
 enum { PUBLISH_NAME, PUBLISH_SHA256, PUBLISH_DESCRIPTION, PUBLISH_REVISION, PUBLISH_MEMBERS };
 
 static const struct field publish_fields[] = {
-    [PUBLISH_NAME] = PATH_FIELD("FunctionName", shape_function_name, 0),
-    [PUBLISH_SHA256] = FIELD("CodeSha256", shape_text),
-    [PUBLISH_DESCRIPTION] = FIELD("Description", shape_description),
-    [PUBLISH_REVISION] = FIELD("RevisionId", shape_text),
+    [PUBLISH_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
+    [PUBLISH_SHA256] = FIELD("CodeSha256", lambda_shape_text),
+    [PUBLISH_DESCRIPTION] = FIELD("Description", lambda_shape_description),
+    [PUBLISH_REVISION] = FIELD("RevisionId", lambda_shape_text),
 };
 
 struct publication {
@@ -154,9 +154,9 @@ void lambda_publish_version(struct func *func, struct rest_call *call)
 enum { LIST_NAME, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
 
 static const struct field list_fields[] = {
-    [LIST_NAME] = PATH_FIELD("FunctionName", shape_function_name_long, 0),
-    [LIST_MARKER] = QUERY_FIELD("Marker", shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", shape_max_items),
+    [LIST_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
+    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
+    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items),
 };
 
 void lambda_list_versions(struct func *func, struct rest_call *call)

@@ -2,8 +2,8 @@
  * tables. With other servers on the same tables a thread looks at one item every few seconds and reads
  * everything again when it has moved.
  *
- * Callers: the pool and the queue (registry_find and its neighbours, on any thread, never blocking), Lambda's
- * API (everything else, on threads that may wait). */
+ * Callers: the pool and the queue (registry_function and its neighbours, on any thread, never blocking),
+ * Lambda's API (everything else, on threads that may wait). */
 #include "func/registry.h"
 
 #include <errno.h>
@@ -130,8 +130,8 @@ static void want(struct registry *registry)
     pthread_mutex_unlock(&registry->lock);
 }
 
-struct function *registry_find(struct func *func, struct slice name, struct slice qualifier,
-                               uint64_t random_bits)
+struct function *registry_function(struct func *func, struct slice name, struct slice qualifier,
+                                   uint64_t random_bits)
 {
     struct registry *registry = func->registry;
     struct entry *entry = registry_known(registry, name);
