@@ -133,7 +133,7 @@ static bool is_alternatives(const struct compiler *compiler)
     ahead.arena = &arena;
     bool answer = json_peek(&ahead) == JSON_ARRAY && json_enter(&ahead) && json_element(&ahead) &&
                   json_peek(&ahead) == JSON_OBJECT && json_enter(&ahead) &&
-                  (!json_member(&ahead, &name) || !is_reserved(name));
+                  (!json_member(&ahead, &name) || !comparison_is_reserved(name));
     arena_free(&arena);
     return answer;
 }
@@ -163,7 +163,7 @@ static bool read_field(struct compiler *compiler, struct node *node, struct bran
 {
     if (slice_equal(name, SLICE("$or")) && is_alternatives(compiler))
         return read_alternatives(compiler, node, branches);
-    if (inside_or && is_reserved(name))
+    if (inside_or && comparison_is_reserved(name))
         return compile_fail(compiler, "\"%.*s\" is a reserved name that cannot be a field inside $or",
                             SLICE_ARG(name));
     enum json_kind kind = json_peek(&compiler->reader);

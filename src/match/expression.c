@@ -34,7 +34,7 @@ static const char *const reserved[] = {
     "ip-address-not-in-range",
 };
 
-bool is_reserved(struct slice name)
+bool comparison_is_reserved(struct slice name)
 {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (slice_equal(name, slice_of(reserved[i]))) return true;
@@ -78,7 +78,7 @@ static bool make_folded(struct compiler *compiler, enum comparison_kind kind, st
                         struct comparison *out)
 {
     out->kind = kind;
-    out->folded = fold(compiler->arena, text);
+    out->folded = fold_text(compiler->arena, text);
     return true;
 }
 

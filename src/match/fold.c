@@ -45,7 +45,7 @@ static uint32_t point_next(const char **at)
     return (bytes[0] & 7u) << 18 | (bytes[1] & 0x3fu) << 12 | (bytes[2] & 0x3fu) << 6 | (bytes[3] & 0x3fu);
 }
 
-struct folded fold(struct arena *arena, struct slice text)
+struct folded fold_text(struct arena *arena, struct slice text)
 {
     struct folded folded = {arena_array(arena, uint32_t, text.len), 0};
     for (const char *at = text.data, *end = at + text.len; at < end;)

@@ -30,7 +30,7 @@ struct folded {
     uint32_t *points;
     size_t count;
 };
-struct folded fold(struct arena *arena, struct slice text);
+struct folded fold_text(struct arena *arena, struct slice text);
 bool folded_equals(const struct folded *wanted, struct slice text);
 bool folded_begins(const struct folded *wanted, struct slice text);
 bool folded_ends(const struct folded *wanted, struct slice text);
@@ -107,7 +107,7 @@ bool compile_fail(struct compiler *compiler, const char *format, ...) __attribut
 /* One element of a field's list. */
 bool comparison_read(struct compiler *compiler, struct comparison *out);
 /* A name that stands for a comparison, which therefore cannot be a field's name within $or. */
-bool is_reserved(struct slice name);
+bool comparison_is_reserved(struct slice name);
 
 /* ---- the compiled pattern ---- */
 
