@@ -366,7 +366,7 @@ static void call_done(struct dynamo_call *call)
     pthread_mutex_unlock(&queue->lock);
 }
 
-void errand_call(struct errand *errand, const char *operation, void (*then)(struct errand *errand))
+void queue_errand_call(struct errand *errand, const char *operation, void (*then)(struct errand *errand))
 {
     struct queue *queue = errand->queue;
     errand->reply.len = 0;

@@ -123,7 +123,7 @@ void errand_wait(struct errand *errand, int64_t due_ms);
 void errand_pause(struct errand *errand, int64_t pause_ms, void (*resume)(struct errand *errand));
 void errand_forget(struct errand *errand);
 /* Calls the door with errand->request; `then` follows on the queue's thread. */
-void errand_call(struct errand *errand, const char *operation, void (*then)(struct errand *errand));
+void queue_errand_call(struct errand *errand, const char *operation, void (*then)(struct errand *errand));
 int64_t queue_now_ms(const struct queue *queue);
 void queue_name(struct queue *queue, char id[37]); /* a new UUID */
 /* A call of somebody's transaction is there: it need not be looked for any more. */

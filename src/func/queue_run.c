@@ -91,7 +91,7 @@ static void errand_claim(struct errand *errand)
     int64_t now_ms = queue_now_ms(errand->queue);
     errand->request.len = 0;
     errand_put_claim(errand, now_ms, &errand->request);
-    errand_call(errand, "UpdateItem", after_claim);
+    queue_errand_call(errand, "UpdateItem", after_claim);
 }
 
 static void after_load(struct errand *errand)
@@ -128,7 +128,7 @@ void errand_begin(struct errand *errand)
     errand->invocation = (struct invocation){0};
     errand->request.len = 0;
     errand_put_load(errand, &errand->request);
-    errand_call(errand, "BatchGetItem", after_load);
+    queue_errand_call(errand, "BatchGetItem", after_load);
 }
 
 /* ---- keeping it while it runs, where others share ---- */

@@ -178,7 +178,7 @@ static void after_end(struct errand *errand);
 
 static void end_again(struct errand *errand)
 {
-    errand_call(errand, "TransactWriteItems", after_end);
+    queue_errand_call(errand, "TransactWriteItems", after_end);
 }
 
 /* The writes that the function returned were not taken: its own error. */
@@ -275,7 +275,7 @@ static void errand_retry(struct errand *errand, uint32_t attempts, int64_t due_m
     errand->retry_ms = due_ms;
     errand->request.len = 0;
     errand_put_retry(errand, attempts, due_ms, &errand->request);
-    errand_call(errand, "UpdateItem", after_retry);
+    queue_errand_call(errand, "UpdateItem", after_retry);
 }
 
 static void errand_retry_or_fail(struct errand *errand)

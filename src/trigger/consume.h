@@ -171,7 +171,7 @@ bool raw_take(struct json_reader *reader, struct slice *raw);
 bool raw_members(struct slice object, const char *const *names, struct slice *raws, size_t count,
                  struct arena *arena);
 /* A string; empty when it is none. */
-struct slice raw_text(struct slice raw, struct arena *arena);
+struct slice raw_string(struct slice raw, struct arena *arena);
 bool raw_elements(struct errand *errand, struct slice array,
                   void (*take)(struct errand *errand, struct slice raw));
 

@@ -28,7 +28,7 @@ bool raw_members(struct slice object, const char *const *names, struct slice *ra
     return json_done(&reader);
 }
 
-struct slice raw_text(struct slice raw, struct arena *arena)
+struct slice raw_string(struct slice raw, struct arena *arena)
 {
     struct json_reader reader;
     struct slice text;

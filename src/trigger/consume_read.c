@@ -47,7 +47,7 @@ bool iterator_read(struct errand *errand, struct slice *iterator)
     static const char *const names[] = {"ShardIterator"};
     struct slice raw;
     if (!raw_members(buf_view(&errand->reply), names, &raw, 1, &errand->arena)) return false;
-    *iterator = raw_text(raw, &errand->arena);
+    *iterator = raw_string(raw, &errand->arena);
     return iterator->len > 0;
 }
 

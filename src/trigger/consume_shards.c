@@ -31,7 +31,7 @@ static void take_shard(struct errand *errand, struct slice raw)
     struct slice raws[3], end;
     if (!raw_members(raw, names, raws, 3, &errand->arena)) return;
     raw_members(raws[2], range_names, &end, 1, &errand->arena);
-    struct slice id = raw_text(raws[0], &errand->arena), parent = raw_text(raws[1], &errand->arena);
+    struct slice id = raw_string(raws[0], &errand->arena), parent = raw_string(raws[1], &errand->arena);
     if (!id.len || id.len > LIMIT_SHARD_ID_BYTES || parent.len > LIMIT_SHARD_ID_BYTES) return;
     struct strand *strand = strand_find(feed, id);
     if (!strand) strand = strand_new(feed, id);
@@ -49,9 +49,9 @@ static void take_key(struct errand *errand, struct slice raw)
     static const char *const names[] = {"AttributeName", "KeyType"};
     struct slice raws[2];
     if (!raw_members(raw, names, raws, 2, &errand->arena)) return;
-    if (!slice_equal(raw_text(raws[1], &errand->arena), SLICE("HASH"))) return;
+    if (!slice_equal(raw_string(raws[1], &errand->arena), SLICE("HASH"))) return;
     errand->feed->hash_key.len = 0;
-    buf_slice(&errand->feed->hash_key, raw_text(raws[0], &errand->arena));
+    buf_slice(&errand->feed->hash_key, raw_string(raws[0], &errand->arena));
 }
 
 static bool take_description(struct errand *errand)
@@ -65,7 +65,7 @@ static bool take_description(struct errand *errand)
         return false;
     raw_elements(errand, raws[3], take_key);
     if (!raw_elements(errand, raws[0], take_shard)) return false;
-    feed->is_disabled_stream = slice_equal(raw_text(raws[2], &errand->arena), SLICE("DISABLED"));
+    feed->is_disabled_stream = slice_equal(raw_string(raws[2], &errand->arena), SLICE("DISABLED"));
     feed->page_key.len = 0;
     buf_slice(&feed->page_key, raws[1]);
     return true;

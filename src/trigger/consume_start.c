@@ -27,7 +27,7 @@ static bool is_active(struct errand *errand)
     struct slice table, status;
     return raw_members(buf_view(&errand->reply), outer, &table, 1, &errand->arena) &&
            raw_members(table, inner, &status, 1, &errand->arena) &&
-           slice_equal(raw_text(status, &errand->arena), SLICE("ACTIVE"));
+           slice_equal(raw_string(status, &errand->arena), SLICE("ACTIVE"));
 }
 
 static void table_answered(struct errand *errand)

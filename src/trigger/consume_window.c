@@ -239,7 +239,7 @@ static struct lane *lane_of_part(struct strand *strand, struct slice key)
 static struct slice attribute_of(struct slice raw, const char *type, struct arena *arena)
 {
     struct slice text;
-    return raw_members(raw, &type, &text, 1, arena) ? raw_text(text, arena) : SLICE("");
+    return raw_members(raw, &type, &text, 1, arena) ? raw_string(text, arena) : SLICE("");
 }
 
 /* Parts come in the order of their keys: there are fewer than ten. */
