@@ -22,7 +22,8 @@ struct firing {
     struct schedule_verdict verdict;
     struct schedule_failures failures;
     struct arena arena;
-    bool is_queued, is_deleted;
+    bool is_queued;
+    const char *undelivered; /* why; NULL: it was delivered */
 };
 
 /* ---- the members of the transaction ---- */
@@ -37,10 +38,10 @@ static void put_schedule(struct buf *out, struct firing *firing)
 {
     const struct schedule *schedule = &firing->schedule;
     int64_t next_ms = firing->verdict.next_ms;
-    firing->is_deleted = is_deleted_after(firing);
-    buf_printf(out, "{\"%s\":", firing->is_deleted ? "Delete" : "Update");
+    bool is_deleted = is_deleted_after(firing);
+    buf_printf(out, "{\"%s\":", is_deleted ? "Delete" : "Update");
     schedule_put_key(out, firing->schedules, schedule->group, schedule->name);
-    if (!firing->is_deleted)
+    if (!is_deleted)
         buf_printf(out, ",\"UpdateExpression\":\"%s\"",
                    next_ms == SCHEDULE_NONE ? "REMOVE #next" : "SET #next = :next");
     buf_printf(out,
@@ -89,7 +90,7 @@ static void put_failure(struct buf *members, struct firing *firing, const struct
     const char *message = is_found ? "the call could not be put into the queue" : "there is no such function";
     unsigned count;
     struct buf letter = {0};
-    log_line("schedules: %.*s was not delivered: %s", SLICE_ARG(attempt->arn), message);
+    firing->undelivered = message;
     if (firing->schedule.dead_letter.data) {
         put_letter(&letter, firing, attempt, code, message, event);
         size_t len = members->len;
@@ -150,6 +151,9 @@ static enum fire_end fire_now(struct firing *firing, int64_t now_ms, int64_t *at
     *at_ms = now_ms; /* where somebody else was first: look what it has become */
     if (end != SCHEDULE_FINE) return FIRE_DONE;
     if (firing->is_queued) doors->wake(doors->self);
+    if (firing->undelivered)
+        log_line("schedules: %.*s/%.*s was not delivered: %s", SLICE_ARG(firing->schedule.group),
+                 SLICE_ARG(firing->schedule.name), firing->undelivered);
     if (firing->verdict.next_ms == SCHEDULE_NONE) return FIRE_OVER;
     int64_t fire_ms = schedule_fire_ms(&firing->schedule, firing->timetable, firing->verdict.next_ms);
     if (fire_ms > now_ms) *at_ms = fire_ms;

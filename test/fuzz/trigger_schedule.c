@@ -1,0 +1,77 @@
+/* Any text as the body of CreateSchedule, of a group's requests, and as an item: nothing crashes, what is
+ * refused says why, and what was understood comes back out of its item as it went in. */
+#include "base/fail.h"
+#include "trigger/schedule.h"
+
+static void check_same(const struct schedule *a, const struct schedule *b)
+{
+    ensure(slice_equal(a->expression, b->expression) && slice_equal(a->target, b->target));
+    ensure(slice_equal(a->input, b->input) && slice_equal(a->zone, b->zone));
+    ensure(a->start_ms == b->start_ms && a->end_ms == b->end_ms && a->window_min == b->window_min);
+    ensure(a->token_sum == b->token_sum && schedule_sum(b) == a->token_sum);
+}
+
+static void check_item(struct arena *arena, const struct schedule *schedule)
+{
+    struct buf item = {0}, reply = {0};
+    struct json_reader reader;
+    struct schedule again;
+    const struct trigger trigger = {.region = SLICE("r"), .account = SLICE("000000000000")};
+    schedule_put_item(&item, schedule);
+    json_begin(&reader, buf_view(&item), arena);
+    ensure(schedule_from_item(&reader, &again) && json_done(&reader));
+    check_same(schedule, &again);
+    schedule_put_reply(&reply, arena, &trigger, schedule);
+    json_begin(&reader, buf_view(&reply), arena);
+    json_skip(&reader);
+    ensure(json_done(&reader));
+    buf_free(&item);
+    buf_free(&reply);
+}
+
+/* Due times go on, and the one that is fired has come. */
+static void check_due(struct arena *arena, struct schedule *schedule)
+{
+    struct schedule_fault fault;
+    int64_t now_ms = 1748736000000;
+    schedule->anchor_ms = now_ms;
+    struct timetable *timetable = schedule_timetable(arena, schedule, &fault);
+    ensure(timetable);
+    schedule->next_ms = schedule_first(schedule, timetable, now_ms);
+    for (int i = 0; i < 5 && schedule->next_ms != SCHEDULE_NONE; i++) {
+        int64_t fire_ms = schedule_fire_ms(schedule, timetable, schedule->next_ms);
+        ensure(fire_ms >= schedule->next_ms);
+        now_ms = fire_ms + i * INT64_C(40000);
+        struct schedule_verdict verdict = schedule_judge(schedule, timetable, now_ms);
+        ensure(verdict.due_ms == SCHEDULE_NONE ||
+               (verdict.due_ms >= schedule->next_ms && verdict.due_ms <= now_ms));
+        ensure(verdict.next_ms == SCHEDULE_NONE || verdict.next_ms > schedule->next_ms);
+        schedule->next_ms = verdict.next_ms;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena arena = {0};
+    struct slice text = {(const char *)data, size};
+    struct schedule schedule;
+    struct schedule_fault fault = {0};
+    struct schedule_group_request group;
+    struct json_reader reader;
+    if (schedule_read(&arena, text, SLICE("name"), &schedule, &fault)) {
+        check_item(&arena, &schedule);
+        check_due(&arena, &schedule);
+    } else {
+        ensure(fault.type && *fault.text);
+    }
+    fault = (struct schedule_fault){0};
+    if (!schedule_group_read(&arena, text, &group, &fault)) ensure(fault.type && *fault.text);
+    json_begin(&reader, text, &arena);
+    schedule_from_item(&reader, &schedule);
+    schedule_function(text);
+    schedule_group_of_arn(text);
+    arena_free(&arena);
+    return 0;
+}
