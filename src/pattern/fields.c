@@ -7,8 +7,9 @@
 #include "pattern/flow.h"
 
 #define NAME_BYTES 255
-#define JSON_BYTES (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped  \
-                                           */
+#define JSON_BYTES                                                                                           \
+    (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped                 \
+                            */
 
 static bool fault(struct flow *flow, const struct field *field, const char *what)
 {

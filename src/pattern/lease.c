@@ -1,0 +1,473 @@
+/* Leases: one holder at a time, with an end and a fence.
+ *
+ * Table PREFIXleases: hash key `name` (S); `owner` (S): who holds it, absent when it was released; `fence`
+ * (N): grows with each grant and stays when the lease is released; `until` (N, ms since 1970): the lease is
+ * free after it, also when nobody released it; `waiting` (L of M {owner, until}): who waits, in order, each
+ * until then; `data`: what the holder left there.
+ *
+ * A lease is granted by one conditional write that raises the fence; whoever guards something with the lease
+ * refuses smaller fences than it has seen, which protects it from a holder who does not know that its time is
+ * over. Owners must tell themselves apart: a second POST of the same owner is the same grant again.
+ *
+ * Who waits stands in a line. When the lease becomes free the first takes it; who stands behind others takes
+ * it after GRACE_MS for each of them, since those seem to have gone, and they lose their place. A place whose
+ * time is over counts for nothing. */
+#include "calendar/calendar.h"
+#include "pattern/rows.h"
+
+#define HOLD_USUAL_MS 30000
+#define HOLD_MOST_MS  (7 * 24 * 3600 * 1000ll)
+#define WAIT_MOST_MS  60000
+#define GRACE_MS      2000 /* longer than anybody waits before looking again */
+#define WAITING_MOST  100
+
+static const struct flow_table leases = {
+    "leases",
+    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
+    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
+    NULL};
+
+enum { NAME };
+#define FIELD_LEASE                                                                                          \
+    {                                                                                                        \
+        "name", IN_PATH, FIELD_NAME, true, .help = "the lease"                                               \
+    }
+
+/* ---- telling ---- */
+
+static uint64_t topic_of(const struct flow *flow, struct slice owner)
+{
+    return flow_topic("lease", flow_text(flow, NAME), owner);
+}
+
+/* Until when the holder may believe: the table's moment less what clocks may differ. */
+static struct slice until_text(struct flow *flow, struct slice item)
+{
+    return moment_text(flow->arena, item_int(flow->arena, item, "until", 0) - flow->world->skew_ms);
+}
+
+static bool is_held(struct flow *flow, struct slice item)
+{
+    return item_has(flow->arena, item, "owner") && item_int(flow->arena, item, "until", 0) >= flow->now_ms;
+}
+
+static void tell_grant(struct flow *flow, struct slice item)
+{
+    flow_answer(flow, 200, "{'fence':%d,'until':%s}", item_int(flow->arena, item, "fence", 0),
+                until_text(flow, item));
+}
+
+/* Who has it now, as members of a refusal. */
+static struct slice holder_members(struct flow *flow, struct slice item)
+{
+    int64_t fence = item_int(flow->arena, item, "fence", 0);
+    if (!is_held(flow, item)) return flow_compose(flow, "'fence':%d", fence);
+    return flow_compose(flow, "'owner':%s,'fence':%d,'until':%s", item_text(flow->arena, item, "owner"),
+                        fence, until_text(flow, item));
+}
+
+static void refuse_unknown(struct flow *flow)
+{
+    flow_refuse(flow, 404, "no-such-lease", "There is no lease of this name; the first POST makes it.");
+}
+
+/* ---- the line ---- */
+
+struct line {
+    struct slice places; /* the attribute's list as it stands; SLICE_NONE: none */
+    struct slice kept;   /* without those whose time is over and without the asker, each behind a comma */
+    unsigned count;      /* of places that count */
+    unsigned ahead;      /* of those, before the asker's; all, when it has none */
+    bool is_in;          /* the asker has a place that counts */
+    bool has_old;        /* some are over */
+    struct slice first;  /* owner of the first that counts */
+    struct slice behind; /* like kept, but only those behind the asker */
+};
+
+static struct slice place_owner(struct flow *flow, struct slice place)
+{
+    return item_text(flow->arena,
+                     item_content(flow->arena, flow_compose(flow, "{'place':%r}", place), "place"), "owner");
+}
+
+static int64_t place_until(struct flow *flow, struct slice place)
+{
+    return item_int(flow->arena,
+                    item_content(flow->arena, flow_compose(flow, "{'place':%r}", place), "place"), "until",
+                    0);
+}
+
+static void line_read(struct flow *flow, struct slice item, struct slice asker, struct line *line)
+{
+    struct raw_walk walk;
+    struct slice place;
+    struct buf kept = {0}, behind = {0};
+    *line = (struct line){.places = item_content(flow->arena, item, "waiting")};
+    raw_walk_begin(&walk, flow->arena, line->places);
+    while (raw_walk_next(&walk, NULL, &place)) {
+        struct slice owner = place_owner(flow, place);
+        bool is_mine = slice_equal(owner, asker);
+        if (place_until(flow, place) < flow->now_ms) {
+            line->has_old = true;
+            continue;
+        }
+        if (!line->count++) line->first = owner;
+        if (is_mine) line->is_in = true;
+        if (is_mine) continue;
+        if (!line->is_in) line->ahead++;
+        buf_byte(&kept, ',');
+        buf_slice(&kept, place);
+        if (!line->is_in) continue;
+        buf_byte(&behind, ',');
+        buf_slice(&behind, place);
+    }
+    line->kept = arena_copy(flow->arena, buf_view(&kept));
+    line->behind = arena_copy(flow->arena, buf_view(&behind));
+    buf_free(&kept);
+    buf_free(&behind);
+}
+
+/* A list out of places that each have a comma before them. */
+static struct slice line_text(struct slice places)
+{
+    return places.len ? slice_from(places, 1) : SLICE("");
+}
+
+/* ---- POST: grant ---- */
+
+enum { GRANT_OWNER = NAME + 1, GRANT_FOR, GRANT_WAIT, GRANT_DATA };
+
+static const struct field grant_fields[] = {
+    FIELD_LEASE,
+    [GRANT_OWNER] = {"owner", IN_BODY, FIELD_NAME, true,
+                     .help = "who wants it; nobody else may use the same"},
+    [GRANT_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
+                   .help = "for how long; 30s"},
+    [GRANT_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
+                    .help = "how long to wait for it; not at all"},
+    [GRANT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see"},
+};
+
+struct grant {
+    int64_t until_ms; /* of the waiting */
+    struct slice item;
+};
+
+static flow_step grant_taken, grant_seen, grant_look, grant_left;
+
+static struct slice grant_owner(const struct flow *flow)
+{
+    return flow_text(flow, GRANT_OWNER);
+}
+
+/* The write that grants; `condition` besides that it is free, `line` what becomes of those who wait. */
+static void grant_write(struct flow *flow, struct slice condition, struct slice line, struct slice values)
+{
+    bool has_data = flow_given(flow, GRANT_DATA);
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+    flow_call(flow, grant_taken, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #owner = :owner, "
+              "#fence = if_not_exists(#fence, :zero) + :one, #until = :until%r%r','ConditionExpression':"
+              "'(attribute_not_exists(#owner) or #until < :now) and "
+              "%r',%#,'ExpressionAttributeValues':{':owner':%S,"
+              "':zero':{'N':'0'},':one':{'N':'1'},':until':%N,':now':%N%r%r},'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
+              has_data ? line : flow_compose(flow, "%r REMOVE #data", line), condition, grant_owner(flow),
+              until_ms, flow->now_ms,
+              has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, GRANT_DATA)) : SLICE(""), values);
+}
+
+/* First in the hope that nobody holds it and nobody waits. */
+static void grant_begin(struct flow *flow)
+{
+    struct grant *grant = flow->state = arena_new(flow->arena, struct grant);
+    grant->until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
+    grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
+                SLICE(""));
+}
+
+static void grant_taken(struct flow *flow)
+{
+    if (flow_failed(flow))
+        grant_seen(flow);
+    else
+        tell_grant(flow, flow_item(flow));
+}
+
+/* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
+ * now. */
+static void grant_again(struct flow *flow, struct slice item)
+{
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+    flow_call(
+        flow, grant_taken, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until','ConditionExpression':"
+        "'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':{':owner':%S,':fence':%A,"
+        "':until':%N},'ReturnValues':'ALL_NEW',%O}",
+        &leases, flow_text(flow, NAME), grant_owner(flow), item_attribute(flow->arena, item, "fence"),
+        until_ms);
+}
+
+/* It is the asker's turn: on the line as it was seen, without the asker and those who missed theirs. */
+static void grant_turn(struct flow *flow, const struct line *line)
+{
+    struct slice rest = line->is_in ? line->behind : SLICE("");
+    struct slice condition = SLICE("attribute_not_exists(#waiting)"), values = SLICE(""), set = SLICE("");
+    if (line->places.data) {
+        condition = SLICE("#waiting = :seen");
+        set = SLICE(", #waiting = :rest");
+        values = flow_compose(flow, ",':seen':{'L':%r},':rest':{'L':[%r]}", line->places, line_text(rest));
+    }
+    grant_write(flow, condition, set, values);
+}
+
+/* A place at the end of the line; those that are over go away with it. */
+static void grant_queue(struct flow *flow, const struct line *line)
+{
+    struct grant *grant = flow->state;
+    struct slice mine = flow_compose(flow, "{'M':{'owner':%S,'until':%N}}", grant_owner(flow),
+                                     grant->until_ms);
+    struct slice update, condition, values;
+    if (line->has_old) {
+        update = SLICE("SET #waiting = :line");
+        condition = SLICE("#waiting = :seen");
+        values = flow_compose(flow, "':seen':{'L':%r},':line':{'L':[%r%r%r]}", line->places,
+                              line_text(line->kept), line->kept.len ? SLICE(",") : SLICE(""), mine);
+    } else {
+        update = SLICE("SET #waiting = list_append(if_not_exists(#waiting, :none), :mine)");
+        condition = SLICE("#owner <> :owner and not contains(#waiting, :place)");
+        values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S", mine, mine,
+                              grant_owner(flow));
+    }
+    flow_call(flow, grant_seen, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
+              "'ExpressionAttributeValues':{%r},'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), update, condition, values);
+}
+
+/* The time is over: gives the place back, so that nobody waits for it, and says who holds the lease. */
+static void grant_leave(struct flow *flow, const struct line *line)
+{
+    struct grant *grant = flow->state;
+    struct slice owner = item_text(flow->arena, grant->item, "owner");
+    if (line->is_in) {
+        flow_call(flow, grant_left, "UpdateItem",
+                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = "
+                  ":rest','ConditionExpression':"
+                  "'#waiting = :seen',%#,'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
+                  "'ReturnValues':'ALL_NEW',%O}",
+                  &leases, flow_text(flow, NAME), line->places, line_text(line->kept));
+    } else if (is_held(flow, grant->item)) {
+        flow_refuse_with(flow, holder_members(flow, grant->item), 409, "held", "The lease is held by %.*s.",
+                         SLICE_ARG(owner));
+    } else {
+        flow_refuse_with(flow, holder_members(flow, grant->item), 409, "others-wait",
+                         "The lease is free, but others have waited for it longer.");
+    }
+}
+
+/* Whoever is next must not wait for a place that is empty. */
+static void grant_left(struct flow *flow)
+{
+    struct line line;
+    struct grant *grant = flow->state;
+    grant->item = flow_item(flow);
+    line_read(flow, grant->item, grant_owner(flow), &line);
+    if (line.count && !is_held(flow, grant->item)) flow_wake(flow, topic_of(flow, line.first));
+    if (flow_failed(flow) && line.is_in)
+        flow_again(flow, grant_look);
+    else
+        grant_leave(flow, &line);
+}
+
+static void grant_read(struct flow *flow)
+{
+    flow_call(flow, grant_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &leases, flow_text(flow, NAME));
+}
+
+/* Decides by an image of the lease, from wherever it came. */
+static void grant_seen(struct flow *flow)
+{
+    struct grant *grant = flow->state;
+    grant->item = flow_item(flow);
+    grant_look(flow);
+}
+
+static void grant_look(struct flow *flow)
+{
+    struct grant *grant = flow->state;
+    struct slice item = grant->item;
+    struct line line;
+    bool held = is_held(flow, item);
+    line_read(flow, item, grant_owner(flow), &line);
+    int64_t turn_ms = item_int(flow->arena, item, "until", 0) + (held ? 1 : 0) +
+                      line.ahead * (int64_t)GRACE_MS;
+    if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
+        grant_again(flow, item);
+    else if (!held && (line.ahead == 0 || flow->now_ms >= turn_ms))
+        grant_turn(flow, &line);
+    else if (flow->now_ms >= grant->until_ms)
+        grant_leave(flow, &line);
+    else if (line.is_in)
+        flow_watch(flow, topic_of(flow, grant_owner(flow)),
+                   turn_ms < grant->until_ms ? turn_ms : grant->until_ms, grant_read);
+    else if (line.count >= WAITING_MOST)
+        flow_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
+    else
+        grant_queue(flow, &line);
+}
+
+/* ---- PUT: renew ---- */
+
+enum { RENEW_OWNER = NAME + 1, RENEW_FENCE, RENEW_FOR, RENEW_DATA };
+
+static const struct field renew_fields[] = {
+    FIELD_LEASE,
+    [RENEW_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who holds it"},
+    [RENEW_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = INT64_MAX, .help = "of the grant"},
+    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS, .help = "from now; 30s"},
+    [RENEW_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see instead"},
+};
+
+/* The fence is not the lease's any more, or never was this owner's. */
+static void refuse_stale(struct flow *flow, struct slice item, struct slice owner, int64_t fence)
+{
+    int64_t current = item_int(flow->arena, item, "fence", 0);
+    if (!item.data)
+        refuse_unknown(flow);
+    else if (current != fence)
+        flow_refuse_with(flow, holder_members(flow, item), 409, "stale-fence",
+                         "The lease was granted again since: its fence is %lld.", (long long)current);
+    else
+        flow_refuse_with(flow, holder_members(flow, item), 409, "not-held", "%.*s does not hold the lease.",
+                         SLICE_ARG(owner));
+}
+
+static void renew_done(struct flow *flow)
+{
+    if (flow_failed(flow))
+        refuse_stale(flow, flow_item(flow), flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE));
+    else
+        tell_grant(flow, flow_item(flow));
+}
+
+static void renew_begin(struct flow *flow)
+{
+    bool has_data = flow_given(flow, RENEW_DATA);
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+    flow_call(
+        flow, renew_done, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r','ConditionExpression':"
+        "'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':{':owner':%S,':fence':%N,"
+        "':until':%N%r},'ReturnValues':'ALL_NEW',%O}",
+        &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
+        flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE), until_ms,
+        has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, RENEW_DATA)) : SLICE(""));
+}
+
+/* ---- DELETE: release ---- */
+
+enum { RELEASE_OWNER = NAME + 1, RELEASE_FENCE, RELEASE_OWNER_QUERY, RELEASE_FENCE_QUERY };
+
+/* Many clients send no body with DELETE, so the query serves as well. */
+static const struct field release_fields[] = {
+    FIELD_LEASE,
+    [RELEASE_OWNER] = {"owner", IN_BODY, FIELD_NAME, .help = "who holds it; here or in the query"},
+    [RELEASE_FENCE] = {"fence", IN_BODY, FIELD_INT, .min = 1, .max = INT64_MAX,
+                       .help = "of the grant; likewise"},
+    [RELEASE_OWNER_QUERY] = {"owner", IN_QUERY, FIELD_NAME, .help = "who holds it"},
+    [RELEASE_FENCE_QUERY] = {"fence", IN_QUERY, FIELD_INT, .min = 1, .max = INT64_MAX,
+                             .help = "of the grant"},
+};
+
+static struct slice release_owner(const struct flow *flow)
+{
+    return flow_text(flow, flow_given(flow, RELEASE_OWNER) ? RELEASE_OWNER : RELEASE_OWNER_QUERY);
+}
+
+static int64_t release_fence(const struct flow *flow)
+{
+    return flow_int(flow, flow_given(flow, RELEASE_FENCE) ? RELEASE_FENCE : RELEASE_FENCE_QUERY);
+}
+
+static void release_done(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    struct line line;
+    bool was_released = flow_failed(flow) && item.data && !item_has(flow->arena, item, "owner") &&
+                        item_int(flow->arena, item, "fence", 0) == release_fence(flow);
+    if (flow_failed(flow) && !was_released) {
+        refuse_stale(flow, item, release_owner(flow), release_fence(flow));
+        return;
+    }
+    line_read(flow, item, SLICE(""), &line);
+    if (line.count) flow_wake(flow, topic_of(flow, line.first));
+    flow_answer(flow, 200, "{'released':true,'fence':%d}", release_fence(flow));
+}
+
+static void release_begin(struct flow *flow)
+{
+    bool has_owner = flow_given(flow, RELEASE_OWNER) || flow_given(flow, RELEASE_OWNER_QUERY);
+    bool has_fence = flow_given(flow, RELEASE_FENCE) || flow_given(flow, RELEASE_FENCE_QUERY);
+    if (!has_owner || !has_fence) {
+        flow_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
+        return;
+    }
+    flow_call(flow, release_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE #owner, #data',"
+              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':"
+              "{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), release_owner(flow), release_fence(flow), flow->now_ms);
+}
+
+/* ---- GET ---- */
+
+static const struct field read_fields[] = {FIELD_LEASE};
+
+static void read_taken(struct flow *flow)
+{
+    struct slice item = flow_item(flow), place;
+    struct raw_walk walk;
+    bool first = true;
+    if (!item.data) {
+        refuse_unknown(flow);
+        return;
+    }
+    buf_slice(flow->body, flow_compose(flow, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
+                                       (int)is_held(flow, item), holder_members(flow, item)));
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, "waiting"));
+    while (raw_walk_next(&walk, NULL, &place)) {
+        if (place_until(flow, place) < flow->now_ms) continue;
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r%s", first ? SLICE("") : SLICE(","), place_owner(flow, place)));
+        first = false;
+    }
+    buf_text(flow->body, "]");
+    if (item_has(flow->arena, item, "data") && is_held(flow, item))
+        buf_slice(flow->body, flow_compose(flow, ",'data':%P", item_attribute(flow->arena, item, "data")));
+    buf_text(flow->body, "}");
+    flow_finish(flow, 200);
+}
+
+static void read_begin(struct flow *flow)
+{
+    flow_call(flow, read_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &leases, flow_text(flow, NAME));
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+const struct flow_row lease_rows[] = {
+    {"POST", "/v1/leases/{name}", grant_begin, "Grants a lease, perhaps after waiting in line for it.",
+     FIELDS(grant_fields), "{'fence':7,'until':'2026-11-15T03:42:36.250Z'}"},
+    {"PUT", "/v1/leases/{name}", renew_begin, "Renews a lease.", FIELDS(renew_fields),
+     "{'fence':7,'until':'2026-11-15T03:43:06.250Z'}"},
+    {"DELETE", "/v1/leases/{name}", release_begin, "Releases a lease.", FIELDS(release_fields),
+     "{'released':true,'fence':7}"},
+    {"GET", "/v1/leases/{name}", read_begin, "Who holds a lease, and who waits.", FIELDS(read_fields),
+     "{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z','waiting':['b']}"},
+};
+/* clang-format on */
+ROW_COUNT(lease);
