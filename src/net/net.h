@@ -130,9 +130,10 @@ void net_server_free(struct net_server *server);
 /* ---- further ports of a running server ---- */
 
 /* A port on 127.0.0.1, of the system's choice, whose requests have a handler of their own: plain HTTP, no
- * limit of idle time (the server closes nothing that a quiet process behind it keeps open), and its
- * connections do not hold up the end of net_server_run. Requests forwarded to the server's own handler share
- * its turn. From any thread. */
+ * limit of time between requests or within one (the server closes nothing that a quiet process behind it
+ * keeps open), limits of its own for connections, headers and buffers (LIMIT_PORT_...), and its connections
+ * do not hold up the end of net_server_run, but are served until then. Requests forwarded to the server's own
+ * handler share its turn. From any thread. */
 struct net_port;
 struct net_port *net_port_open(struct net_server *server,
                                void (*request)(void *context, struct http_exchange *exchange), void *context,
