@@ -71,4 +71,40 @@ void client_begin(struct client *client, struct client_call *call); /* from any 
 /* Begins it and waits; `done` is not called. */
 void client_call(struct client *client, struct client_call *call);
 
+/* ---- credentials.c: who we are, by AWS's variables and files ---- */
+
+struct credentials {
+    struct slice access_key, secret_key, session_token; /* token.len 0: none */
+    struct slice region;                                /* by variables and files; empty: they name none */
+};
+
+/* What somebody asks for by name; NULL: by the rules. */
+struct credentials_wanted {
+    const char *region, *access_key, *secret_key, *session_token, *profile;
+};
+
+/* Looks a variable of the environment up, as getenv does. */
+typedef char *credentials_variable(const char *name);
+
+/* The wanted keys, else the variables', else the profile's; empty when nobody names any. In the arena. False
+ * and a sentence when something was asked for by name and is not there, or of no use. */
+bool credentials_find(const struct credentials_wanted *wanted, credentials_variable *variable,
+                      struct arena *arena, struct credentials *out, char *error, size_t error_len);
+
+/* ---- sign.c: Signature Version 4 ---- */
+
+struct signed_request {
+    const struct credentials *credentials;
+    struct slice method, service, region, host;
+    struct slice path, query;          /* as they are sent; the query's names in order */
+    struct slice content_type, target; /* of their headers; empty: they are not sent */
+    struct slice body;
+    int64_t time_s; /* since 1970 */
+};
+
+#define SIGNED_DATE_BYTES 17 /* 20261115T034206Z and NUL */
+
+/* Writes the values of the headers x-amz-date and Authorization (appended to *out). */
+void signature_make(const struct signed_request *request, char date[SIGNED_DATE_BYTES], struct buf *out);
+
 #endif

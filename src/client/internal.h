@@ -53,4 +53,15 @@ bool transfer_start(struct transfer *transfer, struct client_call *call);
 /* Writes into the call what came of it, and takes it off libcurl; free for another call. */
 void transfer_end(struct transfer *transfer, CURLcode code);
 
+/* ---- credentials.c ---- */
+
+/* What a profile of one of AWS's files says; slices of its text. */
+struct profile {
+    struct slice access_key, secret_key, session_token, region;
+    bool uses_more; /* roles, SSO, processes: what other tools can turn into keys, but not we */
+};
+
+/* False when the text has no such profile. The config file writes [profile NAME] for all but the default. */
+bool profile_find(struct slice text, struct slice name, bool is_config, struct profile *out);
+
 #endif

@@ -27,9 +27,12 @@ static unsigned add_signature(struct remote_call *call, struct slice target, con
     struct buf authorization = {0};
     signature_make(
         &(struct signed_request){.credentials = &remote->keys,
+                                 .method = SLICE("POST"),
+                                 .service = SLICE("dynamodb"),
                                  .region = remote->region,
                                  .host = slice_of(host),
                                  .path = slice_of(remote->endpoint.path),
+                                 .content_type = SLICE("application/x-amz-json-1.0"),
                                  .target = target,
                                  .body = call->http.body,
                                  .time_s = clock_now_ms(remote->clock) / 1000 + remote->clock_offset_s},

@@ -45,44 +45,6 @@ struct endpoint {
 bool endpoint_parse(const char *url, struct arena *arena, struct endpoint *out, char *error,
                     size_t error_len);
 
-/* ---- credentials.c: who we are, by AWS's variables and files ---- */
-
-struct credentials {
-    struct slice access_key, secret_key, session_token; /* token.len 0: none */
-    struct slice region;                                /* by variables and files; empty: they name none */
-};
-
-/* What a profile of one of AWS's files says; slices of its text. */
-struct profile {
-    struct slice access_key, secret_key, session_token, region;
-    bool uses_more; /* roles, SSO, processes: what other tools can turn into keys, but not we */
-};
-
-/* False when the text has no such profile. The config file writes [profile NAME] for all but the default. */
-bool profile_find(struct slice text, struct slice name, bool is_config, struct profile *out);
-
-/* Looks a variable of the environment up, as getenv does. */
-typedef char *credentials_variable(const char *name);
-
-/* The options' keys, else the variables', else the profile's; empty when nobody names any. In the arena.
- * False and a sentence when something was asked for by name and is not there, or of no use. */
-bool credentials_find(const struct dynamo_options *options, credentials_variable *variable,
-                      struct arena *arena, struct credentials *out, char *error, size_t error_len);
-
-/* ---- sign.c: Signature Version 4 ---- */
-
-struct signed_request {
-    const struct credentials *credentials;
-    struct slice region, host, path, target, body;
-    int64_t time_s; /* since 1970 */
-};
-
-/* Room for the texts that signature_make writes, ended by NUL. */
-#define SIGNED_DATE_BYTES 17 /* 20261115T034206Z */
-
-/* Writes the headers x-amz-date (its value) and Authorization (its value, appended to *out). */
-void signature_make(const struct signed_request *request, char date[SIGNED_DATE_BYTES], struct buf *out);
-
 /* ---- retry.c: what is tried again, and when ---- */
 
 enum attempt_end {

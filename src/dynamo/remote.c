@@ -146,7 +146,10 @@ static void take_options(struct remote *remote, const struct dynamo_options *opt
 static bool find_keys(struct remote *remote, struct arena *arena, struct credentials *out, char *error,
                       size_t error_len)
 {
-    if (!credentials_find(&remote->options, getenv, arena, out, error, error_len)) return false;
+    const struct dynamo_options *options = &remote->options;
+    const struct credentials_wanted wanted = {options->region, options->access_key, options->secret_key,
+                                              options->session_token, options->profile};
+    if (!credentials_find(&wanted, getenv, arena, out, error, error_len)) return false;
     if (out->access_key.len) return true;
     if (remote->endpoint.is_amazon) {
         snprintf(error, error_len,

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "client/internal.h"
 #include "dynamo/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* Who we are to a remote endpoint, by the rules of AWS's own clients:
  *
- *  1. keys in the options;
- *  2. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, unless the options name a profile;
- *  3. the profile (options, AWS_PROFILE, "default") in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials);
+ *  1. keys that were asked for;
+ *  2. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, unless a profile is asked for;
+ *  3. the profile (asked for, AWS_PROFILE, "default") in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials);
  *  4. the same profile in AWS_CONFIG_FILE (~/.aws/config).
  *
  * Roles, SSO, credential processes and metadata services need clients of their own; a profile that asks for
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "dynamo/internal.h"
+#include "client/internal.h"
 
 #define READ_BYTES 4096
 
@@ -97,7 +97,7 @@ bool profile_find(struct slice text, struct slice name, bool is_config, struct p
 /* ---- the files ---- */
 
 struct search {
-    const struct dynamo_options *options;
+    const struct credentials_wanted *wanted;
     credentials_variable *variable;
     struct arena *arena;
     char *error;
@@ -166,7 +166,7 @@ static bool take_profile(const struct search *search, struct slice shared_text, 
                          bool needs_keys, struct credentials *out)
 {
     struct profile shared, config;
-    const char *given = search->options->profile ? search->options->profile : variable(search, "AWS_PROFILE");
+    const char *given = search->wanted->profile ? search->wanted->profile : variable(search, "AWS_PROFILE");
     const char *name = given ? given : "default";
     bool in_shared = profile_find(shared_text, slice_of(name), false, &shared);
     bool in_config = profile_find(config_text, slice_of(name), true, &config);
@@ -221,17 +221,16 @@ static bool is_clean(const struct search *search, struct slice key)
     return true;
 }
 
-bool credentials_find(const struct dynamo_options *options, credentials_variable *lookup, struct arena *arena,
-                      struct credentials *out, char *error, size_t error_len)
+bool credentials_find(const struct credentials_wanted *wanted, credentials_variable *lookup,
+                      struct arena *arena, struct credentials *out, char *error, size_t error_len)
 {
-    struct search search = {options, lookup, arena, error, error_len};
+    struct search search = {wanted, lookup, arena, error, error_len};
     *out = (struct credentials){0};
-    const char *region = options->region ? options->region : variable(&search, "AWS_REGION");
+    const char *region = wanted->region ? wanted->region : variable(&search, "AWS_REGION");
     if (!region) region = variable(&search, "AWS_DEFAULT_REGION");
     out->region = kept(&search, region);
-    if (!take_pair(&search, options->access_key, options->secret_key, options->session_token, out))
-        return false;
-    if (!out->access_key.len && !options->profile &&
+    if (!take_pair(&search, wanted->access_key, wanted->secret_key, wanted->session_token, out)) return false;
+    if (!out->access_key.len && !wanted->profile &&
         !take_pair(&search, variable(&search, "AWS_ACCESS_KEY_ID"),
                    variable(&search, "AWS_SECRET_ACCESS_KEY"), variable(&search, "AWS_SESSION_TOKEN"), out))
         return false;

@@ -1,6 +1,6 @@
 /* Signatures against those that botocore 1.26 makes of the same requests. */
 #include "base/buf.h"
-#include "dynamo/internal.h"
+#include "client/client.h"
 #include "unit/test.h"
 
 #define TIME_S 1794719282 /* 20261115T050802Z */
@@ -13,9 +13,12 @@ TEST(signature_of_a_call)
     char date[SIGNED_DATE_BYTES];
     struct buf out = {0};
     signature_make(&(struct signed_request){.credentials = &keys,
+                                            .method = SLICE("POST"),
+                                            .service = SLICE("dynamodb"),
                                             .region = SLICE("eu-west-1"),
                                             .host = SLICE("dynamodb.eu-west-1.amazonaws.com"),
                                             .path = SLICE("/"),
+                                            .content_type = SLICE("application/x-amz-json-1.0"),
                                             .target = SLICE("DynamoDB_20120810.ListTables"),
                                             .body = SLICE("{}"),
                                             .time_s = TIME_S},
@@ -35,9 +38,12 @@ TEST(signature_with_a_session_token_port_and_path)
     struct credentials session = keys;
     session.session_token = SLICE("FwoGZXIvYXdzEBYaDkFnZXQgYSB0b2tlbg==");
     signature_make(&(struct signed_request){.credentials = &session,
+                                            .method = SLICE("POST"),
+                                            .service = SLICE("dynamodb"),
                                             .region = SLICE("eu-west-1"),
                                             .host = SLICE("localhost:8000"),
                                             .path = SLICE("/base/"),
+                                            .content_type = SLICE("application/x-amz-json-1.0"),
                                             .target = SLICE("DynamoDBStreams_20120810.GetRecords"),
                                             .body = SLICE("{\"ShardIterator\":\"\xc3\xa4\"}"),
                                             .time_s = TIME_S},
@@ -46,5 +52,25 @@ TEST(signature_with_a_session_token_port_and_path)
                "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-1/dynamodb/aws4_request, "
                "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-amz-target, "
                "Signature=1c413312e695b48e07234b64cbdb24baa466348b94f66a6347e957adb8ed35c5");
+    buf_free(&out);
+}
+
+TEST(signature_of_a_rest_call)
+{
+    char date[SIGNED_DATE_BYTES];
+    struct buf out = {0};
+    signature_make(&(struct signed_request){.credentials = &keys,
+                                            .method = SLICE("GET"),
+                                            .service = SLICE("lambda"),
+                                            .region = SLICE("eu-west-1"),
+                                            .host = SLICE("localhost:8000"),
+                                            .path = SLICE("/2015-03-31/functions/a%3Ab/policy"),
+                                            .query = SLICE("Marker=a%2Fb&MaxItems=5"),
+                                            .time_s = TIME_S},
+                   date, &out);
+    CHECK_TEXT(buf_view(&out),
+               "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261115/eu-west-1/lambda/aws4_request, "
+               "SignedHeaders=host;x-amz-date, "
+               "Signature=35145de09cda44f8965758b87e6d0f60816ece0651428ec1451a68f707fee5a8");
     buf_free(&out);
 }

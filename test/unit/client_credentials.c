@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dynamo/internal.h"
+#include "client/internal.h"
 #include "unit/test.h"
 
 /* ---- profiles ---- */
@@ -86,7 +86,7 @@ struct found {
     char error[400];
 };
 
-static void find(struct found *found, const struct dynamo_options *options)
+static void find(struct found *found, const struct credentials_wanted *options)
 {
     *found = (struct found){0};
     found->fine = credentials_find(options, lookup, &found->arena, &found->keys, found->error,
@@ -130,7 +130,7 @@ TEST(keys_of_the_options_come_first)
     struct found found;
     environment = (const char *[]){
         "AWS_ACCESS_KEY_ID", "AKENV", "AWS_SECRET_ACCESS_KEY", "s", "AWS_SESSION_TOKEN", "t", NULL};
-    find(&found, &(struct dynamo_options){.access_key = "AKOPTION", .secret_key = "so", .region = "r-1"});
+    find(&found, &(struct credentials_wanted){.access_key = "AKOPTION", .secret_key = "so", .region = "r-1"});
     CHECK(found.fine);
     CHECK_TEXT(found.keys.access_key, "AKOPTION");
     CHECK_TEXT(found.keys.session_token, "");
@@ -155,14 +155,14 @@ TEST(keys_of_the_variables_come_before_the_files)
                                    "AWS_PROFILE",
                                    "work",
                                    NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK(found.fine);
     CHECK_TEXT(found.keys.access_key, "AKENV");
     CHECK_TEXT(found.keys.session_token, "t");
     CHECK_TEXT(found.keys.region, "eu-north-1");
     arena_free(&found.arena);
     find(&found,
-         &(struct dynamo_options){.profile = "work"}); /* named by the options: wins over the variables */
+         &(struct credentials_wanted){.profile = "work"}); /* named by the options: wins over the variables */
     CHECK_TEXT(found.keys.access_key, "AKWORK");
     arena_free(&found.arena);
     remove_home();
@@ -173,18 +173,18 @@ TEST(keys_and_region_of_the_files)
     struct found found;
     make_home();
     environment = (const char *[]){"HOME", home, "AWS_PROFILE", "", NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK_TEXT(found.keys.access_key, "AKDEFAULT");
     CHECK_TEXT(found.keys.region, "eu-west-1");
     arena_free(&found.arena);
     environment = (const char *[]){"HOME", home, "AWS_PROFILE", "work", "AWS_REGION", "us-west-2", NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK_TEXT(found.keys.access_key, "AKWORK");
     CHECK_TEXT(found.keys.session_token, "dG9rZW4==");
     CHECK_TEXT(found.keys.region, "us-west-2");
     arena_free(&found.arena);
     environment = (const char *[]){"HOME", home, "AWS_PROFILE", "only", NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK_TEXT(found.keys.access_key, "AKONLY");
     arena_free(&found.arena);
     remove_home();
@@ -196,12 +196,12 @@ TEST(files_named_by_variables)
     make_home();
     environment = (const char *[]){"AWS_SHARED_CREDENTIALS_FILE", shared_path, "AWS_CONFIG_FILE", config_path,
                                    NULL};
-    find(&found, &(struct dynamo_options){.profile = "work"});
+    find(&found, &(struct credentials_wanted){.profile = "work"});
     CHECK_TEXT(found.keys.access_key, "AKWORK");
     CHECK_TEXT(found.keys.region, "ap-south-1");
     arena_free(&found.arena);
     environment = (const char *[]){"AWS_SHARED_CREDENTIALS_FILE", home, NULL}; /* a folder */
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK(!found.fine && strstr(found.error, home));
     arena_free(&found.arena);
     remove_home();
@@ -211,7 +211,7 @@ static void check_refused(const char *profile, const char *words)
 {
     struct found found;
     environment = (const char *[]){"HOME", home, NULL};
-    find(&found, &(struct dynamo_options){.profile = profile});
+    find(&found, &(struct credentials_wanted){.profile = profile});
     CHECK(!found.fine);
     if (!strstr(found.error, words)) test_failed(__FILE__, __LINE__, "%s", found.error);
     arena_free(&found.arena);
@@ -230,20 +230,20 @@ TEST(no_keys_anywhere_is_no_error_here)
 {
     struct found found;
     environment = (const char *[]){"HOME", "/nowhere", NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK(found.fine);
     CHECK_INT(found.keys.access_key.len, 0);
     CHECK_INT(found.keys.region.len, 0);
     arena_free(&found.arena);
     environment = (const char *[]){NULL};
-    find(&found, &(struct dynamo_options){0});
+    find(&found, &(struct credentials_wanted){0});
     CHECK(found.fine);
     arena_free(&found.arena);
-    find(&found,
-         &(struct dynamo_options){.access_key = "id", .secret_key = "secret", .session_token = "token\n"});
+    find(&found, &(struct credentials_wanted){
+                     .access_key = "id", .secret_key = "secret", .session_token = "token\n"});
     CHECK(!found.fine && strstr(found.error, "line end"));
     arena_free(&found.arena);
-    find(&found, &(struct dynamo_options){.access_key = "alone"});
+    find(&found, &(struct credentials_wanted){.access_key = "alone"});
     CHECK(!found.fine);
     arena_free(&found.arena);
 }
