@@ -15,13 +15,13 @@ static void check_ended(struct heard *heard, enum sandbox_end end, int status)
     CHECK(heard->text.len > 0); /* it has told who must be gone */
 }
 
-/* Runs until it has told its numbers, is stopped, and must be gone with all of them. */
-static void check_stop(const char *text, unsigned lines, int64_t grace_ms)
+/* Runs until it is ready and has told its numbers, is stopped, and must be gone with all of them. */
+static void check_stop(const char *text, int64_t grace_ms)
 {
     struct sandbox *sandbox = sandbox_for_test();
     struct heard heard;
     heard_shell(&heard, sandbox, text);
-    heard_wait_bytes(&heard, lines * 2ull);
+    heard_wait_for(&heard, "ready");
     sandbox_stop(heard.sandboxed, grace_ms);
     check_ended(&heard, SANDBOX_STOPPED, 0);
     heard_free(&heard);
@@ -30,9 +30,9 @@ static void check_stop(const char *text, unsigned lines, int64_t grace_ms)
 
 TEST(a_stop_ends_who_ignores_signals)
 {
-    const char *stubborn = "trap '' TERM INT HUP; echo $$; while :; do sleep 0.05; done";
-    check_stop(stubborn, 1, 0);
-    check_stop(stubborn, 1, 50);
+    const char *stubborn = "trap '' TERM INT HUP; echo $$ ready; while :; do sleep 0.05; done";
+    check_stop(stubborn, 0);
+    check_stop(stubborn, 50);
 }
 
 TEST(who_heeds_a_stop_may_say_goodbye)
@@ -40,7 +40,7 @@ TEST(who_heeds_a_stop_may_say_goodbye)
     struct sandbox *sandbox = sandbox_for_test();
     struct heard heard;
     heard_shell(&heard, sandbox, "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.01; done");
-    heard_wait_bytes(&heard, 6);
+    heard_wait_for(&heard, "ready");
     sandbox_stop(heard.sandboxed, 20000);
     CHECK_INT(heard_wait(&heard).end, SANDBOX_STOPPED);
     CHECK_TEXT(buf_view(&heard.text), "ready\nbye\n");
@@ -52,8 +52,8 @@ TEST(a_later_stop_may_be_shorter)
 {
     struct sandbox *sandbox = sandbox_for_test();
     struct heard heard;
-    heard_shell(&heard, sandbox, "trap '' TERM; echo $$; while :; do sleep 0.05; done");
-    heard_wait_bytes(&heard, 2);
+    heard_shell(&heard, sandbox, "trap '' TERM; echo $$ ready; while :; do sleep 0.05; done");
+    heard_wait_for(&heard, "ready");
     sandbox_stop(heard.sandboxed, 3600000);
     sandbox_stop(heard.sandboxed, 100);
     sandbox_stop(heard.sandboxed, 3600000);
@@ -115,8 +115,8 @@ TEST(long_chains_end_with_their_program)
 TEST(those_who_revive_each_other_end)
 {
     check_stop("guard() { while :; do (trap '' TERM; echo $$; sleep 1000); done; }\n"
-               "guard & guard & guard & echo $!; wait",
-               2, 0);
+               "guard & guard & guard & echo $! ready; wait",
+               0);
 }
 
 /* ---- bombs: this program itself, in a part that its environment gives it ---- */
@@ -150,7 +150,7 @@ __attribute__((constructor)) static void act_a_part(void)
 {
     const char *part = getenv("SANDBOX_TEST_PART");
     if (!part) return;
-    printf("%ld\n", (long)getpid());
+    printf("%ld ready\n", (long)getpid());
     fflush(stdout);
     fuse_us = monotonic_us() + FUSE_US;
     if (strcmp(part, "grow") == 0) bomb_grow(false);
@@ -190,7 +190,7 @@ TEST(those_who_run_away_from_their_hunter_end)
     struct sandbox *sandbox = sandbox_for_test();
     struct heard heard;
     bomb_run(&heard, sandbox, "SANDBOX_TEST_PART=run away");
-    heard_wait_bytes(&heard, 2);
+    heard_wait_for(&heard, "ready");
     usleep(50000);
     sandbox_stop(heard.sandboxed, 0);
     check_ended(&heard, SANDBOX_STOPPED, 0);
@@ -284,8 +284,7 @@ TEST(a_keeper_that_is_killed_leaves_nothing)
 TEST(a_keeper_that_is_stopped_is_replaced_by_the_nursery)
 {
     check_stop(
-        "trap '' TERM; echo $$; (setsid sleep 1000 & echo $!); kill -STOP $PPID; echo stopped; sleep 1000",
-        10, 0);
+        "trap '' TERM; echo $$; (setsid sleep 1000 & echo $!); kill -STOP $PPID; echo ready; sleep 1000", 0);
 }
 
 TEST(the_server_outlives_the_nursery)
@@ -308,10 +307,10 @@ TEST(the_server_outlives_the_nursery)
 /* ---- a server that dies ---- */
 
 static const char *const hostile[] = {
-    "trap '' TERM HUP INT; echo $$; while :; do sleep 0.1; done",
-    "(setsid sh -c 'echo $$; trap \"\" TERM HUP; while :; do sleep 0.1; done' &); sleep 1000",
-    "guard() { while :; do (echo $$; sleep 1000); done; }; guard & guard & wait",
-    "echo $$; kill -STOP $PPID; sleep 1000",
+    "trap '' TERM HUP INT; echo $$ ready; while :; do sleep 0.1; done",
+    "(setsid sh -c 'echo $$ ready; trap \"\" TERM HUP; while :; do sleep 0.1; done' &); sleep 1000",
+    "guard() { while :; do (sleep 1000); done; }; guard & guard & echo $! ready; wait",
+    "kill -STOP $PPID; echo $$ ready; sleep 1000",
 };
 #define HOSTILE (sizeof hostile / sizeof *hostile)
 
@@ -337,6 +336,13 @@ static _Noreturn void serve_until_killed(int out)
     for (;;) pause();
 }
 
+static size_t ready_count(struct slice text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + 5 <= text.len; i++) count += memcmp(text.data + i, "ready", 5) == 0;
+    return count;
+}
+
 /* We are the reaper of what the server leaves: when we have no child any more, nothing is left. */
 static bool wait_for_all(void)
 {
@@ -358,16 +364,16 @@ TEST(a_server_that_is_killed_leaves_nothing)
     pid_t server = fork();
     if (server == 0) serve_until_killed(ends[1]);
     close(ends[1]);
-    while (said.len < 5 * HOSTILE) { /* each has told who it is */
+    while (ready_count(buf_view(&said)) < HOSTILE + 1) { /* and the one that runs away */
         char room[512];
         ssize_t got = read(ends[0], room, sizeof room);
+        CHECK(got > 0);
         if (got <= 0) break;
         buf_put(&said, room, (size_t)got);
     }
     usleep(100000);
     kill(server, SIGKILL);
     CHECK(wait_for_all());
-    CHECK(said.len >= 5 * HOSTILE);
     CHECK_INT(processes_alive(buf_view(&said)), 0);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     close(ends[0]);

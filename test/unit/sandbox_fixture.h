@@ -82,11 +82,12 @@ static inline void heard_shell(struct heard *heard, struct sandbox *sandbox, con
               &(struct sandbox_program){.arguments = (const char *[]){"/bin/sh", "-c", text, NULL}});
 }
 
-/* Until the program has said so much. */
-static inline void heard_wait_bytes(struct heard *heard, uint64_t bytes)
+/* Until the program has said this. */
+static inline void heard_wait_for(struct heard *heard, const char *word)
 {
     pthread_mutex_lock(&heard->lock);
-    while (heard->total_bytes < bytes && !heard->has_ended) pthread_cond_wait(&heard->change, &heard->lock);
+    while (!slice_contains(buf_view(&heard->text), slice_of(word)) && !heard->has_ended)
+        pthread_cond_wait(&heard->change, &heard->lock);
     pthread_mutex_unlock(&heard->lock);
 }
 

@@ -183,8 +183,8 @@ TEST(a_loud_program_does_not_silence_a_quiet_one)
 {
     struct sandbox *sandbox = sandbox_for_test();
     struct heard loud, quiet;
-    heard_shell(&loud, sandbox, "cat /dev/zero");
-    heard_wait_bytes(&loud, 1);
+    heard_shell(&loud, sandbox, "echo ready; cat /dev/zero");
+    heard_wait_for(&loud, "ready");
     heard_shell(&quiet, sandbox, "echo here");
     check_end(heard_wait(&quiet), SANDBOX_EXITED, 0);
     CHECK_TEXT(buf_view(&quiet.text), "here\n");
@@ -231,8 +231,8 @@ TEST(freeing_ends_what_runs)
     struct sandbox *sandbox = sandbox_for_test();
     struct heard heard[3];
     for (int i = 0; i < 3; i++)
-        heard_shell(&heard[i], sandbox, "trap '' TERM; echo $$; while :; do sleep 1; done");
-    for (int i = 0; i < 3; i++) heard_wait_bytes(&heard[i], 2);
+        heard_shell(&heard[i], sandbox, "trap '' TERM; echo $$ ready; while :; do sleep 1; done");
+    for (int i = 0; i < 3; i++) heard_wait_for(&heard[i], "ready");
     sandbox_free(sandbox);
     for (int i = 0; i < 3; i++) {
         CHECK(heard[i].has_ended);
