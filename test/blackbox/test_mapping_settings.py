@@ -490,6 +490,29 @@ def test_a_deleted_mapping_is_gone_and_a_new_one_begins_anew(server, dynamodb, t
     eventually(lambda: function.numbers() == [1, 1, 2], "the new one has no memory of the old one")
 
 
+def test_a_mapping_goes_on_after_a_restart(tmp_path):
+    data = os.path.join(str(tmp_path), "data")
+    with Quipu("--data", data) as server:
+        dynamodb, functions = boto_client(server.url), lambda_client(server.url)
+        create_table(dynamodb, "lasting", range_type="N",
+                     StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
+        function = Function(functions, tmp_path, "lasting")
+        mapping = Mapping(functions, "lasting", function.name, BatchSize=7, MaximumRetryAttempts=1)
+        put(dynamodb, "lasting", 1, 2)
+        eventually(lambda: function.numbers() == [1, 2], "both were handled")
+        told = mapping.get()
+        server.stop()
+    with Quipu("--data", data) as server:
+        dynamodb, mapping.client = boto_client(server.url), lambda_client(server.url)
+        mapping.wait("Enabled")
+        again = mapping.get()
+        assert {name: again[name] for name in told if name not in ("LastProcessingResult", "ResponseMetadata")} == \
+            {name: told[name] for name in told if name not in ("LastProcessingResult", "ResponseMetadata")}
+        put(dynamodb, "lasting", 3)
+        eventually(lambda: 3 in function.numbers(), "the next one was handled")
+        assert function.numbers() == [1, 2, 3]
+
+
 def test_several_mappings_follow_one_stream(dynamodb, table, make_function, make_mapping):
     many = [make_function() for _ in range(4)]
     for size, function in enumerate(many, 1):
