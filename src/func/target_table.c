@@ -77,11 +77,11 @@ static bool batch_add(struct table_batch *batch, struct table_write *write)
 
 /* ---- reading the event ---- */
 
-/* Always false. */
+/* Always false. What is no JSON is told as that, in the end. */
 static bool bad_record(struct table_batch *batch, const char *what)
 {
-    if (!batch->has_failed && !json_failed(&batch->json))
-        target_fail(batch->invocation, "Target.BadEvent", "record %u %s", batch->record_number, what);
+    if (batch->has_failed || json_failed(&batch->json)) return false;
+    target_fail(batch->invocation, "Target.BadEvent", "record %u %s", batch->record_number, what);
     batch->has_failed = true;
     return false;
 }

@@ -192,6 +192,7 @@ TEST(target_table_refuses_other_events)
         {"{\"Records\":[{]}", BAD("the event is no JSON")},
         {"{\"Records\":[]} x", BAD("the event is no JSON")},
         {"nonsense", BAD("the event is no JSON")},
+        {"{\"Records\":[" RECORD("REMOVE", "\"Keys\":{\"a\":e") "]}", BAD("the event is no JSON")},
         {"{\"Records\":[5]}", BAD("record 1 is no object")},
         {"{\"Records\":[{\"eventName\":\"INSERT\"}]}",
          BAD("record 1 has no Keys: a table takes records of DynamoDB streams only")},
