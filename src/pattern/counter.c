@@ -8,7 +8,8 @@
  * value and the key's item are written by one transaction on the value that was seen: whoever repeats the
  * call finds the item and gets its number again, and no number is left out. Without, a reply that is lost
  * leaves a gap. */
-#include "base/limits.h"
+#include "pattern/counter.h"
+
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
@@ -133,6 +134,14 @@ static void next_taken(struct flow *flow)
         tell(flow, value);
     else
         refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", flow_int_or(flow, NEXT_START, 0)));
+}
+
+void counter_add_one(struct flow *flow, flow_step *then, struct slice name)
+{
+    flow_call(flow, then, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',%#,"
+              "'ExpressionAttributeValues':{':one':{'N':'1'}},'ReturnValues':'UPDATED_NEW'}",
+              &counters, name);
 }
 
 /* ---- with a key ---- */

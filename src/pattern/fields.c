@@ -17,6 +17,13 @@ static bool fault(struct flow *flow, const struct field *field, const char *what
     return false;
 }
 
+static bool too_large(struct flow *flow, const struct field *field)
+{
+    flow_refuse(flow, 413, "too-large", "%s does not fit: an item of DynamoDB holds at most 400 KB.",
+                field->name);
+    return false;
+}
+
 static bool has_controls(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -110,13 +117,6 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
     }
 }
 
-static bool too_large(struct flow *flow, const struct field *field)
-{
-    flow_refuse(flow, 413, "too-large", "%s does not fit: an item of DynamoDB holds at most 400 KB.",
-                field->name);
-    return false;
-}
-
 /* A value that came as JSON. */
 static bool take_json(struct flow *flow, const struct field *field, struct slice value,
                       struct field_value *out)
@@ -168,6 +168,7 @@ static bool take_whole(struct flow *flow, const struct field *field, struct fiel
     if (field->type == FIELD_RAW) {
         out->given = true;
         out->text = body;
+        if (field->max && (int64_t)body.len > field->max) return too_large(flow, field);
         return utf8_valid(body) || fault(flow, field, "must be text in UTF-8");
     }
     if (!body.len) return !field->required || fault(flow, field, "is missing: the body is empty");

@@ -22,7 +22,7 @@ struct event {
 /* A flow on its way: what it has been given, and what it wants now. */
 struct track {
     const struct event *last;
-    unsigned attempt, began;
+    unsigned attempt, began, called;
     int64_t began_ms;
     enum flow_want want;
     struct slice operation, call;
@@ -226,6 +226,7 @@ static void track_answer(struct explorer *explorer, struct track *track, const s
                                              .body = arena_copy(arena, buf_view(flow->body)),
                                              .event = point->events,
                                              .began = track->began,
+                                             .called = track->called,
                                              .began_ms = track->began_ms,
                                              .now_ms = point->now_ms,
                                              .attempts = track->attempt + 1};
@@ -276,7 +277,8 @@ static void track_give(struct explorer *explorer, struct point *point, unsigned 
 static struct flow_reply point_call(struct explorer *explorer, struct point *point, unsigned number,
                                     struct arena *arena)
 {
-    const struct track *track = &point->tracks[number];
+    struct track *track = &point->tracks[number];
+    if (!track->last) track->called = point->events;
     if (is_write(track->operation)) point->writes++;
     return make_call(explorer, track->operation, track->call, arena);
 }

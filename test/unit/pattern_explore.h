@@ -34,7 +34,8 @@ struct explored_answer {
     int status;
     struct slice body;
     unsigned event;           /* its place among all events of the schedule */
-    unsigned began;           /* the event of the first call of the attempt that was answered */
+    unsigned began;           /* when the attempt that was answered began, */
+    unsigned called;          /* and when it made its first call */
     int64_t began_ms, now_ms; /* when that attempt began, and when it ended */
     unsigned attempts;
 };

@@ -1,0 +1,321 @@
+/* Boards: messages in the order of their time, and the wall of the original.
+ *
+ * Table PREFIXboards: hash key `board` (S), range key `id` (S): the time of the message and a little more, so
+ * that ids sort by time and never meet; `time` (S, ISO 8601), `text` (S), `author` (S, if given). Table
+ * PREFIXtokens (tokens.h), kind "board": `id`, `time` of the message that the call with this Idempotency-Key
+ * put.
+ *
+ * DELETE lists what is there and deletes that: a message that comes meanwhile stays. Where a board has
+ * several pages, the further ones are listed up to the time at which DELETE began. */
+#include "pattern/board.h"
+#include "base/limits.h"
+#include "calendar/calendar.h"
+#include "pattern/rows.h"
+#include "pattern/tokens.h"
+
+#define WAIT_MOST_MS 60000
+#define LIST_MOST    1000
+#define LIST_USUAL   100
+#define TEXT_BYTES   (300 * 1024) /* of a message: it must fit an item */
+
+static const struct flow_table boards = {
+    "boards",
+    "'KeySchema':[{'AttributeName':'board','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
+    "'AttributeDefinitions':[{'AttributeName':'board','AttributeType':'S'},"
+    "{'AttributeName':'id','AttributeType':'S'}]",
+    NULL};
+
+enum { NAME };
+#define FIELD_BOARD                                                                                          \
+    {                                                                                                        \
+        "name", IN_PATH, FIELD_NAME, true, .help = "the board"                                               \
+    }
+
+static uint64_t topic_of(struct slice board)
+{
+    return flow_topic("board", board, SLICE(""));
+}
+
+/* ---- putting ---- */
+
+void board_put(struct flow *flow, flow_step *then, struct slice board, struct slice text)
+{
+    flow_call(flow, then, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S}}",
+              &boards, board, flow_new_id(flow), moment_text(flow->arena, flow->now_ms), text);
+}
+
+void board_wake(struct flow *flow, struct slice board)
+{
+    flow_wake(flow, topic_of(board));
+}
+
+enum { POST_TEXT = NAME + 1, POST_AUTHOR, POST_KEY };
+
+static const struct field post_fields[] = {
+    FIELD_BOARD,
+    [POST_TEXT] = {"text", IN_BODY, FIELD_TEXT, true, .max = TEXT_BYTES, .help = "the message"},
+    [POST_AUTHOR] = {"author", IN_BODY, FIELD_NAME, .help = "who says so"},
+    [POST_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call posts nothing again"},
+};
+
+struct post {
+    struct slice id, time;
+};
+
+static void post_done(struct flow *flow)
+{
+    struct post *post = flow->state;
+    struct slice token;
+    if (flow_failed(flow) && flow_reason(flow, 1, &token)) { /* posted before */
+        post->id = item_text(flow->arena, token, "id");
+        post->time = item_text(flow->arena, token, "time");
+    }
+    board_wake(flow, flow_text(flow, NAME));
+    flow_answer(flow, 201, "{'id':%s,'time':%s}", post->id, post->time);
+}
+
+static void post_begin(struct flow *flow)
+{
+    struct post *post = flow->state = arena_new(flow->arena, struct post);
+    struct slice board = flow_text(flow, NAME);
+    post->id = flow_new_id(flow);
+    post->time = moment_text(flow->arena, flow->now_ms);
+    struct slice author = flow_given(flow, POST_AUTHOR)
+                              ? flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR))
+                              : SLICE("");
+    struct slice put = flow_compose(flow,
+                                    "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%r}}",
+                                    &boards, board, post->id, post->time, flow_text(flow, POST_TEXT), author);
+    if (!flow_given(flow, POST_KEY)) {
+        flow_call(flow, post_done, "PutItem", "%r", put);
+        return;
+    }
+    struct slice token = token_put(flow, "board", board, flow_text(flow, POST_KEY),
+                                   flow_compose(flow, ",'id':%S,'time':%S", post->id, post->time));
+    flow_call(flow, post_done, "TransactWriteItems", "{'TransactItems':[{'Put':%r},%r]}", put, token);
+}
+
+/* ---- reading ---- */
+
+void board_list(struct flow *flow, flow_step *then, struct slice board, struct slice more)
+{
+    flow_call(flow, then, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#board = "
+              ":board',%#,'ExpressionAttributeValues':{':board':%S},"
+              "'ConsistentRead':true%r}",
+              &boards, board, more);
+}
+
+enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
+
+static const struct field list_fields[] = {
+    FIELD_BOARD,
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "only messages behind this id"},
+    [LIST_BEFORE] = {"before", IN_QUERY, FIELD_NAME,
+                     .help = "the last ones before this id, the latest first; "
+                             "\"now\": the latest of all"},
+    [LIST_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
+                   .help = "wait so long for a message"},
+};
+
+struct list {
+    int64_t until_ms;
+};
+
+static flow_step list_taken;
+
+static void put_messages(struct flow *flow, struct slice items)
+{
+    struct raw_walk walk;
+    struct slice item;
+    bool first = true;
+    raw_walk_begin(&walk, flow->arena, items);
+    while (raw_walk_next(&walk, NULL, &item)) {
+        struct slice author = item_text(flow->arena, item, "author");
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r{'id':%s,'time':%s,'text':%s%r}", first ? SLICE("") : SLICE(","),
+                               item_text(flow->arena, item, "id"), item_text(flow->arena, item, "time"),
+                               item_text(flow->arena, item, "text"),
+                               author.data ? flow_compose(flow, ",'author':%s", author) : SLICE("")));
+        first = false;
+    }
+}
+
+static void list_ask(struct flow *flow)
+{
+    bool back = flow_given(flow, LIST_BEFORE);
+    struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER);
+    bool from_end = back && slice_equal(edge, SLICE("now"));
+    struct slice more = flow_compose(flow, ",'Limit':%d,'ScanIndexForward':%b",
+                                     flow_int_or(flow, LIST_LIMIT, LIST_USUAL), (int)!back);
+    if ((back || flow_given(flow, LIST_AFTER)) && !from_end)
+        more = flow_compose(flow, "%r,'ExclusiveStartKey':{'board':%S,'id':%S}", more, board, edge);
+    board_list(flow, list_taken, board, more);
+}
+
+static void list_begin(struct flow *flow)
+{
+    struct list *list = flow->state = arena_new(flow->arena, struct list);
+    list->until_ms = flow->now_ms + flow_int_or(flow, LIST_WAIT, 0);
+    list_ask(flow);
+}
+
+static void list_taken(struct flow *flow)
+{
+    struct list *list = flow->state;
+    struct slice items = flow_items(flow), last = flow_last_key(flow);
+    if (!raw_count(flow->arena, items) && flow->now_ms < list->until_ms) {
+        flow_watch(flow, topic_of(flow_text(flow, NAME)), list->until_ms, list_ask);
+        return;
+    }
+    buf_text(flow->body, "{\"messages\":[");
+    put_messages(flow, items);
+    buf_slice(flow->body, last.data ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "id"))
+                                    : SLICE("]}"));
+    flow_finish(flow, 200);
+}
+
+/* ---- deleting ---- */
+
+/* The keys of what is deleted, in pieces of a batch. */
+struct deletion {
+    struct slice board;
+    flow_step *then;
+    struct slice *ids;
+    size_t count, done;
+    struct slice last_key; /* of the page that is being deleted; SLICE_NONE: it was the last */
+    struct slice bound;    /* ids of further pages are not above */
+    struct slice left;     /* what the service did not get to of a batch */
+};
+
+static flow_step deletion_listed, deletion_next, deletion_batched;
+
+/* The flow's state becomes the deletion's. */
+void board_delete(struct flow *flow, flow_step *then, struct slice board)
+{
+    struct deletion *deletion = flow->state = arena_new(flow->arena, struct deletion);
+    deletion->board = board;
+    deletion->then = then;
+    deletion->bound = arena_printf(flow->arena, "%.*s~", SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
+    board_list(flow, deletion_listed, board, SLICE(",\"ProjectionExpression\":\"id\""));
+}
+
+size_t board_deleted(const struct flow *flow)
+{
+    return ((const struct deletion *)flow->state)->done;
+}
+
+static void deletion_listed(struct flow *flow)
+{
+    struct deletion *deletion = flow->state;
+    struct slice items = flow_items(flow), item;
+    struct slice *all = arena_array(flow->arena, struct slice,
+                                    deletion->count + raw_count(flow->arena, items));
+    struct raw_walk walk;
+    memcpy(all, deletion->ids ? deletion->ids : all, deletion->count * sizeof *all);
+    deletion->ids = all;
+    deletion->last_key = flow_last_key(flow);
+    raw_walk_begin(&walk, flow->arena, items);
+    while (raw_walk_next(&walk, NULL, &item)) all[deletion->count++] = item_text(flow->arena, item, "id");
+    deletion_next(flow);
+}
+
+static void deletion_go_on(struct flow *flow)
+{
+    struct deletion *deletion = flow->state;
+    flow_call(flow, deletion_listed, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#board = :board and #id <= :bound',%#,"
+              "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id','"
+              "ConsistentRead':true,"
+              "'ExclusiveStartKey':%r}",
+              &boards, deletion->board, deletion->bound, deletion->last_key);
+}
+
+static void deletion_next(struct flow *flow)
+{
+    struct deletion *deletion = flow->state;
+    struct buf requests = {0};
+    if (deletion->done == deletion->count) {
+        if (deletion->last_key.data)
+            deletion_go_on(flow);
+        else
+            deletion->then(flow);
+        return;
+    }
+    for (unsigned i = 0; i < LIMIT_BATCH_WRITE_REQUESTS && deletion->done < deletion->count; i++) {
+        if (i) buf_byte(&requests, ',');
+        buf_slice(&requests, flow_compose(flow, "{'DeleteRequest':{'Key':{'board':%S,'id':%S}}}",
+                                          deletion->board, deletion->ids[deletion->done++]));
+    }
+    flow_call(flow, deletion_batched, "BatchWriteItem", "{'RequestItems':{%T:[%r]}}", &boards,
+              buf_view(&requests));
+    buf_free(&requests);
+}
+
+static void deletion_resend(struct flow *flow)
+{
+    struct deletion *deletion = flow->state;
+    flow_call(flow, deletion_batched, "BatchWriteItem", "{'RequestItems':%r}", deletion->left);
+}
+
+static void deletion_batched(struct flow *flow)
+{
+    struct deletion *deletion = flow->state;
+    deletion->left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
+    if (raw_count(flow->arena, deletion->left))
+        flow_again(flow, deletion_resend);
+    else
+        deletion_next(flow);
+}
+
+static const struct field board_fields[] = {FIELD_BOARD};
+
+static void delete_done(struct flow *flow)
+{
+    flow_answer(flow, 200, "{'deleted':%d}", (int64_t)board_deleted(flow));
+}
+
+static void delete_begin(struct flow *flow)
+{
+    board_delete(flow, delete_done, flow_text(flow, NAME));
+}
+
+/* ---- one message ---- */
+
+enum { REMOVE_ID = NAME + 1 };
+
+static const struct field remove_fields[] = {
+    FIELD_BOARD,
+    [REMOVE_ID] = {"id", IN_PATH, FIELD_NAME, true, .help = "the message"},
+};
+
+static void remove_done(struct flow *flow)
+{
+    if (flow_item(flow).data)
+        flow_answer(flow, 200, "{'deleted':1}");
+    else
+        flow_refuse(flow, 404, "no-such-message", "There is no message of this id on this board.");
+}
+
+static void remove_begin(struct flow *flow)
+{
+    flow_call(flow, remove_done, "DeleteItem",
+              "{'TableName':%T,'Key':{'board':%S,'id':%S},'ReturnValues':'ALL_OLD'}", &boards,
+              flow_text(flow, NAME), flow_text(flow, REMOVE_ID));
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+const struct flow_row board_rows[] = {
+    {"GET", "/v1/boards/{name}", list_begin, "The messages of a board, oldest first.", FIELDS(list_fields),
+     "{'messages':[{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z','text':'hello'}]}"},
+    {"POST", "/v1/boards/{name}", post_begin, "Posts a message.", FIELDS(post_fields),
+     "{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z'}"},
+    {"DELETE", "/v1/boards/{name}", delete_begin, "Deletes the messages that are there now.", FIELDS(board_fields),
+     "{'deleted':3}"},
+    {"DELETE", "/v1/boards/{name}/{id}", remove_begin, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}"},
+};
+/* clang-format on */
+ROW_COUNT(board);

@@ -1,0 +1,110 @@
+/* The originals' own routes, word for word: the atomic counter (GET /counter?systemKey=K answers a bare
+ * number) and the message wall (GET, POST, DELETE /wall in plain text). They are the counter of that key and
+ * the board "wall".
+ *
+ * The counter's original answers the number before it adds one and needs its keys made beforehand, beginning
+ * at 1; here a new key simply begins, and its first number is 1 as well. */
+#include "base/limits.h"
+#include "pattern/board.h"
+#include "pattern/counter.h"
+#include "pattern/rows.h"
+
+#define TEXT_BYTES (300 * 1024) /* of a message: it must fit an item */
+
+static const struct slice plain_text = SLICE("text/plain; charset=utf-8");
+
+/* ---- the counter ---- */
+
+static const struct field counter_fields[] = {
+    {"systemKey", IN_QUERY, FIELD_NAME, true, .help = "the counter"},
+};
+
+static void counter_taken(struct flow *flow)
+{
+    flow_answer(flow, 200, "%r", item_text(flow->arena, flow_item(flow), "value"));
+}
+
+static void counter_begin(struct flow *flow)
+{
+    counter_add_one(flow, counter_taken, flow_text(flow, 0));
+}
+
+/* ---- the wall ---- */
+
+static const struct slice wall = SLICE("wall");
+
+static const struct field wall_fields[] = {
+    {"message", WHOLE_BODY, FIELD_RAW, .max = TEXT_BYTES, .help = "the message"},
+};
+
+static flow_step wall_page;
+
+static void wall_begin(struct flow *flow)
+{
+    board_list(flow, wall_page, wall, SLICE(""));
+}
+
+static void wall_page(struct flow *flow)
+{
+    struct raw_walk walk;
+    struct slice item, last = flow_last_key(flow);
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (raw_walk_next(&walk, NULL, &item)) {
+        buf_slice(flow->body, item_text(flow->arena, item, "text"));
+        buf_byte(flow->body, '\n');
+    }
+    if (flow->body->len - flow->body_start > LIMIT_BODY_BYTES) {
+        flow_refuse(flow, 413, "too-large",
+                    "The wall has too many messages to show at once: GET /v1/boards/wall has pages.");
+        return;
+    }
+    if (last.data) {
+        board_list(flow, wall_page, wall, flow_compose(flow, ",'ExclusiveStartKey':%r", last));
+        return;
+    }
+    if (flow->body->len == flow->body_start) buf_text(flow->body, "No message yet.");
+    flow->content_type = plain_text;
+    flow_finish(flow, 200);
+}
+
+static void wall_posted(struct flow *flow)
+{
+    board_wake(flow, wall);
+    wall_begin(flow);
+}
+
+static void wall_post(struct flow *flow)
+{
+    board_put(flow, wall_posted, wall, flow_text(flow, 0));
+}
+
+static void wall_deleted(struct flow *flow)
+{
+    flow->content_type = plain_text;
+    flow_answer(flow, 200, "Messages deleted.");
+}
+
+static void wall_delete(struct flow *flow)
+{
+    board_delete(flow, wall_deleted, wall);
+}
+
+static void wall_other(struct flow *flow)
+{
+    flow->content_type = plain_text;
+    flow_answer(flow, 200, "Method unsupported.");
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+const struct flow_row original_rows[] = {
+    {"GET", "/counter", counter_begin, "The next number of a counter, bare.", FIELDS(counter_fields), "42"},
+    {"GET", "/wall", wall_begin, "All messages of the wall.", FIELDS(wall_fields), "hello\n"},
+    {"POST", "/wall", wall_post, "Writes the body on the wall; answers all messages.", FIELDS(wall_fields), "hello\n"},
+    {"DELETE", "/wall", wall_delete, "Clears the wall.", FIELDS(wall_fields), "Messages deleted."},
+    {"PUT", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields), "Method unsupported."},
+    {"PATCH", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields), "Method unsupported."},
+};
+/* clang-format on */
+ROW_COUNT(original);

@@ -1,0 +1,65 @@
+/* Boards in every order: DELETE removes what was there, and nothing that comes meanwhile. */
+#include "unit/pattern_explore.h"
+
+#define THERE                                                                                                \
+    {                                                                                                        \
+        {                                                                                                    \
+            "POST /v1/boards/b", "{\"text\":\"old\"}", "Idempotency-Key", "old"                              \
+        }                                                                                                    \
+    }
+
+static bool shows(struct slice board, const char *text)
+{
+    return slice_contains(board, slice_of(text));
+}
+
+/* Flow 0 deletes; the others post "new1", "new2". */
+static void check_deleted(struct outcome *outcome)
+{
+    static const char *const texts[] = {"", "new1", "new2"};
+    struct slice end = outcome_ask(outcome, "GET /v1/boards/b", NULL);
+    if (shows(end, "old")) outcome_fault(outcome, "what was there is still there: %.*s", SLICE_ARG(end));
+    for (unsigned i = 1; i < outcome->count; i++)
+        if (outcome->answers[i].event > outcome->answers[0].called && !shows(end, texts[i]))
+            outcome_fault(outcome, "%s came meanwhile and is gone", texts[i]);
+}
+
+static const struct exploration deletion = {.name = "board cleared while others post",
+                                            .flows = {{"DELETE /v1/boards/b", NULL},
+                                                      {"POST /v1/boards/b", "{\"text\":\"new1\"}"},
+                                                      {"POST /v1/boards/b", "{\"text\":\"new2\"}"}},
+                                            .before = THERE,
+                                            .faults = 2,
+                                            .check = check_deleted};
+
+TEST(explore_board_cleared)
+{
+    explore(&deletion);
+    explore_broken(&deletion, "DeleteRequest", "DeleteNothing");
+}
+
+static void check_once(struct outcome *outcome)
+{
+    struct slice end = outcome_ask(outcome, "GET /v1/boards/b", NULL);
+    const char *first = memmem(end.data, end.len, "once", 4);
+    if (!first || memmem(first + 1, (size_t)(end.data + end.len - first - 1), "once", 4))
+        outcome_fault(outcome, "not once: %.*s", SLICE_ARG(end));
+    if (!slice_equal(outcome_text(outcome, 0, "id"), outcome_text(outcome, 1, "id")))
+        outcome_fault(outcome, "two ids for one key");
+}
+
+static const struct exploration repeat = {
+    .name = "board with a repeated post",
+    .flows = {{"POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"},
+              {"POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"},
+              {"POST /v1/boards/b", "{\"text\":\"another\"}", "Idempotency-Key", "l"}},
+    .before = THERE,
+    .faults = 2,
+    .check = check_once};
+
+TEST(explore_board_repeated)
+{
+    explore(&repeat);
+    explore_broken(&repeat, "attribute_not_exists(#token)",
+                   "(attribute_not_exists(#token) or attribute_exists(#token))");
+}
