@@ -67,6 +67,9 @@ $B/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
+# Programs for interpreters that are part of the binary (.incbin, which -MMD does not see).
+$B/func/bootstrap.o build/fuzz/obj/func/bootstrap.o: $(wildcard src/func/bootstrap/*)
+
 define room_archive
 $B/lib/$1.a: $(call objects,$1)
 	@mkdir -p $$(@D)
@@ -91,8 +94,8 @@ $B/libquipu.so: $(library_objects)
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
 # What a room's tests use besides it: those of the remote door and of the library call a server.
 beside_client  := net
-beside_dynamo  := web net
-beside_library := web net
+beside_dynamo  := web $(below_web)
+beside_library := web $(below_web)
 UNIT_ROOMS := $(filter $(ROOMS),$(sort $(foreach f,$(wildcard test/unit/*_*.c),$(firstword $(subst _, ,$(notdir $f))))))
 
 $B/test/%.o: test/%.c
