@@ -345,6 +345,7 @@ struct strand {
     char id[LIMIT_SHARD_ID_BYTES + 1], parent[LIMIT_SHARD_ID_BYTES + 1];
     bool is_closed;              /* the service will write no more to it */
     bool is_marked;              /* LATEST: its position is written down */
+    int64_t known_us;            /* since when we know of it */
     uint32_t listed_at, seen_at; /* in which look for shards, for positions it was there last */
     enum strand_state state;
     struct position seen;
@@ -443,14 +444,17 @@ struct feed {
     enum feed_stage stage;
     bool is_touched, is_busy; /* busy: a call about the feed itself is under way */
     bool is_removed;
-    bool has_start; /* LATEST is written down */
+    bool has_start;       /* LATEST is written down */
+    bool must_look_again; /* for shards: another one ended while their look was under way */
     bool is_disabled_stream, is_lost_stream;
     bool knows_filter; /* the service has ShardFilter, as far as we know */
     struct strand *strands;
     struct buf hash_key;
     struct buf page_key;                     /* where the next page of what is being read begins, raw */
     char child_of[LIMIT_SHARD_ID_BYTES + 1]; /* the children of this one are looked for */
-    uint32_t looks, position_looks;
+    uint32_t look, looked;                   /* for shards: the one begun last, the one completed last */
+    int64_t look_began_us, looked_us;
+    uint32_t position_looks;
     uint32_t errands;
     struct due retry;
     uint32_t failures;
@@ -491,6 +495,7 @@ void feed_failed(struct feed *feed);
 void shards_ask(struct feed *feed);
 void positions_ask(struct feed *feed);
 struct strand *strand_find(const struct feed *feed, struct slice id);
+bool strand_is_listed(const struct strand *strand);
 void strands_release(struct feed *feed);
 void strands_forget(struct feed *feed);
 bool strands_miss_children(const struct feed *feed);

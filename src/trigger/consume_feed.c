@@ -135,10 +135,14 @@ void feed_note(struct feed *feed, const char *format, ...)
     feed->consumer->world.note_result(feed->consumer->world.self, feed->mapping->id, text);
 }
 
+/* For the children of one it is cheap to look; of several at once, all shards are listed. */
 void feed_look_soon(struct feed *feed, const struct strand *ended)
 {
+    if (feed->child_of[0])
+        feed->must_look_again = true;
+    else
+        memcpy(feed->child_of, ended->id, sizeof feed->child_of);
     feed->look_us = 0;
-    memcpy(feed->child_of, ended->id, sizeof feed->child_of);
     feed_touch(feed);
 }
 
@@ -208,6 +212,8 @@ void feed_looked(struct feed *feed)
     bool is_missing = strands_miss_children(feed);
     feed->child_of[0] = 0;
     feed->look_us = consumer_ticks_us(feed->consumer) + (is_missing ? LOOK_CHILDREN_US : LOOK_EVERY_US);
+    if (feed->must_look_again) feed->look_us = 0;
+    feed->must_look_again = false;
     strands_release(feed);
 }
 

@@ -17,7 +17,7 @@ static void look_at_strand(const struct strand *strand, bool shared, struct quie
 {
     bool is_anothers = shared && (strand->state == STRAND_WAITS || strand->state == STRAND_FREE);
     if (strand->state == STRAND_ENDED || is_anothers) return;
-    if (strand->listed_at != strand->feed->looks && !strand_is_held(strand)) return;
+    if (!strand_is_listed(strand) && !strand_is_held(strand)) return;
     quiet->is_quiet &= strand_is_quiet(strand) && strand->asked_news == quiet->news;
     if (strand->empty_us < quiet->since_us) quiet->since_us = strand->empty_us;
 }
@@ -29,6 +29,7 @@ static void look_at_feed(const struct feed *feed, struct quiet *quiet)
     quiet->is_quiet &= feed->stage == FEED_RUNS && !feed->child_of[0];
     for (const struct strand *strand = feed->strands; strand; strand = strand->next)
         look_at_strand(strand, shared, quiet);
+    quiet->is_quiet = quiet->is_quiet && !strands_miss_children(feed);
 }
 
 void consumer_note_quiet(struct consumer *consumer)

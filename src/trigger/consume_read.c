@@ -357,6 +357,7 @@ void read_attend(struct strand *strand)
     int64_t now_us = consumer_ticks_us(strand->feed->consumer);
     if (strand->state != STRAND_HELD || strand->is_reading || strand->is_read_out) return;
     if (strand_is_stopping(strand) || !wants_more(strand)) return;
+    if (strand->is_committing && strand->plan.lanes) return; /* its lanes are about to be others */
     if (is_waiting_for_news(strand)) {
         strand_wake_at(strand, strand->last_ask_us + KEEP_ITERATOR_US);
         return;

@@ -9,6 +9,7 @@
 #include "trigger/consume.h"
 
 #define LOST_STREAM_US 5000000 /* between looks for a stream that is not there */
+#define FORGET_US      60000000 /* descriptions may be so much older than we think, and more */
 #define MISSED_US                                                                                            \
     30000000 /* time enough to hear that a mapping was deleted                                               \
               */
@@ -37,7 +38,7 @@ static void take_shard(struct errand *errand, struct slice raw)
     if (!strand) strand = strand_new(feed, id);
     if (parent.len) memcpy(strand->parent, parent.data, parent.len);
     strand->parent[parent.len] = 0;
-    strand->listed_at = feed->looks;
+    strand->listed_at = feed->look;
     if (end.len && !strand->is_closed) strand->has_more = true; /* to be read to its end */
     strand->is_closed = end.len > 0;
     strand_touch(strand);
@@ -103,6 +104,8 @@ static void shards_answered(struct errand *errand)
     }
     feed->is_lost_stream = false;
     if (feed->page_key.len) return;
+    feed->looked = feed->look;
+    feed->looked_us = feed->look_began_us;
     bool needs_start = feed->mapping->start == START_LATEST && !feed->has_start;
     if (feed->stage == FEED_RUNS)
         feed_looked(feed);
@@ -116,7 +119,10 @@ void shards_ask(struct feed *feed)
 {
     struct errand *errand = feed_ask(feed, shards_answered);
     bool only_children = feed->stage == FEED_RUNS && feed->child_of[0] && feed->knows_filter;
-    if (!feed->page_key.len && !only_children) feed->looks++;
+    if (!feed->page_key.len && !only_children) {
+        feed->look++;
+        feed->look_began_us = errand->began_us;
+    }
     if (!only_children) feed->child_of[0] = 0;
     buf_text(&errand->request, "{\"StreamArn\":");
     buf_slice(&errand->request, buf_view(&feed->arn_json));
@@ -249,14 +255,22 @@ void positions_ask(struct feed *feed)
 
 /* ---- their order ---- */
 
-static bool is_gone(const struct feed *feed, const struct strand *strand)
+/* Until a look is complete, what the one before has found is there. */
+bool strand_is_listed(const struct strand *strand)
 {
-    return strand->listed_at != feed->looks && !strand_is_held(strand);
+    return strand->listed_at >= strand->feed->looked && strand->listed_at > 0;
 }
 
-static bool is_done(const struct feed *feed, const struct strand *strand)
+/* The service has forgotten it: a look that was begun after we knew of it did not find it. */
+static bool is_gone(const struct strand *strand)
 {
-    return strand->state == STRAND_ENDED || strand->seen.ended || is_gone(feed, strand);
+    bool is_known = strand->feed->looked_us > strand->known_us;
+    return is_known && !strand_is_listed(strand) && !strand_is_held(strand);
+}
+
+static bool is_done(const struct strand *strand)
+{
+    return strand->state == STRAND_ENDED || strand->seen.ended || is_gone(strand);
 }
 
 /* Lets those begin whose parents are done, and decides whose leases to take. */
@@ -264,7 +278,7 @@ void strands_release(struct feed *feed)
 {
     for (struct strand *strand = feed->strands; strand; strand = strand->next) {
         const struct strand *parent = strand->parent[0] ? strand_find(feed, slice_of(strand->parent)) : NULL;
-        bool is_open = strand->listed_at == feed->looks && (!parent || is_done(feed, parent));
+        bool is_open = strand_is_listed(strand) && (!parent || is_done(parent));
         if (strand->state == STRAND_WAITS && is_open) strand->state = STRAND_FREE;
         bool is_ours_to_say = strand->state == STRAND_WAITS || strand->state == STRAND_FREE;
         if (is_ours_to_say && strand->seen.ended) strand->state = STRAND_ENDED;
@@ -284,7 +298,7 @@ bool strands_miss_children(const struct feed *feed)
 {
     if (feed->is_disabled_stream) return false;
     for (const struct strand *strand = feed->strands; strand; strand = strand->next)
-        if (strand->state == STRAND_ENDED && !is_gone(feed, strand) && !has_child(feed, strand)) return true;
+        if (strand->state == STRAND_ENDED && !is_gone(strand) && !has_child(feed, strand)) return true;
     return false;
 }
 
@@ -295,16 +309,17 @@ static void forgotten(struct errand *errand)
     feed_answered(errand);
 }
 
-static bool is_forgettable(const struct feed *feed, const struct strand *strand)
+static bool is_forgettable(const struct strand *strand)
 {
-    return strand->state == STRAND_ENDED && is_gone(feed, strand) && !strand->errands && !strand->is_touched;
+    return strand->state == STRAND_ENDED && is_gone(strand) && !strand->errands && !strand->is_touched &&
+           strand->feed->looked_us > strand->known_us + FORGET_US;
 }
 
 /* One at a time: its item goes, then the strand. */
 void strands_forget(struct feed *feed)
 {
     struct strand **at = &feed->strands;
-    while (*at && !is_forgettable(feed, *at)) at = &(*at)->next;
+    while (*at && !is_forgettable(*at)) at = &(*at)->next;
     struct strand *strand = *at;
     if (!strand) return;
     *at = strand->next;

@@ -106,7 +106,7 @@ static bool continues_a_marked_one(const struct feed *feed, const struct strand 
 static struct strand *next_to_mark(struct feed *feed)
 {
     for (struct strand *strand = feed->strands; strand; strand = strand->next)
-        if (!strand->seen.exists && !strand->is_marked && strand->listed_at == feed->looks &&
+        if (!strand->seen.exists && !strand->is_marked && strand_is_listed(strand) &&
             !continues_a_marked_one(feed, strand))
             return strand;
     return NULL;

@@ -13,6 +13,7 @@ struct strand *strand_new(struct feed *feed, struct slice id)
     memcpy(strand->id, id.data, id.len);
     strand->feed = feed;
     strand->due_us = NEVER_US;
+    strand->known_us = consumer_ticks_us(feed->consumer);
     *end = strand;
     return strand;
 }
