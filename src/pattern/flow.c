@@ -313,6 +313,12 @@ int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise)
     return flow->fields[field].given ? flow->fields[field].number : otherwise;
 }
 
+struct slice flow_then(const struct flow *flow, unsigned field)
+{
+    struct slice value = flow->fields[field].text;
+    return raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : value;
+}
+
 bool flow_failed(const struct flow *flow)
 {
     return flow->reply.status != 200;

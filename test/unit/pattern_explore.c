@@ -153,6 +153,9 @@ static struct flow_reply make_call(struct explorer *explorer, struct slice opera
     struct flow_reply reply = {.status = status, .body = arena_copy(arena, buf_view(&body))};
     if (status != 200) dynamo_error(reply.body, arena, &reply.error, &message);
     buf_free(&body);
+    if (explorer->broken && slice_equal(reply.error, SLICE("ValidationException")) && !explorer->faults++)
+        test_failed(__FILE__, __LINE__, "broken beyond use: %.*s %.*s", SLICE_ARG(call),
+                    SLICE_ARG(reply.body));
     if (explorer->shows)
         fprintf(stderr, "    %.*s %.*s\n    -> %d %.*s\n", SLICE_ARG(operation), SLICE_ARG(call), status,
                 SLICE_ARG(reply.body));

@@ -35,7 +35,8 @@ static const struct exploration deletion = {.name = "board cleared while others 
 TEST(explore_board_cleared)
 {
     explore(&deletion);
-    explore_broken(&deletion, "DeleteRequest", "DeleteNothing");
+    explore_broken(&deletion, "DeleteRequest\":{\"Key\":{\"board\":{\"S\":\"b",
+                   "DeleteRequest\":{\"Key\":{\"board\":{\"S\":\"c");
 }
 
 static void check_once(struct outcome *outcome)

@@ -60,7 +60,7 @@ TEST(explore_lease_that_expires)
     explore(&expiry);
     explore_broken(&expiry, "(attribute_not_exists(#owner) or #until < :now)", "(:now > :zero)");
     explore_broken(&expiry, "#fence = if_not_exists(#fence, :zero) + :one",
-                   "#fence = if_not_exists(#fence, :one)");
+                   "#fence = if_not_exists(#fence, :one) + :zero");
     explore_broken(&expiry, "#owner = :owner and #fence = :fence", "(#owner = :owner or #fence >= :fence)");
 }
 

@@ -1,0 +1,401 @@
+/* Work: units that somebody claims, works at and finishes, whoever dies on the way. Here: queues, submitting,
+ * looking.
+ *
+ * Table PREFIXwork: hash key `queue` (S), range key `id` (S); `state` (S): READY, CLAIMED, DONE or DEAD;
+ * `data`; `fence` (N): grows with each claim; `attempts` (N): claims so far; `owner` (S), `until` (N, ms): of
+ * the claim; `progress`, `step` (N): what the last beat saved, to go on from; `result`; `error` (S): the last
+ * failure; `submitted`, `finished` (S, ISO 8601); `limit`, `backoff`, `lease`, `keep`, `then`: the queue's
+ * settings as the claim found them; `expires` (N, s): the time to live of what is DONE or DEAD. Index
+ * claimable: hash `slot` (S): "QUEUE/0" to "QUEUE/3", any of them; range `due` (N, ms). Both are there while
+ * the unit is READY (due: from when on) or CLAIMED (due: the end of its lease), so the index holds what can
+ * be claimed. Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`. Table
+ * PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s), `then`
+ * (S).
+ *
+ * A claim is one conditional write that raises the fence; beat, finish and fail only act on the fence that
+ * they were given, so whoever lost its lease changes nothing. A unit that is submitted again answers what
+ * became of it. */
+#include "pattern/work.h"
+
+#include "base/hash.h"
+#include "calendar/calendar.h"
+#include "pattern/rows.h"
+
+#define WAIT_MOST_MS  60000
+#define LEASE_MOST_MS (24 * 3600 * 1000ll)
+#define DELAY_MOST_MS (365 * 24 * 3600 * 1000ll)
+#define LIST_MOST     1000
+#define LIST_USUAL    100
+
+const struct flow_table work_table = {
+    "work",
+    "'KeySchema':[{'AttributeName':'queue','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
+    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'},{'AttributeName':'id','"
+    "AttributeType':'S'},"
+    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'},"
+    "{'AttributeName':'dead','AttributeType':'S'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'claimable','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'"
+    "},"
+    "{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}},"
+    "{'IndexName':'dead','KeySchema':[{'AttributeName':'dead','KeyType':'HASH'},{'AttributeName':'id','"
+    "KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
+    "expires"};
+
+const struct flow_table work_settings_table = {
+    "work-queues",
+    "'KeySchema':[{'AttributeName':'queue','KeyType':'HASH'}],"
+    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'}]",
+    NULL};
+
+/* ---- what all share ---- */
+
+struct slice work_slot(struct flow *flow, struct slice queue, uint64_t number)
+{
+    return arena_printf(flow->arena, "%.*s/%u", SLICE_ARG(queue), (unsigned)(number % WORK_SLOTS));
+}
+
+uint64_t work_topic(const struct flow *flow, const char *kind, struct slice id)
+{
+    return flow_topic(kind, flow_text(flow, WORK_QUEUE), id);
+}
+
+void work_wake_claimers(struct flow *flow)
+{
+    flow_wake(flow, work_topic(flow, "work", SLICE("")));
+}
+
+void work_wake_watchers(struct flow *flow)
+{
+    flow_wake(flow, work_topic(flow, "work unit", flow_text(flow, WORK_ID)));
+}
+
+void work_refuse_unknown(struct flow *flow)
+{
+    flow_refuse(flow, 404, "no-such-work", "There is no unit of this id in this queue.");
+}
+
+static void put_attribute(struct flow *flow, struct slice item, const char *name)
+{
+    if (item_has(flow->arena, item, name))
+        buf_slice(flow->body,
+                  flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name)));
+}
+
+static void put_moment(struct flow *flow, struct slice item, const char *name)
+{
+    int64_t ms = item_int(flow->arena, item, name, -1);
+    if (ms >= 0)
+        buf_slice(flow->body, flow_compose(flow, ",%s:%s", slice_of(name), moment_text(flow->arena, ms)));
+}
+
+void work_put(struct flow *flow, struct slice item)
+{
+    bool is_claimed = item_says(flow->arena, item, "state", "CLAIMED");
+    buf_slice(flow->body, flow_compose(flow, "{'id':%s,'state':%s", item_text(flow->arena, item, "id"),
+                                       item_text(flow->arena, item, "state")));
+    put_attribute(flow, item, "attempts");
+    put_attribute(flow, item, "fence");
+    if (is_claimed) put_attribute(flow, item, "owner");
+    if (is_claimed) put_moment(flow, item, "until");
+    if (item_says(flow->arena, item, "state", "READY")) put_moment(flow, item, "due");
+    put_attribute(flow, item, "data");
+    put_attribute(flow, item, "progress");
+    put_attribute(flow, item, "step");
+    put_attribute(flow, item, "result");
+    put_attribute(flow, item, "error");
+    put_attribute(flow, item, "finished");
+    buf_byte(flow->body, '}');
+}
+
+void work_tell(struct flow *flow, int status, struct slice item)
+{
+    work_put(flow, item);
+    flow_finish(flow, status);
+}
+
+/* ---- the queue ---- */
+
+enum { SET_LEASE = WORK_QUEUE + 1, SET_ATTEMPTS, SET_BACKOFF, SET_KEEP, SET_THEN };
+
+static const struct field set_fields[] = {
+    FIELD_WORK_QUEUE,
+    [SET_LEASE] = {"lease", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
+                   .help = "how long a claim lasts without a beat; 30s"},
+    [SET_ATTEMPTS] = {"attempts", IN_BODY, FIELD_INT, .min = 1, .max = 1000,
+                      .help = "claims before a unit is DEAD; 5"},
+    [SET_BACKOFF] = {"backoff", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
+                     .help = "the pause behind the first failure, doubled with each; 1s"},
+    [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
+                  .help = "how long what is DONE or DEAD is kept; 7d"},
+    [SET_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of units that become DEAD"},
+};
+
+void work_settings_read(struct flow *flow, struct slice item, struct work_settings *settings)
+{
+    settings->lease_ms = item_int(flow->arena, item, "lease", 30000);
+    settings->attempts = item_int(flow->arena, item, "attempts", 5);
+    settings->backoff_ms = item_int(flow->arena, item, "backoff", 1000);
+    settings->keep_s = item_int(flow->arena, item, "keep", 7 * 24 * 3600);
+    settings->then = item_text(flow->arena, item, "then");
+}
+
+static void tell_settings(struct flow *flow, struct slice item)
+{
+    struct work_settings settings;
+    work_settings_read(flow, item, &settings);
+    flow_answer(flow, 200, "{'lease':%s,'attempts':%d,'backoff':%s,'keep':%s%r}",
+                duration_text(flow->arena, settings.lease_ms), settings.attempts,
+                duration_text(flow->arena, settings.backoff_ms),
+                duration_text(flow->arena, settings.keep_s * 1000),
+                settings.then.data ? flow_compose(flow, ",'then':%s", settings.then) : SLICE(""));
+}
+
+static void set_done(struct flow *flow)
+{
+    tell_settings(flow, flow_item(flow));
+}
+
+/* One of the settings as a piece of the update; nothing when it is not given. */
+static struct slice set_piece(struct flow *flow, unsigned field, const char *name)
+{
+    return flow_given(flow, field) ? arena_printf(flow->arena, ", #%s = :%s", name, name) : SLICE("");
+}
+
+static struct slice set_value(struct flow *flow, unsigned field, const char *name, int64_t divisor)
+{
+    if (!flow_given(flow, field)) return SLICE("");
+    return flow_compose(flow, ",':%r':%N", slice_of(name), flow_int(flow, field) / divisor);
+}
+
+/* What is not given stays as it is. */
+static void set_begin(struct flow *flow)
+{
+    flow_call(flow, set_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'queue':%S},'UpdateExpression':'SET #changed = :changed%r%r%r%r%r',%#,"
+              "'ExpressionAttributeValues':{':changed':%S%r%r%r%r%r},'ReturnValues':'ALL_NEW'}",
+              &work_settings_table, flow_text(flow, WORK_QUEUE), set_piece(flow, SET_LEASE, "lease"),
+              set_piece(flow, SET_ATTEMPTS, "attempts"), set_piece(flow, SET_BACKOFF, "backoff"),
+              set_piece(flow, SET_KEEP, "keep"), set_piece(flow, SET_THEN, "then"),
+              moment_text(flow->arena, flow->now_ms), set_value(flow, SET_LEASE, "lease", 1),
+              set_value(flow, SET_ATTEMPTS, "attempts", 1), set_value(flow, SET_BACKOFF, "backoff", 1),
+              set_value(flow, SET_KEEP, "keep", 1000),
+              flow_given(flow, SET_THEN) ? flow_compose(flow, ",':then':%S", flow_then(flow, SET_THEN))
+                                         : SLICE(""));
+}
+
+/* ---- submitting ---- */
+
+enum { SUBMIT_DATA = WORK_ID + 1, SUBMIT_DELAY };
+
+static const struct field submit_fields[] = {
+    FIELD_WORK_QUEUE,
+    FIELD_WORK_ID,
+    [SUBMIT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what to work at"},
+    [SUBMIT_DELAY] = {"delay", IN_BODY, FIELD_DURATION, .max = DELAY_MOST_MS,
+                      .help = "not to be claimed before"},
+};
+
+struct submit {
+    struct slice item;
+};
+
+static void submit_done(struct flow *flow)
+{
+    struct submit *submit = flow->state;
+    if (!flow_failed(flow)) work_wake_claimers(flow);
+    work_tell(flow, flow_failed(flow) ? 200 : 201, flow_failed(flow) ? flow_item(flow) : submit->item);
+}
+
+static void submit_begin(struct flow *flow)
+{
+    struct submit *submit = flow->state = arena_new(flow->arena, struct submit);
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
+    submit->item = flow_compose(
+        flow,
+        "{'queue':%S,'id':%S,'state':{'S':'READY'},'slot':%S,'due':%N,'fence':{'N':'0'},'attempts':{'N':'0'},"
+        "'submitted':%S,'data':%J}",
+        queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms + flow_int_or(flow, SUBMIT_DELAY, 0),
+        moment_text(flow->arena, flow->now_ms), flow_text(flow, SUBMIT_DATA));
+    flow_call(flow, submit_done, "PutItem",
+              "{'TableName':%T,'Item':%r,'ConditionExpression':'attribute_not_exists(id)',%O}", &work_table,
+              submit->item);
+}
+
+/* ---- looking ---- */
+
+enum { GET_WAIT = WORK_ID + 1 };
+
+static const struct field get_fields[] = {
+    FIELD_WORK_QUEUE,
+    FIELD_WORK_ID,
+    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "wait so long for its end"},
+};
+
+struct get {
+    int64_t until_ms;
+};
+
+static flow_step get_taken;
+
+static void get_ask(struct flow *flow)
+{
+    flow_call(flow, get_taken, "GetItem", "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConsistentRead':true}",
+              &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID));
+}
+
+static void get_begin(struct flow *flow)
+{
+    struct get *get = flow->state = arena_new(flow->arena, struct get);
+    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
+    get_ask(flow);
+}
+
+static void get_taken(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct slice item = flow_item(flow);
+    bool has_ended = item_has(flow->arena, item, "finished");
+    if (!has_ended && flow->now_ms < get->until_ms)
+        flow_watch(flow, work_topic(flow, "work unit", flow_text(flow, WORK_ID)), get->until_ms, get_ask);
+    else if (item.data)
+        work_tell(flow, 200, item);
+    else
+        work_refuse_unknown(flow);
+}
+
+enum { LIST_STATE = WORK_QUEUE + 1, LIST_LIMIT, LIST_AFTER };
+
+static const struct field list_fields[] = {
+    FIELD_WORK_QUEUE,
+    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "ready|claimed|done|dead",
+                    .help = "only these; dead ones have an index, the others are picked out of all"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "look at so many at most; 100"},
+    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+};
+
+enum { STATE_READY, STATE_CLAIMED, STATE_DONE, STATE_DEAD };
+static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLICE("DONE"), SLICE("DEAD")};
+
+static void list_taken(struct flow *flow)
+{
+    struct raw_walk walk;
+    struct slice item, last = flow_last_key(flow);
+    bool first = true;
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    buf_text(flow->body, "{\"work\":[");
+    while (raw_walk_next(&walk, NULL, &item)) {
+        if (!first) buf_byte(flow->body, ',');
+        first = false;
+        work_put(flow, item);
+    }
+    buf_text(flow->body, "]");
+    if (last.data)
+        buf_slice(flow->body, flow_compose(flow, ",'next':%s", item_text(flow->arena, last, "id")));
+    buf_text(flow->body, "}");
+    flow_finish(flow, 200);
+}
+
+static void list_begin(struct flow *flow)
+{
+    struct slice queue = flow_text(flow, WORK_QUEUE), filter = SLICE(""), value = SLICE(""),
+                 start = SLICE("");
+    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD;
+    if (flow_given(flow, LIST_STATE) && !is_dead) {
+        filter = SLICE("\"FilterExpression\":\"#state = :state\",");
+        value = flow_compose(flow, ",':state':%S", state_names[flow_int(flow, LIST_STATE)]);
+    }
+    if (flow_given(flow, LIST_AFTER))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'queue':%S,'id':%S%r}", queue,
+                             flow_text(flow, LIST_AFTER),
+                             is_dead ? flow_compose(flow, ",'dead':%S", queue) : SLICE(""));
+    flow_call(flow, list_taken, "Query",
+              "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,'ExpressionAttributeValues':"
+              "{':queue':%S%r},'Limit':%d%r}",
+              &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
+              is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
+              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+}
+
+/* ---- again, or away ---- */
+
+static const struct field unit_fields[] = {FIELD_WORK_QUEUE, FIELD_WORK_ID};
+
+static void retry_done(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    if (!flow_failed(flow)) {
+        work_wake_claimers(flow);
+        work_tell(flow, 200, item);
+    } else if (!item.data) {
+        work_refuse_unknown(flow);
+    } else if (item_says(flow->arena, item, "state", "READY")) {
+        work_tell(flow, 200, item); /* done before */
+    } else {
+        flow_refuse(flow, 409, "not-dead", "Only a DEAD unit can be tried again; this one is %.*s.",
+                    SLICE_ARG(item_text(flow->arena, item, "state")));
+    }
+}
+
+static void retry_begin(struct flow *flow)
+{
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
+    flow_call(
+        flow, retry_done, "UpdateItem",
+        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :ready, #slot = :slot, "
+        "#due = :now, #attempts = :zero REMOVE #dead, #expires, #finished','ConditionExpression':'#state = "
+        ":dead',%#,"
+        "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
+        "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
+        &work_table, queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
+}
+
+static void delete_done(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    if (flow_failed(flow) && item.data)
+        flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");
+    else if (flow_failed(flow) || !item.data)
+        work_refuse_unknown(flow);
+    else
+        flow_answer(flow, 200, "{'deleted':true}");
+}
+
+static void delete_begin(struct flow *flow)
+{
+    flow_call(
+        flow, delete_done, "DeleteItem",
+        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConditionExpression':'#state <> :claimed or #until < "
+        ":now',%#,"
+        "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':now':%N},'ReturnValues':'ALL_OLD',%O}",
+        &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), flow->now_ms);
+}
+
+/* ---- rows ---- */
+
+/* clang-format off */
+#define UNIT "{'id':'a','state':'CLAIMED','attempts':1,'fence':1,'owner':'me','until':'2026-11-15T03:42:36.250Z'}"
+const struct flow_row work_rows[] = {
+    {"POST", "/v1/work/{queue}/claim", work_claim, "Claims a unit; 204 when there is none.",
+     FIELDS(work_claim_fields), UNIT},
+    {"POST", "/v1/work/{queue}/{id}/beat", work_beat, "Keeps a claim and saves progress.",
+     FIELDS(work_beat_fields), UNIT},
+    {"POST", "/v1/work/{queue}/{id}/finish", work_finish, "Finishes a unit with its result.",
+     FIELDS(work_finish_fields), "{'id':'a','state':'DONE','result':42}"},
+    {"POST", "/v1/work/{queue}/{id}/fail", work_fail, "Gives a unit back after a failure, or up.",
+     FIELDS(work_fail_fields), "{'id':'a','state':'READY','attempts':1}"},
+    {"POST", "/v1/work/{queue}/{id}/retry", retry_begin, "Makes a DEAD unit READY again.", FIELDS(unit_fields),
+     "{'id':'a','state':'READY','attempts':0}"},
+    {"POST", "/v1/work/{queue}/{id}", submit_begin, "Submits a unit; again, it answers what became of it.",
+     FIELDS(submit_fields), "{'id':'a','state':'READY','attempts':0}"},
+    {"GET", "/v1/work/{queue}/{id}", get_begin, "A unit, perhaps after waiting for its end.", FIELDS(get_fields), UNIT},
+    {"DELETE", "/v1/work/{queue}/{id}", delete_begin, "Deletes a unit that nobody works at.", FIELDS(unit_fields),
+     "{'deleted':true}"},
+    {"PUT", "/v1/work/{queue}", set_begin, "Sets what a queue does by itself.", FIELDS(set_fields),
+     "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}"},
+    {"GET", "/v1/work/{queue}", list_begin, "The units of a queue by id.", FIELDS(list_fields),
+     "{'work':[" UNIT "],'next':'a'}"},
+};
+/* clang-format on */
+ROW_COUNT(work);
