@@ -116,6 +116,11 @@ void pool_unlock(struct pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static struct ring *bucket_of(struct pool *pool, struct slice name)
+{
+    return &pool->buckets[hash_bytes(name) % POOL_BUCKETS];
+}
+
 /* Why nothing can run here; NULL when it can. */
 static const char *pool_refusal(const struct pool *pool)
 {
@@ -124,6 +129,8 @@ static const char *pool_refusal(const struct pool *pool)
     if (!pool->has_thread) return "The server has not started yet";
     return NULL;
 }
+
+static struct group *group_of(struct pool *pool, struct function *function);
 
 void pool_invoke(struct pool *pool, struct function *function, struct invocation *invocation)
 {
@@ -151,13 +158,25 @@ void pool_invoke(struct pool *pool, struct function *function, struct invocation
     after_do(pool, &after);
 }
 
+/* Published versions do not change: they go only with the whole function. */
+static bool group_is_older(const struct group *group, struct slice name, uint64_t below_revision)
+{
+    const struct function *function = group->function;
+    if (!slice_equal(function->name, name)) return false;
+    return below_revision == UINT64_MAX ||
+           (function->revision < below_revision && slice_equal(function->version, SLICE("$LATEST")));
+}
+
 void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision)
 {
     struct after after = {0};
     pool_lock(pool);
-    ring_each(struct instance, instance, all,
-              &pool->instances) if (slice_equal(instance->function->name, name) &&
-                                    instance->function->revision < below_revision) instance_retire(instance);
+    ring_each(struct group, group, all, bucket_of(pool, name))
+    {
+        if (!group_is_older(group, name, below_revision)) continue;
+        group->is_retired = true;
+        ring_each(struct instance, instance, of_group, &group->instances) instance_retire(instance);
+    }
     pool_serve_hungry(pool, &after);
     pool_unlock(pool);
     after_do(pool, &after);
@@ -184,19 +203,17 @@ static struct group *group_new(struct pool *pool, struct function *function, str
     return group;
 }
 
-struct group *group_of(struct pool *pool, struct function *function)
+/* By the function itself, which is immutable: a name that was deleted and made again may have the same
+ * revision. */
+static struct group *group_of(struct pool *pool, struct function *function)
 {
-    struct ring *bucket = &pool->buckets[hash_bytes(function->name) % POOL_BUCKETS];
+    struct ring *bucket = bucket_of(pool, function->name);
     struct group *found = NULL;
     ring_each(struct group, group, all, bucket)
     {
-        const struct function *other = group->function;
-        if (other == function ||
-            (other->revision == function->revision && slice_equal(other->name, function->name) &&
-             slice_equal(other->version, function->version))) {
-            found = group;
-            break;
-        }
+        if (group->function != function) continue;
+        found = group;
+        break;
     }
     if (!found) found = group_new(pool, function, bucket);
     found->used_us = monotonic_us();

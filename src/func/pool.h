@@ -114,6 +114,7 @@ struct group {
     struct ring instances, ready, waiting;
     unsigned waiting_count;
     uint32_t reserved; /* as it was at the last call */
+    bool is_retired;   /* the function has changed: who still waits here is served, and no more */
     unsigned failures; /* starts that failed in a row */
     int64_t retry_us;  /* not started again before */
     int64_t used_us;
@@ -163,7 +164,6 @@ void pool_serve_hungry(struct pool *pool, struct after *after);
 /* Fails those who wait for a process that could not start. */
 void group_start_failed(struct group *group, unsigned slots, enum invocation_end end, struct slice type,
                         struct slice reason, struct slice posted, struct after *after);
-struct group *group_of(struct pool *pool, struct function *function);
 void group_free(struct group *group);
 void instance_retire(struct instance *instance);
 bool instance_is_idle(const struct instance *instance);

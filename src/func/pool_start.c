@@ -18,6 +18,7 @@ struct instance *instance_new(struct group *group)
     instance->group = group;
     instance->function = function_keep(group->function);
     instance->number = ++pool->next_number;
+    instance->is_stale = group->is_retired;
     instance->holds = 1; /* the port's */
     instance->stream = random_next(&pool->random);
     instance->returning = group->function->concurrency ? group->function->concurrency : 1;
