@@ -570,6 +570,8 @@ async function main() {
       throw new RuntimeError('Runtime.InvalidRuntime', `This Node.js is ${process.version}; functions need version ` +
         `${NODE_MAJOR_MIN} or later`);
     handler = await findHandler(env._HANDLER || '');
+    await new Promise(setImmediate); // what the module rejected without a catch is told by then
+    if (endWith.isUnderWay) return;
   } catch (error) {
     console.error(`Uncaught Exception \t${describeForLog(error)}`);
     await postError(connection, '/init/error', error).catch(() => {});

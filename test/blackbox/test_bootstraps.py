@@ -1,0 +1,581 @@
+"""The programs that run handlers in Node.js and Python, against a small Runtime API: what Lambda's users expect."""
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from support.process import ROOT, clean_environment
+from support.runtime_api import SECONDS, RuntimeApi
+
+BOOTSTRAPS = os.path.join(ROOT, "src", "func", "bootstrap")
+COMMANDS = {
+    "node": ["node", os.path.join(BOOTSTRAPS, "node.mjs")],
+    "python": [sys.executable, os.path.join(BOOTSTRAPS, "python.py")],
+}
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+class Guest:
+    """A process that runs a handler, and the Runtime API that it talks to."""
+
+    def __init__(self, language, folder, handler, files, env):
+        self.api = RuntimeApi()
+        for name, text in files.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        environment = clean_environment({
+            "AWS_LAMBDA_RUNTIME_API": self.api.address, "_HANDLER": handler, "LAMBDA_TASK_ROOT": str(folder),
+            "AWS_LAMBDA_FUNCTION_NAME": "tested", "AWS_LAMBDA_FUNCTION_VERSION": "7",
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256", "AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/tested",
+            "AWS_LAMBDA_LOG_STREAM_NAME": "2026/01/01/[7]abc", "TZ": ":UTC", **env})
+        self.process = subprocess.Popen(COMMANDS[language], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.output = b""
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.output += line
+
+    def __getattr__(self, name):
+        return getattr(self.api, name)
+
+    def ask(self, event=None, **headers):
+        """The function's answer; it must not be an error."""
+        answer = self.api.invoke(event, **headers)
+        assert answer.kind == "response", answer.body
+        return answer.json()
+
+    def fail(self, event=None):
+        """The function's error."""
+        answer = self.api.invoke(event)
+        assert answer.kind == "error", answer.body
+        assert answer.headers["lambda-runtime-function-error-type"] == answer.json()["errorType"]
+        return answer.json()
+
+    def ended(self):
+        """The exit status; afterwards all output is there."""
+        status = self.process.wait(SECONDS)
+        self.reader.join(SECONDS)
+        return status
+
+    def said(self):
+        """All that was said, once the process was told that it is not wanted any more."""
+        self.api.turn_away(410)
+        assert self.ended() == 0
+        return self.output.decode()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.api.close()
+
+
+@pytest.fixture
+def start(tmp_path):
+    guests = []
+
+    def start_guest(language, handler, files, **env):
+        guests.append(Guest(language, tmp_path, handler, files, env))
+        return guests[-1]
+
+    yield start_guest
+    for guest in guests:
+        guest.close()
+
+
+@pytest.fixture
+def node(start):
+    return lambda text, handler="index.handler", file="index.js", **env: start("node", handler, {file: text}, **env)
+
+
+@pytest.fixture
+def python(start):
+    def run(text, handler="lambda_function.lambda_handler", file="lambda_function.py", **env):
+        return start("python", handler, {file: text}, **env)
+    return run
+
+
+ECHO = {"node": ("index.handler", {"index.js": "exports.handler = async (event) => ({ got: event })"}),
+        "python": ("app.handler", {"app.py": "def handler(event, context): return {'got': event}"})}
+
+
+@pytest.fixture(params=["node", "python"])
+def echo(request, start):
+    """A function that answers its event, in each language."""
+    handler, files = ECHO[request.param]
+    return start(request.param, handler, files)
+
+
+# ---- both ----
+
+@pytest.mark.parametrize("event", [{}, None, "text", 1.5, [1, 2, {"a": None}], {"ü": "日本 \u2028 \U0001f600\n\"\\"}])
+def test_events_and_answers_are_json(echo, event):
+    assert echo.ask(event) == {"got": event}
+
+
+def test_large_events_and_answers(echo):
+    event = {"text": "ü" * 3_000_000, "list": list(range(50_000))}
+    assert echo.ask(event) == {"got": event}
+    assert echo.ask("small") == {"got": "small"}
+
+
+def test_many_events_share_one_connection(echo):
+    for i in range(200):
+        assert echo.ask(i) == {"got": i}
+    assert echo.connection_count == 1
+
+
+def test_replies_in_chunks(echo):
+    echo.api.is_chunked = True
+    assert echo.ask("first") == {"got": "first"}
+    assert echo.ask({"text": "x" * 100_000}) == {"got": {"text": "x" * 100_000}}
+
+
+def test_a_process_that_is_not_wanted_any_more_ends_quietly(echo):
+    assert echo.ask(1) == {"got": 1}
+    assert echo.said() == ""
+
+
+def test_a_process_whose_server_is_gone_ends(echo):
+    echo.ask(1)
+    echo.hang_up()
+    assert echo.ended() == 1
+    assert b"The Runtime API cannot be reached: the Runtime API closed the connection" in echo.output
+
+
+def test_a_process_whose_server_fails_ends(echo):
+    echo.turn_away(500)
+    assert echo.ended() == 1
+
+
+def test_an_event_that_is_no_json_is_an_error(echo):
+    answer = echo.invoke(b"{broken")
+    assert answer.kind == "error"
+    assert answer.json()["errorType"] in ("SyntaxError", "Runtime.UnmarshalError")
+    assert echo.ask("next") == {"got": "next"}
+
+
+CONCURRENT = {
+    "node": ("index.handler", {"index.js": """
+let waiting = [];
+exports.handler = async (event, context) => {
+  console.log('begin ' + event);
+  const all = await new Promise((resolve) => {
+    waiting.push([event, resolve]);
+    if (waiting.length === 4) for (const [, done] of waiting) done(waiting.map(([name]) => name));
+  });
+  console.log('end ' + event);
+  return { event, id: context.awsRequestId, all, invoke: globalThis.awslambda.InvokeStore.getXRayTraceId() };
+};"""}),
+    "python": ("app.handler", {"app.py": """
+import logging, threading
+barrier, names = threading.Barrier(4), []
+def handler(event, context):
+    logging.warning('begin %s', event)
+    names.append(event)
+    barrier.wait()
+    logging.warning('end %s', event)
+    return {'event': event, 'id': context.aws_request_id, 'all': list(names), 'invoke': 'Root=' + event}
+"""}),
+}
+
+
+@pytest.mark.parametrize("language", ["node", "python"])
+def test_several_events_at_a_time(start, language):
+    handler, files = CONCURRENT[language]
+    guest = start(language, handler, files, AWS_LAMBDA_MAX_CONCURRENCY="4")
+    for _ in range(4):
+        assert guest.waiting.acquire(timeout=SECONDS)  # all ask before there is anything
+    ids = {name: guest.send(name, Trace_Id="Root=" + name) for name in "abcd"}
+    for name, request_id in ids.items():
+        answer = guest.answer(request_id).json()
+        assert (answer["event"], answer["id"], answer["invoke"]) == (name, request_id, "Root=" + name)
+        assert sorted(answer["all"]) == list("abcd")
+    for _ in range(4):
+        guest.turn_away(410)
+    assert guest.ended() == 0
+    said = guest.output.decode()
+    for name, request_id in ids.items():
+        for word in ("begin", "end"):
+            assert re.search(rf"{request_id}\t.*{word} {name}\n", said)
+
+
+@pytest.mark.parametrize("language", ["node", "python"])
+def test_the_trace_is_in_the_environment(start, language):
+    files = {"index.js": "exports.handler = async () => process.env._X_AMZN_TRACE_ID ?? 'none'",
+             "app.py": "import os\ndef handler(e, c): return os.environ.get('_X_AMZN_TRACE_ID', 'none')"}
+    guest = start(language, "index.handler" if language == "node" else "app.handler", files)
+    assert guest.ask(Trace_Id="Root=1-2-3") == "Root=1-2-3"
+    assert guest.ask() == "none"
+
+
+# ---- Node.js: where handlers are ----
+
+@pytest.mark.parametrize("file, handler, text", [
+    ("index.js", "index.handler", "exports.handler = async () => 'here'"),
+    ("index.js", "index.deep.er", "exports.deep = { er: async () => 'here' }"),
+    ("src/app.js", "src/app.handler", "exports.handler = async () => 'here'"),
+    ("src/index.js", "src/index.main", "exports.main = async () => 'here'"),
+    ("index.mjs", "index.handler", "export const handler = async () => 'here'"),
+    ("a/b/c.mjs", "a/b/c.handler", "const x = await Promise.resolve('here'); export const handler = async () => x"),
+    ("index.cjs", "index.handler", "exports.handler = async () => 'here'"),
+    ("lib/index.js", "lib.handler", "exports.handler = async () => 'here'"),
+])
+def test_node_files(node, file, handler, text):
+    assert node(text, handler, file).ask() == "here"
+
+
+def test_node_package_of_modules(start):
+    files = {"package.json": '{"type": "module"}', "index.js": "import { x } from './x.js'; export const handler = async () => x",
+             "x.js": "export const x = 'here'"}
+    assert start("node", "index.handler", files).ask() == "here"
+
+
+def test_node_finds_modules_of_the_task_root(start):
+    files = {"node_modules/dep/index.js": "exports.x = 'dep'", "shared.js": "exports.x = 'shared'",
+             "src/app.js": "exports.handler = async () => [require('dep').x, require('shared').x]"}
+    assert start("node", "src/app.handler", files).ask() == ["dep", "shared"]
+
+
+# ---- Node.js: how handlers answer ----
+
+@pytest.mark.parametrize("text, answer", [
+    ("async () => undefined", None),
+    ("async () => new Date(0)", "1970-01-01T00:00:00.000Z"),
+    ("(event, context, callback) => callback(null, { a: 1 })", {"a": 1}),
+    ("(event, context, callback) => { setTimeout(() => callback(null, 'later'), 20) }", "later"),
+    ("(event, context, callback) => { callback(null, 1); callback(null, 2); callback('x') }", 1),
+    ("(event, context) => { context.succeed('done') }", "done"),
+    ("(event, context) => { context.done(null, 'done') }", "done"),
+    ("() => {}", None),
+    ("() => { setTimeout(() => {}, 20) }", None),
+    ("() => 'not a promise'", None),
+    ("() => new Promise(() => {})", None),
+    ("() => ({ then: (resolve) => resolve('thenable') })", "thenable"),
+    ("async () => () => {}", None),
+])
+def test_node_answers(node, text, answer):
+    guest = node("exports.handler = " + text)
+    assert guest.ask() == answer
+    assert guest.ask() == answer
+    assert guest.connection_count == 1
+
+
+def test_node_callback_waits_for_the_event_loop(node):
+    guest = node("""
+let ran = 0;
+exports.handler = (event, context, callback) => {
+  context.callbackWaitsForEmptyEventLoop = event.waits;
+  const before = ran;
+  setTimeout(() => { ran++; console.log('timer') }, 50);
+  callback(null, before);
+};""")
+    assert guest.ask({"waits": True}) == 0
+    assert guest.ask({"waits": True}) == 1
+    assert guest.ask({"waits": False}) == 2
+    assert guest.ask({"waits": False}) == 2  # the timer of the one before has not run yet
+
+
+def test_node_context(node):
+    guest = node("""
+exports.handler = async (event, context) => ({ ...context, callbackWaitsForEmptyEventLoop: undefined,
+  waits: context.callbackWaitsForEmptyEventLoop, left: context.getRemainingTimeInMillis(),
+  functions: [typeof context.done, typeof context.fail, typeof context.succeed] })""")
+    request_id = guest.send({}, Client_Context='{"custom": {"a": "b"}}', Cognito_Identity='{"cognitoIdentityId": "x"}')
+    answer = guest.answer(request_id).json()
+    assert answer.pop("left") > 1e12
+    assert answer == {
+        "functionVersion": "7", "functionName": "tested", "memoryLimitInMB": "256", "waits": True,
+        "logGroupName": "/aws/lambda/tested", "logStreamName": "2026/01/01/[7]abc", "awsRequestId": request_id,
+        "invokedFunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:tested",
+        "clientContext": {"custom": {"a": "b"}}, "identity": {"cognitoIdentityId": "x"},
+        "functions": ["function"] * 3}
+    assert "clientContext" not in guest.ask()
+
+
+def test_node_console(node):
+    guest = node("""
+console.log('at the start');
+exports.handler = async () => {
+  console.log('a', 1, { b: [2] }); console.info('%s!', 'info'); console.warn('warn'); console.error('error');
+  console.debug('debug'); process.stdout.write('plain\\n');
+}""")
+    request_id = guest.send({})
+    guest.answer(request_id)
+    lines = guest.said().split("\n")
+    assert re.fullmatch(rf"{TIME}\tundefined\tINFO\tat the start", lines[0])
+    expected = ["INFO\ta 1 { b: [ 2 ] }", "INFO\tinfo!", "WARN\twarn", "ERROR\terror", "DEBUG\tdebug"]
+    for line, rest in zip(lines[1:6], expected):
+        assert re.fullmatch(rf"{TIME}\t{request_id}\t" + re.escape(rest), line)
+    assert lines[6:] == ["plain", ""]
+
+
+# ---- Node.js: errors ----
+
+@pytest.mark.parametrize("text, kind, message", [
+    ("async () => { throw new Error('bad') }", "Error", "bad"),
+    ("() => { throw new TypeError('bad') }", "TypeError", "bad"),
+    ("async () => { class Own extends Error { name = 'Own' } throw new Own('mine') }", "Own", "mine"),
+    ("async () => { throw 'text' }", "string", "text"),
+    ("async () => { throw undefined }", "undefined", "undefined"),
+    ("(event, context, callback) => callback(new RangeError('called'))", "RangeError", "called"),
+    ("(event, context, callback) => callback('called')", "string", "called"),
+    ("(event, context) => context.fail('failed')", "string", "failed"),
+    ("async () => { const o = {}; o.o = o; return o }", "Error", "Unable to stringify response body"),
+    ("async () => 10n", "Error", "Unable to stringify response body"),
+])
+def test_node_errors(node, text, kind, message):
+    guest = node("exports.handler = " + text)
+    error = guest.fail()
+    assert (error["errorType"], error["errorMessage"]) == (kind, message)
+    assert isinstance(error["trace"], list)
+    assert guest.fail()["errorType"] == kind  # and the process goes on
+    assert re.search(rf"\tid-1\tERROR\tInvoke Error \t{{\"errorType\":\"{kind}\"", guest.said())
+
+
+def test_node_trace_names_the_place(node):
+    error = node("exports.handler = async () => {\n  throw new Error('bad') }").fail()
+    assert error["trace"][0] == "Error: bad"
+    assert re.search(r"index\.js:2:\d+", error["trace"][1])
+
+
+@pytest.mark.parametrize("text, kind, status", [
+    ("async () => { setTimeout(() => { throw new RangeError('late') }, 1); await new Promise(() => {}) }", "RangeError", 129),
+    ("async () => { Promise.reject(new Error('late')); await new Promise((r) => setTimeout(r, 5000)) }",
+     "Runtime.UnhandledPromiseRejection", 128),
+])
+def test_node_errors_that_nobody_catches_end_the_process(node, text, kind, status):
+    guest = node("exports.handler = " + text)
+    error = guest.fail()
+    assert (error["errorType"], error["errorMessage"]) == (kind, "late")
+    assert guest.ended() == status
+
+
+@pytest.mark.parametrize("file, handler, text, kind, message", [
+    ("index.js", "other.handler", "", "Runtime.ImportModuleError", "Cannot find module 'other'"),
+    ("index.js", "index.handler", "require('nowhere')", "Runtime.ImportModuleError", "Cannot find module 'nowhere'"),
+    ("index.mjs", "index.handler", "import 'nowhere'", "Runtime.ImportModuleError", "Cannot find package 'nowhere'"),
+    ("index.js", "index.handler", "exports.other = 1", "Runtime.HandlerNotFound",
+     "index.handler is undefined or not exported"),
+    ("index.js", "index.handler", "exports.handler = 1", "Runtime.HandlerNotFound", "index.handler is not a function"),
+    ("index.js", "index.handler", "exports.handler = (", "Runtime.UserCodeSyntaxError", "SyntaxError: Unexpected"),
+    ("index.mjs", "index.handler", "export const = ", "Runtime.UserCodeSyntaxError", "SyntaxError: Unexpected"),
+    ("index.js", "index", "", "Runtime.MalformedHandlerName", "Bad handler"),
+    ("index.js", "../index.handler", "", "Runtime.MalformedHandlerName", "'../index.handler' is not a valid handler"),
+    ("index.js", "index.handler", "throw new TypeError('early')", "TypeError", "early"),
+    ("index.js", "index.handler", "Promise.reject(new Error('early')); exports.handler = async () => 1",
+     "Runtime.UnhandledPromiseRejection", "early"),
+])
+def test_node_errors_at_the_start(node, file, handler, text, kind, message):
+    guest = node(text, handler, file)
+    answer = guest.init_error()
+    assert answer.json()["errorType"] == answer.headers["lambda-runtime-function-error-type"] == kind
+    assert message in answer.json()["errorMessage"]
+    assert guest.ended() != 0
+    assert f'"errorType":"{kind}"' in guest.output.decode()
+
+
+# ---- Node.js: streams ----
+
+def test_node_streams(node):
+    guest = node("""
+exports.handler = awslambda.streamifyResponse(async (event, stream, context) => {
+  stream.setContentType('text/plain');
+  stream.write('one ');
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  stream.write(Buffer.from('two ü'));
+  stream.end();
+})""")
+    for _ in range(2):
+        answer = guest.invoke()
+        assert (answer.kind, answer.body.decode()) == ("response", "one two ü")
+        assert answer.headers["lambda-runtime-function-response-mode"] == "streaming"
+        assert answer.headers["content-type"] == "text/plain"
+        assert answer.trailers == {}
+    assert guest.connection_count == 1
+
+
+def test_node_streams_with_a_prelude(node):
+    guest = node("""
+exports.handler = awslambda.streamifyResponse(async (event, stream) => {
+  stream = awslambda.HttpResponseStream.from(stream, { statusCode: 201, headers: { a: 'b' } });
+  stream.write('body');
+  stream.end();
+})""")
+    answer = guest.invoke()
+    prelude, body = answer.body.split(b"\0" * 8)
+    assert (json.loads(prelude), body) == ({"statusCode": 201, "headers": {"a": "b"}}, b"body")
+    assert answer.headers["content-type"] == "application/vnd.awslambda.http-integration-response"
+
+
+def test_node_stream_from_a_pipeline(node):
+    guest = node("""
+const { pipeline } = require('node:stream/promises');
+const { Readable } = require('node:stream');
+exports.handler = awslambda.streamifyResponse(async (event, stream) => {
+  await pipeline(Readable.from(Array(2000).fill('x'.repeat(1000))), stream);
+})""")
+    assert guest.invoke().body == b"x" * 2_000_000
+
+
+def test_node_stream_that_breaks_off(node):
+    guest = node("""
+exports.handler = awslambda.streamifyResponse(async (event, stream) => {
+  stream.write('half');
+  throw new TypeError('broken');
+})""")
+    answer = guest.invoke()
+    assert (answer.kind, answer.body) == ("response", b"half")
+    assert answer.trailers["lambda-runtime-function-error-type"] == "TypeError"
+    error = json.loads(base64.b64decode(answer.trailers["lambda-runtime-function-error-body"]))
+    assert (error["errorType"], error["errorMessage"]) == ("TypeError", "broken")
+    assert guest.invoke().body == b"half"
+
+
+def test_node_stream_that_fails_before_it_begins(node):
+    guest = node("exports.handler = awslambda.streamifyResponse(async () => { throw new Error('early') })")
+    assert guest.fail()["errorMessage"] == "early"
+
+
+def test_node_stream_that_is_never_ended(node):
+    guest = node("exports.handler = awslambda.streamifyResponse(async (event, stream) => { stream.write('open') })")
+    assert guest.invoke().body == b"open"
+
+
+# ---- Python ----
+
+@pytest.mark.parametrize("file, handler", [
+    ("lambda_function.py", "lambda_function.lambda_handler"),
+    ("pkg/mod.py", "pkg.mod.lambda_handler"),
+    ("pkg/mod.py", "pkg/mod.lambda_handler"),
+    ("pkg/__init__.py", "pkg.lambda_handler"),
+])
+def test_python_files(python, file, handler):
+    assert python("def lambda_handler(event, context): return 'here'", handler, file).ask() == "here"
+
+
+def test_python_finds_modules_of_the_task_root_and_leaves_no_trace(start, tmp_path):
+    files = {"app.py": "import shared\ndef handler(e, c): return shared.x", "shared.py": "x = 'shared'"}
+    assert start("python", "app.handler", files).ask() == "shared"
+    assert sorted(os.listdir(tmp_path)) == ["app.py", "shared.py"]
+
+
+def test_python_context(python):
+    guest = python("""
+def lambda_handler(event, context):
+    return {'id': context.aws_request_id, 'name': context.function_name, 'version': context.function_version,
+            'arn': context.invoked_function_arn, 'memory': context.memory_limit_in_mb,
+            'group': context.log_group_name, 'stream': context.log_stream_name,
+            'left': context.get_remaining_time_in_millis(), 'identity': context.identity.cognito_identity_id,
+            'custom': context.client_context and context.client_context.custom,
+            'title': context.client_context and context.client_context.client.app_title}""")
+    request_id = guest.send({}, Client_Context='{"custom": {"a": "b"}, "client": {"app_title": "t"}}',
+                            Cognito_Identity='{"cognitoIdentityId": "x"}')
+    answer = guest.answer(request_id).json()
+    assert answer.pop("left") > 1e12
+    assert answer == {
+        "id": request_id, "name": "tested", "version": "7", "memory": "256", "group": "/aws/lambda/tested",
+        "arn": "arn:aws:lambda:us-east-1:000000000000:function:tested", "stream": "2026/01/01/[7]abc",
+        "identity": "x", "custom": {"a": "b"}, "title": "t"}
+    assert guest.ask()["custom"] is None
+
+
+def test_python_output(python):
+    guest = python("""
+import logging, sys, threading
+print('at the start')
+logger = logging.getLogger('mine')
+logger.setLevel(logging.INFO)
+def lambda_handler(event, context):
+    print('printed', event)
+    logger.info('info %d', 1)
+    logging.error('error')
+    logging.info('below the level')
+    thread = threading.Thread(target=lambda: logging.warning('of a thread'))
+    thread.start(), thread.join()
+    sys.stdout.write('no line end')""")
+    request_id = guest.send({"a": 1})
+    guest.answer(request_id)
+    lines = guest.said().split("\n")
+    assert lines[:2] == ["at the start", "printed {'a': 1}"]
+    for line, (level, text) in zip(lines[2:], [("INFO", "info 1"), ("ERROR", "error"), ("WARNING", "of a thread")]):
+        assert re.fullmatch(rf"\[{level}\]\t{TIME}\t{request_id}\t{text}", line)
+    assert lines[5:] == ["no line end"]
+
+
+@pytest.mark.parametrize("text, answer", [
+    ("None", None), ("{'d': Decimal('1.50')}", {"d": 1.5}), ("(1, 2)", [1, 2]), ("'\\u00fc'", "ü"),
+    ("{1: 2}", {"1": 2}),
+])
+def test_python_answers(python, text, answer):
+    guest = python(f"from decimal import Decimal\ndef lambda_handler(event, context): return {text}")
+    assert guest.ask() == answer
+
+
+@pytest.mark.parametrize("execution, sent", [("AWS_Lambda_python3.11", b'"\\u00fc"'), ("AWS_Lambda_python3.12", '"ü"'.encode())])
+def test_python_characters(python, execution, sent):
+    guest = python("def lambda_handler(event, context): return 'ü'", AWS_EXECUTION_ENV=execution)
+    assert guest.invoke().body == sent
+
+
+def test_python_errors(python):
+    guest = python("""
+class Own(Exception):
+    pass
+def deeper():
+    raise Own('bad')
+def lambda_handler(event, context):
+    deeper()""")
+    for number in (1, 2):
+        error = guest.fail()
+        assert (error["errorType"], error["errorMessage"], error["requestId"]) == ("Own", "bad", f"id-{number}")
+        assert len(error["stackTrace"]) == 2
+        assert re.match(r'  File ".*lambda_function.py", line 7, in lambda_handler\n    deeper\(\)\n', error["stackTrace"][0])
+    assert "[ERROR] Own: bad\nTraceback (most recent call last):\n" in guest.said()
+
+
+@pytest.mark.parametrize("text", ["object()", "b'bytes'", "{(1, 2): 3}", "{1, 2}"])
+def test_python_answers_that_are_no_json(python, text):
+    guest = python(f"def lambda_handler(event, context): return {text}")
+    error = guest.fail()
+    assert error["errorType"] == "Runtime.MarshalError"
+    assert error["errorMessage"].startswith("Unable to marshal response: ")
+    assert error["stackTrace"] == []
+
+
+def test_python_exit(python):
+    guest = python("import sys\ndef lambda_handler(event, context):\n    print('going')\n    sys.exit(event)")
+    guest.send(3)
+    assert guest.ended() == 3
+    assert guest.output == b"going\n"
+
+
+@pytest.mark.parametrize("handler, text, kind, message", [
+    ("other.handler", "", "Runtime.ImportModuleError", "Unable to import module 'other': No module named 'other'"),
+    ("lambda_function.handler", "import nowhere", "Runtime.ImportModuleError",
+     "Unable to import module 'lambda_function': No module named 'nowhere'"),
+    ("lambda_function.handler", "x = 1", "Runtime.HandlerNotFound",
+     "Handler 'handler' missing on module 'lambda_function'"),
+    ("lambda_function.handler", "def handler(:", "Runtime.UserCodeSyntaxError", "Syntax error in module 'lambda_function': "),
+    ("lambda_function", "", "Runtime.MalformedHandlerName",
+     "Bad handler 'lambda_function': not enough values to unpack (expected 2, got 1)"),
+    ("lambda_function.handler", "1 / 0", "ZeroDivisionError", "division by zero"),
+])
+def test_python_errors_at_the_start(python, handler, text, kind, message):
+    guest = python(text, handler)
+    answer = guest.init_error()
+    assert answer.json()["errorType"] == answer.headers["lambda-runtime-function-error-type"] == kind
+    assert answer.json()["errorMessage"].startswith(message)
+    assert guest.ended() == 1
+    assert f"[ERROR] {kind}: {message}" in guest.output.decode()
+    if kind == "ZeroDivisionError":
+        assert re.match(r'  File ".*lambda_function.py", line 1, in <module>\n', answer.json()["stackTrace"][0])
