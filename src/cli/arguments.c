@@ -11,15 +11,38 @@
 #include "base/fail.h"
 #include "base/json.h"
 
-const struct flag data_flags[] = {
+// clang-format off
+#define SIGNING_FLAGS                                                                                        \
+    {"region", "NAME", "region to sign for (default: $AWS_REGION, else the profile's)"},                     \
+    {"profile", "NAME", "profile of ~/.aws/credentials (default: $AWS_PROFILE)"}
+
+static const struct flag data_flags[] = {
     {NULL, NULL, "Where the data is:"},
     {"on", "WHERE",
      "a folder, ':memory:' or the URL of any DynamoDB endpoint\n"
      "(default: $QUIPU_ON, else http://127.0.0.1:8000)"},
-    {"region", "NAME", "region to sign for (default: $AWS_REGION, else the profile's)"},
-    {"profile", "NAME", "profile of ~/.aws/credentials (default: $AWS_PROFILE)"},
+    SIGNING_FLAGS,
 };
-const size_t data_flag_count = sizeof data_flags / sizeof *data_flags;
+static const struct flag server_flags[] = {
+    {NULL, NULL, "Where the server is:"},
+    {"on", "URL", "of a running 'quipu serve' (default: $QUIPU_ON, else http://127.0.0.1:8000)"},
+    SIGNING_FLAGS,
+};
+// clang-format on
+
+/* One letter for what is typed often. */
+static const struct {
+    char letter;
+    const char *name;
+} letters[] = {{'f', "follow"}};
+
+const struct flag *common_flags(const struct command *command, size_t *count)
+{
+    *count = 0;
+    if (command->works_on_data) *count = sizeof data_flags / sizeof *data_flags;
+    if (command->works_on_server) *count = sizeof server_flags / sizeof *server_flags;
+    return command->works_on_server ? server_flags : data_flags;
+}
 
 int complain(const char *format, ...)
 {
@@ -56,8 +79,10 @@ static const struct flag *find_in(const struct flag *flags, size_t count, struct
 
 static const struct flag *find_flag(const struct command *command, struct slice name)
 {
+    size_t count;
     const struct flag *flag = find_in(command->flags, command->flag_count, name);
-    return flag || !command->works_on_data ? flag : find_in(data_flags, data_flag_count, name);
+    const struct flag *common = common_flags(command, &count);
+    return flag ? flag : find_in(common, count, name);
 }
 
 const char *argument_text(const struct arguments *arguments, const char *name)
@@ -142,7 +167,7 @@ static void read_environment(struct arguments *arguments)
         else if (!is_no(value))
             give(arguments, flag, "yes");
     }
-    if (command->works_on_data && from_environment("on"))
+    if ((command->works_on_data || command->works_on_server) && from_environment("on"))
         give(arguments, find_flag(command, SLICE("on")), from_environment("on"));
 }
 
@@ -168,6 +193,15 @@ static bool read_flag(struct arguments *arguments, int argc, char **argv, int *i
     return true;
 }
 
+/* "-f"; NULL when it is no letter of a flag that the command has. */
+static const struct flag *find_letter(const struct command *command, const char *argument)
+{
+    if (argument[0] != '-' || !argument[1] || argument[2]) return NULL;
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (letters[i].letter == argument[1]) return find_flag(command, slice_of(letters[i].name));
+    return NULL;
+}
+
 static bool read_all(struct arguments *arguments, int argc, char **argv)
 {
     bool flags_are_over = false;
@@ -180,6 +214,8 @@ static bool read_all(struct arguments *arguments, int argc, char **argv)
             return true;
         } else if (!flags_are_over && strncmp(argument, "--", 2) == 0) {
             if (!read_flag(arguments, argc, argv, &i)) return false;
+        } else if (!flags_are_over && find_letter(arguments->command, argument)) {
+            give(arguments, find_letter(arguments->command, argument), "yes");
         } else {
             arguments->words[arguments->word_count++] = argument;
         }
@@ -190,7 +226,8 @@ static bool read_all(struct arguments *arguments, int argc, char **argv)
 /* What becomes part of a request must be UTF-8, as all JSON is; a folder's name need not be. */
 static bool check_texts(const struct arguments *arguments, int argc, char **argv)
 {
-    for (int i = 0; arguments->command->works_on_data && i < argc; i++)
+    bool is_checked = arguments->command->works_on_data || arguments->command->works_on_server;
+    for (int i = 0; is_checked && i < argc; i++)
         if (!utf8_valid(slice_of(argv[i])))
             return complain_of_usage(arguments, "the argument '%s' is not UTF-8", argv[i]), false;
     return true;

@@ -21,9 +21,8 @@ struct arguments {
     bool wants_help;
 };
 
-/* Flags that every command on data takes. */
-extern const struct flag data_flags[];
-extern const size_t data_flag_count;
+/* Flags that a command takes besides its own: where the data or the server is. */
+const struct flag *common_flags(const struct command *command, size_t *count);
 
 /* Fills *out, whose program, command and parent are set. False after saying what is wrong. */
 bool arguments_read(struct arguments *out, int argc, char **argv);

@@ -40,6 +40,7 @@ struct command {
     const struct command *children; /* "table" has "ls", "create", ...; then there is no run */
     size_t child_count;
     bool works_on_data;            /* takes --on and its companions */
+    bool works_on_server;          /* the same, where it must be a server: functions and what starts them */
     bool has_environment;          /* each flag may stand in QUIPU_NAME */
     unsigned words_min, words_max; /* arguments that are no flags */
     int (*run)(const struct arguments *arguments);
@@ -59,7 +60,8 @@ int program_run(const struct program *program, int argc, char **argv);
 
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
-    command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion;
+    command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
+    command_function, command_trigger, command_schedule, command_queue;
 
 /* ---- arguments ---- */
 

@@ -16,8 +16,21 @@ static void print_flag_names(const struct command *command, const char *before, 
 {
     for (size_t i = 0; i < command->flag_count; i++)
         if (command->flags[i].name) printf("%s%s%s", before, command->flags[i].name, after);
-    for (size_t i = 0; command->works_on_data && i < data_flag_count; i++)
-        if (data_flags[i].name) printf("%s%s%s", before, data_flags[i].name, after);
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    for (size_t i = 0; i < count; i++)
+        if (common[i].name) printf("%s%s%s", before, common[i].name, after);
+}
+
+/* The commands that have commands of their own: table|function|... */
+static void print_parents(const struct program *program)
+{
+    const char *between = "";
+    for (size_t i = 0; i < program->count; i++) {
+        if (!program->commands[i]->child_count) continue;
+        printf("%s%s", between, program->commands[i]->name);
+        between = "|";
+    }
 }
 
 /* ---- bash ---- */
@@ -56,7 +69,9 @@ static void print_bash(const struct program *program)
            "        COMPREPLY=($(compgen -f -- \"$current\"))\n"
            "        return\n"
            "    esac\n"
-           "    [ \"$command\" = table ] && [ \"$COMP_CWORD\" -gt 2 ] && command=\"table ${COMP_WORDS[2]}\"\n"
+           "    case $command in ");
+    print_parents(program);
+    printf(") [ \"$COMP_CWORD\" -gt 2 ] && command=\"$command ${COMP_WORDS[2]}\" ;; esac\n"
            "    case $command in\n");
     for (size_t i = 0; i < program->count; i++) {
         const struct command *command = program->commands[i];
@@ -115,7 +130,9 @@ static void print_zsh_case(const struct command *command, const char *parent)
 {
     printf("    '%s%s%s')\n        _arguments '--help[explain]'", parent, *parent ? " " : "", command->name);
     print_zsh_flags(command->flags, command->flag_count);
-    if (command->works_on_data) print_zsh_flags(data_flags, data_flag_count);
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    print_zsh_flags(common, count);
     if (takes_table(command)) printf(" \\\n        '1:table:_quipu_tables'");
     printf(" \\\n        '*:: :_default'\n        ;;\n");
 }
@@ -163,11 +180,13 @@ static void print_zsh(const struct program *program)
            "    fi\n"
            "    shift words\n"
            "    (( CURRENT-- ))\n"
-           "    if [ \"$command\" = table ] && (( CURRENT > 2 )); then\n"
-           "        command=\"table ${words[2]}\"\n"
+           "    case $command in ");
+    print_parents(program);
+    printf(") if (( CURRENT > 2 )); then\n"
+           "        command=\"$command ${words[2]}\"\n"
            "        shift words\n"
            "        (( CURRENT-- ))\n"
-           "    fi\n"
+           "    fi ;; esac\n"
            "    case $command in\n");
     for (size_t i = 0; i < program->count; i++) {
         if (program->commands[i]->child_count)
@@ -211,7 +230,9 @@ static void print_fish_command(const struct command *command, const struct comma
     else
         snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
     print_fish_flags(command->flags, command->flag_count, condition);
-    if (command->works_on_data) print_fish_flags(data_flags, data_flag_count, condition);
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    print_fish_flags(common, count, condition);
     if (takes_table(command)) printf("complete -c quipu -f -n '%s' -a '(__quipu_tables)'\n", condition);
     for (size_t i = 0; i < command->child_count; i++) {
         printf("complete -c quipu -f -n '%s; and test (count (commandline -opc)) -eq 2' -a %s -d '",

@@ -63,7 +63,9 @@ void help_put(struct buf *out, const struct command *command, const struct comma
                command->name, command->usage, command->about);
     if (command->child_count) put_children(out, command);
     put_flags(out, command->flags, command->flag_count);
-    if (command->works_on_data) put_flags(out, data_flags, data_flag_count);
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    put_flags(out, common, count);
     if (command->has_environment)
         buf_text(out,
                  "\nEach flag can stand in the environment too, as QUIPU_ and its name: QUIPU_DATA=...\n");

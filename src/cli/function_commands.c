@@ -1,0 +1,256 @@
+/* quipu function: the functions of a running server. */
+#include "cli/function_commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/listing.h"
+
+struct request function_request(const char *method, const char *path, const struct buf *body)
+{
+    return (struct request){
+        .name = "lambda", .method = method, .path = path, .body = body ? buf_view(body) : SLICE_NONE};
+}
+
+/* ---- listing and showing ---- */
+
+/* What runs it: a runtime, or where the event goes. */
+static struct slice runs_on(struct arena *arena, const struct node *function)
+{
+    static const char *const targets[] = {"Url", "Table", "Queue"};
+    const struct node *ours = node_member(function, "Quipu");
+    struct slice runtime = node_text(function, "Runtime");
+    if (runtime.len) return runtime;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct slice target = node_text(ours, targets[i]);
+        const char *word = i == 0 ? "" : i == 1 ? "table " : "queue ";
+        if (target.len) return arena_printf(arena, "%s%.*s", word, SLICE_ARG(target));
+    }
+    return SLICE("-");
+}
+
+static struct slice with_unit(struct arena *arena, const struct node *function, const char *member,
+                              const char *unit)
+{
+    struct slice text = node_text(function, member);
+    return text.len ? arena_printf(arena, "%.*s%s", SLICE_ARG(text), unit) : text;
+}
+
+static int list(const struct arguments *arguments)
+{
+    static const char *const head[] = {"NAME", "RUNS ON", "HANDLER", "MEMORY", "TIMEOUT", "CHANGED"};
+    struct service service;
+    struct arena arena = {0};
+    struct listing listing;
+    size_t count;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    const struct node **functions = service_list(&service, &arena,
+                                                 function_request("GET", FUNCTIONS_PATH, NULL), "Functions",
+                                                 "Marker", "NextMarker", &count);
+    if (functions) {
+        listing_begin(&listing, form_listed(arguments), head, sizeof head / sizeof *head);
+        for (size_t i = 0; i < count; i++) {
+            struct slice *row = listing_row(&listing, functions[i]->source);
+            if (!row) continue;
+            row[0] = node_text(functions[i], "FunctionName");
+            row[1] = runs_on(&arena, functions[i]);
+            row[2] = node_text(functions[i], "Handler");
+            row[3] = with_unit(&arena, functions[i], "MemorySize", " MB");
+            row[4] = with_unit(&arena, functions[i], "Timeout", "s");
+            row[5] = node_text(functions[i], "LastModified");
+            if (row[5].len > 19) row[5].len = 19;
+        }
+        listing_end(&listing, "functions");
+    }
+    arena_free(&arena);
+    service_close(&service);
+    return functions ? EXIT_FINE : EXIT_FAULT;
+}
+
+static void show_words(struct arena *arena, const struct node *reply)
+{
+    const struct node *function = node_member(reply, "Configuration");
+    const struct node *variables = node_member(node_member(function, "Environment"), "Variables");
+    const struct pair pairs[] = {
+        {"name", node_text(function, "FunctionName")},
+        {"description", node_text(function, "Description")},
+        {"runs on", runs_on(arena, function)},
+        {"handler", node_text(function, "Handler")},
+        {"folder", node_text(node_member(function, "Quipu"), "Directory")},
+        {"memory", with_unit(arena, function, "MemorySize", " MB")},
+        {"timeout", with_unit(arena, function, "Timeout", "s")},
+        {"concurrency", node_text(node_member(reply, "Concurrency"), "ReservedConcurrentExecutions")},
+        {"state", node_text(function, "State")},
+        {"changed", node_text(function, "LastModified")},
+        {"code size", with_unit(arena, function, "CodeSize", " bytes")},
+        {"arn", node_text(function, "FunctionArn")},
+    };
+    pairs_print(pairs, sizeof pairs / sizeof *pairs);
+    for (const struct node *one = variables ? variables->first : NULL; one; one = one->next) {
+        struct pair variable = {"env        ",
+                                arena_printf(arena, "%.*s=%.*s", SLICE_ARG(one->name), SLICE_ARG(one->text))};
+        pairs_print(&variable, 1);
+    }
+}
+
+static int show(const struct arguments *arguments)
+{
+    struct service service;
+    struct arena arena = {0};
+    struct response response;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    struct request request = function_request(
+        "GET", path_of(&arena, FUNCTIONS_PATH "/%s", argument_word(arguments, 0), NULL), NULL);
+    bool fine = service_call(&service, &arena, &request, &response);
+    if (fine && form_listed(arguments) == FORM_TABLE)
+        show_words(&arena, response.json);
+    else if (fine)
+        json_print(response.body);
+    arena_free(&arena);
+    service_close(&service);
+    return fine ? EXIT_FINE : EXIT_FAULT;
+}
+
+/* ---- removing ---- */
+
+static int remove_functions(const struct arguments *arguments)
+{
+    struct service service;
+    struct arena arena = {0};
+    struct response response;
+    bool fine = true;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    for (size_t i = 0; fine && i < argument_words(arguments); i++) {
+        const char *path = path_of(&arena, FUNCTIONS_PATH "/%s", argument_word(arguments, i), NULL);
+        struct request request = function_request("DELETE", path, NULL);
+        fine = service_call(&service, &arena, &request, &response);
+    }
+    arena_free(&arena);
+    service_close(&service);
+    return fine ? EXIT_FINE : EXIT_FAULT;
+}
+
+/* ---- the rows ---- */
+
+static const struct flag list_flags[] = {LIST_FLAGS};
+static const struct flag add_flags[] = {
+    {NULL, NULL, "What it runs, one of:"},
+    {"dir", "DIR", "a folder of this machine, in place: a change of its files counts at once"},
+    {"zip", "FILE", "an archive, which is sent to the server"},
+    {"url", "URL", "each event is posted there"},
+    {"to-table", "TABLE", "changed items are put into this table, removed ones deleted"},
+    {"to-queue", "NAME", "each record becomes a message of this queue"},
+    {NULL, NULL, "How it runs:"},
+    {"runtime", "NAME", "nodejs20.x, python3.11, provided.al2023, ... (guessed from the folder)"},
+    {"handler", "NAME", "what to call, like index.handler (guessed too)"},
+    {"timeout", "DURATION", "of one call: 1s to 15m (default: 3s)"},
+    {"memory", "MB", "128 to 10240 (default: 128)"},
+    {"env", "NAME=VALUE", "a variable of its environment; may be given again"},
+    {"concurrency", "N", "calls at a time, at most"},
+    {"per-process", "N", "calls that one process handles at a time"},
+    {"secret", "TEXT", "signs what is posted to --url"},
+    {"description", "TEXT", "what it is for"},
+};
+static const struct flag invoke_flags[] = {
+    {"async", NULL, "do not wait for the answer"},
+    {"log", NULL, "print the end of its log on standard error"},
+};
+static const struct flag logs_flags[] = {{"follow", NULL, "go on as it is written, until Ctrl-C; also -f"}};
+static const struct flag publish_flags[] = {{"description", "TEXT", "of the version"}};
+static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the alias"}};
+
+#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
+
+static const struct command children[] = {
+    {.name = "add",
+     .summary = "make a function, or change one",
+     .usage = "NAME --dir DIR | --zip FILE | --url URL | --to-table TABLE | --to-queue NAME [flags]",
+     .about =
+         "Makes a function of a server, or changes the code and settings of one. Runtime and handler are\n"
+         "guessed from a folder where that is safe: bootstrap is provided.al2023, index.mjs, index.js or\n"
+         "package.json are Node's, lambda_function.py is Python's.",
+     FLAGS(add_flags),
+     .examples = "  quipu function add resize --dir ./resize\n"
+                 "  quipu function add report --zip report.zip --runtime python3.11 --handler report.run\n"
+                 "  quipu function add hook --url https://example.com/hook --secret s3cret\n"
+                 "  quipu function add resize --dir ./resize --timeout 30s --memory 512 --env SIZE=64",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = function_add},
+    {.name = "ls",
+     .summary = "list the functions",
+     .usage = "[flags]",
+     .about = "Lists the functions of a server.",
+     FLAGS(list_flags),
+     .works_on_server = true,
+     .run = list},
+    {.name = "show",
+     .summary = "code and settings",
+     .usage = "NAME [flags]",
+     .about = "Tells everything about a function: readable on a terminal, GetFunction's JSON otherwise.",
+     FLAGS(list_flags),
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = show},
+    {.name = "invoke",
+     .summary = "call a function and print its answer",
+     .usage = "NAME [JSON|@FILE|-] [flags]",
+     .about = "Calls a function with an event ({}) and prints its answer. The exit status is 1 when the\n"
+              "function failed; its error is printed then. NAME may have a version or an alias: NAME:live.",
+     FLAGS(invoke_flags),
+     .examples = "  quipu function invoke resize '{\"id\":7}' --log\n"
+                 "  quipu function invoke resize @event.json\n"
+                 "  cat event.json | quipu function invoke resize - --async",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = function_invoke},
+    {.name = "logs",
+     .summary = "print what a function printed",
+     .usage = "NAME [-f] [flags]",
+     .about = "Prints the end of a function's log.",
+     FLAGS(logs_flags),
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = function_logs},
+    {.name = "publish",
+     .summary = "keep the code as a numbered version",
+     .usage = "NAME [flags]",
+     .about =
+         "Makes a version of a function's code and settings, which never changes, and prints its number.",
+     FLAGS(publish_flags),
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = function_publish},
+    {.name = "alias",
+     .summary = "names for versions",
+     .usage = "NAME [ALIAS VERSION] [flags]",
+     .about = "Lists the aliases of a function, or lets one point at a version.",
+     FLAGS(alias_flags),
+     .examples = "  quipu function alias resize live 3\n"
+                 "  quipu function alias resize\n"
+                 "  quipu function alias resize live --rm",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 3,
+     .run = function_alias},
+    {.name = "rm",
+     .summary = "remove functions",
+     .usage = "NAME... [flags]",
+     .about = "Removes functions with their versions and aliases. A folder that was run in place stays.",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = WORDS_MANY,
+     .run = remove_functions},
+};
+
+const struct command command_function = {.name = "function",
+                                         .summary = "make, call and watch functions",
+                                         .usage = "add|ls|show|invoke|logs|publish|alias|rm ...",
+                                         .about = "Works on the functions of a running server.",
+                                         .children = children,
+                                         .child_count = sizeof children / sizeof *children};

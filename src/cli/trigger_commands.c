@@ -1,0 +1,415 @@
+/* quipu trigger: functions that run when tables change. A trigger is an event source mapping of Lambda's API;
+ * it is named by its table and its function, or by the beginning of its id. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calendar/calendar.h"
+#include "cli/lag.h"
+#include "cli/listing.h"
+#include "cli/service.h"
+#include "cli/tables.h"
+#include "cli/trigger_settings.h"
+
+static const char mappings_path[] = "/2015-03-31/event-source-mappings";
+
+static struct request request_of(const char *method, const char *where, const struct buf *body)
+{
+    return (struct request){
+        .name = "lambda", .method = method, .path = where, .body = body ? buf_view(body) : SLICE_NONE};
+}
+
+/* ---- the table's stream ---- */
+
+static struct slice stream_arn(const struct place *place, struct arena *arena, const char *table,
+                               bool *is_known)
+{
+    struct schema schema;
+    *is_known = schema_load(place, arena, table, NULL, &schema);
+    if (!*is_known || !node_is_true(node_member(schema.description, "StreamSpecification"), "StreamEnabled"))
+        return SLICE_NONE;
+    return node_text(schema.description, "LatestStreamArn");
+}
+
+static bool stream_begin(const struct place *place, struct arena *arena, const char *table)
+{
+    struct buf request = {0};
+    request_begin(&request, table);
+    buf_text(&request,
+             ",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}");
+    bool fine = place_call(place, arena, "UpdateTable", &request) != NULL;
+    buf_free(&request);
+    if (!fine || !table_wait_active(place, table)) return false;
+    fprintf(stderr, "The table %s keeps a stream of its changes from now on, with new and old images.\n",
+            table);
+    return true;
+}
+
+/* The ARN of the table's stream, which is switched on where there is none; no data after complaining. */
+static struct slice stream_find(const struct arguments *arguments, struct arena *arena, const char *table)
+{
+    struct place place;
+    bool is_known;
+    struct slice arn = SLICE_NONE;
+    if (!place_open(&place, arguments, false)) return arn;
+    arn = stream_arn(&place, arena, table, &is_known);
+    if (is_known && !arn.len && stream_begin(&place, arena, table))
+        arn = stream_arn(&place, arena, table, &is_known);
+    if (is_known && !arn.len) complain("the table '%s' has no stream", table);
+    place_close(&place);
+    return arn;
+}
+
+/* ---- adding ---- */
+
+static int add_on(struct service *service, struct arena *arena, const struct arguments *arguments,
+                  const char *position, const struct buf *settings)
+{
+    const char *table = argument_word(arguments, 0), *function = argument_word(arguments, 1);
+    struct buf body = {0};
+    struct response response;
+    struct slice stream = stream_find(arguments, arena, table);
+    if (!stream.len) return EXIT_FAULT;
+    buf_byte(&body, '{');
+    put_string_member(&body, "EventSourceArn", stream);
+    put_string_member(&body, "FunctionName", slice_of(function));
+    put_string_member(&body, "StartingPosition", slice_of(position));
+    if (settings->len) put_comma(&body);
+    buf_slice(&body, buf_view(settings));
+    buf_byte(&body, '}');
+    struct request request = request_of("POST", mappings_path, &body);
+    bool fine = service_call(service, arena, &request, &response);
+    buf_free(&body);
+    if (!fine) return EXIT_FAULT;
+    printf("%.*s\n", SLICE_ARG(node_text(response.json, "UUID")));
+    if (errors_are_terminal()) fprintf(stderr, "Changes of %s call %s.\n", table, function);
+    return EXIT_FINE;
+}
+
+static int add(const struct arguments *arguments)
+{
+    const char *from = argument_text(arguments, "from"), *position = "LATEST";
+    struct service service;
+    struct arena arena = {0};
+    struct buf settings = {0};
+    int status = EXIT_USAGE;
+    if (from && strcmp(from, "oldest") == 0) position = "TRIM_HORIZON";
+    if (from && strcmp(from, "oldest") != 0 && strcmp(from, "latest") != 0)
+        return complain_of_usage(arguments, "--from should be oldest or latest, not '%s'", from);
+    if (trigger_put_settings(&settings, arguments, &arena)) {
+        status = EXIT_FAULT;
+        if (service_open(&service, arguments)) {
+            status = add_on(&service, &arena, arguments, position, &settings);
+            service_close(&service);
+        }
+    }
+    buf_free(&settings);
+    arena_free(&arena);
+    return status;
+}
+
+/* ---- finding ---- */
+
+static const struct node **mappings(struct service *service, struct arena *arena, size_t *count)
+{
+    return service_list(service, arena, request_of("GET", mappings_path, NULL), "EventSourceMappings",
+                        "Marker", "NextMarker", count);
+}
+
+/* arn:aws:dynamodb:REGION:ACCOUNT:table/NAME/stream/LABEL */
+static struct slice table_of(const struct node *mapping)
+{
+    struct slice arn = after_last(node_text(mapping, "EventSourceArn"), ':');
+    if (!slice_starts(arn, SLICE("table/"))) /* the label holds colons */
+        arn = node_text(mapping, "EventSourceArn");
+    const char *begin = memmem(arn.data, arn.len, "table/", 6);
+    if (!begin) return arn;
+    arn = slice_from(arn, (size_t)(begin + 6 - arn.data));
+    const char *end = memchr(arn.data, '/', arn.len);
+    return end ? (struct slice){arn.data, (size_t)(end - arn.data)} : arn;
+}
+
+/* arn:aws:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER] */
+static struct slice function_of(const struct node *mapping)
+{
+    struct slice arn = node_text(mapping, "FunctionArn");
+    const char *begin = memmem(arn.data, arn.len, ":function:", 10);
+    return begin ? slice_from(arn, (size_t)(begin + 10 - arn.data)) : arn;
+}
+
+static bool is_meant(const struct node *mapping, const struct arguments *arguments)
+{
+    const char *first = argument_word(arguments, 0), *second = argument_word(arguments, 1);
+    if (!second) return slice_starts(node_text(mapping, "UUID"), slice_of(first));
+    return slice_equal(table_of(mapping), slice_of(first)) &&
+           slice_equal(function_of(mapping), slice_of(second));
+}
+
+/* The one that the words name; NULL after complaining. */
+static const struct node *find(struct service *service, struct arena *arena,
+                               const struct arguments *arguments)
+{
+    size_t count, found = 0;
+    const struct node *meant = NULL, **all = mappings(service, arena, &count);
+    const char *first = argument_word(arguments, 0), *second = argument_word(arguments, 1);
+    for (size_t i = 0; all && i < count; i++)
+        if (is_meant(all[i], arguments)) meant = all[i], found++;
+    if (!all || found == 1) return meant;
+    if (found)
+        complain("there are %zu triggers whose id begins with '%s'", found, first);
+    else
+        complain("there is no trigger '%s%s%s' ('quipu trigger ls' lists them)", first, second ? " " : "",
+                 second ? second : "");
+    return NULL;
+}
+
+static const char *path_of_mapping(struct arena *arena, const struct node *mapping)
+{
+    return arena_printf(arena, "%s/%.*s", mappings_path, SLICE_ARG(node_text(mapping, "UUID"))).data;
+}
+
+/* ---- listing and showing ---- */
+
+static int list(const struct arguments *arguments)
+{
+    static const char *const head[] = {"ID", "TABLE", "FUNCTION", "STATE", "BATCH", "LAST RESULT"};
+    struct service service;
+    struct arena arena = {0};
+    struct listing listing;
+    size_t count;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    const struct node **all = mappings(&service, &arena, &count);
+    if (all) {
+        listing_begin(&listing, form_listed(arguments), head, sizeof head / sizeof *head);
+        for (size_t i = 0; i < count; i++) {
+            struct slice *row = listing_row(&listing, all[i]->source);
+            if (!row) continue;
+            row[0] = node_text(all[i], "UUID");
+            if (row[0].len > 8) row[0].len = 8;
+            row[1] = table_of(all[i]);
+            row[2] = function_of(all[i]);
+            row[3] = node_text(all[i], "State");
+            row[4] = node_text(all[i], "BatchSize");
+            row[5] = node_text(all[i], "LastProcessingResult");
+        }
+        listing_end(&listing, "triggers");
+    }
+    arena_free(&arena);
+    service_close(&service);
+    return all ? EXIT_FINE : EXIT_FAULT;
+}
+
+static struct slice lag_words(const struct arguments *arguments, struct arena *arena,
+                              const struct node *mapping)
+{
+    struct place place;
+    int64_t lag_ms = -1;
+    if (place_open(&place, arguments, false)) {
+        lag_ms = lag_of_mapping(&place, arena, node_text(mapping, "UUID"),
+                                node_text(mapping, "EventSourceArn"));
+        place_close(&place);
+    }
+    if (lag_ms < 0) return SLICE("unknown");
+    if (!lag_ms) return SLICE("none");
+    return arena_printf(arena, "%.*s",
+                        SLICE_ARG(duration_text(arena, lag_ms < 10000 ? lag_ms : lag_ms / 1000 * 1000)));
+}
+
+/* A number that says something; -1 means that there is no bound. */
+static struct slice number_words(struct arena *arena, const struct node *mapping, const char *member,
+                                 const char *unit)
+{
+    struct slice text = node_text(mapping, member);
+    if (!text.len || slice_equal(text, SLICE("0")) || slice_equal(text, SLICE("-1"))) return SLICE("");
+    return arena_printf(arena, "%.*s%s", SLICE_ARG(text), unit);
+}
+
+static void show_words(const struct arguments *arguments, struct arena *arena, const struct node *mapping)
+{
+    const struct node *filters = node_member(node_member(mapping, "FilterCriteria"), "Filters");
+    const struct node *failure = node_member(node_member(mapping, "DestinationConfig"), "OnFailure");
+    const struct pair pairs[] = {
+        {"id", node_text(mapping, "UUID")},
+        {"table", table_of(mapping)},
+        {"function", function_of(mapping)},
+        {"state", node_text(mapping, "State")},
+        {"lag", lag_words(arguments, arena, mapping)},
+        {"last result", node_text(mapping, "LastProcessingResult")},
+        {"batch", node_text(mapping, "BatchSize")},
+        {"window", number_words(arena, mapping, "MaximumBatchingWindowInSeconds", "s")},
+        {"lanes", number_words(arena, mapping, "ParallelizationFactor", "")},
+        {"retries", number_words(arena, mapping, "MaximumRetryAttempts", "")},
+        {"max age", number_words(arena, mapping, "MaximumRecordAgeInSeconds", "s")},
+        {"tumbling", number_words(arena, mapping, "TumblingWindowInSeconds", "s")},
+        {"bisect", node_is_true(mapping, "BisectBatchOnFunctionError") ? SLICE("yes") : SLICE("")},
+        {"partial", node_children(node_member(mapping, "FunctionResponseTypes")) ? SLICE("yes") : SLICE("")},
+        {"on failure", node_text(failure, "Destination")},
+        {"depth", number_words(arena, mapping, "MaximumRecursionDepth", "")},
+    };
+    pairs_print(pairs, sizeof pairs / sizeof *pairs);
+    for (const struct node *one = filters ? filters->first : NULL; one; one = one->next) {
+        struct pair filter = {"filter     ", node_text(one, "Pattern")};
+        pairs_print(&filter, 1);
+    }
+}
+
+static int show(const struct arguments *arguments)
+{
+    struct service service;
+    struct arena arena = {0};
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    const struct node *mapping = find(&service, &arena, arguments);
+    if (mapping && form_listed(arguments) == FORM_TABLE)
+        show_words(arguments, &arena, mapping);
+    else if (mapping)
+        json_print(mapping->source);
+    arena_free(&arena);
+    service_close(&service);
+    return mapping ? EXIT_FINE : EXIT_FAULT;
+}
+
+/* ---- changing ---- */
+
+/* Finds the trigger and sends a request about it. */
+static int change(const struct arguments *arguments, const char *method, const struct buf *body)
+{
+    struct service service;
+    struct arena arena = {0};
+    struct response response;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    const struct node *mapping = find(&service, &arena, arguments);
+    bool fine = mapping != NULL;
+    if (fine) {
+        struct request request = request_of(method, path_of_mapping(&arena, mapping), body);
+        fine = service_call(&service, &arena, &request, &response);
+    }
+    arena_free(&arena);
+    service_close(&service);
+    return fine ? EXIT_FINE : EXIT_FAULT;
+}
+
+static int set(const struct arguments *arguments)
+{
+    struct arena arena = {0};
+    struct buf body = {0};
+    int status = EXIT_USAGE;
+    buf_byte(&body, '{');
+    if (trigger_put_settings(&body, arguments, &arena)) {
+        if (body.len == 1)
+            status = complain_of_usage(arguments, "say what to set, like --batch 50");
+        else
+            buf_byte(&body, '}'), status = change(arguments, "PUT", &body);
+    }
+    buf_free(&body);
+    arena_free(&arena);
+    return status;
+}
+
+static int set_enabled(const struct arguments *arguments, bool is_enabled)
+{
+    struct buf body = {0};
+    buf_printf(&body, "{\"Enabled\":%s}", is_enabled ? "true" : "false");
+    int status = change(arguments, "PUT", &body);
+    buf_free(&body);
+    return status;
+}
+
+static int pause_trigger(const struct arguments *arguments)
+{
+    return set_enabled(arguments, false);
+}
+
+static int resume_trigger(const struct arguments *arguments)
+{
+    return set_enabled(arguments, true);
+}
+
+static int remove_trigger(const struct arguments *arguments)
+{
+    return change(arguments, "DELETE", NULL);
+}
+
+/* ---- the rows ---- */
+
+static const struct flag list_flags[] = {LIST_FLAGS};
+static const struct flag add_flags[] = {
+    {"from", "WHERE", "oldest: what the stream still has; latest: from now on (default)"},
+    TRIGGER_SETTING_FLAGS,
+};
+static const struct flag set_flags[] = {TRIGGER_SETTING_FLAGS};
+
+#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
+#define NAMED       "TABLE FUNCTION | ID [flags]"
+
+static const struct command children[] = {
+    {.name = "add",
+     .summary = "call a function with a table's changes",
+     .usage = "TABLE FUNCTION [flags]",
+     .about = "Calls a function with the changes of a table, in batches, in order for each item. Prints the\n"
+              "trigger's id. The table's stream is switched on when it has none.",
+     FLAGS(add_flags),
+     .examples = "  quipu trigger add orders invoice\n"
+                 "  quipu trigger add orders mail --batch 50 --window 10s --retries 3 --on-failure lost\n"
+                 "  quipu trigger add orders audit --filter '{\"eventName\":[\"REMOVE\"]}' --from oldest",
+     .works_on_server = true,
+     .words_min = 2,
+     .words_max = 2,
+     .run = add},
+    {.name = "ls",
+     .summary = "list the triggers",
+     .usage = "[flags]",
+     .about = "Lists the triggers with their states and last results.",
+     FLAGS(list_flags),
+     .works_on_server = true,
+     .run = list},
+    {.name = "show",
+     .summary = "state, lag, last result and settings",
+     .usage = NAMED,
+     .about = "Tells everything about a trigger: readable on a terminal, its JSON otherwise. The lag is the\n"
+              "age of the oldest change that is not yet handled.",
+     FLAGS(list_flags),
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = show},
+    {.name = "set",
+     .summary = "change its settings while it runs",
+     .usage = NAMED,
+     .about = "Changes the settings of a trigger; it goes on where it is.",
+     FLAGS(set_flags),
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = set},
+    {.name = "pause",
+     .summary = "stop calling, keep the position",
+     .usage = NAMED,
+     .about = "Stops a trigger after the batches under way. It keeps its position.",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = pause_trigger},
+    {.name = "resume",
+     .summary = "go on where it stopped",
+     .usage = NAMED,
+     .about = "Lets a trigger go on where it was paused.",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = resume_trigger},
+    {.name = "rm",
+     .summary = "remove a trigger and its position",
+     .usage = NAMED,
+     .about = "Removes a trigger. The table's stream stays.",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = remove_trigger},
+};
+
+const struct command command_trigger = {.name = "trigger",
+                                        .summary = "call functions with the changes of tables",
+                                        .usage = "add|ls|show|set|pause|resume|rm ...",
+                                        .about = "Triggers call functions of a server when tables change.",
+                                        .children = children,
+                                        .child_count = sizeof children / sizeof *children};
