@@ -31,9 +31,10 @@ void lease_renewed(struct strand *strand, int64_t asked_us)
 
 bool lease_is_over(struct strand *strand)
 {
-    if (consumer_ticks_us(strand->feed->consumer) >= strand->lease_us) return true;
+    int64_t now_us = consumer_ticks_us(strand->feed->consumer);
+    if (now_us >= strand->lease_us) return true;
     strand_wake_at(strand, strand->lease_us);
-    strand_wake_at(strand, strand->renew_us);
+    if (now_us < strand->renew_us) strand_wake_at(strand, strand->renew_us); /* else it is being renewed */
     return false;
 }
 

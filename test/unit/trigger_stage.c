@@ -342,12 +342,14 @@ static void perform_call(struct stage *stage, struct dynamo_call *call, enum mis
     buf_byte(&stage->operations, ' ');
     stage->calls++;
     bool is_transaction = slice_equal(call->name, SLICE("TransactWriteItems"));
-    if (mishap == MISHAP_NONE || mishap == MISHAP_LOST_REPLY || (mishap == MISHAP_CONFLICT && !is_transaction))
+    if (mishap == MISHAP_NONE || mishap == MISHAP_LOST_REPLY ||
+        (mishap == MISHAP_CONFLICT && !is_transaction))
         run_call(stage, call);
     if (mishap == MISHAP_LOST_REPLY || mishap == MISHAP_NEVER_SENT)
         finish_call(call, 0, "NoReplyException", "{\"__type\":\"NoReplyException\",\"message\":\"\"}");
     else if (mishap == MISHAP_THROTTLED)
-        finish_call(call, 400, "ThrottlingException", "{\"__type\":\"ThrottlingException\",\"message\":\"\"}");
+        finish_call(call, 400, "ThrottlingException",
+                    "{\"__type\":\"ThrottlingException\",\"message\":\"\"}");
     else if (mishap == MISHAP_CONFLICT && is_transaction)
         finish_call(call, 400, "TransactionCanceledException",
                     "{\"__type\":\"TransactionCanceledException\",\"Message\":\"\",\"CancellationReasons\":"

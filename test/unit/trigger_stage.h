@@ -51,9 +51,9 @@ struct stage {
     int64_t function_us; /* how long a function takes */
     /* what was seen */
     unsigned invocations, queue_wakes, calls;
-    struct buf payloads; /* of all invocations, a line each */
+    struct buf payloads;   /* of all invocations, a line each */
     struct buf operations; /* of all calls of the door, separated by blanks */
-    unsigned owners; /* so that each consumer has its own name */
+    unsigned owners;       /* so that each consumer has its own name */
 };
 
 void stage_open(struct stage *stage, uint32_t shards);
@@ -87,7 +87,8 @@ enum mishap { MISHAP_NONE, MISHAP_LOST_REPLY, MISHAP_NEVER_SENT, MISHAP_THROTTLE
 void stage_perform_with(struct stage *stage, unsigned index, enum mishap mishap);
 
 /* An answer of a function. */
-void stage_answer(struct invocation *invocation, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void stage_answer(struct invocation *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void stage_fail(struct invocation *invocation, const char *message);
 /* How often a text occurs in another. */
 unsigned count_text(struct slice text, const char *part);

@@ -1,0 +1,316 @@
+/* The whole consumer, from a seed, with everything going wrong: replies lost, calls that never left,
+ * throttled doors and functions, functions that fail, answer late, answer partly or return too much,
+ * consumers that die at any moment, three of them sharing, clocks that jump, shards that split, settings that
+ * change.
+ *
+ * The function returns writes that append each record's number to a list of its key. In the end every list
+ * must hold the records of its key, each once, in order. There are three kinds of plays: *plain* ones retry
+ * for ever; in those with *poison* some records always fail and must be in the destination, each once, and
+ * nowhere else; in those with *windows* the numbers are gathered in the state of a tumbling window and
+ * written by its last call. Some plays have a filter; what it keeps out must be in no list. */
+#include "unit/trigger_simulation.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+
+#define PER_MILLE 1000
+
+bool play_chance(struct play *play, unsigned per_mille)
+{
+    return random_below(&play->stage.random, PER_MILLE) < per_mille;
+}
+
+static bool is_poison(const struct play *play, unsigned number)
+{
+    return play->kind == PLAY_POISON && number % 29 == 3;
+}
+
+static bool is_filtered_out(const struct play *play, unsigned number)
+{
+    return play->has_filter && number % 7 >= 4;
+}
+
+/* ---- what goes on ---- */
+
+static void write_record(struct play *play)
+{
+    char pk[16], number[16];
+    if (play->written == PLAY_RECORDS) return;
+    unsigned key = (unsigned)random_below(&play->stage.random, PLAY_KEYS);
+    snprintf(pk, sizeof pk, "key-%u", key);
+    snprintf(number, sizeof number, "n%u%s", play->written, is_poison(play, play->written) ? "poison" : "");
+    play->key_of[play->written] = (unsigned char)key;
+    stage_put(&play->stage, pk, (int)(play->written % 7), number);
+    play->written++;
+}
+
+static struct mapping *make_mapping(struct play *play)
+{
+    struct mapping *mapping = stage_mapping(&play->stage);
+    mapping->batch_size = 7;
+    mapping->lanes = play->lanes;
+    mapping->reports_failures = play->reports;
+    mapping->bisect = play->bisects;
+    mapping->revision = ++play->revision;
+    if (play->has_filter)
+        stage_add_filter(mapping, "{\"dynamodb\":{\"Keys\":{\"sk\":{\"N\":[\"0\",\"1\",\"2\",\"3\"]}}}}");
+    if (play->kind == PLAY_WINDOWS) mapping->tumbling_ms = 2000;
+    if (play->kind == PLAY_POISON) {
+        mapping->bisect = true;
+        mapping->retries_max = 1;
+        mapping->on_failure = arena_copy(&mapping->arena, SLICE("dead"));
+    }
+    return mapping;
+}
+
+static void start_actor(struct play *play, unsigned number)
+{
+    stage_set(stage_start(&play->stage, number), make_mapping(play));
+}
+
+static void crash_or_start(struct play *play)
+{
+    unsigned number = (unsigned)random_below(&play->stage.random, play->actors);
+    struct actor *actor = &play->stage.actors[number];
+    if (!actor->consumer) {
+        start_actor(play, number);
+        return;
+    }
+    stage_crash(&play->stage, actor);
+    play->crashes++;
+}
+
+static void move_time(struct play *play)
+{
+    struct stage *stage = &play->stage;
+    uint64_t most_us = play_chance(play, 20) ? 3000000 : play->actors > 1 ? 200000 : 20000;
+    int64_t us = (int64_t)random_below(&stage->random, most_us);
+    stage->ticks_us += us;
+    stage->now_ms += us / 1000;
+    if (!play_chance(play, 3)) return;
+    stage->now_ms += (int64_t)random_below(&stage->random, 30000);
+    play->jumps++;
+}
+
+static void change_lanes(struct play *play)
+{
+    play->lanes = 1 + (uint32_t)random_below(&play->stage.random, 4);
+    for (unsigned i = 0; i < play->actors; i++)
+        if (play->stage.actors[i].consumer) stage_set(&play->stage.actors[i], make_mapping(play));
+}
+
+static void perform_some(struct play *play)
+{
+    struct stage *stage = &play->stage;
+    if (!stage->act_count) return;
+    unsigned index = (unsigned)random_below(&stage->random, stage->act_count);
+    enum mishap mishap = MISHAP_NONE;
+    if (play_chance(play, play->trouble)) mishap = (enum mishap)(1 + random_below(&stage->random, 4));
+    play->mishaps += mishap != MISHAP_NONE;
+    stage_perform_with(stage, index, mishap);
+}
+
+static void step_one(struct play *play)
+{
+    struct actor *actor = &play->stage.actors[random_below(&play->stage.random, play->actors)];
+    if (actor->consumer) consumer_step(actor->consumer);
+}
+
+static void split(struct play *play)
+{
+    if (play->splits == 5 || !play_chance(play, 200)) return;
+    stage_split(&play->stage);
+    play->splits++;
+}
+
+static void storm_step(struct play *play)
+{
+    unsigned chance = (unsigned)random_below(&play->stage.random, PER_MILLE);
+    play->steps++;
+    if (chance < 400)
+        perform_some(play);
+    else if (chance < 800)
+        step_one(play);
+    else if (chance < 900)
+        write_record(play);
+    else if (chance < 993)
+        move_time(play);
+    else if (chance < 998)
+        crash_or_start(play);
+    else if (chance < 999)
+        split(play);
+    else if (play_chance(play, 100))
+        change_lanes(play);
+}
+
+/* ---- what must be true in the end ---- */
+
+/* The numbers in the list of the key in their order, separated by blanks. */
+static void read_list(struct play *play, const char *pk, struct buf *out)
+{
+    struct stage *stage = &play->stage;
+    const char *at;
+    out->len = 0;
+    stage_call(stage, "GetItem", "{\"TableName\":\"lists\",\"Key\":{\"pk\":{\"S\":\"%s\"}}}", pk);
+    struct slice text = buf_view(&stage->reply);
+    while ((at = memmem(text.data, text.len, "{\"S\":\"n", 7))) {
+        text = slice_from(text, (size_t)(at - text.data) + 6);
+        const char *end = memchr(text.data, '"', text.len);
+        buf_put(out, text.data, (size_t)(end - text.data));
+        buf_byte(out, ' ');
+    }
+}
+
+static void check_lists(struct play *play)
+{
+    struct buf list = {0}, expected = {0};
+    for (unsigned key = 0; key < PLAY_KEYS; key++) {
+        char pk[16];
+        snprintf(pk, sizeof pk, "key-%u", key);
+        expected.len = 0;
+        for (unsigned i = 0; i < play->written; i++)
+            if (play->key_of[i] == key && !is_poison(play, i) && !is_filtered_out(play, i))
+                buf_printf(&expected, "n%u ", i);
+        read_list(play, pk, &list);
+        if (!slice_equal(buf_view(&list), buf_view(&expected)))
+            test_failed(__FILE__, __LINE__, "seed %llu, %s:\n  got:      %.*s\n  expected: %.*s",
+                        (unsigned long long)play->seed, pk, SLICE_ARG(buf_view(&list)),
+                        SLICE_ARG(buf_view(&expected)));
+    }
+    buf_free(&list);
+    buf_free(&expected);
+}
+
+static void check_documents(struct play *play)
+{
+    unsigned poisoned = 0;
+    for (unsigned i = 0; i < play->written; i++) poisoned += is_poison(play, i) && !is_filtered_out(play, i);
+    stage_call(&play->stage, "Scan", "{\"TableName\":\"dead\"}");
+    struct slice reply = buf_view(&play->stage.reply);
+    CHECK_INT(count_text(reply, "RetryAttemptsExhausted"), poisoned);
+    CHECK_INT(count_text(reply, "\\\"batchSize\\\":1,"), poisoned);
+}
+
+/* Nothing is left behind: no state of a window. */
+static void check_positions(struct play *play)
+{
+    stage_call(&play->stage, "Scan", "{\"TableName\":\"quipu-positions\"}");
+    CHECK_INT(count_text(buf_view(&play->stage.reply), "\"state/"), 0);
+}
+
+/* Each has said that it has nothing more to do, at some time since the storm was over. */
+static bool all_said_so(struct play *play, bool *said)
+{
+    bool all = true;
+    for (unsigned i = 0; i < play->actors; i++) {
+        said[i] |= consumer_is_quiet(play->stage.actors[i].consumer);
+        all &= said[i];
+    }
+    return all;
+}
+
+/* Leases of the dead, and their wishes, must have ended before quiet means that all is done; so must windows.
+ */
+static void calm_down(struct play *play)
+{
+    bool said[STAGE_ACTORS] = {false};
+    play->trouble = 0;
+    for (unsigned i = 0; i < play->actors; i++)
+        if (!play->stage.actors[i].consumer) start_actor(play, i);
+    if (play->actors > 1) stage_pass(&play->stage, 90000);
+    for (int i = 0; i < 200; i++) {
+        stage_pass(&play->stage, 500);
+        if (!all_said_so(play, said)) continue;
+        if (play->kind == PLAY_WINDOWS) stage_pass(&play->stage, 8000);
+        return;
+    }
+    test_failed(__FILE__, __LINE__, "seed %llu: it does not come to rest", (unsigned long long)play->seed);
+}
+
+/* ---- plays ---- */
+
+static void make_table(struct play *play, const char *name, const char *key)
+{
+    ensure(stage_call(&play->stage, "CreateTable",
+                      "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":"
+                      "[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],\"KeySchema\":"
+                      "[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]}",
+                      name, key, key) == 200);
+}
+
+static void play_open(struct play *play, uint64_t seed, enum play_kind kind, bool shared)
+{
+    *play = (struct play){
+        .seed = seed, .kind = kind, .trouble = 30, .actors = shared ? STAGE_ACTORS : 1, .lanes = 1};
+    stage_open(&play->stage, 2);
+    random_seed(&play->stage.random, seed);
+    stage_make_things(&play->stage);
+    make_table(play, "lists", "pk");
+    make_table(play, "dead", "id");
+    play->stage.context = play;
+    play->stage.function = play_function;
+    play->stage.shared = play->stage.without_news = shared;
+    play->reports = play_chance(play, 500);
+    play->bisects = play_chance(play, 500);
+    play->has_filter = play_chance(play, 300);
+}
+
+static unsigned run_play(uint64_t seed, enum play_kind kind, bool shared)
+{
+    static struct play play;
+    play_open(&play, seed, kind, shared);
+    start_actor(&play, 0);
+    for (unsigned i = 0; i < 8000; i++) storm_step(&play);
+    calm_down(&play);
+    check_lists(&play);
+    if (kind == PLAY_POISON) check_documents(&play);
+    check_positions(&play);
+    if (getenv("SIMULATION_TELLS"))
+        printf(
+            "seed %llu: %u records, %u invocations, %u calls, %u crashes, %u mishaps, %u splits, %u jumps\n",
+            (unsigned long long)seed, play.written, play.stage.invocations, play.stage.calls, play.crashes,
+            play.mishaps, play.splits, play.jumps);
+    stage_close(&play.stage);
+    return play.steps;
+}
+
+/* SIMULATION_SEED runs one seed, SIMULATION_SEEDS more of them than usual. */
+static void run_plays(enum play_kind kind, bool shared, const char *what)
+{
+    const char *one = getenv("SIMULATION_SEED"), *many = getenv("SIMULATION_SEEDS");
+    uint64_t first = one ? strtoull(one, NULL, 10) : 1, steps = 0;
+    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : 10;
+    for (uint64_t seed = first; seed < first + count; seed++) steps += run_play(seed, kind, shared);
+    printf("simulated %llu steps: %s\n", (unsigned long long)steps, what);
+}
+
+TEST(simulated_alone_every_record_has_its_effect_once_and_in_order)
+{
+    run_plays(PLAY_PLAIN, false, "alone");
+}
+
+TEST(simulated_together_every_record_has_its_effect_once_and_in_order)
+{
+    run_plays(PLAY_PLAIN, true, "together");
+}
+
+TEST(simulated_poison_is_told_to_the_destination_once)
+{
+    run_plays(PLAY_POISON, false, "poison, alone");
+}
+
+TEST(simulated_poison_is_told_once_by_all_together)
+{
+    run_plays(PLAY_POISON, true, "poison, together");
+}
+
+TEST(simulated_windows_lose_and_repeat_nothing)
+{
+    run_plays(PLAY_WINDOWS, false, "windows, alone");
+}
+
+TEST(simulated_windows_lose_and_repeat_nothing_together)
+{
+    run_plays(PLAY_WINDOWS, true, "windows, together");
+}
