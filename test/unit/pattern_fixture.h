@@ -25,7 +25,7 @@ struct patterns {
 
 static inline int64_t patterns_now(void *self)
 {
-    return ((struct patterns *)self)->now_ms;
+    return __atomic_load_n(&((struct patterns *)self)->now_ms, __ATOMIC_SEQ_CST);
 }
 
 static inline struct slice asked_header(const struct rest_call *call, struct slice name)
