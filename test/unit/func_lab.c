@@ -68,9 +68,40 @@ void lab_reopen(struct lab *lab)
     open_func(lab);
 }
 
+static void answer_nothing(void *context, struct http_exchange *exchange)
+{
+    (void)context;
+    http_reply(exchange, 404, SLICE("text/plain"), SLICE(""));
+}
+
+static struct slice refuse_nothing(void *context, int status, const char *reason, struct buf *body)
+{
+    (void)context, (void)status, (void)reason, (void)body;
+    return SLICE("text/plain");
+}
+
+static void forward_nothing(void *context, struct http_exchange *exchange, struct slice cause)
+{
+    (void)cause;
+    answer_nothing(context, exchange);
+}
+
+void lab_start(struct lab *lab)
+{
+    char error[256] = "";
+    struct net_options options = {.host = "127.0.0.1",
+                                  .threads = 1,
+                                  .limits = net_limits_default,
+                                  .handler = {.request = answer_nothing, .refusal = refuse_nothing}};
+    lab->server = net_server_new(&options, error, sizeof error);
+    if (!lab->server) test_failed(__FILE__, __LINE__, "no server: %s", error);
+    func_start(lab->func, lab->server, forward_nothing, NULL);
+}
+
 void lab_close(struct lab *lab)
 {
     func_close(lab->func);
+    if (lab->server) net_server_free(lab->server);
     if (lab->owns_dynamo) dynamo_close(lab->dynamo);
     archive_remove(lab->folder);
 }

@@ -11,6 +11,7 @@
 struct lab {
     struct dynamo *dynamo;
     struct func *func;
+    struct net_server *server; /* NULL before lab_start */
     struct clock clock;
     _Atomic int64_t now_ms;
     char folder[64];
@@ -23,6 +24,8 @@ void lab_open_shared(struct lab *lab);
 void lab_reopen(struct lab *lab);
 /* A second room on the same tables, as another server's. */
 void lab_open_beside(struct lab *lab, const struct lab *first);
+/* From here on functions and accepted calls run; no test listens on the server's port. */
+void lab_start(struct lab *lab);
 void lab_close(struct lab *lab);
 
 struct answer {
