@@ -226,6 +226,7 @@ static void log_flush(struct logs *logs, struct log *log)
     pthread_mutex_lock(&logs->lock);
     bytes = log->pending;
     log->pending = (struct buf){0};
+    if (log->dropped_bytes && bytes.len && bytes.data[bytes.len - 1] != '\n') buf_byte(&bytes, '\n');
     if (log->dropped_bytes)
         buf_printf(&bytes, "(%llu bytes of output were dropped: they came too fast)\n",
                    (unsigned long long)log->dropped_bytes);
@@ -259,7 +260,7 @@ static void read_file(const char *path, uint64_t start, uint64_t until, uint64_t
 static void cut_first_line(struct buf *out, size_t before)
 {
     const char *end = memchr(out->data + before, '\n', out->len - before);
-    if (!end) return;
+    if (!end || end + 1 == out->data + out->len) return;
     size_t cut = (size_t)(end + 1 - (out->data + before));
     memmove(out->data + before, out->data + before + cut, out->len - before - cut);
     out->len -= cut;

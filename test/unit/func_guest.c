@@ -151,6 +151,19 @@ static void answer_after_asking_again(struct wire *wire, const char *id)
     free(other.bytes);
 }
 
+/* Asks for `next` and leaves, so many times. */
+static void ask_and_leave(int times)
+{
+    static const char request[] = "GET " NEXT " HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (int i = 0; i < times; i++) {
+        int fd = dial();
+        send_all(fd, request, strlen(request));
+        usleep(20000);
+        close(fd);
+    }
+    usleep(400000);
+}
+
 static void be_hostile(void)
 {
     signal(SIGTERM, SIG_IGN);
@@ -237,6 +250,9 @@ static void handle(struct wire *wire, const char *id, const char *event, size_t 
     } else if (strncmp(what, "sleep ", 6) == 0) {
         usleep((useconds_t)atoi(what + 6) * 1000);
         answer(wire, id, "response", "", "2", 1);
+    } else if (strcmp(what, "leave") == 0) {
+        answer(wire, id, "response", "", "4", 1);
+        ask_and_leave(1);
     } else if (strcmp(what, "pid") == 0)
         answer(wire, id, "response", "", out, (size_t)snprintf(out, sizeof out, "%d", getpid()));
     else if (strcmp(what, "answer and exit") == 0) {
@@ -261,19 +277,6 @@ static void *serve(void *unused)
     return unused;
 }
 
-/* Asks for `next` and leaves, twice, before it asks in earnest. */
-static void leave_first(void)
-{
-    for (int i = 0; i < 2; i++) {
-        int fd = dial();
-        const char *request = "GET " NEXT " HTTP/1.1\r\nHost: x\r\n\r\n";
-        send_all(fd, request, strlen(request));
-        usleep(20000);
-        close(fd);
-    }
-    usleep(200000);
-}
-
 static void begin(const char *how)
 {
     struct wire wire = {.fd = -1};
@@ -287,7 +290,7 @@ static void begin(const char *how)
     }
     if (strcmp(how, "never ask") == 0)
         for (;;) pause();
-    if (strcmp(how, "leave first") == 0) leave_first();
+    if (strcmp(how, "leave first") == 0) ask_and_leave(2);
     if (strcmp(how, "print and exit") == 0) {
         printf("last words\n");
         fflush(stdout);

@@ -205,7 +205,7 @@ static void outcome_done(struct invocation *invocation)
     if (counter) atomic_fetch_add(counter, 1);
 }
 
-void outcome_begin(struct outcome *outcome, struct stage *stage, const char *name, const char *payload)
+void outcome_prepare(struct outcome *outcome, const char *name, const char *payload)
 {
     pthread_mutex_init(&outcome->lock, NULL);
     pthread_cond_init(&outcome->change, NULL);
@@ -213,6 +213,11 @@ void outcome_begin(struct outcome *outcome, struct stage *stage, const char *nam
     outcome->invocation.payload = slice_of(payload);
     outcome->invocation.arena = &outcome->arena;
     outcome->invocation.done = outcome_done;
+}
+
+void outcome_begin(struct outcome *outcome, struct stage *stage, const char *name, const char *payload)
+{
+    outcome_prepare(outcome, name, payload);
     func_invoke(stage->func, &outcome->invocation);
 }
 

@@ -57,6 +57,8 @@ struct outcome {
     _Atomic int *counter; /* raised when done, or NULL */
 };
 
+/* Fills it, for whoever invokes by himself. */
+void outcome_prepare(struct outcome *outcome, const char *name, const char *payload);
 void outcome_begin(struct outcome *outcome, struct stage *stage, const char *name, const char *payload);
 void outcome_wait(struct outcome *outcome);
 void outcome_free(struct outcome *outcome);
