@@ -12,10 +12,12 @@ import pytest
 from support.process import ROOT, clean_environment
 from support.runtime_api import SECONDS, RuntimeApi
 
+FUNCTIONS = os.path.join(ROOT, "test", "functions")
 BOOTSTRAPS = os.path.join(ROOT, "src", "func", "bootstrap")
 COMMANDS = {
     "node": ["node", os.path.join(BOOTSTRAPS, "node.mjs")],
     "python": [sys.executable, os.path.join(BOOTSTRAPS, "python.py")],
+    "provided": ["./bootstrap"],
 }
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 
@@ -83,8 +85,8 @@ class Guest:
 def start(tmp_path):
     guests = []
 
-    def start_guest(language, handler, files, **env):
-        guests.append(Guest(language, tmp_path, handler, files, env))
+    def start_guest(language, handler, files=(), folder=tmp_path, **env):
+        guests.append(Guest(language, folder, handler, dict(files), env))
         return guests[-1]
 
     yield start_guest
@@ -235,8 +237,8 @@ def test_node_files(node, file, handler, text):
 
 
 def test_node_package_of_modules(start):
-    files = {"package.json": '{"type": "module"}', "index.js": "import { x } from './x.js'; export const handler = async () => x",
-             "x.js": "export const x = 'here'"}
+    files = {"package.json": '{"type": "module"}', "x.js": "export const x = 'here'",
+             "index.js": "import { x } from './x.js'; export const handler = async () => x"}
     assert start("node", "index.handler", files).ask() == "here"
 
 
@@ -349,7 +351,8 @@ def test_node_trace_names_the_place(node):
 
 
 @pytest.mark.parametrize("text, kind, status", [
-    ("async () => { setTimeout(() => { throw new RangeError('late') }, 1); await new Promise(() => {}) }", "RangeError", 129),
+    ("async () => { setTimeout(() => { throw new RangeError('late') }, 1); await new Promise(() => {}) }",
+     "RangeError", 129),
     ("async () => { Promise.reject(new Error('late')); await new Promise((r) => setTimeout(r, 5000)) }",
      "Runtime.UnhandledPromiseRejection", 128),
 ])
@@ -521,7 +524,8 @@ def test_python_answers(python, text, answer):
     assert guest.ask() == answer
 
 
-@pytest.mark.parametrize("execution, sent", [("AWS_Lambda_python3.11", b'"\\u00fc"'), ("AWS_Lambda_python3.12", '"ü"'.encode())])
+@pytest.mark.parametrize("execution, sent", [
+    ("AWS_Lambda_python3.11", b'"\\u00fc"'), ("AWS_Lambda_python3.12", '"ü"'.encode())])
 def test_python_characters(python, execution, sent):
     guest = python("def lambda_handler(event, context): return 'ü'", AWS_EXECUTION_ENV=execution)
     assert guest.invoke().body == sent
@@ -539,7 +543,8 @@ def lambda_handler(event, context):
         error = guest.fail()
         assert (error["errorType"], error["errorMessage"], error["requestId"]) == ("Own", "bad", f"id-{number}")
         assert len(error["stackTrace"]) == 2
-        assert re.match(r'  File ".*lambda_function.py", line 7, in lambda_handler\n    deeper\(\)\n', error["stackTrace"][0])
+        assert re.match(r'  File ".*lambda_function.py", line 7, in lambda_handler\n    deeper\(\)\n',
+                        error["stackTrace"][0])
     assert "[ERROR] Own: bad\nTraceback (most recent call last):\n" in guest.said()
 
 
@@ -565,7 +570,8 @@ def test_python_exit(python):
      "Unable to import module 'lambda_function': No module named 'nowhere'"),
     ("lambda_function.handler", "x = 1", "Runtime.HandlerNotFound",
      "Handler 'handler' missing on module 'lambda_function'"),
-    ("lambda_function.handler", "def handler(:", "Runtime.UserCodeSyntaxError", "Syntax error in module 'lambda_function': "),
+    ("lambda_function.handler", "def handler(:", "Runtime.UserCodeSyntaxError",
+     "Syntax error in module 'lambda_function': "),
     ("lambda_function", "", "Runtime.MalformedHandlerName",
      "Bad handler 'lambda_function': not enough values to unpack (expected 2, got 1)"),
     ("lambda_function.handler", "1 / 0", "ZeroDivisionError", "division by zero"),
@@ -579,3 +585,68 @@ def test_python_errors_at_the_start(python, handler, text, kind, message):
     assert f"[ERROR] {kind}: {message}" in guest.output.decode()
     if kind == "ZeroDivisionError":
         assert re.match(r'  File ".*lambda_function.py", line 1, in <module>\n', answer.json()["stackTrace"][0])
+
+
+# ---- the functions that other tests use ----
+
+@pytest.mark.parametrize("folder, language, handler", [
+    ("echo-node", "node", "index.handler"), ("echo-python", "python", "lambda_function.lambda_handler"),
+    ("echo-shell", "provided", ""), ("echo-c", "provided", "")])
+def test_functions_that_echo(start, tmp_path, folder, language, handler):
+    place = os.path.join(FUNCTIONS, folder)
+    if folder == "echo-c":
+        subprocess.run(["cc", "-o", tmp_path / "bootstrap", os.path.join(place, "bootstrap.c")], check=True)
+        place = tmp_path
+    guest = start(language, handler, folder=place)
+    for event in ({"a": [1, "ü"]}, "text"):
+        request_id = guest.send(event)
+        assert guest.answer(request_id).json() == {"event": event, "id": request_id, "language": folder[5:]}
+    guest.turn_away(410)
+    guest.ended()
+    assert guest.output.count(b"echo\n") == 2
+
+
+@pytest.mark.parametrize("folder, language, handler, how, kind", [
+    ("fail-node", "node", "index.handler", "throw", "RangeError"),
+    ("fail-node", "node", "index.handler", "reject", "string"),
+    ("fail-node", "node", "index.handler", "uncaught", "Error"),
+    ("fail-node", "node", "index.handler", "unhandled", "Runtime.UnhandledPromiseRejection"),
+    ("fail-python", "python", "lambda_function.lambda_handler", "raise", "LookupError"),
+    ("fail-python", "python", "lambda_function.lambda_handler", "marshal", "Runtime.MarshalError"),
+    ("fail-shell", "provided", "", "", "Function.Failed"),
+])
+def test_functions_that_fail(start, folder, language, handler, how, kind):
+    guest = start(language, handler, folder=os.path.join(FUNCTIONS, folder))
+    assert guest.fail({"how": how})["errorType"] == kind
+
+
+@pytest.mark.parametrize("event, answer", [
+    ({}, {"fine": True}), ({"deed": "large", "bytes": 10}, "x" * 10), ({"deed": "slow", "ms": 1}, {"fine": True}),
+    ({"deed": "twice"}, {"first": True}), ({"deed": "liar"}, {"status": 202}),
+    ({"deed": "loud", "megabytes": 2}, {"fine": True}), ({"deed": "crowd", "connections": 5}, {"connections": 5})])
+def test_hostile_deeds_with_an_answer(start, event, answer):
+    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"))
+    assert guest.ask(event) == answer
+
+
+@pytest.mark.parametrize("event, status", [
+    ({"deed": "deserter"}, 3), ({"deed": "crash"}, -11), ({"deed": "deserter", "status": 0}, 0)])
+def test_hostile_deeds_that_end_it(start, event, status):
+    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"))
+    guest.send(event)
+    assert guest.ended() == status
+
+
+def test_hostile_from_the_start(start):
+    assert start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"), DEED="absent", STATUS="4").ended() == 4
+    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"), DEED="init error")
+    assert guest.init_error().json()["errorType"] == "Own.InitError"
+    assert guest.ended() == 1
+
+
+def test_hostile_daemons(start):
+    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"))
+    pids = guest.ask({"deed": "daemonise"})["pids"]
+    assert len(set(pids)) == 3
+    for pid in pids:
+        os.kill(pid, 9)  # so it was there

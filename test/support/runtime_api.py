@@ -138,7 +138,8 @@ class RuntimeApi:
         given = {"Aws-Request-Id": request_id, "Deadline-Ms": "4102444800000",
                  "Invoked-Function-Arn": "arn:aws:lambda:us-east-1:000000000000:function:tested", **headers}
         body = event if isinstance(event, bytes) else json.dumps(event).encode()
-        self.events.put((200, {"Lambda-Runtime-" + name.replace("_", "-"): value for name, value in given.items()}, body))
+        headers = {"Lambda-Runtime-" + name.replace("_", "-"): value for name, value in given.items()}
+        self.events.put((200, headers, body))
         return request_id
 
     def answer(self, request_id):

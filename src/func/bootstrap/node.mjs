@@ -1,9 +1,9 @@
 // Runs a function's handler in Node.js: asks Lambda's Runtime API for events, calls the handler, answers.
 //
-// It behaves as Lambda's own runtime does towards handlers: files and exports named by _HANDLER, promises, callbacks and
-// streams, the context object, console lines, errors and their names. It speaks HTTP/1.1 itself over one connection
-// that stays open, because an event should cost microseconds. With AWS_LAMBDA_MAX_CONCURRENCY there are as many
-// connections, each of which has at most one event at a time.
+// It behaves as Lambda's own runtime does towards handlers: files and exports named by _HANDLER, promises, callbacks
+// and streams, the context object, console lines, errors and their names. It speaks HTTP/1.1 itself over one
+// connection that stays open, because an event should cost microseconds. With AWS_LAMBDA_MAX_CONCURRENCY there are as
+// many connections, each of which has at most one event at a time.
 //
 // An answer that waits for the event loop to become empty is sent from 'beforeExit': while a handler runs, our own
 // sockets do not keep the process alive.
@@ -240,7 +240,8 @@ const InvokeStore = {
   hasContext: () => invocationNow() !== undefined,
   get: (key) => invocationNow()?.store[key],
   set: (key, value) => {
-    if (Object.values(KEYS).includes(key)) throw new Error(`Cannot modify protected Lambda context field: ${String(key)}`);
+    if (Object.values(KEYS).includes(key))
+      throw new Error(`Cannot modify protected Lambda context field: ${String(key)}`);
     const invocation = invocationNow();
     if (invocation) invocation.store[key] = value;
   },
@@ -544,7 +545,8 @@ function endWith(error, words, status) {
 function catchTheUncaught() {
   process.on('uncaughtException', (error) => endWith(error, 'Uncaught Exception', EXIT_UNCAUGHT_EXCEPTION));
   process.on('unhandledRejection', (reason) => {
-    const error = new RuntimeError('Runtime.UnhandledPromiseRejection', isError(reason) ? reason.message : String(reason));
+    const message = isError(reason) ? reason.message : String(reason);
+    const error = new RuntimeError('Runtime.UnhandledPromiseRejection', message);
     error.stack = isError(reason) ? reason.stack : error.stack;
     error.reason = describe(reason);
     endWith(error, 'Unhandled Promise Rejection', EXIT_UNHANDLED_REJECTION);
