@@ -54,6 +54,19 @@ static bool put_input(struct buf *out, const struct arguments *arguments, struct
     return true;
 }
 
+/* A queue's name, or its ARN; region and account mean nothing here. */
+static void put_dead_letters(struct buf *out, const struct arguments *arguments, struct arena *arena)
+{
+    const char *queue = argument_text(arguments, "on-failure");
+    if (!queue) return;
+    struct slice arn = slice_of(queue);
+    if (!strchr(queue, ':')) arn = arena_printf(arena, "arn:aws:sqs:us-east-1:000000000000:%s", queue);
+    put_name(out, "DeadLetterConfig");
+    buf_byte(out, '{');
+    put_string_member(out, "Arn", arn);
+    buf_byte(out, '}');
+}
+
 /* "10m" as whole minutes. */
 static bool put_window(struct buf *out, const struct arguments *arguments)
 {
@@ -90,6 +103,7 @@ static bool put_schedule(struct buf *out, const struct arguments *arguments, str
         return false;
     buf_text(out, ",\"Target\":{");
     put_string_member(out, "Arn", slice_of(argument_word(arguments, 2)));
+    put_dead_letters(out, arguments, arena);
     bool fine = put_input(out, arguments, arena);
     buf_text(out, "}}");
     return fine;
@@ -103,7 +117,7 @@ static void warn_of_function(struct service *service, struct arena *arena, const
                               .method = "GET",
                               .path = path_of(arena, "/2015-03-31/functions/%s", function, NULL)};
     if (service_ask(service, arena, &request, &response) && response.status == 404)
-        fprintf(stderr, "quipu: there is no function '%s' yet; until there is, each run is a dead letter\n",
+        fprintf(stderr, "quipu: there is no function '%s' yet; until there is, its runs go nowhere\n",
                 function);
 }
 
@@ -361,6 +375,7 @@ static const struct flag add_flags[] = {
     {"from", "TIME", "nothing is due before it: 2026-11-15T09:00:00Z"},
     {"until", "TIME", "nothing is due after it"},
     {"window", "DURATION", "spread the runs over so long behind their due times: 15m"},
+    {"on-failure", "QUEUE", "where runs that cannot be delivered are told of"},
     {"once", NULL, "delete the schedule after its last run"},
     {"description", "TEXT", "what it is for"},
 };

@@ -295,7 +295,15 @@ def test_texts_cannot_move_the_cursor(place, music):
 # ---- help, and what goes wrong ----
 
 COMMANDS = ["serve", "table", "get", "put", "update", "delete", "query", "scan", "tail", "dump", "load", "copy",
-            "check", "show", "completion"]
+            "function", "trigger", "schedule", "queue", "check", "show", "completion"]
+CHILDREN = {
+    "table": ["ls", "create", "set", "describe", "drop"],
+    "function": ["add", "ls", "show", "invoke", "logs", "publish", "alias", "rm"],
+    "trigger": ["add", "ls", "show", "set", "pause", "resume", "rm"],
+    "schedule": ["add", "ls", "show", "next", "pause", "resume", "rm"],
+    "queue": ["ls", "read", "rm"],
+}
+ROWS = [[command] for command in COMMANDS] + [[parent, child] for parent in CHILDREN for child in CHILDREN[parent]]
 
 
 def test_the_list_of_commands():
@@ -307,8 +315,7 @@ def test_the_list_of_commands():
     assert (result.returncode, result.stdout, result.stderr) == (2, "", shown)
 
 
-@pytest.mark.parametrize("command", [[c] for c in COMMANDS] + [
-    ["table", c] for c in ("ls", "create", "set", "describe", "drop")])
+@pytest.mark.parametrize("command", ROWS)
 def test_help(command):
     shown = output(*command, "--help")
     assert shown.startswith(f"Usage: quipu {' '.join(command)} ")
@@ -318,8 +325,7 @@ def test_help(command):
 
 def test_the_manual_knows_every_flag():
     manual = open(os.path.join(ROOT, "doc", "quipu.1"), encoding="utf-8").read().replace("\\-", "-")
-    rows = [[c] for c in COMMANDS] + [["table", c] for c in ("ls", "create", "set", "describe", "drop")]
-    for command in rows:
+    for command in ROWS:
         for flag in re.findall(r"^  (--[a-z-]+)", output(*command, "--help"), re.M):
             assert re.search(rf"{flag}\b(?!-)", manual), (command, flag)
 
@@ -413,6 +419,9 @@ def test_bash_completes(tmp_path):
 
     assert complete("quipu", "q") == ["query"]
     assert complete("quipu", "table", "d") == ["describe", "drop"]
+    assert complete("quipu", "schedule", "r") == ["resume", "rm"]
+    assert complete("quipu", "trigger", "add", "--ba") == ["--batch"]
+    assert complete("quipu", "function", "in") == ["invoke"]
     assert complete("quipu", "table", "create", "--lo") == ["--local-index"]
     assert complete("quipu", "query", "--on", str(folder), "M") == ["Music"]
     assert "--until-idle" in complete("quipu", "copy", "--")
