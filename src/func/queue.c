@@ -278,11 +278,12 @@ static void heap_add(struct queue *queue, struct errand *errand)
     heap_publish(queue);
 }
 
-/* The first; it counts as active before it counts no more as waiting. */
+/* The first; it counts as active before it counts no more as waiting (and all the while, if it only paused).
+ */
 static struct errand *heap_take(struct queue *queue)
 {
     struct errand *first = queue->heap[0];
-    atomic_fetch_add(&queue->active, 1);
+    if (!first->resume) atomic_fetch_add(&queue->active, 1);
     struct errand *last = queue->heap[--queue->heap_len];
     if (last != first) {
         heap_place(queue, 0, last);
@@ -341,7 +342,6 @@ void errand_pause(struct errand *errand, int64_t pause_ms, void (*resume)(struct
     errand->resume = resume;
     errand->due_ms = queue_now_ms(errand->queue) + pause_ms;
     heap_add(errand->queue, errand);
-    atomic_fetch_sub(&errand->queue->active, 1);
 }
 
 void errand_forget(struct errand *errand)
@@ -426,6 +426,16 @@ static void errands_begin(struct queue *queue)
     if (queue->is_overflowed && queue->errand_count < LIMIT_QUEUE_ENTRIES / 2) queue->look_us = 0;
 }
 
+/* At the end those that paused do not go on: their calls are still in the table. */
+static void errands_abandon(struct queue *queue)
+{
+    for (size_t i = 0; i < queue->heap_len; i++) {
+        if (!queue->heap[i]->resume) continue;
+        queue->heap[i]->resume = NULL;
+        atomic_fetch_sub(&queue->active, 1);
+    }
+}
+
 /* Sleeps until something is done or may be due. */
 static void queue_sleep(struct queue *queue)
 {
@@ -467,7 +477,9 @@ static void *run_thread(void *context)
         errands_go_on(done);
         puts_take(queue);
         queue_look(queue);
-        if (!stopping) {
+        if (stopping) {
+            errands_abandon(queue);
+        } else {
             errands_begin(queue);
             errands_renew(queue);
         }

@@ -15,7 +15,6 @@ struct acceptance {
     struct queued *queued;
     struct arena arena;
     struct buf request, reply;
-    struct dynamo_turn turn;
     bool is_unfinished;
     bool is_second; /* the table was made for it */
     char id[37];
@@ -43,18 +42,18 @@ static void write_done(struct dynamo_call *call)
 static void acceptance_write(struct acceptance *acceptance)
 {
     struct dynamo *dynamo = acceptance->queue->func->options.dynamo;
+    struct dynamo_turn turn = {0}; /* the acceptance may be gone before its hand-over returns */
     acceptance->reply.len = 0;
     acceptance->is_unfinished = false;
-    acceptance->turn = (struct dynamo_turn){0};
     acceptance->call = (struct dynamo_call){.name = SLICE("TransactWriteItems"),
                                             .request = buf_view(&acceptance->request),
                                             .arena = &acceptance->arena,
                                             .reply = &acceptance->reply,
                                             .done = write_done};
-    if (dynamo_begin(dynamo, &acceptance->call, &acceptance->turn))
+    if (dynamo_begin(dynamo, &acceptance->call, &turn))
         acceptance_push(acceptance); /* refused at once */
     else
-        dynamo_turn_end(dynamo, &acceptance->turn);
+        dynamo_turn_end(dynamo, &turn);
 }
 
 static void acceptance_free(struct acceptance *acceptance)
