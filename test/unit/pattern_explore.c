@@ -22,6 +22,7 @@ struct event {
 /* A flow on its way: what it has been given, and what it wants now. */
 struct track {
     const struct event *last;
+    uint64_t place; /* tells this point of the flow's life from all others */
     unsigned attempt, began, called;
     int64_t began_ms;
     enum flow_want want;
@@ -61,6 +62,8 @@ struct explorer {
     struct arena levels[DEPTH]; /* what a point at this depth is made of */
     struct arena flow_arenas[EXPLORED_FLOWS], root, scratch;
     struct buf bodies[EXPLORED_FLOWS];
+    struct flow flows[EXPLORED_FLOWS]; /* as they were run last, and where they stand */
+    uint64_t places[EXPLORED_FLOWS], places_given;
     char choices[DEPTH][8];
     unsigned depth;
     uint64_t schedules, faults;
@@ -191,13 +194,14 @@ static struct rest_call *request_make(struct explorer *explorer, const struct ex
     return call;
 }
 
-/* Brings a flow to where its track stands. */
-static void flow_rebuild(struct explorer *explorer, unsigned number, const struct track *track,
-                         struct flow *flow)
+/* Brings the flow to where its track stands: it need not be run again from the start unless another branch
+ * was tried meanwhile. */
+static void flow_rebuild(struct explorer *explorer, unsigned number, const struct track *track)
 {
     struct arena *arena = &explorer->flow_arenas[number];
     const struct event *events[DEPTH];
     unsigned count = 0;
+    if (explorer->places[number] == track->place) return;
     arena_reset(arena);
     explorer->bodies[number].len = 0;
     struct flow_start start = {.world = &explorer->world,
@@ -207,19 +211,25 @@ static void flow_rebuild(struct explorer *explorer, unsigned number, const struc
                                .serial = number,
                                .now_ms = track->began_ms};
     start.request = request_make(explorer, &explorer->exploration->flows[number], arena, &start.row);
-    flow_begin(flow, &start);
+    flow_begin(&explorer->flows[number], &start);
     for (const struct event *event = track->last; event; event = event->before) events[count++] = event;
     while (count-- > 0)
-        flow_next(flow, events[count]->now_ms, events[count]->has_reply ? &events[count]->reply : NULL);
+        flow_next(&explorer->flows[number], events[count]->now_ms,
+                  events[count]->has_reply ? &events[count]->reply : NULL);
+    explorer->places[number] = track->place;
 }
 
-static void event_add(struct track *track, const struct point *point, const struct flow_reply *reply,
-                      struct arena *arena)
+/* The flow, which stands where its track does, gets what it waited for. */
+static void event_add(struct explorer *explorer, struct point *point, unsigned number,
+                      const struct flow_reply *reply, struct arena *arena)
 {
+    struct track *track = &point->tracks[number];
     struct event *event = arena_new(arena, struct event);
     *event = (struct event){.before = track->last, .now_ms = point->now_ms, .has_reply = reply != NULL};
     if (reply) event->reply = *reply;
     track->last = event;
+    flow_next(&explorer->flows[number], point->now_ms, reply ? &event->reply : NULL);
+    explorer->places[number] = track->place = ++explorer->places_given;
 }
 
 static void track_answer(struct explorer *explorer, struct track *track, const struct flow *flow,
@@ -242,36 +252,37 @@ static void track_answer(struct explorer *explorer, struct track *track, const s
 static void track_take(struct explorer *explorer, struct point *point, unsigned number, struct arena *arena)
 {
     struct track *track = &point->tracks[number];
-    struct flow flow;
-    flow_rebuild(explorer, number, track, &flow);
-    while (flow.want == FLOW_PAUSE || flow.want == FLOW_PIECE) {
-        event_add(track, point, NULL, arena);
-        flow_next(&flow, point->now_ms, NULL);
-    }
-    track->want = flow.want;
+    struct flow *flow = &explorer->flows[number];
+    while (flow->want == FLOW_PAUSE || flow->want == FLOW_PIECE)
+        event_add(explorer, point, number, NULL, arena);
+    track->want = flow->want;
     track->writes_seen = point->writes;
-    track->until_ms = flow.until_ms;
-    if (flow.want == FLOW_CALL) {
-        track->operation = arena_copy(arena, flow.operation);
-        track->call = arena_copy(arena, flow.call);
-    } else if (flow.want == FLOW_DONE) {
-        track_answer(explorer, track, &flow, point, arena);
+    track->until_ms = flow->until_ms;
+    if (flow->want == FLOW_CALL) {
+        track->operation = arena_copy(arena, flow->operation);
+        track->call = arena_copy(arena, flow->call);
+    } else if (flow->want == FLOW_DONE) {
+        track_answer(explorer, track, flow, point, arena);
     }
 }
 
 static void track_start(struct explorer *explorer, struct point *point, unsigned number, unsigned attempt,
                         struct arena *arena)
 {
-    point->tracks[number] = (struct track){
-        .attempt = attempt, .began = point->events, .began_ms = point->now_ms};
+    struct track *track = &point->tracks[number];
+    *track = (struct track){.attempt = attempt,
+                            .began = point->events,
+                            .began_ms = point->now_ms,
+                            .place = ++explorer->places_given};
+    flow_rebuild(explorer, number, track);
     track_take(explorer, point, number, arena);
 }
 
-/* The flow gets what it waited for. */
 static void track_give(struct explorer *explorer, struct point *point, unsigned number,
                        const struct flow_reply *reply, struct arena *arena)
 {
-    event_add(&point->tracks[number], point, reply, arena);
+    flow_rebuild(explorer, number, &point->tracks[number]);
+    event_add(explorer, point, number, reply, arena);
     track_take(explorer, point, number, arena);
 }
 

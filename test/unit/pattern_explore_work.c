@@ -146,6 +146,7 @@ static const struct exploration burials = {
                {"POST /v1/work/q/claim", "{\"owner\":\"one\"}"}},
     .jumps = {LEASE_MS + 1},
     .faults = 1,
+    .never_late = true,
     .check = check_buried};
 
 TEST(explore_work_that_dies)

@@ -1,0 +1,284 @@
+/* What all flows have in common, with replies made up: troubles of the service, tables, formats, costs. */
+#include "pattern/flow.h"
+#include "unit/test.h"
+
+static const struct flow_table table = {"things", "'KeySchema':[]", "expires"};
+static const struct flow_world world = {.prefix = SLICE("t-"), .poll_ms = 1000};
+
+/* A flow of one call that answers what came of it. */
+static void told(struct flow *flow)
+{
+    flow_answer(flow, 200, "{'failed':%b,'item':%P}", (int)flow_failed(flow),
+                item_attribute(flow->arena, flow_item(flow), "a"));
+}
+
+static void ask(struct flow *flow)
+{
+    flow_call(flow, told, "UpdateItem", "{'TableName':%T}", &table);
+}
+
+static const struct flow_row row = {"POST", "/x", ask, "A call.", NULL, 0, NULL};
+
+/* A flow that is begun, and given replies. */
+struct trial {
+    struct arena arena;
+    struct buf body;
+    struct rest_call request;
+    struct flow flow;
+};
+
+static void trial_begin_row(struct trial *trial, const struct flow_row *with, const char *query)
+{
+    *trial = (struct trial){.request = {.query = slice_of(query)}};
+    trial->request.arena = &trial->arena;
+    flow_begin(&trial->flow, &(struct flow_start){.world = &world,
+                                                  .row = with,
+                                                  .request = &trial->request,
+                                                  .arena = &trial->arena,
+                                                  .body = &trial->body,
+                                                  .seed = 1,
+                                                  .now_ms = 1000});
+}
+
+static void trial_begin(struct trial *trial, const char *query)
+{
+    trial_begin_row(trial, &row, query);
+}
+
+static void trial_end(struct trial *trial)
+{
+    arena_free(&trial->arena);
+    buf_free(&trial->body);
+}
+
+static void give(struct trial *trial, int status, const char *error, const char *body)
+{
+    flow_next(&trial->flow, 1000, &(struct flow_reply){status, slice_of(error), slice_of(body)});
+}
+
+static void check_call(struct trial *trial, const char *operation, const char *request)
+{
+    CHECK_INT(trial->flow.want, FLOW_CALL);
+    CHECK_TEXT(trial->flow.operation, operation);
+    CHECK_TEXT(trial->flow.call, request);
+}
+
+static void check_done(struct trial *trial, int status, const char *body)
+{
+    CHECK_INT(trial->flow.want, FLOW_DONE);
+    CHECK_INT(trial->flow.status, status);
+    CHECK_TEXT(buf_view(&trial->body), body);
+}
+
+TEST(flow_sees_success_and_failed_conditions)
+{
+    struct trial trial;
+    trial_begin(&trial, "");
+    check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
+    give(&trial, 200, "", "{\"Attributes\":{\"a\":{\"N\":\"1\"}}}");
+    check_done(&trial, 200, "{\"failed\":false,\"item\":1}");
+    trial_end(&trial);
+    trial_begin(&trial, "");
+    give(&trial, 400, "ConditionalCheckFailedException", "{\"Item\":{\"a\":{\"N\":\"2\"}}}");
+    check_done(&trial, 200, "{\"failed\":true,\"item\":2}");
+    trial_end(&trial);
+}
+
+TEST(flow_repeats_what_passes)
+{
+    static const char *const errors[] = {"ThrottlingException", "ProvisionedThroughputExceededException",
+                                         "TransactionConflictException", "InternalServerError"};
+    struct trial trial;
+    trial_begin(&trial, "");
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        give(&trial, i == 3 ? 500 : 400, errors[i], "{}");
+        CHECK_INT(trial.flow.want, FLOW_PAUSE);
+        CHECK(trial.flow.pause_ms > 0 && trial.flow.pause_ms <= 500);
+        flow_next(&trial.flow, 1000, NULL);
+        check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
+    }
+    give(&trial, 200, "", "{}");
+    check_done(&trial, 200, "{\"failed\":false,\"item\":null}");
+    trial_end(&trial);
+}
+
+TEST(flow_gives_up_when_it_does_not_pass)
+{
+    struct trial trial;
+    unsigned calls = 0;
+    trial_begin(&trial, "");
+    while (trial.flow.want != FLOW_DONE && calls < 1000) {
+        give(&trial, 400, "ThrottlingException", "{}");
+        if (trial.flow.want == FLOW_PAUSE) flow_next(&trial.flow, 1000, NULL);
+        calls++;
+    }
+    check_done(&trial, 503,
+               "{\"error\":\"busy\",\"message\":\"The database did not get to it (ThrottlingException). "
+               "Try again later.\"}");
+    CHECK(trial.flow.retry_after_ms > 0 && calls > 5 && calls < 50);
+    trial_end(&trial);
+}
+
+TEST(flow_tells_other_errors_clearly)
+{
+    static const struct {
+        int status;
+        const char *error, *body;
+        int told;
+        const char *code;
+    } cases[] = {
+        {0, "NoReplyException", "{\"__type\":\"NoReplyException\",\"message\":\"nobody listens\"}", 503,
+         "no-reply"},
+        {400, "ValidationException",
+         "{\"__type\":\"x#ValidationException\",\"message\":\"Item size has exceeded the maximum allowed "
+         "size\"}",
+         413, "too-large"},
+        {400, "ValidationException", "{\"__type\":\"x#ValidationException\",\"message\":\"no\"}", 400,
+         "refused"},
+        {400, "AccessDeniedException", "{\"__type\":\"AccessDeniedException\",\"message\":\"no\"}", 502,
+         "database-error"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trial trial;
+        trial_begin(&trial, "");
+        give(&trial, cases[i].status, cases[i].error, cases[i].body);
+        CHECK_INT(trial.flow.status, cases[i].told);
+        CHECK_TEXT(raw_text(&trial.arena, raw_member(&trial.arena, buf_view(&trial.body), "error")),
+                   cases[i].code);
+        trial_end(&trial);
+    }
+}
+
+TEST(flow_knows_why_a_transaction_was_cancelled)
+{
+    struct trial trial;
+    struct slice item;
+    trial_begin(&trial, "");
+    give(&trial, 400, "TransactionCanceledException",
+         "{\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"TransactionConflict\"}]}");
+    CHECK_INT(trial.flow.want, FLOW_PAUSE); /* repeated */
+    flow_next(&trial.flow, 1000, NULL);
+    give(&trial, 400, "TransactionCanceledException",
+         "{\"CancellationReasons\":[{\"Code\":\"TransactionConflict\"},{\"Code\":\"ConditionalCheckFailed\","
+         "\"Item\":{\"a\":{\"N\":\"3\"}}}]}");
+    CHECK_INT(trial.flow.want, FLOW_DONE); /* the step saw it */
+    CHECK(!flow_reason(&trial.flow, 0, &item));
+    CHECK(flow_reason(&trial.flow, 1, &item));
+    CHECK_INT(item_int(&trial.arena, item, "a", 0), 3);
+    CHECK(!flow_reason(&trial.flow, 2, &item));
+    trial_end(&trial);
+    trial_begin(&trial, "");
+    give(&trial, 400, "TransactionCanceledException",
+         "{\"__type\":\"TransactionCanceledException\",\"message\":\"no\",\"CancellationReasons\":"
+         "[{\"Code\":\"ValidationError\"},{\"Code\":\"ConditionalCheckFailed\"}]}");
+    CHECK_INT(trial.flow.status, 502);
+    trial_end(&trial);
+}
+
+TEST(flow_makes_missing_tables)
+{
+    struct trial trial;
+    trial_begin(&trial, "");
+    give(&trial, 400, "ResourceNotFoundException", "{}");
+    check_call(&trial, "CreateTable",
+               "{\"TableName\":\"t-things\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[]}");
+    give(&trial, 400, "ResourceInUseException", "{}"); /* somebody else makes it, too */
+    check_call(&trial, "DescribeTable", "{\"TableName\":\"t-things\"}");
+    give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"CREATING\"}}");
+    CHECK_INT(trial.flow.want, FLOW_PAUSE);
+    flow_next(&trial.flow, 1000, NULL);
+    check_call(&trial, "DescribeTable", "{\"TableName\":\"t-things\"}");
+    give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"ACTIVE\"}}");
+    check_call(&trial, "UpdateTimeToLive",
+               "{\"TableName\":\"t-things\",\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":"
+               "\"expires\"}}");
+    give(&trial, 400, "ValidationException", "{\"message\":\"TimeToLive is already enabled\"}");
+    check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
+    give(&trial, 200, "", "{}");
+    check_done(&trial, 200, "{\"failed\":false,\"item\":null}");
+    trial_end(&trial);
+    trial_begin(&trial, "");
+    give(&trial, 400, "ResourceNotFoundException", "{}");
+    give(&trial, 400, "AccessDeniedException", "{}");
+    CHECK_INT(trial.flow.status, 502);
+    trial_end(&trial);
+}
+
+TEST(flow_counts_its_cost)
+{
+    struct trial trial;
+    trial_begin(&trial, "cost=1");
+    check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\",\"ReturnConsumedCapacity\":\"TOTAL\"}");
+    give(&trial, 400, "ConditionalCheckFailedException", "{\"Item\":{\"a\":{\"N\":\"2\"}}}");
+    check_done(&trial, 200,
+               "{\"failed\":true,\"item\":2,\"cost\":{\"writeUnits\":1,\"readUnits\":0,\"calls\":1,"
+               "\"dollarsPerMillion\":0.625}}");
+    trial_end(&trial);
+    trial_begin(&trial, "cost");
+    give(&trial, 200, "", "{\"ConsumedCapacity\":[{\"CapacityUnits\":2.0},{\"CapacityUnits\":4.5}]}");
+    check_done(&trial, 200,
+               "{\"failed\":false,\"item\":null,\"cost\":{\"writeUnits\":6.5,\"readUnits\":0,\"calls\":1,"
+               "\"dollarsPerMillion\":4.0625}}");
+    trial_end(&trial);
+    trial_begin(&trial, "cost=0");
+    check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
+    trial_end(&trial);
+}
+
+static void compose_all(struct flow *flow)
+{
+    struct slice text = flow_compose(flow,
+                                     "{'a':%S,'b':%N,'c':%J,'d':%A,'e':%s,'f':%d,'g':%b,'h':'%r','x':'#one = "
+                                     ":v and #two <> #one',%#,'y':'#two',"
+                                     "%#,%O,'z':'100%%'}",
+                                     SLICE("q\"'#no%s"), (int64_t)-5, SLICE("[1]"), SLICE("{\"S\":\"raw\"}"),
+                                     SLICE("\n"), (int64_t)7, 1, SLICE("#raw"));
+    buf_slice(flow->body, text);
+    flow_finish(flow, 200);
+}
+
+TEST(flow_composes_requests)
+{
+    static const struct flow_row compose_row = {"POST", "/x", compose_all, "Formats.", NULL, 0, NULL};
+    struct trial trial;
+    trial_begin_row(&trial, &compose_row, "");
+    check_done(
+        &trial, 200,
+        "{\"a\":{\"S\":\"q\\\"'#no%s\"},\"b\":{\"N\":\"-5\"},\"c\":{\"L\":[{\"N\":\"1\"}]},\"d\":{\"S\":"
+        "\"raw\"},"
+        "\"e\":\"\\n\",\"f\":7,\"g\":true,\"h\":\"#raw\",\"x\":\"#one = :v and #two <> #one\","
+        "\"ExpressionAttributeNames\":{\"#raw\":\"raw\",\"#one\":\"one\",\"#two\":\"two\"},\"y\":\"#two\","
+        "\"ExpressionAttributeNames\":{\"#two\":\"two\"},\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\","
+        "\"z\":\"100%\"}");
+    trial_end(&trial);
+}
+
+static void race(struct flow *flow)
+{
+    flow_again(flow, race);
+}
+
+TEST(flow_ends_races_that_it_never_wins)
+{
+    static const struct flow_row race_row = {"POST", "/x", race, "A race.", NULL, 0, NULL};
+    struct trial trial;
+    unsigned pauses = 0;
+    trial_begin_row(&trial, &race_row, "");
+    for (; trial.flow.want == FLOW_PAUSE && pauses < 1000; pauses++) flow_next(&trial.flow, 1000, NULL);
+    CHECK_INT(trial.flow.status, 503);
+    CHECK(pauses > 20 && pauses < 200);
+    trial_end(&trial);
+}
+
+TEST(flow_ids_sort_by_time_and_order)
+{
+    struct arena arena = {0};
+    struct flow one = {.arena = &arena, .now_ms = 1794716005340, .serial = 1}, two = one;
+    two.serial = 2;
+    struct slice first = flow_new_id(&one), second = flow_new_id(&two);
+    CHECK(slice_compare(first, second) < 0);
+    one.now_ms++;
+    CHECK(slice_compare(second, flow_new_id(&one)) < 0);
+    CHECK(slice_starts(first, SLICE("2026-11-15T04:13:25.340Z-000001-")));
+    arena_free(&arena);
+}
