@@ -269,7 +269,8 @@ void lab_zip(struct buf *out, const struct lab_file *files, size_t count)
         put_le(&directory, 0x02014b50, 4);
         put_le(&directory, files[i].mode ? 3 << 8 | 20 : 20, 2); /* made on Unix, or on DOS */
         put_common(&directory, &files[i]);
-        put_le(&directory, 0, 6);
+        put_le(&directory, 0, 4);
+        put_le(&directory, 0, 2);
         put_le(&directory, files[i].mode << 16, 4);
         put_le(&directory, offset, 4);
         buf_slice(&directory, slice_of(files[i].name));

@@ -181,10 +181,10 @@ TEST(registry_archives_go_with_their_last_version)
     check_code(&lab, 1, 3, __LINE__);
     /* A request that fails leaves no archive behind. */
     LAB_EXPECT(&lab, "POST", FUNCTIONS, lab_create_body(&arena, "again", "another", NULL), 409);
-    int archives = 0, parts; /* it goes right after the answer */
-    for (int i = 0; i < 2000 && archives != 1; i++) {
+    int archives = 0, parts = 0; /* it goes right after the answer */
+    for (int i = 0; i < 2000 && (archives != 1 || parts != 3); i++) {
+        usleep(1000);
         count_code(&lab, &archives, &parts);
-        if (archives != 1) usleep(1000);
     }
     check_code(&lab, 1, 3, __LINE__);
     lab_close(&lab);
