@@ -166,12 +166,14 @@ def test_a_window_waits_for_a_full_batch_or_its_end(server, dynamodb, table, mak
 # ---- parallel batches ----
 
 MEETS_ANOTHER = """
+import uuid
+
 def handle(event):
     folder = os.environ["NOTES"] + ".inside"
     os.makedirs(folder, exist_ok=True)
-    mine = os.path.join(folder, str(os.getpid()))
+    mine = os.path.join(folder, str(uuid.uuid4()))
     open(mine, "w").close()
-    until = time.monotonic() + float(os.environ.get("PATIENCE", "20"))
+    until = time.monotonic() + 20
     met = False
     while not met and time.monotonic() < until and not os.path.exists(folder + ".met"):
         met = len(os.listdir(folder)) > 1
@@ -203,7 +205,7 @@ def test_parallel_batches_keep_the_order_of_each_key(server, dynamodb, table, ma
 def test_without_it_a_shard_has_one_batch_at_a_time(server, dynamodb, table, make_function, make_mapping):
     for key in "abcdef":
         put(dynamodb, table, 1, 2, pk=key)
-    function = make_function(MEETS_ANOTHER.replace('"20"', '"0.1"'))
+    function = make_function(MEETS_ANOTHER.replace("+ 20", "+ 0.1"))
     make_mapping(table, function, BatchSize=2)
     eventually(lambda: len(function.numbers()) == 12, "all records were handled")
     settle(server)
