@@ -101,15 +101,19 @@ static struct slice limit_condition(struct flow *flow, struct slice *bound)
                         by > 0 ? SLICE("<=") : SLICE(">="));
 }
 
+/* ADD begins at 0 by itself and is the shorter request. */
 static void next_add(struct flow *flow)
 {
+    int64_t start = flow_int_or(flow, NEXT_START, 0);
     struct slice bound, condition = limit_condition(flow, &bound);
     flow_call(flow, next_taken, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = if_not_exists(#value, "
-              ":start) + :by',"
-              "%r%#,'ExpressionAttributeValues':{':start':%N,':by':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
-              &counters, flow_text(flow, NEXT_NAME), condition, flow_int_or(flow, NEXT_START, 0), by_of(flow),
-              bound);
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,'ExpressionAttributeValues':{':"
+              "by':%N%r%r},"
+              "'ReturnValues':'UPDATED_NEW'%r}",
+              &counters, flow_text(flow, NEXT_NAME),
+              start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
+              condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound,
+              bound.len ? flow_compose(flow, ",%O") : SLICE(""));
 }
 
 static void next_begin(struct flow *flow)
