@@ -1,12 +1,14 @@
 /* What people type and what files hold: expressions, key conditions, tables in a few words, plain and
  * DynamoDB's JSON. No input may crash, and what was understood must be JSON that the reader of base takes. */
 #include <stdint.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "cli/change.h"
 #include "cli/layout.h"
 #include "cli/phrase.h"
 #include "cli/plain.h"
+#include "cli/service.h"
 #include "cli/table_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -60,6 +62,18 @@ static void try_table(struct arena *arena, const char *text)
     buf_free(&out);
 }
 
+/* Whatever a name holds, it stays in its place of a path. */
+static void try_path(struct arena *arena, const char *text)
+{
+    const char *path = path_of(arena, "/a/%s/b/%s", text, text);
+    size_t slashes = 0;
+    for (; *path; path++) {
+        ensure(*path > ' ' && *path < 127 && !strchr("?#&=+:", *path));
+        slashes += *path == '/';
+    }
+    ensure(slashes == 4);
+}
+
 /* Plain to DynamoDB's and back is the way home. */
 static void try_plain(struct arena *arena, const struct node *node)
 {
@@ -99,6 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_key_condition(&arena, ended, 'S');
     try_key_condition(&arena, ended, 'N');
     try_table(&arena, ended);
+    try_path(&arena, ended);
     text_width(text_harmless(&arena, text));
     const struct node *node = node_parse(&arena, text, &fault);
     if (node) {
