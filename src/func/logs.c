@@ -317,15 +317,16 @@ void logs_wait(struct logs *logs, struct logs_waiter *waiter)
 {
     pthread_mutex_lock(&logs->lock);
     struct log *log = log_of(logs, waiter->function);
-    waiter->is_last = !log || logs->is_closing;
-    if (!waiter->is_last) {
+    bool in_vain = !log || logs->is_closing;
+    waiter->is_last = in_vain;
+    if (!in_vain) {
         waiter->next = log->waiters;
-        log->waiters = waiter;
+        log->waiters = waiter; /* from here on it may be called, and gone */
         logs->is_dirty = true;
         pthread_cond_signal(&logs->more);
     }
     pthread_mutex_unlock(&logs->lock);
-    if (waiter->is_last) waiter->ready(waiter);
+    if (in_vain) waiter->ready(waiter);
 }
 
 /* Takes those who have something to hear; *due_us becomes when the next one has. Under files_lock and lock.

@@ -230,14 +230,15 @@ void group_free(struct group *group)
     free(group);
 }
 
-/* How many of those who wait will be served without a further process. */
-static unsigned group_expected(const struct group *group, int64_t now_us)
+/* How many of those who wait will be served without a further process, when one that was answered asks again
+ * so soon. */
+static unsigned group_expected(const struct group *group, int64_t now_us, int64_t return_ms)
 {
     unsigned expected = 0;
     ring_each(struct instance, instance, of_group, &group->instances)
     {
         if (instance->state == INSTANCE_RETIRING || instance->is_stopping) continue;
-        bool soon = !instance->has_asked || now_us < instance->returning_us + POOL_RETURN_MS * 1000;
+        bool soon = !instance->has_asked || now_us < instance->returning_us + return_ms * 1000;
         if (soon) expected += instance->returning;
     }
     return expected;
@@ -303,7 +304,7 @@ static enum start group_may_start(struct group *group, int64_t now_us)
 /* Throttles those who are not covered and have waited so long. */
 static void group_turn_away(struct group *group, int64_t now_us, int64_t age_us, struct after *after)
 {
-    unsigned covered = group_expected(group, now_us);
+    unsigned covered = group_expected(group, now_us, POOL_WAIT_MS);
     ring_each(struct run, run, link, &group->waiting)
     {
         if (covered) {
@@ -345,7 +346,8 @@ void group_serve(struct group *group, struct after *after)
         int64_t now_us = monotonic_us();
         enum start start = START_NOW;
         bool full = !ring_empty(&group->ready); /* and yet somebody waits */
-        while (!full && start == START_NOW && group->waiting_count > group_expected(group, now_us)) {
+        while (!full && start == START_NOW &&
+               group->waiting_count > group_expected(group, now_us, POOL_RETURN_MS)) {
             start = group_may_start(group, now_us);
             if (start == START_NOW) instance_new(group);
         }

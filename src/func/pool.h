@@ -10,9 +10,9 @@
 #define POOL_IDLE_MS        (10 * 60 * 1000) /* after which an unused process ends, likewise */
 #define POOL_INIT_MS        10000 /* Lambda: until the first `next`; the function's time-out is added */
 #define POOL_WAIT_MS        2000  /* for a process, where the server's limit is the reason */
-#define POOL_RETURN_MS      20    /* from an answer to the `next` that belongs to it, normally */
-#define POOL_SETTLE_MS      20    /* for output to arrive that was written before the answer */
-#define POOL_GRACE_MS       300   /* for an idle process between SIGTERM and its end */
+#define POOL_RETURN_MS      50  /* from an answer to the `next` that belongs to it: less than a start takes */
+#define POOL_SETTLE_MS      20  /* for output to arrive that was written before the answer */
+#define POOL_GRACE_MS       300 /* for an idle process between SIGTERM and its end */
 #define POOL_EXIT_MS        2000  /* for a process that has told of its failed start to exit */
 #define POOL_BACKOFF_MS     50    /* after a failed start; doubles ... */
 #define POOL_BACKOFF_MAX_MS 1000  /* ... up to here */

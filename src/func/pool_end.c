@@ -127,7 +127,6 @@ void instance_ended(void *context, const struct sandbox_result *result)
     settle_all(instance, &after);
     voice_flush(instance);
     fail_waiting(instance, &ending, &after);
-    instance_abandon(instance, &after);
     instance_forget(instance, &after);
     pool_unlock(pool);
     after_do(pool, &after);

@@ -140,8 +140,14 @@ static void port_closed(void *context)
     pool_unlock(pool);
 }
 
+/* Those who still ask are turned away on this thread, so that nothing is on its way to a loop when the pool ends. */
 void instance_close(struct instance *instance)
 {
+    struct after after = {0};
+    pool_lock(instance->pool);
+    instance_abandon(instance, &after);
+    pool_unlock(instance->pool);
+    after_do(instance->pool, &after);
     if (instance->port)
         net_port_close(instance->port, port_closed);
     else

@@ -107,8 +107,10 @@ void net_port_close(struct net_port *port, void (*closed)(void *context))
     if (running) {
         net_post(&server->loops[0], &port->closing);
     } else {
+        pthread_mutex_lock(&server->over_lock); /* somebody may run a late task */
         port_close_listener(port);
         for (unsigned i = 0; i < server->loop_count; i++) port_close_share(port, i);
+        pthread_mutex_unlock(&server->over_lock);
     }
     pthread_mutex_unlock(&server->running_lock);
     if (!running) port_end(port);

@@ -23,7 +23,9 @@ TEST(pool_answers_and_reuses_the_process)
     stage_open(&stage, &plain);
     stage_function(&stage, "echo", "", "");
     STAGE_EXPECT(&stage, "echo", "{\"a\":1}", INVOCATION_ANSWERED, "{\"a\":1}");
+    stage_rest_process(&stage, "echo");
     outcome_call(&first, &stage, "echo", "\"pid\"");
+    stage_rest_process(&stage, "echo");
     outcome_call(&second, &stage, "echo", "\"pid\"");
     CHECK(first.invocation.reply.len > 0);
     CHECK(slice_equal(buf_view(&first.invocation.reply), buf_view(&second.invocation.reply)));
@@ -135,8 +137,10 @@ TEST(pool_tells_what_failed)
     stage_function(&stage, "f", "", "");
     STAGE_EXPECT(&stage, "f", "\"error\"", INVOCATION_FAILED,
                  "{\"errorType\":\"Mine\",\"errorMessage\":\"said so\"}");
+    stage_rest_process(&stage, "f");
     STAGE_EXPECT(&stage, "f", "\"error text\"", INVOCATION_FAILED,
                  "{\"errorType\":\"Function.Odd\",\"errorMessage\":\"plain\"}");
+    stage_rest_process(&stage, "f");
     STAGE_EXPECT(&stage, "f", "\"broken stream\"", INVOCATION_FAILED, "{\"errorType\":\"Broken\"}");
     CHECK_INT(stage_processes(&stage, "f", NULL), 1); /* none of these ends it */
     stage_close(&stage);

@@ -327,6 +327,23 @@ unsigned stage_processes(struct stage *stage, const char *name, const char *stat
     return count;
 }
 
+struct process_wanted {
+    struct stage *stage;
+    const char *name;
+};
+
+static bool process_rests(void *context)
+{
+    struct process_wanted *wanted = context;
+    return stage_processes(wanted->stage, wanted->name, "Idle") == 1;
+}
+
+void stage_rest_process(struct stage *stage, const char *name)
+{
+    if (!stage_until(process_rests, &(struct process_wanted){stage, name}))
+        test_failed(__FILE__, __LINE__, "%s has not one idle process", name);
+}
+
 struct log_wanted {
     struct stage *stage;
     const char *name, *text;

@@ -83,6 +83,8 @@ bool stage_until(bool (*holds)(void *context), void *context);
 /* How many processes of a function are in a state, as GET /v1/functions/NAME/processes tells; NULL: in any.
  */
 unsigned stage_processes(struct stage *stage, const char *name, const char *state);
+/* Waits until its one process has asked for the next event, so that a call finds it. */
+void stage_rest_process(struct stage *stage, const char *name);
 /* The log of a function once it holds the text; in the arena. */
 struct slice stage_log(struct stage *stage, const char *name, const char *until, struct arena *arena);
 /* Calls a route of the room's; the status, and the reply in the arena. */
