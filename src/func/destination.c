@@ -186,7 +186,7 @@ const char *destination_fault(struct func *func, struct slice text)
     case TO_QUEUE: return queues_make(func) ? NULL : "the table of queues cannot be made";
     case TO_TABLE: return table_fault(func, destination.name);
     case TO_FUNCTION: return function_fault(func, text);
-    case TO_URL: return func->options.client ? NULL : "this server calls no URLs: libcurl is not to be found";
+    case TO_URL: return func_client(func) ? NULL : "this server calls no URLs: libcurl is not to be found";
     case TO_NOWHERE: break;
     }
     return "it is neither the ARN of a queue (SQS, SNS, S3), a function or a DynamoDB table, nor a URL";

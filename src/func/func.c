@@ -77,6 +77,7 @@ void func_close(struct func *func)
     if (!func) return;
     if (func->queue) queue_stop(func->queue);
     if (func->pool) pool_stop(func->pool);
+    client_close(atomic_load(&func->client)); /* what waits for URLs ends with it */
     if (func->queue) queue_close(func->queue);
     if (func->workers) rest_workers_free(func->workers);
     pool_close(func->pool);

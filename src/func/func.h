@@ -41,7 +41,7 @@ struct func;
 struct func_options {
     struct dynamo *dynamo;   /* all of these are kept, not owned */
     struct sandbox *sandbox; /* NULL: this server runs no processes; functions that need one are refused */
-    struct client *client;   /* for HTTP targets; NULL: there is no libcurl, and they are refused */
+    struct client *client;   /* for HTTP targets; NULL: one of our own is opened when it is first needed */
     const struct clock *clock;
     const char *folder;           /* made when it is not there */
     const char *region, *account; /* of ARNs */
@@ -138,13 +138,13 @@ enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *
 
 /* Appends members of a transaction that hand a document to a destination: a queue (arn:aws:sqs:...:NAME or
  * arn:aws:sns:...:NAME, arn:aws:s3:::NAME), a table's ARN, a function's ARN, or a URL; the last two go
- * through the queue of asynchronous calls. The comma in front of them is the caller's. `id` makes it the same when
- * it is put twice. False, and nothing appended, when the destination cannot be used, or when the document is too
- * large for it (an item of a queue holds LIMIT_ITEM_BYTES). */
+ * through the queue of asynchronous calls. The comma in front of them is the caller's. `id` makes it the same
+ * when it is put twice. False, and nothing appended, when the destination cannot be used, or when the
+ * document is too large for it (an item of a queue holds LIMIT_ITEM_BYTES). */
 bool destination_put(struct func *func, struct slice destination, struct slice document, struct slice id,
                      struct buf *members, unsigned *count);
-/* NULL when the text names a destination that can be used here; else a sentence why not. Asks the door, and makes
- * the table of queues when one is named for the first time. */
+/* NULL when the text names a destination that can be used here; else a sentence why not. Asks the door, and
+ * makes the table of queues when one is named for the first time. */
 const char *destination_fault(struct func *func, struct slice destination);
 
 #endif

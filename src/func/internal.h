@@ -20,8 +20,9 @@ struct func {
     struct pool *pool;
     struct queue *queue;
     struct logs *logs;
-    struct rest_workers *workers; /* for requests that wait for the door */
-    struct net_server *server;    /* NULL before func_start */
+    struct rest_workers *workers;    /* for requests that wait for the door */
+    _Atomic(struct client *) client; /* our own, once it was needed; NULL: not yet, or the options have one */
+    struct net_server *server;       /* NULL before func_start */
     func_forward *forward;
     void *forward_context;
     _Atomic uint64_t invocation_count; /* what aliases with two versions choose by */
@@ -76,7 +77,7 @@ struct function *function_keep(struct function *function);
 bool function_name_parse(struct slice text, struct slice *name, struct slice *qualifier);
 /* Counted, or NULL. An alias with two versions chooses by its weights with the random bits. */
 struct function *registry_function(struct func *func, struct slice name, struct slice qualifier,
-                               uint64_t random_bits);
+                                   uint64_t random_bits);
 /* How many processes the function may have at once; UINT32_MAX: as many as the server has. */
 uint32_t registry_reserved(struct func *func, struct slice name);
 /* How asynchronous calls of it are retried and where they end up. */
@@ -112,6 +113,8 @@ void pool_put_metrics(struct pool *pool, struct buf *out);
 
 /* ---- target.c: functions without a process ---- */
 
+/* Who calls URLs; NULL when there is no libcurl. */
+struct client *func_client(struct func *func);
 void target_invoke(struct func *func, struct function *function, struct invocation *invocation);
 /* URLs that destinations name are called like functions, without being any. */
 bool target_is_url(struct slice text);
@@ -146,8 +149,8 @@ void logs_append(struct logs *logs, struct slice function, struct slice bytes);
  * grow; what has been cut off is skipped. */
 void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
                uint64_t *next);
-/* Calls back once, on the thread of the logs: when there is more than `from`, when it is due, or when the logs are
- * closed (is_last: waiting again is in vain, and the call may come at once). */
+/* Calls back once, on the thread of the logs: when there is more than `from`, when it is due, or when the
+ * logs are closed (is_last: waiting again is in vain, and the call may come at once). */
 struct logs_waiter {
     void (*ready)(struct logs_waiter *waiter);
     uint64_t from;

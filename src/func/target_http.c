@@ -21,6 +21,7 @@
 
 #define HEADERS       6   /* of a request, and the end of their list */
 #define EXCERPT_BYTES 200 /* of a reply that is shown because its status tells of a failure */
+#define URLS_AT_ONCE  256 /* so that a few slow ones do not hold up the others */
 #define CONNECT_MS    5000
 
 /* Lives in the invocation's arena. */
@@ -109,10 +110,24 @@ static void finish(struct client_call *call)
     invocation->done(invocation);
 }
 
+/* Loading libcurl takes milliseconds, which a server that calls no URL need not spend. */
+struct client *func_client(struct func *func)
+{
+    char error[300];
+    if (func->options.client) return func->options.client;
+    struct client *client = atomic_load(&func->client), *none = NULL;
+    if (client) return client;
+    client = client_open(&(struct client_options){.in_flight = URLS_AT_ONCE}, error, sizeof error);
+    if (!client || atomic_compare_exchange_strong(&func->client, &none, client)) return client;
+    client_close(client); /* somebody else was quicker */
+    return none;
+}
+
 void target_http(struct func *func, const struct function *function, struct invocation *invocation)
 {
     struct arena *arena = invocation->arena;
-    if (!func->options.client) {
+    struct client *client = func_client(func);
+    if (!client) {
         target_refuse(invocation, "this server calls no URLs: libcurl is not to be found");
         invocation->done(invocation);
         return;
@@ -135,5 +150,5 @@ void target_http(struct func *func, const struct function *function, struct invo
                                       .prepare = prepare,
                                       .done = finish,
                                       .context = http};
-    client_begin(func->options.client, &http->call);
+    client_begin(client, &http->call);
 }

@@ -1,6 +1,11 @@
-/* quipu serve: store, engine, api, door, web and net put together, run, and taken apart in the right order.
- */
+/* quipu serve: all rooms put together, run, and taken apart in the right order.
+ *
+ * What runs functions is started first, while the process is small and has one
+ * thread; what waits for others is closed before them: triggers, functions,
+ * patterns, then the data. */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +16,36 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "client/client.h"
 #include "dynamo/dynamo.h"
+#include "func/func.h"
 #include "main/main.h"
 #include "net/net.h"
+#include "pattern/pattern.h"
+#include "sandbox/sandbox.h"
 #include "store/store.h"
+#include "trigger/trigger.h"
 #include "web/web.h"
 
-#define MEGABYTE         (1024 * 1024ull)
-#define ACCOUNT          "000000000000" /* in ARNs, as other local DynamoDBs have it */
-#define THREADS_MAX      64
-#define CACHE_MIN_MB     16
-#define CACHE_MAX_MB     (1024 * 1024)
+#define MEGABYTE      (1024 * 1024ull)
+#define ACCOUNT       "000000000000" /* in ARNs, as other local DynamoDBs have it */
+#define THREADS_MAX   64
+#define PROCESSES_MAX 10000
+#define CACHE_MIN_MB  16
+#define CACHE_MAX_MB  (1024 * 1024)
+#define FOLDER_DEPTH                                                                                         \
+    32                     /* folders held open while a temporary one is removed                             \
+                            */
 #define BLOCK_CACHE_PART 8 /* of the cache, for the store's own blocks */
 
 struct settings {
-    const char *host, *data, *region, *credentials, *tls_cert, *tls_key;
+    const char *host, *data, *on, *functions, *region, *credentials, *tls_cert, *tls_key;
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
     int64_t ttl_interval_ms, stream_retention_ms;
-    uint32_t shard_count;
-    bool durable, in_memory, is_open, has_hooks;
+    uint32_t shard_count, process_max;
+    bool durable, in_memory, is_open, has_hooks, has_functions;
 };
 
 /* ---- settings ---- */
@@ -73,14 +87,16 @@ static bool read_house(struct settings *settings, const struct arguments *argume
 
 static bool read_numbers(struct settings *settings, const struct arguments *arguments)
 {
-    unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb();
+    unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb(), processes = 0;
     if (!argument_number(arguments, "port", 0, 65535, &port) ||
         !argument_number(arguments, "threads", 1, THREADS_MAX, &threads) ||
-        !argument_number(arguments, "cache", CACHE_MIN_MB, CACHE_MAX_MB, &cache))
+        !argument_number(arguments, "cache", CACHE_MIN_MB, CACHE_MAX_MB, &cache) ||
+        !argument_number(arguments, "processes", 1, PROCESSES_MAX, &processes))
         return false;
     settings->port = (uint16_t)port;
     settings->thread_count = (unsigned)threads;
     settings->cache_bytes = cache * MEGABYTE;
+    settings->process_max = (uint32_t)processes;
     return read_house(settings, arguments);
 }
 
@@ -94,13 +110,21 @@ static void read_words(struct settings *settings, const struct arguments *argume
 {
     settings->host = text_or(arguments, "host", "127.0.0.1");
     settings->data = text_or(arguments, "data", "quipu-data");
-    settings->region = text_or(arguments, "region", "us-east-1");
+    settings->region = argument_text(arguments, "region");
     settings->credentials = argument_text(arguments, "credentials");
     settings->tls_cert = argument_text(arguments, "tls-cert");
     settings->tls_key = argument_text(arguments, "tls-key");
+    settings->on = argument_text(arguments, "on");
+    settings->functions = argument_text(arguments, "functions");
+    settings->has_functions = !argument_given(arguments, "no-functions");
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
+}
+
+static const char *region_of(const struct settings *settings)
+{
+    return settings->region ? settings->region : "us-east-1";
 }
 
 /* What single settings cannot tell. */
@@ -116,15 +140,24 @@ static bool check_words(struct settings *settings, const struct arguments *argum
         complain("--memory and --data exclude each other");
         return false;
     }
+    if (settings->on && (settings->in_memory || argument_given(arguments, "data") || settings->has_hooks)) {
+        complain("with --on the data is elsewhere: --data, --memory and "
+                 "--test-hooks make no sense beside it");
+        return false;
+    }
+    if (!settings->has_functions && settings->functions) {
+        complain("--functions and --no-functions exclude each other");
+        return false;
+    }
     if (!settings->tls_cert != !settings->tls_key) {
         complain("--tls-cert and --tls-key go together");
         return false;
     }
     if (is_loopback(settings->host) || settings->credentials || settings->is_open) return true;
-    complain(
-        "%s can be reached from other machines, and without --credentials everyone there may read and write. "
-        "Give --credentials FILE, or --open if that is meant.",
-        settings->host);
+    complain("%s can be reached from other machines, and without --credentials "
+             "everyone there may read and write. "
+             "Give --credentials FILE, or --open if that is meant.",
+             settings->host);
     return false;
 }
 
@@ -132,22 +165,33 @@ static bool read_settings(struct settings *settings, const struct arguments *arg
 {
     if (!read_numbers(settings, arguments)) return false;
     read_words(settings, arguments);
-    return check_words(settings, arguments);
+    if (!check_words(settings, arguments)) return false;
+    /* Who may make a function may run anything here: on an open door only by
+     * express wish. */
+    if (!is_loopback(settings->host) && !settings->credentials && !settings->functions)
+        settings->has_functions = false;
+    return true;
 }
 
 /* ---- running ---- */
 
 /* The parts in the order in which they are made; NULL: not yet. */
 struct parts {
+    struct sandbox *sandbox;
     struct store *store;
     struct engine *engine;
     struct api *api;
     struct dynamo *dynamo;
+    struct func *func;
+    struct trigger *trigger;
+    struct pattern *pattern;
     struct web *web;
     struct net_server *server;
     struct web_clock hook_clock;
     struct clock clock; /* the database's: the system's, unless a hook moves it */
     char endpoint[300];
+    char folder[4096]; /* of functions */
+    bool owns_folder;  /* which goes with us */
 };
 
 static struct net_server *server_to_stop;
@@ -164,7 +208,8 @@ static void stop_on_failure(void *context)
     if (parts->server) net_server_stop(parts->server);
 }
 
-/* Each connection is a descriptor, and the usual soft limit is a thousand: take what the hard limit gives. */
+/* Each connection is a descriptor, and the usual soft limit is a thousand: take
+ * what the hard limit gives. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -203,18 +248,96 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
     return parts->engine != NULL;
 }
 
-static bool open_doors(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+static bool open_elsewhere(struct parts *parts, const struct settings *settings, char *error,
+                           size_t error_len)
+{
+    parts->dynamo = dynamo_open(settings->on, &(struct dynamo_options){.region = settings->region}, error,
+                                error_len);
+    return parts->dynamo != NULL;
+}
+
+static void open_local(struct parts *parts, const struct settings *settings)
 {
     snprintf(parts->endpoint, sizeof parts->endpoint, "%s:%u", settings->host, settings->port);
     parts->api = api_new(&(struct api_options){.engine = parts->engine,
-                                               .region = settings->region,
+                                               .region = region_of(settings),
                                                .account = ACCOUNT,
                                                .endpoint = parts->endpoint});
     parts->dynamo = dynamo_open_local(parts->engine, parts->api);
+}
+
+/* ---- functions ---- */
+
+static bool choose_folder(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (settings->functions)
+        snprintf(parts->folder, sizeof parts->folder, "%s", settings->functions);
+    else if (settings->on)
+        snprintf(parts->folder, sizeof parts->folder, "quipu-functions");
+    else if (!settings->in_memory)
+        snprintf(parts->folder, sizeof parts->folder, "%s/functions", settings->data);
+    if (parts->folder[0]) return true;
+    snprintf(parts->folder, sizeof parts->folder, "%s/quipu-functions-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    parts->owns_folder = mkdtemp(parts->folder) != NULL;
+    if (!parts->owns_folder)
+        snprintf(error, error_len, "cannot make a folder for functions: %s", strerror(errno));
+    return parts->owns_folder;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+static bool open_functions(struct parts *parts, const struct settings *settings, char *error,
+                           size_t error_len)
+{
+    if (!settings->has_functions) return true;
+    if (!choose_folder(parts, settings, error, error_len)) return false;
+    parts->func = func_open(&(struct func_options){.dynamo = parts->dynamo,
+                                                   .sandbox = parts->sandbox,
+                                                   .clock = &parts->clock,
+                                                   .folder = parts->folder,
+                                                   .region = region_of(settings),
+                                                   .account = ACCOUNT,
+                                                   .shared = settings->on != NULL,
+                                                   .process_max = settings->process_max},
+                            error, error_len);
+    if (!parts->func) return false;
+    parts->trigger = trigger_open(&(struct trigger_options){.dynamo = parts->dynamo,
+                                                            .func = parts->func,
+                                                            .clock = &parts->clock,
+                                                            .region = region_of(settings),
+                                                            .account = ACCOUNT,
+                                                            .shared = settings->on != NULL},
+                                  error, error_len);
+    return parts->trigger != NULL;
+}
+
+static void open_patterns(struct parts *parts)
+{
+    parts->pattern = pattern_open(&(struct pattern_options){.dynamo = parts->dynamo,
+                                                            .clock = &parts->clock,
+                                                            .host = &web_pattern_host,
+                                                            .skew_ms = -1,
+                                                            .sweeps = true});
+}
+
+static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
                                                .engine = parts->engine,
+                                               .func = parts->func,
+                                               .trigger = parts->trigger,
+                                               .pattern = parts->pattern,
                                                .credentials = settings->credentials,
-                                               .region = settings->region,
+                                               .region = region_of(settings),
                                                .threads = settings->thread_count,
                                                .clock = &clock_system,
                                                .hook_clock = settings->has_hooks ? &parts->hook_clock : NULL},
@@ -233,13 +356,38 @@ static bool open_doors(struct parts *parts, const struct settings *settings, cha
     return true;
 }
 
+static bool open_all(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    if (settings->has_functions && !(parts->sandbox = sandbox_new(error, error_len))) return false;
+    if (settings->on) {
+        if (!open_elsewhere(parts, settings, error, error_len)) return false;
+    } else {
+        if (!open_data(parts, settings, error, error_len)) return false;
+        open_local(parts, settings);
+    }
+    if (!open_functions(parts, settings, error, error_len)) return false;
+    open_patterns(parts);
+    return open_web(parts, settings, error, error_len);
+}
+
+static void start_all(struct parts *parts)
+{
+    if (parts->func) func_start(parts->func, parts->server, web_forward, parts->web);
+    if (parts->trigger) trigger_start(parts->trigger);
+}
+
 static void close_all(struct parts *parts)
 {
+    if (parts->pattern) pattern_close(parts->pattern);
+    if (parts->trigger) trigger_close(parts->trigger);
+    if (parts->func) func_close(parts->func);
+    if (parts->sandbox) sandbox_free(parts->sandbox);
     if (parts->engine) engine_close(parts->engine);
     if (parts->server) net_server_free(parts->server);
     if (parts->web) web_free(parts->web);
     if (parts->dynamo) dynamo_close(parts->dynamo);
     if (parts->api) api_free(parts->api);
+    if (parts->owns_folder) nftw(parts->folder, remove_entry, FOLDER_DEPTH, FTW_DEPTH | FTW_PHYS);
 }
 
 static int serve(const struct arguments *arguments)
@@ -250,18 +398,18 @@ static int serve(const struct arguments *arguments)
     if (!read_settings(&settings, arguments)) return EXIT_USAGE;
     raise_descriptor_limit();
     parts.clock = settings.has_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
-    if (!open_data(&parts, &settings, error, sizeof error) ||
-        !open_doors(&parts, &settings, error, sizeof error)) {
+    if (!open_all(&parts, &settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);
     }
     catch_signals(parts.server);
+    start_all(&parts);
     bool bracket = strchr(settings.host, ':') && settings.host[0] != '[';
     printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "",
            settings.host, bracket ? "]" : "", net_server_port(parts.server));
     fflush(stdout);
     net_server_run(parts.server);
-    bool failed = engine_has_failed(parts.engine, error, sizeof error);
+    bool failed = parts.engine && engine_has_failed(parts.engine, error, sizeof error);
     server_to_stop = NULL;
     close_all(&parts);
     return failed ? complain("stopped, because %s", error) : EXIT_FINE;
@@ -284,9 +432,22 @@ static const struct flag flags[] = {
      "sync: a reply means it is on disk (default)\n"
      "os: survives a crash of quipu, not of the machine; faster"},
     {"cache", "MB", "memory for hot items (default: a quarter of the machine's)"},
+    {"on", "URL",
+     "keep it in another DynamoDB instead: Amazon's, Alternator, another "
+     "Quipu;\n"
+     "functions, triggers and patterns then run here, on the data there"},
+    {NULL, NULL, "Functions:"},
+    {"functions", "DIR", "their unpacked code and logs (default: functions in the data folder)"},
+    {"processes", "NUMBER", "of all functions at the same time (default 100)"},
+    {"no-functions", NULL,
+     "run none. Without --credentials, on an address other than loopback, they "
+     "run\n"
+     "only when --functions is given: whoever may make one can run anything "
+     "here"},
     {NULL, NULL, "For tests:"},
     {"test-hooks", NULL,
-     "serve /_quipu/: move the clock, expire now, snapshot and roll back, force\n"
+     "serve /_quipu/: move the clock, expire now, snapshot and roll back, "
+     "force\n"
      "throttling and conflicts, split stream shards (doc/test-hooks.md)"},
     {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
     {"stream-retention", "H", "hours that stream records are kept (default 24)"},
@@ -294,7 +455,8 @@ static const struct flag flags[] = {
     {NULL, NULL, "Who may come in:"},
     {"credentials", "FILE",
      "check signatures against these keys (the form of ~/.aws/credentials);\n"
-     "without it any key is taken, and all regions and keys see the same tables"},
+     "without it any key is taken, and all regions and keys see the same "
+     "tables"},
     {"region", "NAME", "region in ARNs (default us-east-1)"},
 };
 
@@ -302,13 +464,17 @@ const struct command command_serve = {
     .name = "serve",
     .summary = "run the server: every AWS SDK and the aws command are its clients",
     .usage = "[flags]",
-    .about = "Serves DynamoDB's API over HTTP until SIGTERM or Ctrl-C. Prints 'quipu: ready on URL' when it "
-             "accepts.\n"
+    .about = "Serves DynamoDB's API over HTTP until SIGTERM or Ctrl-C, and "
+             "Lambda's and EventBridge Scheduler's for the\n"
+             "functions that its changes and the clock start. Prints 'quipu: "
+             "ready on URL' when it accepts.\n"
              "Also served: GET /healthz, GET /metrics (Prometheus).",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .examples = "  quipu serve --memory --port 0\n"
-                "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials keys.ini\n"
+                "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials "
+                "keys.ini\n"
+                "  quipu serve --on https://dynamodb.eu-central-1.amazonaws.com\n"
                 "  QUIPU_PORT=9000 QUIPU_TEST_HOOKS=1 quipu serve",
     .has_environment = true,
     .run = serve};

@@ -26,6 +26,10 @@ struct web_loop {
 
 struct web {
     struct dynamo *dynamo;
+    struct func *func; /* these three may be NULL */
+    struct trigger *trigger;
+    struct pattern *pattern;
+    struct rest_workers *workers; /* for hooks that wait */
     struct engine *engine;
     struct net_server *server;
     const struct clock *clock;
@@ -44,10 +48,26 @@ struct keyring;
 /* The keys of a file in the form of AWS's own credentials file. NULL and a sentence on failure. */
 struct keyring *keyring_read(const char *path, char *error, size_t error_len);
 void keyring_free(struct keyring *keyring);
+enum signed_door { DOOR_DYNAMODB, DOOR_REST }; /* the service's name is part of a signature */
 /* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
  * *message. */
 const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
-                            int64_t now_ms, struct arena *arena, struct slice *message);
+                            enum signed_door door, int64_t now_ms, struct arena *arena,
+                            struct slice *message);
+
+/* ---- web.c ---- */
+
+/* The headers every reply carries, in the exchange's arena; a checksum where the reply is whole already. */
+struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole);
+
+/* ---- rest.c: Lambda's API, schedules, the resources under /v1 ---- */
+
+/* Hands the request to the room whose route it is; false when it is nobody's. `cause` is empty unless a
+ * function of ours calls; `trusted`: it need not be signed. */
+bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted);
+
+/* Answers when the database, the triggers and the functions have nothing left to do. */
+void web_serve_idle(struct web *web, struct http_exchange *exchange);
 
 /* ---- metrics.c ---- */
 

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "func/func.h"
+#include "trigger/trigger.h"
 #include "web/internal.h"
 
 /* The names are string constants of one table, so their address tells them apart; a full table counts no new
@@ -106,8 +108,12 @@ void web_put_metrics(struct web *web, struct buf *out)
 {
     put_operations(web, out);
     put_errors(web, out);
-    put_writer(web, out);
-    put_store(web, out);
+    if (web->engine) {
+        put_writer(web, out);
+        put_store(web, out);
+    }
+    if (web->func) func_put_metrics(web->func, out);
+    if (web->trigger) trigger_put_metrics(web->trigger, out);
     if (web->server) put_connections(web, out);
     put_number(out, "quipu_uptime_seconds", "gauge", "Since the start.",
                (uint64_t)(clock_now_ms(web->clock) - web->started_ms) / 1000);

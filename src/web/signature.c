@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fail.h"
+#include "rest/rest.h"
 #include "web/internal.h"
 
 #define HASH_HEX        64
@@ -200,12 +201,24 @@ static void put_query(struct buf *out, struct arena *arena, struct slice query)
     }
 }
 
+/* Signed is the path as it was sent, encoded once more. */
+static void put_path(struct buf *out, struct slice path)
+{
+    while (path.len) {
+        const char *slash = memchr(path.data, '/', path.len);
+        size_t len = slash ? (size_t)(slash - path.data) : path.len;
+        rest_encode(out, (struct slice){path.data, len});
+        if (slash) buf_byte(out, '/');
+        path = slice_from(path, slash ? len + 1 : len);
+    }
+}
+
 static void put_canonical_request(struct buf *out, const struct http_exchange *exchange,
                                   const struct authorization *header, struct arena *arena)
 {
     buf_slice(out, exchange->method_text);
     buf_byte(out, '\n');
-    buf_slice(out, exchange->path);
+    put_path(out, exchange->path);
     buf_byte(out, '\n');
     put_query(out, arena, exchange->query);
     buf_byte(out, '\n');
@@ -311,10 +324,12 @@ static bool is_signed(struct slice names, struct slice wanted)
 }
 
 /* What is not signed could be changed on the way: above all the operation's name. */
-static bool lacks_signed_header(struct arena *arena, struct slice names, struct slice *message)
+static bool lacks_signed_header(struct arena *arena, struct slice names, enum signed_door door,
+                                struct slice *message)
 {
     struct slice needed[] = {SLICE("host"), SLICE("x-amz-date"), SLICE("x-amz-target")};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    size_t count = door == DOOR_DYNAMODB ? 3 : 2;
+    for (size_t i = 0; i < count; i++) {
         if (is_signed(names, needed[i])) continue;
         *message = i == 0 ? SLICE("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
                           : arena_printf(arena, "'%.*s' must be a 'SignedHeader' in the AWS Authorization.",
@@ -324,16 +339,28 @@ static bool lacks_signed_header(struct arena *arena, struct slice names, struct 
     return false;
 }
 
-static bool scope_is_wrong(struct arena *arena, const struct authorization *header, struct slice date,
-                           struct slice *message)
+static bool service_is_known(const struct authorization *header, enum signed_door door)
+{
+    static const struct slice others[] = {SLICE("lambda"), SLICE("scheduler"), SLICE("quipu")};
+    if (door == DOOR_DYNAMODB) return slice_equal(header->service, SLICE("dynamodb"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (slice_equal(header->service, others[i])) return true;
+    return false;
+}
+
+static bool scope_is_wrong(struct arena *arena, const struct authorization *header, enum signed_door door,
+                           struct slice date, struct slice *message)
 {
     struct slice day = {date.data, date.len < 8 ? date.len : 8};
     if (!slice_equal(header->terminator, SLICE("aws4_request")))
         *message = arena_printf(
             arena, "Credential should be scoped with a valid terminator: 'aws4_request', not '%.*s'.",
             SLICE_ARG(header->terminator));
-    else if (!slice_equal(header->service, SLICE("dynamodb")))
-        *message = SLICE("Credential should be scoped to correct service: 'dynamodb'. ");
+    else if (!service_is_known(header, door))
+        *message =
+            door == DOOR_DYNAMODB
+                ? SLICE("Credential should be scoped to correct service: 'dynamodb'. ")
+                : SLICE("Credential should be scoped to correct service: 'lambda', 'scheduler' or 'quipu'. ");
     else if (!slice_equal(header->date, day))
         *message = arena_printf(
             arena,
@@ -346,7 +373,7 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
 }
 
 const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
-                            int64_t now_ms, struct arena *arena, struct slice *message)
+                            enum signed_door door, int64_t now_ms, struct arena *arena, struct slice *message)
 {
     struct slice whole = trimmed(http_header_find(exchange, SLICE("Authorization")));
     struct authorization header = {.whole = whole};
@@ -369,8 +396,9 @@ const char *signature_fault(const struct keyring *keyring, const struct http_exc
         *message = SLICE("The security token included in the request is invalid.");
         return "UnrecognizedClientException";
     }
-    if (lacks_signed_header(arena, header.signed_headers, message) ||
-        date_is_off(arena, date, now_ms / 1000, message) || scope_is_wrong(arena, &header, date, message))
+    if (lacks_signed_header(arena, header.signed_headers, door, message) ||
+        date_is_off(arena, date, now_ms / 1000, message) ||
+        scope_is_wrong(arena, &header, door, date, message))
         return "InvalidSignatureException";
     if (signature_matches(key, exchange, &header, date, arena)) return NULL;
     *message = SLICE(

@@ -7,6 +7,8 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "pattern/pattern.h"
+#include "rest/rest.h"
 #include "web/hooks.h"
 #include "web/internal.h"
 
@@ -29,13 +31,19 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     struct web *web = must_zero(1, sizeof *web);
     web->dynamo = options->dynamo;
     web->engine = options->engine;
+    web->func = options->func;
+    web->trigger = options->trigger;
+    web->pattern = options->pattern;
     web->clock = options->clock;
     web->region = slice_of(options->region);
     web->started_ms = clock_now_ms(options->clock);
     web->operations = must_zero(api_operation_count(), sizeof *web->operations);
     web->loops = must_zero(options->threads, sizeof *web->loops);
     for (unsigned i = 0; i < options->threads; i++) random_seed_from_system(&web->loops[i].random);
-    if (options->hook_clock) web->hooks = hooks_new(options->engine, options->hook_clock);
+    if (options->hook_clock) {
+        web->hooks = hooks_new(options->engine, options->hook_clock);
+        web->workers = rest_workers_new(1);
+    }
     if (options->credentials) {
         web->keyring = keyring_read(options->credentials, error, error_len);
         if (!web->keyring) {
@@ -49,6 +57,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
 void web_free(struct web *web)
 {
     if (web->keyring) keyring_free(web->keyring);
+    rest_workers_free(web->workers);
     if (web->hooks) hooks_free(web->hooks);
     free(web->operations);
     free(web->loops);
@@ -89,14 +98,16 @@ static void put_request_id(struct buf *out, struct random *random)
 }
 
 /* The headers every reply carries; the checksum is of the body as it is sent, compressed or not. */
-static struct slice common_headers(struct web *web, struct http_exchange *exchange)
+struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole)
 {
     struct buf out = {.data = arena_alloc(&exchange->arena, 512), .cap = 512};
-    http_reply_pack(exchange);
     put_request_id(&out, &loop_of(web, exchange->loop)->random);
-    buf_text(&out, "x-amz-crc32: ");
-    buf_decimal(&out, crc32(0, (const Bytef *)exchange->reply.data, (uInt)exchange->reply.len));
-    buf_text(&out, "\r\n");
+    if (is_whole) {
+        http_reply_pack(exchange);
+        buf_text(&out, "x-amz-crc32: ");
+        buf_decimal(&out, crc32(0, (const Bytef *)exchange->reply.data, (uInt)exchange->reply.len));
+        buf_text(&out, "\r\n");
+    }
     if (http_header_find(exchange, SLICE("Origin")).data)
         buf_text(&out, "Access-Control-Allow-Origin: *\r\n"
                        "Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n");
@@ -106,7 +117,7 @@ static struct slice common_headers(struct web *web, struct http_exchange *exchan
 
 static void reply(struct web *web, struct http_exchange *exchange, int status, struct slice type)
 {
-    http_reply(exchange, status, type, common_headers(web, exchange));
+    http_reply(exchange, status, type, web_common_headers(web, exchange, true));
 }
 
 static void reply_error(struct web *web, struct http_exchange *exchange, struct slice type, const char *error,
@@ -175,12 +186,13 @@ static bool is_json(struct http_exchange *exchange)
 
 /* Signatures and the rules of tests; false when the request was answered with what it met. */
 static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation,
-                  struct slice type)
+                  struct slice type, bool trusted)
 {
     struct slice message;
-    const char *fault = web->keyring ? signature_fault(web->keyring, exchange, clock_now_ms(&clock_system),
-                                                       &exchange->arena, &message)
-                                     : NULL;
+    const char *fault = web->keyring && !trusted
+                            ? signature_fault(web->keyring, exchange, DOOR_DYNAMODB,
+                                              clock_now_ms(&clock_system), &exchange->arena, &message)
+                            : NULL;
     if (fault) {
         reply_error(web, exchange, type, fault, message);
         return false;
@@ -192,7 +204,7 @@ static bool admit(struct web *web, struct http_exchange *exchange, const struct 
     return false;
 }
 
-static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
+static void serve_dynamodb(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
     if (exchange->body.len && !is_json_type(type)) {
@@ -207,10 +219,11 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange)
         reply_error(web, exchange, type, error, SLICE(""));
         return;
     }
-    if (!admit(web, exchange, operation, type)) return;
+    if (!admit(web, exchange, operation, type, trusted)) return;
     struct web_call *call = arena_alloc(&exchange->arena, sizeof *call);
     call->call = (struct dynamo_call){.operation = operation,
                                       .request = exchange->body,
+                                      .cause = cause,
                                       .arena = &exchange->arena,
                                       .reply = &exchange->reply,
                                       .done = call_done};
@@ -226,7 +239,7 @@ static void serve_options(struct web *web, struct http_exchange *exchange)
 {
     struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
     struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
-    struct slice extra = common_headers(web, exchange);
+    struct slice extra = web_common_headers(web, exchange, true);
     extra = arena_printf(
         &exchange->arena,
         "%.*sAllow: GET, HEAD, POST, OPTIONS\r\n%s%.*s%s%s%.*s%sAccess-Control-Max-Age: 172800\r\n",
@@ -239,7 +252,7 @@ static void serve_options(struct web *web, struct http_exchange *exchange)
 static void serve_health(struct web *web, struct http_exchange *exchange)
 {
     char failure[600];
-    if (!engine_has_failed(web->engine, failure, sizeof failure)) {
+    if (!web->engine || !engine_has_failed(web->engine, failure, sizeof failure)) {
         buf_text(&exchange->reply, "{\"status\":\"ok\"}\n");
         reply(web, exchange, 200, SLICE("application/json"));
         return;
@@ -269,15 +282,22 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
     }
 }
 
-static void handle(void *context, struct http_exchange *exchange)
+/* `trusted`: one of our own functions, on the port that it was given; whatever it writes has this cause. */
+static void answer(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
-    struct web *web = context;
+    if (web->hooks && slice_equal(exchange->path, SLICE("/_quipu/idle"))) {
+        web_serve_idle(web, exchange);
+        return;
+    }
     if (web->hooks && slice_starts(exchange->path, SLICE("/_quipu/"))) {
         reply(web, exchange, hooks_serve(web->hooks, exchange), SLICE("application/json"));
         return;
     }
+    bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1;
+    if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_rest(web, exchange, cause, trusted))
+        return;
     switch (exchange->method) {
-    case HTTP_POST: serve_dynamodb(web, exchange); return;
+    case HTTP_POST: serve_dynamodb(web, exchange, cause, trusted); return;
     case HTTP_GET:
     case HTTP_HEAD: serve_get(web, exchange); return;
     case HTTP_OPTIONS: serve_options(web, exchange); return;
@@ -285,6 +305,31 @@ static void handle(void *context, struct http_exchange *exchange)
         buf_text(&exchange->reply, "<UnknownOperationException/>\n");
         reply(web, exchange, 404, SLICE("text/xml"));
     }
+}
+
+static void handle(void *context, struct http_exchange *exchange)
+{
+    answer(context, exchange, SLICE_NONE, false);
+}
+
+void web_forward(void *context, struct http_exchange *exchange, struct slice cause)
+{
+    answer(context, exchange, cause, true);
+}
+
+/* Archives of functions are larger than anything else that is sent. */
+static uint64_t body_limit(void *context, enum http_method method, struct slice target)
+{
+    (void)context;
+    bool takes_code = (method == HTTP_POST || method == HTTP_PUT) &&
+                      slice_starts(target, SLICE("/2015-03-31/functions"));
+    return takes_code ? LIMIT_CODE_BYTES / 3 * 4 + LIMIT_BODY_BYTES : LIMIT_BODY_BYTES; /* base64 */
+}
+
+static void draining(void *context)
+{
+    struct web *web = context;
+    if (web->pattern) pattern_stop(web->pattern);
 }
 
 static void turn_end(void *context, struct net_loop *loop)
@@ -304,5 +349,10 @@ static struct slice refusal(void *context, int status, const char *reason, struc
 
 struct net_handler web_handler(struct web *web)
 {
-    return (struct net_handler){.request = handle, .turn_end = turn_end, .refusal = refusal, .context = web};
+    return (struct net_handler){.request = handle,
+                                .turn_end = turn_end,
+                                .refusal = refusal,
+                                .draining = draining,
+                                .body_limit = body_limit,
+                                .context = web};
 }

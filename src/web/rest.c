@@ -1,0 +1,271 @@
+/* The doors beside DynamoDB's: an exchange becomes a rest_call, a room answers
+ * it on whatever thread, and the answer goes back through the loop that has the
+ * exchange.
+ *
+ * Who may create a function can run anything on this machine. A page in
+ * somebody's browser must not: browsers send an Origin, and a request that has
+ * one is served only when it is this server's own, by a name that no stranger's
+ * domain can take (an address or localhost), so that neither forms nor rebound
+ * names get through.
+ */
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "func/func.h"
+#include "pattern/pattern.h"
+#include "trigger/trigger.h"
+#include "web/hooks.h"
+#include "web/internal.h"
+
+/* A request while a room has it; lives in the exchange's arena. */
+struct web_rest {
+    struct rest_call call; /* first: the room's pointer is ours */
+    struct http_exchange *exchange;
+    struct web *web;
+    struct net_task flow_task; /* brings a flow to the loop ... */
+    struct pattern_task *flow; /* ... this one */
+    struct net_task task;      /* brings the answer back to the loop */
+    _Atomic bool has_left;     /* the client does not take what is sent any more */
+    bool in_pieces;            /* its head was sent; the loop's own */
+};
+
+/* A piece of a reply on its way to the loop. */
+struct piece {
+    struct net_task task;
+    struct web_rest *rest;
+    struct slice bytes;
+};
+
+static struct slice header_of(const struct rest_call *call, struct slice name)
+{
+    return http_header_find(((const struct web_rest *)call)->exchange, name);
+}
+
+static struct slice content_type_of(const struct rest_call *call)
+{
+    return call->content_type.len ? call->content_type : SLICE("application/json");
+}
+
+static struct slice all_headers(struct web_rest *rest)
+{
+    struct slice common = web_common_headers(rest->web, rest->exchange, !rest->in_pieces);
+    if (!rest->call.headers.len) return common;
+    return arena_printf(&rest->exchange->arena, "%.*s%.*s", SLICE_ARG(common), SLICE_ARG(rest->call.headers));
+}
+
+/* ---- whole replies ---- */
+
+static void finish_on_loop(struct net_task *task)
+{
+    struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, task));
+    struct http_exchange *exchange = rest->exchange;
+    if (!rest->in_pieces) {
+        http_reply(exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
+        return;
+    }
+    if (exchange->reply.len) http_reply_piece(exchange, buf_view(&exchange->reply));
+    http_reply_end(exchange);
+}
+
+static void call_done(struct rest_call *call)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    rest->task.run = finish_on_loop;
+    net_post(rest->exchange->loop, &rest->task);
+}
+
+/* ---- replies in pieces ---- */
+
+static void piece_on_loop(struct net_task *task)
+{
+    struct piece *piece = (struct piece *)task;
+    struct web_rest *rest = piece->rest;
+    if (!rest->in_pieces) {
+        struct buf later = rest->exchange->reply; /* what `done` adds is the last piece, not the first */
+        rest->exchange->reply = (struct buf){0};
+        rest->in_pieces = true;
+        http_reply_begin(rest->exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
+        buf_free(&rest->exchange->reply);
+        rest->exchange->reply = later;
+    }
+    if (!http_reply_piece(rest->exchange, piece->bytes)) atomic_store(&rest->has_left, true);
+    free(piece);
+}
+
+static bool call_piece(struct rest_call *call, struct slice bytes)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    if (atomic_load(&rest->has_left)) return false;
+    struct piece *piece = must_zero(1, sizeof *piece + bytes.len);
+    if (bytes.len) memcpy(piece + 1, bytes.data, bytes.len);
+    *piece = (struct piece){
+        .task.run = piece_on_loop, .rest = rest, .bytes = {(char *)(piece + 1), bytes.len}};
+    net_post(rest->exchange->loop, &piece->task);
+    return true;
+}
+
+/* ---- what flows are lent ---- */
+
+static void run_flow(struct net_task *task)
+{
+    struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, flow_task));
+    rest->flow->run(rest->flow);
+}
+
+static void post_flow(struct rest_call *call, struct pattern_task *task)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    rest->flow = task;
+    rest->flow_task.run = run_flow;
+    net_post(rest->exchange->loop, &rest->flow_task);
+}
+
+static struct dynamo_turn *turn_of(struct rest_call *call)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    return &rest->web->loops[net_loop_index(rest->exchange->loop)].turn;
+}
+
+const struct pattern_host web_pattern_host = {.post = post_flow, .turn = turn_of};
+
+/* ---- who may come in ---- */
+
+static struct slice host_name(struct slice host)
+{
+    if (host.len && host.data[0] == '[') {
+        const char *end = memchr(host.data, ']', host.len);
+        return end ? (struct slice){host.data + 1, (size_t)(end - host.data) - 1} : host;
+    }
+    const char *colon = host.len ? memchr(host.data, ':', host.len) : NULL;
+    return colon ? (struct slice){host.data, (size_t)(colon - host.data)} : host;
+}
+
+/* An address, or localhost: names that only this machine, or nobody, can answer
+ * for. */
+static bool is_own_name(struct slice name)
+{
+    char text[64];
+    unsigned char address[16];
+    if (slice_equal_ignoring_case(name, SLICE("localhost"))) return true;
+    if (!name.len || name.len >= sizeof text) return false;
+    memcpy(text, name.data, name.len);
+    text[name.len] = '\0';
+    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
+}
+
+static bool origin_is_strange(const struct http_exchange *exchange)
+{
+    struct slice origin = http_header_find(exchange, SLICE("Origin"));
+    if (!origin.data) return false;
+    struct slice host = http_header_find(exchange, SLICE("Host"));
+    struct slice secure = SLICE("https://"), plain = SLICE("http://");
+    if (slice_starts(origin, secure))
+        origin = slice_from(origin, secure.len);
+    else if (slice_starts(origin, plain))
+        origin = slice_from(origin, plain.len);
+    return !slice_equal_ignoring_case(origin, host) || !is_own_name(host_name(host));
+}
+
+static bool refuse(struct web_rest *rest, const char *type, struct slice message)
+{
+    struct buf *reply = &rest->exchange->reply;
+    web_count_error(rest->web, type);
+    rest->call.status = 403;
+    reply->len = 0;
+    buf_printf(reply, "{\"Type\":\"User\",\"Message\":");
+    json_put_string(reply, message);
+    buf_byte(reply, '}');
+    rest_add_header(&rest->call, "X-Amzn-ErrorType: %s", type);
+    call_done(&rest->call);
+    return true;
+}
+
+/* ---- the rooms ---- */
+
+static bool is_ours(struct slice path)
+{
+    static const struct slice dated = SLICE("/20"),
+                              others[] = {SLICE("/schedules"), SLICE("/schedule-groups"), SLICE("/tags/"),
+                                          SLICE("/v1/"),       SLICE("/counter"),         SLICE("/wall")};
+    if (slice_starts(path, dated)) return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (slice_starts(path, others[i])) return true;
+    return false;
+}
+
+static bool serve(struct web *web, struct rest_call *call)
+{
+    /* Triggers first: of the paths for tags, which func takes all, they take those of mappings. */
+    return (web->trigger && trigger_serve(web->trigger, call)) ||
+           (web->func && func_serve(web->func, call)) ||
+           (web->pattern && pattern_serve(web->pattern, call));
+}
+
+static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange, struct slice cause)
+{
+    struct web_rest *rest = arena_zero(&exchange->arena, sizeof *rest);
+    rest->exchange = exchange;
+    rest->web = web;
+    rest->call = (struct rest_call){.method = exchange->method_text,
+                                    .path = exchange->path,
+                                    .query = exchange->query,
+                                    .body = exchange->body,
+                                    .header = header_of,
+                                    .cause = cause,
+                                    .arena = &exchange->arena,
+                                    .done = call_done,
+                                    .piece = call_piece,
+                                    .reply = &exchange->reply};
+    return rest;
+}
+
+bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
+{
+    if (!is_ours(exchange->path)) return false;
+    struct web_rest *rest = rest_of(web, exchange, cause);
+    struct slice message = SLICE("This server takes requests of web pages only from its own.");
+    if (!trusted && origin_is_strange(exchange)) return refuse(rest, "AccessDeniedException", message);
+    const char *fault = web->keyring && !trusted
+                            ? signature_fault(web->keyring, exchange, DOOR_REST, clock_now_ms(&clock_system),
+                                              &exchange->arena, &message)
+                            : NULL;
+    if (fault) return refuse(rest, fault, message);
+    return serve(web, &rest->call);
+}
+
+/* ---- the hook that waits for triggers ---- */
+
+static bool is_idle(struct web *web)
+{
+    return (!web->trigger || trigger_is_idle(web->trigger)) && (!web->func || func_is_idle(web->func));
+}
+
+/* A function that has just ended may have written what starts another: nothing
+ * is at rest before two looks in a row found it so. */
+static void wait_until_idle(void *room, struct rest_call *call)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    struct web *web = room;
+    int64_t until_us = monotonic_us() + LIMIT_IDLE_WAIT_MS * 1000;
+    for (unsigned quiet = 0; quiet < 2 && monotonic_us() < until_us; usleep(1000)) {
+        rest->exchange->reply.len = 0;
+        call->status = hooks_serve(web->hooks, rest->exchange);
+        quiet = is_idle(web) ? quiet + 1 : 0;
+    }
+    if (!is_idle(web)) {
+        rest->exchange->reply.len = 0;
+        buf_text(&rest->exchange->reply, "{\"message\":\"triggers or functions are still at work\"}");
+        call->status = 504;
+    }
+    call->done(call);
+}
+
+void web_serve_idle(struct web *web, struct http_exchange *exchange)
+{
+    struct web_rest *rest = rest_of(web, exchange, SLICE_NONE);
+    rest_workers_run(web->workers, wait_until_idle, web, &rest->call);
+}
