@@ -12,10 +12,10 @@ TEST(document_is_written_and_read)
     struct patterns patterns;
     patterns_open(&patterns);
     CHECK_REFUSES(&patterns, "GET /v1/documents/c/a", NULL, 404, "no-such-document");
-    CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "{\"x\":[1,2.50,\"\\u00e4\",null,true,{}]}", 201,
+    CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "{\"x\":[1,2.25,\"\\u00e4\",null,true,{}]}", 201,
                "{\"version\":1}");
     check_etag(&patterns, "ETag: \"1\"\r\n");
-    CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 200, "{\"x\":[1,2.5,\"\xc3\xa4\",null,true,{}]}");
+    CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 200, "{\"x\":[1,2.25,\"\xc3\xa4\",null,true,{}]}");
     check_etag(&patterns, "ETag: \"1\"\r\n");
     CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "5", 200, "{\"version\":2}");
     CHECK_ASKS(&patterns, "PUT /v1/documents/c/b%2Fc", "\"\"", 201, "{\"version\":1}");

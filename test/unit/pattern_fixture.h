@@ -1,8 +1,12 @@
-/* The patterns over a database in memory, asked in few words. */
+/* The patterns over a database in memory, asked in few words. With PATTERNS_ON=URL in the environment they
+ * are over that DynamoDB endpoint instead, where each test has tables of its own. */
 #ifndef TEST_UNIT_PATTERN_FIXTURE_H
 #define TEST_UNIT_PATTERN_FIXTURE_H
 
+#include <stdlib.h>
+
 #include "base/fail.h"
+#include "base/random.h"
 #include "pattern/pattern.h"
 #include "unit/test.h"
 
@@ -15,6 +19,7 @@ struct asked_header {
 struct patterns {
     int64_t now_ms;
     struct clock clock;
+    char prefix[40];
     struct dynamo *dynamo;
     struct pattern *pattern;
     struct arena arena;
@@ -40,13 +45,21 @@ static inline struct slice asked_header(const struct rest_call *call, struct sli
 static inline void patterns_open(struct patterns *patterns)
 {
     char error[300];
-    *patterns = (struct patterns){.now_ms = 1794716005340};
+    const char *where = getenv("PATTERNS_ON");
+    struct random random;
+    *patterns = (struct patterns){.now_ms = 1794716005340, .prefix = "quipu-"};
+    random_seed_from_system(&random);
+    if (where)
+        snprintf(patterns->prefix, sizeof patterns->prefix, "test-%08x-", (unsigned)random_next(&random));
     patterns->clock = (struct clock){patterns_now, patterns};
-    patterns->dynamo = dynamo_open(":memory:", &(struct dynamo_options){.clock = &patterns->clock}, error,
-                                   sizeof error);
+    struct dynamo_options options = {.clock = &patterns->clock, .access_key = "local", .secret_key = "local"};
+    patterns->dynamo = dynamo_open(where ? where : ":memory:", &options, error, sizeof error);
     ensure(patterns->dynamo);
-    patterns->pattern = pattern_open(
-        &(struct pattern_options){.dynamo = patterns->dynamo, .clock = &patterns->clock, .seed = 1});
+    patterns->pattern = pattern_open(&(struct pattern_options){.dynamo = patterns->dynamo,
+                                                               .clock = &patterns->clock,
+                                                               .prefix = patterns->prefix,
+                                                               .skew_ms = -1,
+                                                               .seed = 1});
 }
 
 static inline void patterns_close(struct patterns *patterns)

@@ -76,16 +76,16 @@ TEST(lease_respects_the_line)
     struct buf reply = {0};
     patterns_open(&patterns);
     asks(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}");
-    CHECK_INT(
-        dynamo_call(
-            patterns.dynamo, SLICE("UpdateItem"),
-            SLICE("{\"TableName\":\"quipu-leases\",\"Key\":{\"name\":{\"S\":\"x\"}},\"UpdateExpression\":"
-                  "\"SET waiting = :w\",\"ExpressionAttributeValues\":{\":w\":{\"L\":["
-                  "{\"M\":{\"owner\":{\"S\":\"gone\"},\"until\":{\"N\":\"1794716000000\"}}},"
-                  "{\"M\":{\"owner\":{\"S\":\"b\"},\"until\":{\"N\":\"1794716099000\"}}},"
-                  "{\"M\":{\"owner\":{\"S\":\"c\"},\"until\":{\"N\":\"1794716099000\"}}}]}}}"),
-            &reply),
-        200);
+    struct slice request = arena_printf(
+        &patterns.arena,
+        "{\"TableName\":\"%sleases\",\"Key\":{\"name\":{\"S\":\"x\"}},\"UpdateExpression\":\"SET waiting = "
+        ":w\","
+        "\"ExpressionAttributeValues\":{\":w\":{\"L\":["
+        "{\"M\":{\"owner\":{\"S\":\"gone\"},\"until\":{\"N\":\"1794716000000\"}}},"
+        "{\"M\":{\"owner\":{\"S\":\"b\"},\"until\":{\"N\":\"1794716099000\"}}},"
+        "{\"M\":{\"owner\":{\"S\":\"c\"},\"until\":{\"N\":\"1794716099000\"}}}]}}}",
+        patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("UpdateItem"), request, &reply), 200);
     CHECK_ASKS(
         &patterns, "GET /v1/leases/x", NULL, 200,
         "{\"name\":\"x\",\"held\":true,\"owner\":\"a\",\"fence\":1,\"until\":\"2026-11-15T04:13:35.340Z\","
