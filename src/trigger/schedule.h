@@ -213,10 +213,14 @@ enum schedule_end {
     SCHEDULE_FINE,
     SCHEDULE_MISSING, /* no such item, or no table */
     SCHEDULE_MOVED,   /* a condition did not hold */
+    SCHEDULE_BUSY,    /* another transaction is at the same item */
     SCHEDULE_FAILED,  /* the door's fault: a sentence is in the log */
 };
 
 /* Calls and sorts the answer; *reply is emptied first. */
+enum schedule_end schedule_ask_once(struct schedules *schedules, const char *operation,
+                                    const struct buf *request, struct buf *reply);
+/* The same, and waits a moment for others' transactions: never BUSY. */
 enum schedule_end schedule_ask(struct schedules *schedules, const char *operation, const struct buf *request,
                                struct buf *reply);
 /* The table with its default group, if need be. */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "trigger/schedule.h"
 
+#define BUSY_MS 20 /* another server is at the same schedule just now */
 #define LOOK_AGAIN_MS                                                                                        \
     60000 /* at a schedule whose expression cannot be read here: the zone's file may come                    \
            */
@@ -135,7 +136,7 @@ static enum schedule_end move_on(struct firing *firing, int64_t now_ms)
     put_schedule(&request, firing);
     if (firing->verdict.due_ms != SCHEDULE_NONE) put_call(&request, firing, now_ms);
     buf_text(&request, "]}");
-    enum schedule_end end = schedule_ask(firing->schedules, "TransactWriteItems", &request, &reply);
+    enum schedule_end end = schedule_ask_once(firing->schedules, "TransactWriteItems", &request, &reply);
     buf_free(&request);
     buf_free(&reply);
     return end;
@@ -148,8 +149,8 @@ static enum fire_end fire_now(struct firing *firing, int64_t now_ms, int64_t *at
     firing->verdict = schedule_judge(&firing->schedule, firing->timetable, now_ms);
     enum schedule_end end = move_on(firing, now_ms);
     if (end == SCHEDULE_FAILED) return FIRE_AGAIN;
-    *at_ms = now_ms; /* where somebody else was first: look what it has become */
-    if (end != SCHEDULE_FINE) return FIRE_DONE;
+    *at_ms = now_ms + (end == SCHEDULE_BUSY ? BUSY_MS : 0);
+    if (end != SCHEDULE_FINE) return FIRE_DONE; /* somebody else was first: look what it has become */
     if (firing->is_queued) doors->wake(doors->self);
     if (firing->undelivered)
         log_line("schedules: %.*s/%.*s was not delivered: %s", SLICE_ARG(firing->schedule.group),

@@ -6,6 +6,8 @@
 
 #define TABLE_WAIT_US  30000000 /* until a new table is ready: far beyond what AWS takes */
 #define TABLE_PAUSE_MS 100
+#define BUSY_ROUNDS    20 /* while other transactions are at the same item */
+#define BUSY_PAUSE_MS  10
 
 /* ---- calling ---- */
 
@@ -23,6 +25,9 @@ static enum schedule_end answer_sort(const struct schedules *schedules, const ch
              (slice_equal(name, SLICE("TransactionCanceledException")) &&
               slice_contains(reply, SLICE("ConditionalCheckFailed"))))
         end = SCHEDULE_MOVED;
+    else if (slice_equal(name, SLICE("TransactionConflictException")) ||
+             slice_contains(reply, SLICE("TransactionConflict")))
+        end = SCHEDULE_BUSY;
     else
         log_line("schedules: %s on %.*s failed: %.*s: %.*s", operation, SLICE_ARG(schedules->table),
                  SLICE_ARG(name), SLICE_ARG(message));
@@ -30,12 +35,28 @@ static enum schedule_end answer_sort(const struct schedules *schedules, const ch
     return end;
 }
 
-enum schedule_end schedule_ask(struct schedules *schedules, const char *operation, const struct buf *request,
-                               struct buf *reply)
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){0, ms * 1000000L}, NULL);
+}
+
+enum schedule_end schedule_ask_once(struct schedules *schedules, const char *operation,
+                                    const struct buf *request, struct buf *reply)
 {
     reply->len = 0;
     int status = schedules->doors.call(schedules->doors.self, slice_of(operation), buf_view(request), reply);
     return answer_sort(schedules, operation, status, buf_view(reply));
+}
+
+enum schedule_end schedule_ask(struct schedules *schedules, const char *operation, const struct buf *request,
+                               struct buf *reply)
+{
+    enum schedule_end end = schedule_ask_once(schedules, operation, request, reply);
+    for (int i = 0; end == SCHEDULE_BUSY && i < BUSY_ROUNDS; i++) {
+        pause_ms(BUSY_PAUSE_MS);
+        end = schedule_ask_once(schedules, operation, request, reply);
+    }
+    return end == SCHEDULE_BUSY ? SCHEDULE_FAILED : end;
 }
 
 /* ---- the table ---- */
@@ -57,7 +78,7 @@ static bool table_wait(struct schedules *schedules)
     int64_t until_us = monotonic_us() + TABLE_WAIT_US;
     while (!table_is_active(schedules)) {
         if (monotonic_us() > until_us) return false;
-        nanosleep(&(struct timespec){0, TABLE_PAUSE_MS * 1000000L}, NULL);
+        pause_ms(TABLE_PAUSE_MS);
     }
     return true;
 }

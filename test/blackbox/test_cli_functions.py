@@ -139,7 +139,8 @@ def test_an_archive(on, unused_name, tmp_path):
     output("function", "add", unused_name, "--zip", path, "--runtime", "python3.11", "--handler", "app.run", on=on)
     assert items("function", "invoke", unused_name, '{"a":1}', on=on) == [{"zipped": {"a": 1}}]
     (tmp_path / "text.zip").write_text("no archive")
-    assert "is no zip archive" in fails("function", "add", unused_name, "--zip", f"{tmp_path}/text.zip", on=on, status=2)
+    text = str(tmp_path / "text.zip")
+    assert "is no zip archive" in fails("function", "add", unused_name, "--zip", text, on=on, status=2)
     output("function", "rm", unused_name, on=on)
 
 
