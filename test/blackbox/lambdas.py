@@ -97,7 +97,7 @@ class Function:
         if not os.path.exists(self.notes):
             return []
         with open(self.notes) as file:
-            return [json.loads(line) for line in file]
+            return [json.loads(line) for line in file if line.endswith("\n")]  # the last one may be half written
 
     def events(self):
         return [line["event"] for line in self.lines() if "event" in line]

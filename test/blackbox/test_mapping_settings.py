@@ -654,7 +654,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 while curl -sS -D "$folder/head" -o "$folder/event" "$api/invocation/next"; do
     id=$(sed -n 's/^Lambda-Runtime-Aws-Request-Id: *//Ip' "$folder/head" | tr -d '\r')
-    { printf '{"event":'; tr -d '\n' <"$folder/event"; printf '}\n'; } >>"$NOTES"
+    { printf '{"event":'; tr -d '\n' <"$folder/event"; printf '}\n'; } >"$folder/line"
+    cat "$folder/line" >>"$NOTES"
     curl -sS -o /dev/null --data-binary null "$api/invocation/$id/response"
 done
 """
