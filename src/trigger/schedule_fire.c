@@ -10,10 +10,8 @@
 #include "base/log.h"
 #include "trigger/schedule.h"
 
-#define BUSY_MS 20 /* another server is at the same schedule just now */
-#define LOOK_AGAIN_MS                                                                                        \
-    60000 /* at a schedule whose expression cannot be read here: the zone's file may come                    \
-           */
+#define BUSY_MS       20    /* another server is at the same schedule just now */
+#define LOOK_AGAIN_MS 60000 /* at an expression that cannot be read here: its zone may come */
 
 /* All that one look at a schedule needs. */
 struct firing {
