@@ -417,7 +417,7 @@ def test_bash_completes(tmp_path):
         assert result.stderr == ""
         return result.stdout.split()
 
-    assert complete("quipu", "q") == ["query"]
+    assert complete("quipu", "q") == ["query", "queue"]
     assert complete("quipu", "table", "d") == ["describe", "drop"]
     assert complete("quipu", "schedule", "r") == ["resume", "rm"]
     assert complete("quipu", "trigger", "add", "--ba") == ["--batch"]
