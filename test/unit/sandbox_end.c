@@ -266,6 +266,25 @@ TEST(memory_in_use_can_be_asked_for)
 
 /* ---- those who hunt the hunters ---- */
 
+/* The terminal's signals, and those of a service manager, are for the server to decide about. */
+TEST(keepers_and_nursery_heed_no_signals)
+{
+    struct sandbox *sandbox = sandbox_for_test();
+    struct heard heard;
+    heard_shell(&heard, sandbox,
+                "read _ _ _ nursery _ < /proc/$PPID/stat\n"
+                "for s in INT TERM HUP QUIT USR1 USR2 CHLD PIPE; do kill -$s $PPID $nursery; done\n"
+                "sleep 0.1; kill -0 $PPID $nursery && echo both; exit 8");
+    CHECK_INT(heard_wait(&heard).status, 8);
+    CHECK_TEXT(buf_view(&heard.text), "both\n");
+    heard_free(&heard);
+    heard_shell(&heard, sandbox, "read _ _ _ _ _ session _ < /proc/$PPID/stat; echo $session");
+    heard_wait(&heard);
+    CHECK(heard.text.len > 0 && strtol(heard.text.data, NULL, 10) != getsid(0));
+    heard_free(&heard);
+    sandbox_free(sandbox);
+}
+
 TEST(a_keeper_that_is_killed_leaves_nothing)
 {
     struct sandbox *sandbox = sandbox_for_test();

@@ -1,6 +1,7 @@
 /* Answers what it was given: the Runtime API over a plain socket. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ int main(void)
     place.sin_port = htons((unsigned short)atoi(colon + 1));
     place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     server = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (connect(server, (struct sockaddr *)&place, sizeof place) != 0) return 1;
     for (;;) {
         char text[500], id[100];
