@@ -139,6 +139,21 @@ void document_put_members(struct buf *out, const struct document *document)
     }
 }
 
+void document_put_more(struct buf *out, const struct document *document)
+{
+    if (document->count) buf_byte(out, ',');
+    document_put_members(out, document);
+}
+
+struct slice document_json(const struct document *document, struct arena *arena)
+{
+    struct buf json = {0};
+    buf_byte(&json, '{');
+    document_put_members(&json, document);
+    buf_byte(&json, '}');
+    return into_arena(&json, arena);
+}
+
 /* ---- JSON into attribute values ---- */
 
 static void put_value(struct buf *out, struct json_reader *reader);

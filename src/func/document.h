@@ -45,6 +45,10 @@ void document_set_integer(struct document *document, const char *name, int64_t v
 
 /* The members as JSON, joined by commas, without the braces. */
 void document_put_members(struct buf *out, const struct document *document);
+/* The same behind other members: a comma before each. */
+void document_put_more(struct buf *out, const struct document *document);
+/* The whole object, in the arena. */
+struct slice document_json(const struct document *document, struct arena *arena);
 
 /* ---- items ---- */
 

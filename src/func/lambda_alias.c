@@ -74,8 +74,7 @@ static void alias_put(struct buf *out, struct func *func, struct slice function,
     json_put_string(out, lambda_arn(func, arena, function, name));
     buf_text(out, ",\"Name\":");
     json_put_string(out, name);
-    buf_byte(out, ',');
-    document_put_members(out, &part->document);
+    document_put_more(out, &part->document);
     buf_byte(out, '}');
 }
 

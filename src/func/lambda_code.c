@@ -172,17 +172,11 @@ void lambda_code_end(struct func *func, struct code *code)
 static struct slice ours_merged(const struct code *code, const struct document *document, struct arena *arena)
 {
     struct document old = document_object(document, "Quipu", arena), ours = {0};
-    struct buf json = {0};
     struct slice concurrency = document_get(&old, "Concurrency");
     if (code->ours.data) document_parse(code->ours, arena, &ours);
     if (concurrency.data) document_set(&ours, "Concurrency", concurrency, arena);
     if (!ours.count) return SLICE_NONE;
-    buf_byte(&json, '{');
-    document_put_members(&json, &ours);
-    buf_byte(&json, '}');
-    struct slice copy = arena_copy(arena, buf_view(&json));
-    buf_free(&json);
-    return copy;
+    return document_json(&ours, arena);
 }
 
 void lambda_code_apply(const struct code *code, struct document *document, struct arena *arena)

@@ -293,12 +293,7 @@ static bool apply_concurrency(struct rest_call *call, const struct node *nodes, 
         return false;
     }
     if (!given.data) return true;
-    struct buf json = {0};
-    buf_byte(&json, '{');
-    document_put_members(&json, &ours);
-    buf_byte(&json, '}');
-    document_set(document, "Quipu", arena_copy(call->arena, buf_view(&json)), call->arena);
-    buf_free(&json);
+    document_set(document, "Quipu", document_json(&ours, call->arena), call->arena);
     return true;
 }
 
@@ -342,17 +337,12 @@ static void set_members(struct rest_call *call, const struct node *nodes, struct
 static void complete_logging(struct slice name, struct document *document, struct arena *arena)
 {
     struct document logging = document_object(document, "LoggingConfig", arena);
-    struct buf json = {0};
     if (!document_get(&logging, "LogFormat").data)
         document_set(&logging, "LogFormat", SLICE("\"Text\""), arena);
     if (!document_get(&logging, "LogGroup").data)
         document_set(&logging, "LogGroup", arena_printf(arena, "\"/aws/lambda/%.*s\"", SLICE_ARG(name)),
                      arena);
-    buf_byte(&json, '{');
-    document_put_members(&json, &logging);
-    buf_byte(&json, '}');
-    document_set(document, "LoggingConfig", arena_copy(arena, buf_view(&json)), arena);
-    buf_free(&json);
+    document_set(document, "LoggingConfig", document_json(&logging, arena), arena);
 }
 
 bool configuration_apply(struct func *func, struct rest_call *call, const struct node *nodes,
@@ -399,9 +389,8 @@ static void put_ours(struct buf *out, const struct document *document, struct ar
 {
     struct document ours = document_object(document, "Quipu", arena);
     document_set(&ours, "Secret", SLICE_NONE, arena); /* who calls may know that there is one, not which */
-    buf_text(out, ",\"Quipu\":{");
-    document_put_members(out, &ours);
-    buf_byte(out, '}');
+    buf_text(out, ",\"Quipu\":");
+    buf_slice(out, document_json(&ours, arena));
 }
 
 void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
@@ -417,8 +406,8 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
     json_put_string(out, lambda_arn(func, arena, entry->name, qualifier));
     buf_text(out, ",\"Version\":");
     json_put_string(out, part->name);
-    buf_text(out, ",\"State\":\"Active\",\"LastUpdateStatus\":\"Successful\",");
-    document_put_members(out, &shown);
+    buf_text(out, ",\"State\":\"Active\",\"LastUpdateStatus\":\"Successful\"");
+    document_put_more(out, &shown);
     if (has_ours) put_ours(out, &part->document, arena);
     buf_byte(out, '}');
 }

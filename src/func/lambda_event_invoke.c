@@ -53,8 +53,7 @@ static void put_config(struct buf *out, struct func *func, struct slice name, co
         document_set(&shown, "DestinationConfig", SLICE("{\"OnSuccess\":{},\"OnFailure\":{}}"), arena);
     buf_text(out, "{\"FunctionArn\":");
     json_put_string(out, lambda_arn(func, arena, name, part_suffix(part, PART_ASYNC)));
-    buf_byte(out, ',');
-    document_put_members(out, &shown);
+    document_put_more(out, &shown);
     buf_byte(out, '}');
 }
 

@@ -94,7 +94,7 @@ static enum step create_step(struct rest_call *call, struct change *change, void
                      SLICE_ARG(change->name));
         return STEP_ANSWERED;
     }
-    if (change->registry->count >= LIMIT_FUNCTIONS) {
+    if (registry_size(change->registry) >= LIMIT_FUNCTIONS) {
         refuse(call, "There are as many functions as this server can hold.");
         return STEP_ANSWERED;
     }
@@ -299,7 +299,7 @@ void lambda_list_functions(struct func *func, struct rest_call *call)
     struct node nodes[LIST_MEMBERS];
     uint32_t count, shown = 0, used = 0;
     if (!lambda_decode(call, list_fields, FIELD_COUNT(list_fields), nodes)) return;
-    if (func->options.shared && !registry_read_all(func->registry)) {
+    if (!registry_refresh(func->registry)) {
         lambda_unavailable(call);
         return;
     }

@@ -203,23 +203,12 @@ static const struct part *policy_part(const struct entry *entry, struct slice qu
     return entry ? entry_part_of(entry, PART_POLICY, policy_qualifier(qualifier)) : NULL;
 }
 
-static struct slice braced(const struct document *document, struct arena *arena)
-{
-    struct buf json = {0};
-    buf_byte(&json, '{');
-    document_put_members(&json, document);
-    buf_byte(&json, '}');
-    struct slice copy = arena_copy(arena, buf_view(&json));
-    buf_free(&json);
-    return copy;
-}
-
 static void policy_write(struct change *change, const struct policing *policing,
                          const struct document *statements)
 {
     struct document document = {0};
     struct slice qualifier = policy_qualifier(policing->target.qualifier);
-    document_set(&document, "Statements", braced(statements, change->arena), change->arena);
+    document_set(&document, "Statements", document_json(statements, change->arena), change->arena);
     document_set_text(&document, "RevisionId", registry_uuid(change->registry, change->arena), change->arena);
     change_put(change, arena_printf(change->arena, PART_POLICY "%.*s", SLICE_ARG(qualifier)), &document);
 }
@@ -272,7 +261,7 @@ static enum step add_step(struct rest_call *call, struct change *change, void *c
     }
     policing->statement = statement_json(policing, call->arena);
     document_set(&statements, id, policing->statement, call->arena);
-    if (braced(&statements, call->arena).len > LIMIT_POLICY_BYTES) {
+    if (document_json(&statements, call->arena).len > LIMIT_POLICY_BYTES) {
         lambda_error(call, 400, "PolicyLengthExceededException",
                      "The final policy size is bigger than the limit (%d).", LIMIT_POLICY_BYTES);
         return STEP_ANSWERED;
@@ -376,7 +365,9 @@ static void put_policy(struct rest_call *call, const struct part *part)
     buf_text(&policy, "]}");
     buf_text(call->reply, "{\"Policy\":");
     json_put_string(call->reply, buf_view(&policy));
-    buf_printf(call->reply, ",\"RevisionId\":%.*s}", SLICE_ARG(document_get(&part->document, "RevisionId")));
+    buf_text(call->reply, ",\"RevisionId\":");
+    json_put_string(call->reply, document_text(&part->document, "RevisionId", call->arena));
+    buf_byte(call->reply, '}');
     buf_free(&policy);
 }
 

@@ -205,7 +205,6 @@ static void tags_merge(struct document *tags, const struct tagging *tagging, str
 static enum step tag_step(struct rest_call *call, struct change *change, void *context)
 {
     const struct tagging *tagging = context;
-    struct buf json = {0};
     if (!change->before) return answer_not_found(tagging->func, call, change->name, SLICE_NONE);
     struct document tags = document_object(&change->head, "Tags", call->arena);
     tags_merge(&tags, tagging, call->arena);
@@ -214,12 +213,8 @@ static enum step tag_step(struct rest_call *call, struct change *change, void *c
                      "Number of tags exceeds resource tag limit.");
         return STEP_ANSWERED;
     }
-    buf_byte(&json, '{');
-    document_put_members(&json, &tags);
-    buf_byte(&json, '}');
-    document_set(&change->head, "Tags", tags.count ? arena_copy(call->arena, buf_view(&json)) : SLICE_NONE,
+    document_set(&change->head, "Tags", tags.count ? document_json(&tags, call->arena) : SLICE_NONE,
                  call->arena);
-    buf_free(&json);
     return STEP_COMMIT;
 }
 
@@ -294,8 +289,7 @@ static void put_runtime(struct rest_call *call, struct func *func, const struct 
 {
     buf_text(call->reply, "{\"FunctionArn\":");
     json_put_string(call->reply, lambda_arn(func, call->arena, target->name, target->qualifier));
-    buf_byte(call->reply, ',');
-    document_put_members(call->reply, document);
+    document_put_more(call->reply, document);
     buf_byte(call->reply, '}');
 }
 

@@ -230,17 +230,27 @@ static int64_t changes_read(struct registry *registry)
     struct document item = document_object(&document, "Item", &arena);
     struct document value = document_object(&item, "Changes", &arena);
     slice_to_u64(document_text(&value, "N", &arena), INT64_MAX, &count);
+    bool is_known = status == 200;
+    if (!is_known) {
+        struct slice name, message;
+        dynamo_error(buf_view(&reply), &arena, &name, &message);
+        is_known = slice_equal(name, SLICE("ResourceNotFoundException")); /* no table yet: no changes */
+    }
     buf_free(&request);
     buf_free(&reply);
     arena_free(&arena);
-    return status == 200 ? (int64_t)count : -1;
+    return is_known ? (int64_t)count : -1;
 }
 
-static void refresh(struct registry *registry)
+bool registry_refresh(struct registry *registry)
 {
+    if (!registry->func->options.shared) return true;
+    pthread_mutex_lock(&registry->refreshing);
     int64_t changes = changes_read(registry);
-    if (changes < 0 || changes == registry->changes_seen) return;
-    if (registry_read_all(registry)) registry->changes_seen = changes;
+    bool is_fresh = changes >= 0 && (changes == registry->changes_seen || registry_read_all(registry));
+    if (is_fresh) registry->changes_seen = changes;
+    pthread_mutex_unlock(&registry->refreshing);
+    return is_fresh;
 }
 
 /* Sleeps until it is time, somebody asks for an unknown name, or the end. False: the end. */
@@ -266,7 +276,7 @@ static void *refresh_loop(void *context)
 {
     struct registry *registry = context;
     for (unsigned turn = 1; wait_for_turn(registry); turn++) {
-        refresh(registry);
+        registry_refresh(registry);
         if (turn % SWEEP_EVERY == 0 && registry_read_all(registry)) code_sweep_all(registry);
     }
     return NULL;
@@ -315,6 +325,7 @@ struct registry *registry_open(struct func *func, char *error, size_t error_len)
     registry->func = func;
     pthread_mutex_init(&registry->lock, NULL);
     pthread_mutex_init(&registry->reading, NULL);
+    pthread_mutex_init(&registry->refreshing, NULL);
     pthread_cond_init(&registry->wake, NULL);
     random_seed_from_system(&registry->random);
     registry->functions_table = arena_printf(&registry->arena, "%.*sfunctions", SLICE_ARG(func->prefix));
@@ -340,6 +351,7 @@ void registry_close(struct registry *registry)
     free(registry->entries);
     pthread_mutex_destroy(&registry->lock);
     pthread_mutex_destroy(&registry->reading);
+    pthread_mutex_destroy(&registry->refreshing);
     pthread_cond_destroy(&registry->wake);
     arena_free(&registry->arena);
     free(registry);

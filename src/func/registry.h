@@ -87,7 +87,8 @@ struct registry {
     pthread_t refresher;
     pthread_cond_t wake;
     bool ending, is_wanted; /* wanted: a name was asked for that is not known */
-    int64_t changes_seen;
+    pthread_mutex_t refreshing;
+    int64_t changes_seen; /* under `refreshing` */
     struct arena arena;
 };
 
@@ -105,6 +106,9 @@ struct entry **registry_list(struct registry *registry, struct slice after, uint
                              uint32_t *count);
 /* Reads all names again. */
 bool registry_read_all(struct registry *registry);
+/* The same where other servers have changed something since. */
+bool registry_refresh(struct registry *registry);
+uint32_t registry_size(struct registry *registry);
 
 /* ---- registry_index.c: what is in memory ---- */
 

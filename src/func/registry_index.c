@@ -130,6 +130,14 @@ struct entry *registry_known(struct registry *registry, struct slice name)
     return entry;
 }
 
+uint32_t registry_size(struct registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    uint32_t count = registry->count;
+    pthread_mutex_unlock(&registry->lock);
+    return count;
+}
+
 struct entry **registry_list(struct registry *registry, struct slice after, uint32_t max, struct arena *arena,
                              uint32_t *count)
 {

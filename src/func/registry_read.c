@@ -38,7 +38,10 @@ static void read_target(struct registry *registry, struct function *function, co
     function->queue = arena_copy(arena, document_text(&ours, "Queue", scratch));
     function->folder = arena_copy(arena, document_text(&ours, "Directory", scratch));
     function->in_place = function->folder.len != 0;
-    function->concurrency = (uint32_t)document_integer(&ours, "Concurrency", 1);
+    int64_t concurrency = document_integer(&ours, "Concurrency", 1);
+    function->concurrency = concurrency >= 1 && concurrency <= LIMIT_FUNCTION_CONCURRENCY
+                                ? (uint32_t)concurrency
+                                : 1;
     function->kind = function->url.len     ? FUNCTION_HTTP
                      : function->table.len ? FUNCTION_TABLE
                      : function->queue.len ? FUNCTION_QUEUE

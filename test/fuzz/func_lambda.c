@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf reply = {0};
     struct slice rest = {(const char *)data + 1, size ? size - 1 : 0};
     if (!size) return 0;
-    if (!func || func->registry->count > FUNCTIONS_MAX) begin_anew();
+    if (!func || registry_size(func->registry) > FUNCTIONS_MAX) begin_anew();
     struct rest_call call = {.method = SLICE("POST"),
                              .header = header,
                              .arena = &arena,

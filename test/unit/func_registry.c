@@ -431,3 +431,95 @@ TEST(registry_shared_archives_wait_before_they_go)
     check_code(&lab, 0, 0, __LINE__);
     lab_close(&lab);
 }
+
+/* ---- what others leave in the tables ---- */
+
+/* A server that died while it stored an archive: the next one who stores it finishes, or it is swept. */
+TEST(registry_archives_half_stored)
+{
+    struct lab lab;
+    struct arena arena = {0};
+    struct buf zip = {0};
+    lab_open(&lab);
+    create(&lab, "first", "something else", NULL);
+    lab_zip(&zip, &(struct lab_file){"bootstrap", "half", 0100755}, 1);
+    struct slice sha256 = code_sha256(buf_view(&zip), &arena);
+    const char *head = arena_printf(&arena,
+                                    "{\"TableName\":\"quipu-functions\",\"Item\":{\"name\":{\"S\":\"*code\"},"
+                                    "\"part\":{\"S\":\"%.*s\"},"
+                                    "\"Upload\":{\"S\":\"dead\"},\"Parts\":{\"N\":\"1\"},\"Size\":{\"N\":\"%"
+                                    "zu\"},\"Used\":{\"N\":\"1\"}}}",
+                                    SLICE_ARG(sha256), zip.len)
+                           .data;
+    lab_dynamo(&lab, "PutItem", head, &arena);
+    create(&lab, "half", "half", NULL);
+    check_code(&lab, 2, 2, __LINE__);
+    struct answer got = lab_send(&lab, "GET", "/v1/functions/half/code", NULL, NULL);
+    CHECK(slice_equal(buf_view(&got.body), buf_view(&zip)));
+    answer_free(&got);
+    LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/half", NULL, 204);
+    lab_dynamo(&lab, "PutItem", head, &arena);
+    check_code(&lab, 2, 1, __LINE__);
+    lab_reopen(&lab);
+    check_code(&lab, 1, 1, __LINE__);
+    buf_free(&zip);
+    arena_free(&arena);
+    lab_close(&lab);
+}
+
+/* Whatever somebody writes into the table by hand is left out, or shown; it breaks nothing. */
+TEST(registry_bears_strange_items)
+{
+    static const char *const items[] = {
+        "\"name\":{\"S\":\"bare\"},\"part\":{\"S\":\"$LATEST\"}",
+        "\"name\":{\"S\":\"headless\"},\"part\":{\"S\":\"alias:x\"}",
+        "\"name\":{\"S\":\"head\"},\"part\":{\"S\":\"function\"},\"Stamp\":{\"S\":\"x\"},\"Tags\":{\"N\":"
+        "\"1\"}",
+        "\"name\":{\"S\":\"no name at all!\"},\"part\":{\"S\":\"what:ever\"}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"7\"},\"Timeout\":{\"S\":\"x\"},\"Environment\":{\"L\":[]}"
+        ","
+        "\"Quipu\":{\"M\":{\"Url\":{\"N\":\"3\"},\"Concurrency\":{\"N\":\"-1\"}}},\"CodeSha256\":{\"S\":\"???"
+        "\"},"
+        "\"Bytes\":{\"B\":\"AAAA\"}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"policy:$LATEST\"},\"Statements\":{\"S\":\"x\"}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"async:$LATEST\"},\"MaximumRetryAttempts\":{\"BOOL\":"
+        "true}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"alias:live\"},\"RoutingConfig\":{\"M\":"
+        "{\"AdditionalVersionWeights\":{\"M\":{\"9\":{\"S\":\"x\"}}}}}",
+    };
+    static const char *const targets[] = {FUNCTIONS,
+                                          FUNCTIONS "?FunctionVersion=ALL",
+                                          FUNCTIONS "/bare",
+                                          FUNCTIONS "/odd:7",
+                                          FUNCTIONS "/odd/policy",
+                                          FUNCTIONS "/odd/aliases",
+                                          FUNCTIONS "/odd:live",
+                                          FUNCTIONS "/odd/versions",
+                                          "/2019-09-25/functions/odd/event-invoke-config",
+                                          FUNCTIONS "/head",
+                                          "/2016-08-19/account-settings"};
+    struct lab lab;
+    struct arena arena = {0};
+    lab_open(&lab);
+    create(&lab, "sound", "x", NULL);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        lab_dynamo(&lab, "PutItem",
+                   arena_printf(&arena, "{\"TableName\":\"quipu-functions\",\"Item\":{%s}}", items[i]).data,
+                   &arena);
+    lab_reopen(&lab);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct answer answer = lab_send(&lab, "GET", targets[i], NULL, NULL);
+        struct document document;
+        if (!document_parse(buf_view(&answer.body), &answer.arena, &document))
+            test_failed(__FILE__, __LINE__, "%s: %.*s", targets[i], SLICE_ARG(buf_view(&answer.body)));
+        answer_free(&answer);
+    }
+    struct function *function = registry_function(lab.func, SLICE("odd"), SLICE("7"), 0);
+    CHECK(function && function->concurrency == 1);
+    function_release(function);
+    CHECK(!registry_function(lab.func, SLICE("odd"), SLICE("live"), 0));
+    LAB_EXPECT(&lab, "PUT", FUNCTIONS "/sound/configuration", "{\"Timeout\":4}", 200);
+    LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/bare", NULL, 409); /* its Stamp is nobody's */
+    arena_free(&arena);
+    lab_close(&lab);
+}
