@@ -51,6 +51,7 @@ struct pool *pool_open(struct func *func)
     pool->func = func;
     pool->process_max = func->options.process_max ? func->options.process_max : POOL_PROCESSES;
     pool->idle_us = (func->options.idle_ms ? func->options.idle_ms : POOL_IDLE_MS) * 1000;
+    pool->init_ms = POOL_INIT_MS;
     pthread_mutex_init(&pool->lock, NULL);
     random_seed_from_system(&pool->random);
     for (unsigned i = 0; i < POOL_BUCKETS; i++) ring_init(&pool->buckets[i]);
@@ -244,7 +245,28 @@ static unsigned group_expected(const struct group *group, int64_t now_us, int64_
     return expected;
 }
 
-enum start { START_NOW, START_LATER, START_NEVER };
+/* SOON: only time stands in the way. LATER: the server is full. NEVER: the function is. */
+enum start { START_NOW, START_SOON, START_LATER, START_NEVER };
+
+/* Whether those that run now will have served all who wait before a further process could. */
+static bool group_keeps_up(const struct group *group, int64_t now_us)
+{
+    if (!group->duration_us || !group->init_us) return false; /* nothing is known yet */
+    uint64_t running = 0;
+    ring_each(struct instance, instance, of_group,
+              &group->instances) if (instance->state != INSTANCE_RETIRING)
+        running += instance->running_count + instance->returning;
+    const struct run *oldest = ring_owner(group->waiting.next, struct run, link);
+    if (now_us - oldest->asked_us >= group->init_us) return false;
+    return group->waiting_count <= running * (uint64_t)group->init_us / (uint64_t)group->duration_us;
+}
+
+static unsigned group_starting(const struct group *group)
+{
+    unsigned starting = 0;
+    ring_each(struct instance, instance, of_group, &group->instances) starting += !instance->has_asked;
+    return starting;
+}
 
 /* The function's own limit: START_NEVER when it is reached by busy processes. An idle one of another revision
  * or version makes room. */
@@ -292,13 +314,12 @@ static enum start group_may_start(struct group *group, int64_t now_us)
 {
     if (now_us < group->retry_us) {
         pool_wake_by(group->pool, group->retry_us);
-        return START_LATER;
+        return START_SOON;
     }
-    if (group->failures)
-        ring_each(struct instance, instance, of_group,
-                  &group->instances) if (!instance->has_asked) return START_LATER;
     enum start start = start_within_reserved(group);
-    return start == START_NOW ? start_within_server(group->pool) : start;
+    if (start != START_NOW) return start;
+    if (group_starting(group) >= (group->failures ? 1 : POOL_STARTS)) return START_SOON;
+    return group_keeps_up(group, now_us) ? START_SOON : start_within_server(group->pool);
 }
 
 /* Throttles those who are not covered and have waited so long. */
@@ -338,21 +359,29 @@ static void group_give(struct group *group, struct after *after)
     }
 }
 
+/* How long who is not covered waits, by what keeps a process from starting. */
+static int64_t patience_us(enum start start)
+{
+    switch (start) {
+    case START_NEVER: return 0;
+    case START_LATER: return (int64_t)POOL_WAIT_MS * 1000;
+    default: return INT64_MAX;
+    }
+}
+
 void group_serve(struct group *group, struct after *after)
 {
     struct pool *pool = group->pool;
     group_give(group, after);
     if (group->waiting_count) {
         int64_t now_us = monotonic_us();
-        enum start start = START_NOW;
-        bool full = !ring_empty(&group->ready); /* and yet somebody waits */
-        while (!full && start == START_NOW &&
-               group->waiting_count > group_expected(group, now_us, POOL_RETURN_MS)) {
+        /* one asks, and yet somebody waits: the reserved limit was lowered below what runs */
+        enum start start = ring_empty(&group->ready) ? START_NOW : START_NEVER;
+        while (start == START_NOW && group->waiting_count > group_expected(group, now_us, POOL_RETURN_MS)) {
             start = group_may_start(group, now_us);
             if (start == START_NOW) instance_new(group);
         }
-        bool at_once = full || start == START_NEVER;
-        group_turn_away(group, now_us, at_once ? 0 : (int64_t)POOL_WAIT_MS * 1000, after);
+        group_turn_away(group, now_us, patience_us(start), after);
         if (group->waiting_count) pool_wake_by(pool, now_us + POOL_RETURN_MS * 1000);
     }
     ring_remove(&group->hungry);

@@ -12,6 +12,7 @@
 #define POOL_WAIT_MS        2000  /* for a process, where the server's limit is the reason */
 #define POOL_RETURN_MS      50  /* from an answer to the `next` that belongs to it: less than a start takes */
 #define POOL_SETTLE_MS      20  /* for output to arrive that was written before the answer */
+#define POOL_STARTS         4   /* of one function at the same time */
 #define POOL_GRACE_MS       300 /* for an idle process between SIGTERM and its end */
 #define POOL_EXIT_MS        2000  /* for a process that has told of its failed start to exit */
 #define POOL_BACKOFF_MS     50    /* after a failed start; doubles ... */
@@ -113,10 +114,11 @@ struct group {
     struct function *function; /* counted */
     struct ring instances, ready, waiting;
     unsigned waiting_count;
-    uint32_t reserved; /* as it was at the last call */
-    bool is_retired;   /* the function has changed: who still waits here is served, and no more */
-    unsigned failures; /* starts that failed in a row */
-    int64_t retry_us;  /* not started again before */
+    uint32_t reserved;            /* as it was at the last call */
+    bool is_retired;              /* the function has changed: who still waits here is served, and no more */
+    unsigned failures;            /* starts that failed in a row */
+    int64_t duration_us, init_us; /* of an answer, of a start: what they took lately; 0: not known */
+    int64_t retry_us;             /* not started again before */
     int64_t used_us;
     struct watched_folder *folder; /* NULL: not watched */
 };
@@ -134,6 +136,7 @@ struct pool {
     bool is_closing;
     uint32_t process_max;
     int64_t idle_us;
+    int64_t init_ms; /* POOL_INIT_MS, but in tests */
     struct random random;
     struct ring buckets[POOL_BUCKETS]; /* of groups */
     struct ring instances, hungry, settling;
@@ -182,6 +185,8 @@ void run_fail(struct run *run, const char *type, const char *format, ...)
 void run_leave(struct run *run, struct after *after);
 /* Without any lock. */
 void after_do(struct pool *pool, struct after *after);
+/* Moves an average towards what was seen: an eighth of the way. */
+void average_move(int64_t *average_us, int64_t seen_us);
 /* The run with this id; NULL when there is none, or it is decided. Under the lock. */
 struct run *instance_run(struct instance *instance, struct slice id);
 /* A running one is answered: writes its last lines and calls back. It was taken out of running; without lock.

@@ -65,6 +65,15 @@ static bool is_protocol(struct slice name)
     return false;
 }
 
+/* Absolute: the process works elsewhere. */
+static struct slice runtime_folder(const struct func *func, struct arena *arena)
+{
+    char *absolute = realpath(func->options.folder, NULL);
+    struct slice folder = arena_printf(arena, "%s/runtime", absolute ? absolute : func->options.folder);
+    free(absolute);
+    return folder;
+}
+
 static void put_protocol(struct environment *environment, struct func *func, uint16_t port)
 {
     const struct function *function = environment->function;
@@ -72,7 +81,7 @@ static void put_protocol(struct environment *environment, struct func *func, uin
     put(environment, "AWS_LAMBDA_RUNTIME_API", arena_printf(arena, "127.0.0.1:%u", port));
     put(environment, "_HANDLER", function->handler);
     put(environment, "LAMBDA_TASK_ROOT", function->folder);
-    put(environment, "LAMBDA_RUNTIME_DIR", arena_printf(arena, "%s/runtime", func->options.folder));
+    put(environment, "LAMBDA_RUNTIME_DIR", runtime_folder(func, arena));
     put(environment, "AWS_LAMBDA_FUNCTION_NAME", function->name);
     put(environment, "AWS_LAMBDA_FUNCTION_VERSION", function->version);
     put(environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", arena_printf(arena, "%u", function->memory_mb));

@@ -82,6 +82,13 @@ void run_release(struct run *run)
     free(run);
 }
 
+void average_move(int64_t *average_us, int64_t seen_us)
+{
+    if (seen_us < 1) seen_us = 1;
+    *average_us = *average_us ? *average_us + (seen_us - *average_us) / 8 : seen_us;
+    if (*average_us < 1) *average_us = 1;
+}
+
 struct run *instance_run(struct instance *instance, struct slice id)
 {
     ring_each(struct run, run, link,

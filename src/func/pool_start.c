@@ -23,7 +23,7 @@ struct instance *instance_new(struct group *group)
     instance->stream = random_next(&pool->random);
     instance->returning = group->function->concurrency ? group->function->concurrency : 1;
     instance->born_us = instance->used_us = monotonic_us();
-    instance->end_due_us = instance->born_us + (POOL_INIT_MS + (int64_t)group->function->timeout_ms) * 1000;
+    instance->end_due_us = instance->born_us + (pool->init_ms + (int64_t)group->function->timeout_ms) * 1000;
     ring_init(&instance->ready);
     ring_init(&instance->asking);
     ring_init(&instance->extensions);
@@ -140,7 +140,8 @@ static void port_closed(void *context)
     pool_unlock(pool);
 }
 
-/* Those who still ask are turned away on this thread, so that nothing is on its way to a loop when the pool ends. */
+/* Those who still ask are turned away on this thread, so that nothing is on its way to a loop when the pool
+ * ends. */
 void instance_close(struct instance *instance)
 {
     struct after after = {0};

@@ -11,6 +11,7 @@
 #define QUEUE_THROTTLE_MAX_MS 300000 /* ... up to here */
 #define QUEUE_WRITE_AGAIN_MS  500    /* after a write that the door could not make */
 #define QUEUE_CONFLICT_MS     10     /* after one that met another transaction */
+#define QUEUE_UNKNOWN_MS      60000 /* how long a call of nobody is kept, where others may make the function */
 #define QUEUE_URL_AGE_MS      (6 * 3600 * 1000) /* Lambda's own for functions that say nothing */
 #define QUEUE_LEASE_MS        30000  /* how long a call is ours without a sign of life, where others share */
 #define QUEUE_LOOK_MS         5000   /* how often we look for calls of others, where others share */

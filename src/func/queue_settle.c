@@ -327,6 +327,18 @@ static void settle_answered(struct errand *errand)
     errand_end(errand, "Success", members, errand->settings.on_success);
 }
 
+/* Another server may have made the function a moment ago. */
+static void errand_unknown(struct errand *errand)
+{
+    const struct queue *queue = errand->queue;
+    if (queue->func->options.shared && queue_now_ms(queue) - errand->accepted_ms < QUEUE_UNKNOWN_MS) {
+        errand_put_off(errand);
+        return;
+    }
+    log_line("a call of %.*s is dropped: there is no such function", SLICE_ARG(errand->function));
+    errand_end(errand, "", SLICE_NONE, SLICE_NONE);
+}
+
 void errand_settle(struct errand *errand)
 {
     switch (errand->invocation.end) {
@@ -334,10 +346,7 @@ void errand_settle(struct errand *errand)
     case INVOCATION_FAILED: errand_retry_or_fail(errand); break;
     case INVOCATION_THROTTLED:
     case INVOCATION_REFUSED: errand_put_off(errand); break;
-    case INVOCATION_UNKNOWN:
-        log_line("a call of %.*s is dropped: there is no such function", SLICE_ARG(errand->function));
-        errand_end(errand, "", SLICE_NONE, SLICE_NONE);
-        break;
+    case INVOCATION_UNKNOWN: errand_unknown(errand); break;
     }
 }
 

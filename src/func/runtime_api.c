@@ -45,6 +45,7 @@ static struct run *run_take(struct instance *instance, struct slice id)
         run->memory_bytes = instance->process ? sandbox_memory_bytes(instance->process) : 0;
         instance->returning++;
         instance->returning_us = instance->used_us = monotonic_us();
+        average_move(&instance->group->duration_us, instance->used_us - run->given_us);
         if (!instance->running_count && !instance->asking_count)
             instance->end_due_us = instance->used_us + instance->function->timeout_ms * 1000ll;
         instance_settle(instance);

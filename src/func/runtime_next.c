@@ -179,6 +179,7 @@ static void first_request(struct instance *instance, int64_t now_us)
     instance->init_us = now_us - instance->born_us;
     instance->group->failures = 0;
     instance->group->retry_us = 0;
+    average_move(&instance->group->init_us, instance->init_us);
     histogram_add(&instance->pool->stats.init_us, (uint64_t)instance->init_us);
 }
 

@@ -108,6 +108,43 @@ TEST(pool_gives_lambdas_environment)
     stage_close(&stage);
 }
 
+/* What the API would refuse, but a table may hold. */
+TEST(pool_keeps_its_own_variables)
+{
+    struct stage stage;
+    struct arena arena = {0};
+    struct function_variable variables[] = {{SLICE("_HIDDEN"), SLICE("x")},
+                                            {SLICE("_HANDLER"), SLICE("x")},
+                                            {SLICE("_X_AMZN_TRACE_ID"), SLICE("t")},
+                                            {SLICE("AWS_LAMBDA_RUNTIME_API"), SLICE("x")},
+                                            {SLICE("PATH"), SLICE("/mine")},
+                                            {SLICE("AWS_ENDPOINT_URL"), SLICE("http://elsewhere")},
+                                            {SLICE("AWS_ACCESS_KEY_ID"), SLICE("theirs")}};
+    struct function function = {.name = SLICE("f"),
+                                .version = SLICE("7"),
+                                .runtime = SLICE("nodejs20.x"),
+                                .handler = SLICE("own"),
+                                .folder = SLICE("/code"),
+                                .concurrency = 4,
+                                .variables = variables,
+                                .variable_count = sizeof variables / sizeof *variables};
+    stage_open(&stage, &plain);
+    struct buf all = {0};
+    const char *const *environment = environment_make(stage.func, &function, 1234, 5, &arena);
+    for (; *environment; environment++) buf_printf(&all, "\n%s\n", *environment);
+    CHECK(!contains(&all, "_HIDDEN") && !contains(&all, "=x\n"));
+    CHECK(contains(&all, "\n_HANDLER=own\n") && contains(&all, "\n_X_AMZN_TRACE_ID=t\n"));
+    CHECK(contains(&all, "\nAWS_LAMBDA_RUNTIME_API=127.0.0.1:1234\n"));
+    CHECK(contains(&all, "\nPATH=/mine\n") && contains(&all, "\nAWS_ENDPOINT_URL=http://elsewhere\n"));
+    CHECK(contains(&all, "\nAWS_ENDPOINT_URL_LAMBDA=http://127.0.0.1:1234\n"));
+    CHECK(contains(&all, "\nAWS_EXECUTION_ENV=AWS_Lambda_nodejs20.x\n"));
+    CHECK(contains(&all, "\nAWS_LAMBDA_MAX_CONCURRENCY=4\n"));
+    CHECK(contains(&all, "\nAWS_ACCESS_KEY_ID=theirs\n") && !contains(&all, "AWS_SECRET_ACCESS_KEY"));
+    buf_free(&all);
+    arena_free(&arena);
+    stage_close(&stage);
+}
+
 TEST(pool_sends_the_headers_of_an_event)
 {
     struct stage stage;
@@ -229,6 +266,17 @@ TEST(pool_answers_what_fails_to_start)
     CHECK(outcome.invocation.end == INVOCATION_FAILED || outcome.invocation.end == INVOCATION_REFUSED);
     CHECK(contains(&outcome.invocation.reply, "\"errorMessage\":\"RequestId: "));
     outcome_free(&outcome);
+    stage_close(&stage);
+}
+
+TEST(pool_ends_what_never_asks)
+{
+    struct stage stage;
+    stage_open(&stage, &plain);
+    stage.func->pool->init_ms = 100;
+    stage_function(&stage, "f", "never ask", "\"Timeout\":1");
+    expect_failure(&stage, "f", "1", "Sandbox.Timedout", "Task timed out after 1.00 seconds");
+    CHECK_INT(stage_processes(&stage, "f", NULL), 0);
     stage_close(&stage);
 }
 

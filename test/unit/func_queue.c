@@ -62,6 +62,11 @@ static unsigned waiting_calls(struct stage *stage)
     return count_of(stage, "quipu-invocations");
 }
 
+static bool has_no_calls(void *stage)
+{
+    return waiting_calls(stage) == 0;
+}
+
 static void make_table(struct stage *stage)
 {
     struct arena arena = {0};
@@ -376,4 +381,55 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
     buf_free(&members);
     arena_free(&arena);
     stage_close(&stage);
+}
+
+/* ---- several servers on one table ---- */
+
+static const char dead_call[] =
+    "{\"TableName\":\"quipu-invocations\",\"Item\":{\"id\":{\"S\":\"of-the-dead\"},\"part\":{\"N\":\"0\"},"
+    "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},\"due\":{\"N\":\"%"
+    "lld\"},"
+    "\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},\"holder\":{\"S\":\"dead\"},"
+    "\"lease\":{\"N\":\"%lld\"}}}";
+
+/* Q4: what another holds is left alone until its lease is over, then taken. */
+TEST(queue_takes_over_from_the_dead)
+{
+    struct stage stage;
+    struct arena arena = {0};
+    struct buf payload = {0};
+    stage_open(&stage, &(struct stage_options){.shared = true});
+    make_table(&stage);
+    stage_function(&stage, "f", "", "");
+    CHECK_INT(accept_call(&stage, "f", SLICE("1")), 200); /* makes the table */
+    json_put_string(&payload, SLICE(PUT_ONCE));
+    long long now_ms = (long long)clock_now_ms(&stage.clock);
+    struct slice request = arena_printf(&arena, dead_call, SLICE_ARG(buf_view(&payload)), now_ms, now_ms,
+                                        now_ms + 60000);
+    stage_dynamo(&stage, "PutItem", request.data, &arena);
+    usleep((QUEUE_LOOK_MS + 500) * 1000); /* one look at least */
+    CHECK(stage_until(is_idle, &stage));
+    CHECK_INT(waiting_calls(&stage), 1);
+    atomic_store(&stage.ahead_ms, 61000);
+    CHECK(stage_until(has_no_calls, &stage));
+    expect_effects(&stage, "1");
+    buf_free(&payload);
+    arena_free(&arena);
+    stage_close(&stage);
+}
+
+TEST(queue_is_shared_by_two_servers)
+{
+    enum { CALLS = 20 };
+    struct stage first, second;
+    stage_open(&first, &(struct stage_options){.shared = true});
+    stage_open(&second, &(struct stage_options){.shared = true, .dynamo = first.dynamo});
+    make_table(&first);
+    stage_function(&first, "f", "", "");
+    for (int i = 0; i < CALLS; i++)
+        CHECK_INT(accept_call(i % 2 ? &first : &second, "f", SLICE(PUT_ONCE)), 200);
+    CHECK(stage_until(has_no_calls, &first));
+    expect_effects(&first, "20");
+    stage_close(&second);
+    stage_close(&first);
 }

@@ -70,10 +70,9 @@ static void server_end(struct stage *stage)
     stage->has_server_ended = true;
 }
 
-static struct stage_options kept_options; /* for stage_restart: one stage is restarted at a time */
-
-static void func_begin(struct stage *stage, const struct stage_options *options)
+static void func_begin(struct stage *stage)
 {
+    const struct stage_options *options = &stage->options;
     char error[256] = "";
     struct func_options func_options = {.dynamo = stage->dynamo,
                                         .sandbox = stage->sandbox,
@@ -93,8 +92,7 @@ static void func_begin(struct stage *stage, const struct stage_options *options)
 void stage_open(struct stage *stage, const struct stage_options *options)
 {
     char error[256] = "";
-    *stage = (struct stage){.dynamo = options->dynamo};
-    kept_options = *options;
+    *stage = (struct stage){.options = *options, .dynamo = options->dynamo};
     pthread_mutex_init(&stage->lock, NULL);
     stage->clock = (struct clock){stage_now, stage};
     snprintf(stage->folder, sizeof stage->folder, "/tmp/quipu-stage-XXXXXX");
@@ -104,14 +102,14 @@ void stage_open(struct stage *stage, const struct stage_options *options)
     if (!stage->dynamo) stage->dynamo = dynamo_open(":memory:", NULL, error, sizeof error);
     ensure(stage->dynamo);
     server_begin(stage);
-    func_begin(stage, options);
+    func_begin(stage);
 }
 
 static void stage_free(struct stage *stage)
 {
     net_server_free(stage->server);
     sandbox_free(stage->sandbox);
-    if (!kept_options.dynamo) dynamo_close(stage->dynamo);
+    if (!stage->options.dynamo) dynamo_close(stage->dynamo);
     archive_remove(stage->folder);
     pthread_mutex_destroy(&stage->lock);
 }
@@ -133,7 +131,7 @@ void stage_close_func_first(struct stage *stage)
 void stage_restart(struct stage *stage)
 {
     func_close(stage->func);
-    func_begin(stage, &kept_options);
+    func_begin(stage);
 }
 
 /* ---- functions ---- */

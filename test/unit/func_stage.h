@@ -9,7 +9,15 @@
 #include "func/internal.h"
 #include "unit/test.h"
 
+struct stage_options {
+    uint32_t process_max;
+    int64_t idle_ms;
+    bool shared;
+    struct dynamo *dynamo; /* of another stage; NULL: its own */
+};
+
 struct stage {
+    struct stage_options options;
     struct dynamo *dynamo;
     struct sandbox *sandbox;
     struct net_server *server;
@@ -22,13 +30,6 @@ struct stage {
     /* what the functions' requests to the server were */
     pthread_mutex_t lock;
     char forwarded_path[128], forwarded_cause[256];
-};
-
-struct stage_options {
-    uint32_t process_max;
-    int64_t idle_ms;
-    bool shared;
-    struct dynamo *dynamo; /* of another stage; NULL: its own */
 };
 
 void stage_open(struct stage *stage, const struct stage_options *options);
