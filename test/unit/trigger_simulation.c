@@ -1,5 +1,5 @@
-/* The whole consumer, from a seed, with everything going wrong: replies lost, calls that never left,
- * throttled doors and functions, functions that fail, answer late, answer partly or return too much,
+/* The whole consumer, from a seed, with everything going wrong: replies lost, calls that never left or come
+ * late, throttled doors and functions, functions that fail, answer late, answer partly or return too much,
  * consumers that die at any moment, three of them sharing, clocks that jump, shards that split, settings that
  * change.
  *
@@ -103,10 +103,11 @@ static void change_lanes(struct play *play)
 static void perform_some(struct play *play)
 {
     struct stage *stage = &play->stage;
+    if (play_chance(play, 100)) stage_arrive(stage);
     if (!stage->act_count) return;
     unsigned index = (unsigned)random_below(&stage->random, stage->act_count);
     enum mishap mishap = MISHAP_NONE;
-    if (play_chance(play, play->trouble)) mishap = (enum mishap)(1 + random_below(&stage->random, 4));
+    if (play_chance(play, play->trouble)) mishap = (enum mishap)(1 + random_below(&stage->random, MISHAPS));
     play->mishaps += mishap != MISHAP_NONE;
     stage_perform_with(stage, index, mishap);
 }
@@ -230,15 +231,6 @@ static void calm_down(struct play *play)
 
 /* ---- plays ---- */
 
-static void make_table(struct play *play, const char *name, const char *key)
-{
-    ensure(stage_call(&play->stage, "CreateTable",
-                      "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":"
-                      "[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],\"KeySchema\":"
-                      "[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]}",
-                      name, key, key) == 200);
-}
-
 static void play_open(struct play *play, uint64_t seed, enum play_kind kind, bool shared)
 {
     *play = (struct play){
@@ -246,8 +238,8 @@ static void play_open(struct play *play, uint64_t seed, enum play_kind kind, boo
     stage_open(&play->stage, 2);
     random_seed(&play->stage.random, seed);
     stage_make_things(&play->stage);
-    make_table(play, "lists", "pk");
-    make_table(play, "dead", "id");
+    stage_make_table(&play->stage, "lists", "pk");
+    stage_make_table(&play->stage, "dead", "id");
     play->stage.context = play;
     play->stage.function = play_function;
     play->stage.shared = play->stage.without_news = shared;

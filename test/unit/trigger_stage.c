@@ -65,18 +65,46 @@ static void run_call(struct stage *stage, struct dynamo_call *call)
     dynamo_finish(call);
 }
 
+int stage_run(struct stage *stage, struct dynamo_call *call)
+{
+    stage->reply.len = 0;
+    call->arena = &stage->arena;
+    call->reply = &stage->reply;
+    run_call(stage, call);
+    stage->error = call->error;
+    return call->status;
+}
+
 int stage_call(struct stage *stage, const char *operation, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     struct slice request = arena_vprintf(&stage->arena, format, args);
     va_end(args);
-    stage->reply.len = 0;
-    struct dynamo_call call = {
-        .name = slice_of(operation), .request = request, .arena = &stage->arena, .reply = &stage->reply};
-    run_call(stage, &call);
-    stage->error = call.error;
-    return call.status;
+    struct dynamo_call call = {.name = slice_of(operation), .request = request};
+    return stage_run(stage, &call);
+}
+
+void stage_make_table(struct stage *stage, const char *name, const char *key)
+{
+    ensure(stage_call(stage, "CreateTable",
+                      "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":"
+                      "[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],\"KeySchema\":"
+                      "[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]}",
+                      name, key, key) == 200);
+}
+
+static void accept_all(struct stage *stage, struct invocation *invocation)
+{
+    (void)stage;
+    stage_answer(invocation, "null");
+}
+
+void stage_open_things(struct stage *stage, uint32_t shards)
+{
+    stage_open(stage, shards);
+    stage_make_things(stage);
+    stage->function = accept_all;
 }
 
 void stage_make_things(struct stage *stage)
@@ -335,6 +363,25 @@ static void finish_call(struct dynamo_call *call, int status, const char *error,
     buf_slice(call->reply, slice_of(body));
 }
 
+static void be_late(struct stage *stage, const struct dynamo_call *call)
+{
+    if (stage->late_count == STAGE_LATE) return;
+    stage->late[stage->late_count++] = (struct dynamo_call){
+        .name = call->name, /* a literal */
+        .request = arena_copy(&stage->arena, call->request),
+        .cause = arena_copy(&stage->arena, call->cause)};
+}
+
+void stage_arrive(struct stage *stage)
+{
+    if (!stage->late_count) return;
+    struct dynamo_call call = stage->late[--stage->late_count];
+    stage->reply.len = 0;
+    call.arena = &stage->arena;
+    call.reply = &stage->reply;
+    run_call(stage, &call);
+}
+
 static void perform_call(struct stage *stage, struct dynamo_call *call, enum mishap mishap)
 {
     void (*done)(struct dynamo_call *) = call->done;
@@ -345,7 +392,8 @@ static void perform_call(struct stage *stage, struct dynamo_call *call, enum mis
     if (mishap == MISHAP_NONE || mishap == MISHAP_LOST_REPLY ||
         (mishap == MISHAP_CONFLICT && !is_transaction))
         run_call(stage, call);
-    if (mishap == MISHAP_LOST_REPLY || mishap == MISHAP_NEVER_SENT)
+    if (mishap == MISHAP_LATE) be_late(stage, call);
+    if (mishap == MISHAP_LOST_REPLY || mishap == MISHAP_NEVER_SENT || mishap == MISHAP_LATE)
         finish_call(call, 0, "NoReplyException", "{\"__type\":\"NoReplyException\",\"message\":\"\"}");
     else if (mishap == MISHAP_THROTTLED)
         finish_call(call, 400, "ThrottlingException",

@@ -9,6 +9,7 @@
 
 #define STAGE_ACTORS 3
 #define STAGE_ACTS   4096
+#define STAGE_LATE   32
 #define STAGE_ID     "11111111-2222-4333-8444-555555555555"
 
 struct stage;
@@ -45,6 +46,8 @@ struct stage {
     struct actor actors[STAGE_ACTORS];
     struct act acts[STAGE_ACTS];
     unsigned act_count;
+    struct dynamo_call late[STAGE_LATE]; /* writes that are still under way, unheard; texts in the arena */
+    unsigned late_count;
     /* Answers an invocation: sets `end` and fills `reply`. */
     void (*function)(struct stage *stage, struct invocation *invocation);
     void *context;
@@ -61,8 +64,14 @@ void stage_close(struct stage *stage);
 /* Straight to the database; 200 when all is well. */
 int stage_call(struct stage *stage, const char *operation, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with a call of the test's own, whose cause it may say. */
+int stage_run(struct stage *stage, struct dynamo_call *call);
+/* A table whose hash key is a text. */
+void stage_make_table(struct stage *stage, const char *name, const char *key);
 /* The table "things" (pk S, sk N) with a stream of both images. */
 void stage_make_things(struct stage *stage);
+/* All of it, with a function that accepts everything. */
+void stage_open_things(struct stage *stage, uint32_t shards);
 void stage_put(struct stage *stage, const char *pk, int sk, const char *text);
 /* Splits all open shards of the stream. */
 void stage_split(struct stage *stage);
@@ -83,8 +92,18 @@ void stage_pass(struct stage *stage, int64_t ms);
 /* One of them happens. */
 void stage_perform(struct stage *stage, unsigned index);
 /* How it can go wrong. */
-enum mishap { MISHAP_NONE, MISHAP_LOST_REPLY, MISHAP_NEVER_SENT, MISHAP_THROTTLED, MISHAP_CONFLICT };
+enum mishap {
+    MISHAP_NONE,
+    MISHAP_LOST_REPLY,
+    MISHAP_NEVER_SENT,
+    MISHAP_LATE, /* no reply comes, and one day it happens after all */
+    MISHAP_THROTTLED,
+    MISHAP_CONFLICT
+};
+#define MISHAPS 5
 void stage_perform_with(struct stage *stage, unsigned index, enum mishap mishap);
+/* One of those that are late arrives, if there is one. */
+void stage_arrive(struct stage *stage);
 
 /* An answer of a function. */
 void stage_answer(struct invocation *invocation, const char *format, ...)
