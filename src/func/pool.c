@@ -238,7 +238,8 @@ static unsigned group_expected(const struct group *group, int64_t now_us, int64_
     unsigned expected = 0;
     ring_each(struct instance, instance, of_group, &group->instances)
     {
-        if (instance->state == INSTANCE_RETIRING || instance->is_stopping) continue;
+        bool fails = instance->is_late && !instance->has_asked; /* they will be told when it has ended */
+        if (instance->state == INSTANCE_RETIRING && !fails) continue;
         bool soon = !instance->has_asked || now_us < instance->returning_us + return_ms * 1000;
         if (soon) expected += instance->returning;
     }
