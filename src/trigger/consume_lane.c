@@ -143,6 +143,13 @@ static void split(struct lane *lane, uint32_t first)
     lane->segments[lane->depth++] = first;
 }
 
+/* What will be given up need not wait for it. */
+static bool is_given_up(const struct lane *lane)
+{
+    int64_t now_ms = consumer_now_ms(lane->strand->feed->consumer);
+    return judge_next(lane_mapping(lane), lane_head(lane), lane->take, now_ms).condition != NULL;
+}
+
 void lane_result(struct lane *lane, enum outcome outcome, uint32_t done)
 {
     uint32_t count = lane->take;
@@ -152,7 +159,7 @@ void lane_result(struct lane *lane, enum outcome outcome, uint32_t done)
     if (verdict.splits) split(lane, outcome == OUTCOME_TOO_MUCH ? lane->cap : count / 2);
     if (verdict.moves)
         lane_settle(lane, verdict.moves);
-    else if (verdict.pauses)
+    else if (verdict.pauses && !is_given_up(lane))
         lane_pause(lane, outcome == OUTCOME_UNSENT);
     else
         rest(lane, 0);
