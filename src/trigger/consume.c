@@ -1,6 +1,5 @@
-/* The consumer in the real world: its thread, the door, functions, the clock;
- * and what the rest of the room and the server ask of it. All decisions are
- * made elsewhere (consume_loop.c and what it calls). */
+/* The consumer in the real world: its thread, the door, functions, the clock; and what the rest of the
+ * room and the server ask of it. All decisions are made elsewhere (consume_loop.c and what it calls). */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

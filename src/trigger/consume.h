@@ -1,28 +1,27 @@
 /* What the files of the consumer share.
  *
- * A *feed* is a mapping at work. It has a *strand* for each shard of its
- * stream: the shard's place among its parents and children, the position item
- * as it was last seen, and, while we hold its lease, an iterator and *lanes*. A
- * lane is a queue of records whose batches run one after the other; a key
- * always has the same one.
+ * A *feed* is a mapping at work. It has a *strand* for each shard of its stream: the shard's place among its
+ * parents and children, the position item as it was last seen, and, while we hold its lease, an iterator and
+ * *lanes*. A lane is a queue of records whose batches run one after the other; a key always has the same one.
  *
- * Everything happens on one thread and nothing waits: a call of the door or of
- * a function is an *errand* that comes back through the inbox. The thread takes
- * what came back, attends to each strand and feed that was touched by it, and
- * sleeps until something else comes or is due. All that lies outside (door,
- * functions, clock, random numbers) is behind `struct surroundings`, so that a
- * test runs the whole consumer from a seed, without threads, and can let
- * anything fail at any time.
+ * Everything happens on one thread and nothing waits: a call of the door or of a function is an *errand* that
+ * comes back through the inbox. The thread takes what came back, attends to each strand and feed that was
+ * touched by it, and sleeps until something else comes or is due. All that lies outside (door, functions,
+ * clock, random numbers) is behind `struct surroundings`, so that a test runs the whole consumer from a seed,
+ * without threads, and can let anything fail at any time.
  *
  * Invariants, beside T1 to T6 in trigger.h:
- *  C1. Between an item's lease being taken and lost, `moves` of the item counts
- * our commits on it: each is conditional on the number before, so that none is
- * applied twice, and one whose reply was lost is found by it and its `mark`.
- * C2. A strand has at most one commit and one read under way; a lane at most
- * one invocation. C3. What comes back for a strand whose lease was dropped
- * since is known by its term and is ignored. C4. A record leaves its lane's
- * queue only when the commit that moves the lane's point behind it is through.
- */
+ *
+ * C1. Between an item's lease being taken and lost, `moves` of the item counts our commits on it: each is
+ * conditional on the number before, so that none is applied twice, and one whose reply was lost is found by
+ * it and its `mark`.
+ *
+ * C2. A strand has at most one commit and one read under way; a lane at most one invocation.
+ *
+ * C3. What comes back for a strand whose lease was dropped since is known by its term and is ignored.
+ *
+ * C4. A record leaves its lane's queue only when the commit that moves the lane's point behind it is
+ * through. */
 #ifndef TRIGGER_CONSUME_H
 #define TRIGGER_CONSUME_H
 
@@ -32,12 +31,10 @@
 #include "trigger/internal.h"
 #include "trigger/judge.h"
 
-#define LANES_MAX 10 /* Lambda's ParallelizationFactor */
-#define SEGMENTS_MAX                                                                                         \
-    16 /* halves of halves of a batch of ten thousand, and what a partial answer                             \
-          cuts off */
-#define POINT_BYTES 47
-#define OWNER_BYTES 37 /* a UUID */
+#define LANES_MAX    10 /* Lambda's ParallelizationFactor */
+#define SEGMENTS_MAX 16 /* halves of halves of ten thousand records, and room for partial answers */
+#define POINT_BYTES  47
+#define OWNER_BYTES  37 /* a UUID */
 
 struct consumer;
 struct feed;
@@ -66,8 +63,7 @@ struct surroundings {
     /* time */
     int64_t (*now_ms)(void *self);   /* since 1970; may jump */
     int64_t (*ticks_us)(void *self); /* never goes back */
-    /* What changes when records may have come; NULL: nobody tells, and shards are
-     * asked by time. */
+    /* What changes when records may have come; NULL: nobody tells, and shards are asked by time. */
     uint64_t (*news)(void *self);
     /* the mappings: as in internal.h */
     void (*note_result)(void *self, struct slice id, const char *result);
@@ -157,8 +153,7 @@ bool raw_record_read(struct json_reader *reader, struct raw_record *out);
 /* The record as Lambda shows it. */
 void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json,
                       struct arena *arena);
-/* Which of so many lanes it goes to: by its hash key, or by all of its key
- * where that is not known. */
+/* Which of so many lanes it goes to: by its hash key, or by all of its key where that is not known. */
 uint32_t lane_of_keys(struct slice keys, struct slice hash_key, uint32_t lanes, struct arena *arena);
 void record_free(struct record *record);
 
@@ -166,8 +161,7 @@ void record_free(struct record *record);
 
 /* Skips the value that comes next; its text. */
 bool raw_take(struct json_reader *reader, struct slice *raw);
-/* The members of an object that have these names; empty where one is missing or
- * null. */
+/* The members of an object that have these names; empty where one is missing or null. */
 bool raw_members(struct slice object, const char *const *names, struct slice *raws, size_t count,
                  struct arena *arena);
 /* A string; empty when it is none. */
@@ -222,8 +216,7 @@ void inbox_wait(struct inbox *inbox, int64_t wait_us);
 void inbox_take(struct inbox *inbox, struct errand **errands, struct order **orders);
 void order_free(struct order *order);
 
-/* A call of the door for a feed, or a strand of it: write its `request`, then
- * call. */
+/* A call of the door for a feed, or a strand of it: write its `request`, then call. */
 struct errand *errand_new(struct feed *feed, struct strand *strand, void (*answered)(struct errand *errand));
 void errand_call(struct errand *errand, struct slice operation);
 void errand_invoke(struct errand *errand);
@@ -394,8 +387,7 @@ void strand_wake_at(struct strand *strand, int64_t ticks_us);
 void strand_wake_due(struct strand *strand, const struct due *due);
 void strand_attend(struct strand *strand);
 void strand_hold(struct strand *strand, int64_t asked_us);
-/* The lease is given up: all that belongs to it is dropped. Lost: and the items
- * are looked at again. */
+/* The lease is given up: all that belongs to it is dropped. Lost: and the items are looked at again. */
 void strand_drop(struct strand *strand);
 void strand_lose(struct strand *strand);
 void strand_end(struct strand *strand);
@@ -486,8 +478,7 @@ void feed_wake_at(struct feed *feed, int64_t ticks_us);
 struct errand *feed_ask(struct feed *feed, void (*answered)(struct errand *errand));
 struct errand *feed_ask_for(struct feed *feed, struct strand *strand,
                             void (*answered)(struct errand *errand));
-/* Notes that it is answered; false when it failed and will be repeated after a
- * pause. */
+/* Notes that it is answered; false when it failed and will be repeated after a pause. */
 bool feed_answered(struct errand *errand);
 void feed_failed(struct feed *feed);
 
@@ -539,8 +530,7 @@ struct consumer {
     struct arena scratch;
     struct buf text; /* scratch, too */
     struct consumer_counts counts;
-    /* Whether all is quiet: worked out once somebody has asked (consume_quiet.c).
-     */
+    /* Whether all is quiet: worked out once somebody has asked (consume_quiet.c). */
     _Atomic bool is_quiet_wanted;
     _Atomic int64_t probe_us;   /* where nobody tells of news, all must have been
                                    asked since; 0: nobody asks */
@@ -554,11 +544,9 @@ struct consumer {
 
 struct consumer *consumer_new(const struct surroundings *world, const struct consumer_settings *settings);
 void consumer_free(struct consumer *consumer);
-/* Does what can be done now. Answers after how many microseconds something is
- * due; less than 0: never. */
+/* Does what can be done now. Answers after how many microseconds something is due; less than 0: never. */
 int64_t consumer_step(struct consumer *consumer);
-/* Lets batches under way end and gives leases back; consumer_has_stopped when
- * that is done. */
+/* Lets batches under way end and gives leases back; consumer_has_stopped when that is done. */
 void consumer_stop(struct consumer *consumer);
 bool consumer_has_stopped(const struct consumer *consumer);
 void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id);

@@ -1,8 +1,9 @@
 /* What a function's answer says of its batch.
  *
- * Lambda's rules: where the mapping has ReportBatchItemFailures, the lowest sequence number that the answer
- * names is where the function failed; an empty list, null, or no such member means that all is done; a list
- * that cannot be understood, or names a record that was not handed over, means that all has failed. */
+ * Lambda's rules: where the mapping has ReportBatchItemFailures, the lowest sequence number that the
+ * answer names is where the function failed; an empty list, null, or no such member means that all is
+ * done; a list that cannot be understood, or names a record that was not handed over, means that all has
+ * failed. */
 #include "base/json.h"
 #include "trigger/judge.h"
 

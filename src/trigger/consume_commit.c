@@ -1,11 +1,8 @@
-/* Commits: positions move, together with what functions returned, once or not
- * at all (T1, C1).
+/* Commits: positions move, together with what functions returned, once or not at all (T1, C1).
  *
- * A strand's lanes share one item, so its commits go one after the other, and
- * one takes all with it that waits: a lane with writes of its own (a
- * transaction), all lanes that have none, and those that only saw records go
- * by. A commit without an answer is looked for in the item: `moves` tells
- * whether it happened. */
+ * A strand's lanes share one item, so its commits go one after the other, and one takes all with it that
+ * waits: a lane with writes of its own (a transaction), all lanes that have none, and those that only saw
+ * records go by. A commit without an answer is looked for in the item: `moves` tells whether it happened. */
 #include <stdio.h>
 
 #include "base/fail.h"
@@ -23,8 +20,7 @@ static bool is_done(const struct lane *lane)
     return lane->state == LANE_IDLE && !lane->count && !lane->depth;
 }
 
-/* Nothing waits or runs and no window is open: the position can be told for all
- * lanes at once. */
+/* Nothing waits or runs and no window is open: the position can be told for all lanes at once. */
 static bool all_are_done(const struct strand *strand)
 {
     for (uint32_t i = 0; i < strand->lane_count; i++)
@@ -44,8 +40,7 @@ static struct lane *choose_leader(const struct strand *strand)
     return leader;
 }
 
-/* Behind the last record that is done; behind all that was read when none is
- * left. */
+/* Behind the last record that is done; behind all that was read when none is left. */
 static struct point point_behind(const struct lane *lane)
 {
     const struct strand *strand = lane->strand;
@@ -182,14 +177,12 @@ static void commit_later(struct strand *strand)
         consumer, retry_after_us(strand->commit_failures, RETRY_MAX_US, random_next(&consumer->random)) / 8);
 }
 
-/* The writes of one lane are to blame; the others are tried again without them.
- */
+/* The writes of one lane are to blame; the others are tried again without them. */
 static void commit_was_refused(struct strand *strand, const char *reason)
 {
     struct lane *leader = find_leader(strand);
     if (!leader) {
-        log_line("triggers: mapping %.*s: the position in shard %s cannot be "
-                 "written: %s",
+        log_line("triggers: mapping %.*s: the position in shard %s cannot be written: %s",
                  SLICE_ARG(strand->feed->mapping->id), strand->id, reason);
         strand_lose(strand);
         return;

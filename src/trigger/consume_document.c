@@ -1,6 +1,5 @@
-/* The document that tells a mapping's destination of records that were given
- * up: Lambda's form, which names the records by their numbers and does not hold
- * them. */
+/* The document that tells a mapping's destination of records that were given up: Lambda's form, which
+ * names the records by their numbers and does not hold them. */
 #include <stdio.h>
 
 #include "calendar/calendar.h"
@@ -76,9 +75,8 @@ void put_document(struct buf *out, const struct lane *lane, uint32_t count, cons
     buf_byte(out, '}');
 }
 
-/* Its members go into the lane's settlement; false when there is no
- * destination, or it cannot be used. The id is the same whoever gives these
- * records up. */
+/* Its members go into the lane's settlement; false when there is no destination, or it cannot be used. The
+ * id is the same whoever gives these records up. */
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition)
 {
     struct consumer *consumer = lane->strand->feed->consumer;

@@ -1,9 +1,8 @@
 /* Errands: calls of the door and of functions that come back through the inbox.
  *
- * An errand keeps its feed and its strand alive (they are freed when none is
- * under way), and it knows the term of the strand's lease, so that an answer
- * that comes too late is seen to be so. Only the inbox is shared with other
- * threads; it outlives the consumer while invocations are under way. */
+ * An errand keeps its feed and its strand alive (they are freed when none is under way), and it knows the
+ * term of the strand's lease, so that an answer that comes too late is seen to be so. Only the inbox is
+ * shared with other threads; it outlives the consumer while invocations are under way. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,9 +1,7 @@
-/* A mapping at work: from its settings to strands that are read, through
- * changes, to its end.
+/* A mapping at work: from its settings to strands that are read, through changes, to its end.
  *
- * A feed walks through stages; in each it makes one call at a time and comes
- * back with the answer. What goes wrong is tried again after a pause that
- * grows; the mapping's LastProcessingResult tells of it. */
+ * A feed walks through stages; in each it makes one call at a time and comes back with the answer. What
+ * goes wrong is tried again after a pause that grows; the mapping's LastProcessingResult tells of it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +10,10 @@
 #include "base/log.h"
 #include "trigger/consume.h"
 
-#define RETRY_MAX_US  10000000
-#define LOOK_EVERY_US 60000000 /* for shards, where none has ended */
-#define DRAIN_LOOK_US 50000
-#define LOOK_CHILDREN_US                                                                                     \
-    1000000 /* for the children of one that has, when they were not there at                                 \
-               once */
+#define RETRY_MAX_US     10000000
+#define LOOK_EVERY_US    60000000 /* for shards, where none has ended */
+#define DRAIN_LOOK_US    50000
+#define LOOK_CHILDREN_US 1000000 /* for the children of one that has, when they were not there at once */
 
 /* ---- making and freeing ---- */
 
@@ -217,8 +213,7 @@ void feed_looked(struct feed *feed)
     strands_release(feed);
 }
 
-/* Positions are looked at again only where others change them, or when one was
- * not as we thought. */
+/* Positions are looked at again only where others change them, or when one was not as we thought. */
 static void attend_running(struct feed *feed)
 {
     struct consumer *consumer = feed->consumer;

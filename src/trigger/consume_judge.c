@@ -8,8 +8,9 @@
 #include "base/limits.h"
 
 #define RETRY_FIRST_US 20000
-#define STREAM_LIFE_MS (24ll * 3600 * 1000) /* the service keeps a record so long, and so may a retry last   \
-                                             */
+#define STREAM_LIFE_MS                                                                                       \
+    (24ll * 3600 * 1000) /* the service keeps a record so long, and so may a retry last                      \
+                          */
 
 /* ---- batches ---- */
 

@@ -1,9 +1,7 @@
-/* A lane: records of a strand in their order, handed to the function one batch
- * at a time.
+/* A lane: records of a strand in their order, handed to the function one batch at a time.
  *
- * A batch at hand is a stack of segments: at first one, all of the batch; where
- * it is split, the halves. The uppermost is tried; it is taken away as its
- * records are done. */
+ * A batch at hand is a stack of segments: at first one, all of the batch; where it is split, the halves.
+ * The uppermost is tried; it is taken away as its records are done. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,8 +199,7 @@ void lane_refused(struct lane *lane, const char *reason)
 void lane_undocumented(struct lane *lane, const char *reason)
 {
     struct settlement *settlement = &lane->settlement;
-    log_line("triggers: mapping %.*s: a failed batch could not be sent to its "
-             "destination: %s",
+    log_line("triggers: mapping %.*s: a failed batch could not be sent to its destination: %s",
              SLICE_ARG(lane_mapping(lane)->id), reason);
     feed_note(lane->strand->feed, "PROBLEM: The destination refused a failed batch: %s", reason);
     settlement->members.len = settlement->member_count = 0;
@@ -219,14 +216,12 @@ static void warn_of_loop(struct lane *lane, uint32_t count)
     stats_add(&feed->consumer->counts.records_looped, count);
     if (feed->warned_us && now_us < feed->warned_us + LOOP_LOG_US) return;
     feed->warned_us = now_us;
-    log_line("triggers: mapping %.*s: records that function %.*s caused itself "
-             "are kept from it "
+    log_line("triggers: mapping %.*s: records that function %.*s caused itself are kept from it "
              "(MaximumRecursionDepth is %u)",
              SLICE_ARG(feed->mapping->id), SLICE_ARG(feed->function_name), feed->mapping->depth_max);
 }
 
-/* The first records go to the destination, if there is one, and the lane moves
- * on. */
+/* The first records go to the destination, if there is one, and the lane moves on. */
 void lane_give_up(struct lane *lane, uint32_t count, const char *condition)
 {
     struct feed *feed = lane->strand->feed;

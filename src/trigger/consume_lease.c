@@ -1,26 +1,22 @@
 /* Leases: who may move a position.
  *
- * Where nobody shares our tables, a former owner is dead by the time that we
- * look: the lease is taken at once. Where others do, a lease ends by itself:
- * its holder counts it as over a margin early, a taker waits a margin longer,
- * and the fence keeps out whoever is wrong about the time. */
+ * Where nobody shares our tables, a former owner is dead by the time that we look: the lease is taken at
+ * once. Where others do, a lease ends by itself: its holder counts it as over a margin early, a taker
+ * waits a margin longer, and the fence keeps out whoever is wrong about the time. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "trigger/consume.h"
 
-#define TAKE_AGAIN_US                                                                                        \
-    200000 /* after somebody was faster, or no answer came                                                   \
-            */
+#define TAKE_AGAIN_US 200000 /* after somebody was faster, or no answer came */
 
 int64_t lease_margin_ms(const struct consumer *consumer)
 {
     return consumer->settings.lease_ms / 4;
 }
 
-/* A lease counts from when it was asked for: the item's time is not later than
- * that. */
+/* A lease counts from when it was asked for: the item's time is not later than that. */
 void lease_renewed(struct strand *strand, int64_t asked_us)
 {
     const struct consumer *consumer = strand->feed->consumer;

@@ -1,15 +1,12 @@
-/* The consumer's turn: takes what came back, attends to what it touches, and
- * tells when it is next wanted. */
+/* The consumer's turn: takes what came back, attends to what it touches, and tells when it is next wanted. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "trigger/consume.h"
 
-#define CLOCK_JUMP_US 20000 /* the wall clock went another way than time */
-#define CLOCK_LOOK_US                                                                                        \
-    100000 /* how often that is looked for, while somebody waits for a time of                               \
-              day */
+#define CLOCK_JUMP_US 20000  /* the wall clock went another way than time */
+#define CLOCK_LOOK_US 100000 /* how often that is looked for, while somebody waits for a time of day */
 
 /* ---- making and freeing ---- */
 

@@ -191,9 +191,8 @@ static int64_t lease_until_ms(const struct consumer *consumer)
     return consumer_now_ms(consumer) + consumer->settings.lease_ms;
 }
 
-/* For PutItem: a position that nobody has made yet, all lanes at one point. An
- * owned one has its first lease.
- */
+/* For PutItem: a position that nobody has made yet, all lanes at one point. An owned one has its first
+ * lease. */
 void put_position_create(struct buf *out, const struct strand *strand, const struct new_position *fresh)
 {
     const struct consumer *consumer = strand->feed->consumer;
@@ -226,15 +225,12 @@ void put_position_take(struct buf *out, const struct strand *strand)
     const struct consumer *consumer = strand->feed->consumer;
     bool shared = consumer->settings.shared;
     put_head(out, strand);
-    buf_text(out, ",\"UpdateExpression\":\"SET #o = :o, #u = :u, #f = #f + :one, "
-                  "#m = :zero REMOVE #w, #x\","
-                  "\"ConditionExpression\":\"#f = :f");
+    buf_text(out, ",\"UpdateExpression\":\"SET #o = :o, #u = :u, #f = #f + :one, #m = :zero REMOVE #w, "
+                  "#x\",\"ConditionExpression\":\"#f = :f");
     if (shared) buf_text(out, " AND (attribute_not_exists(#o) OR #u < :n OR #o = :o)");
-    buf_text(out, "\",\"ReturnValues\":\"ALL_NEW\",\"ExpressionAttributeNames\":{\"#o\":"
-                  "\"owner\","
+    buf_text(out, "\",\"ReturnValues\":\"ALL_NEW\",\"ExpressionAttributeNames\":{\"#o\":\"owner\","
                   "\"#u\":\"until\",\"#f\":\"fence\",\"#m\":\"moves\",\"#w\":\"wanted\","
-                  "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":"
-                  "\"1\"},"
+                  "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},"
                   "\":zero\":{\"N\":\"0\"}");
     put_text(out, ":o", slice_of(consumer->settings.owner));
     put_number(out, ":u", lease_until_ms(consumer));
@@ -249,8 +245,7 @@ void put_position_ask(struct buf *out, const struct strand *strand)
     const struct consumer *consumer = strand->feed->consumer;
     put_head(out, strand);
     buf_text(out, ",\"UpdateExpression\":\"SET #w = :w, #x = :x\","
-                  "\"ConditionExpression\":\"#f = :f AND (attribute_not_exists(#w) OR #x < "
-                  ":n)\","
+                  "\"ConditionExpression\":\"#f = :f AND (attribute_not_exists(#w) OR #x < :n)\","
                   "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#w\":\"wanted\","
                   "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":w\":{\"S\":");
     json_put_string(out, slice_of(consumer->settings.owner));
@@ -265,10 +260,9 @@ void put_position_ask(struct buf *out, const struct strand *strand)
 void put_position_release(struct buf *out, const struct strand *strand)
 {
     put_head(out, strand);
-    buf_text(out, ",\"UpdateExpression\":\"REMOVE #o, "
-                  "#u\",\"ConditionExpression\":\"#f = :f AND #o = :o\","
-                  "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#o\":"
-                  "\"owner\",\"#u\":\"until\"},"
+    buf_text(out, ",\"UpdateExpression\":\"REMOVE #o, #u\","
+                  "\"ConditionExpression\":\"#f = :f AND #o = :o\","
+                  "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#o\":\"owner\",\"#u\":\"until\"},"
                   "\"ExpressionAttributeValues\":{\":f\":{\"N\":");
     buf_printf(out, "\"%llu\"}", (unsigned long long)strand->seen.fence);
     put_text(out, ":o", slice_of(strand->feed->consumer->settings.owner));
@@ -295,8 +289,7 @@ static void put_changes(struct buf *out, const struct strand *strand, const stru
 static void put_names(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
 {
     bool has_points = plan->lanes != 0;
-    buf_text(out, ",\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#m\":"
-                  "\"moves\",\"#k\":\"mark\"");
+    buf_text(out, ",\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#m\":\"moves\",\"#k\":\"mark\"");
     for (uint32_t i = 0; i < strand->lane_count; i++) {
         if (!plan->moves_lane[i] && !plan->lanes) continue;
         buf_printf(out, ",\"#%u\":\"%u\"", i, i);
@@ -312,7 +305,7 @@ static void put_names(struct buf *out, const struct strand *strand, const struct
 
 static void put_values(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
 {
-    char name[8];
+    char name[16];
     buf_printf(out, ",\"ExpressionAttributeValues\":{\":f\":{\"N\":\"%llu\"}",
                (unsigned long long)strand->seen.fence);
     put_number(out, ":p", (int64_t)strand->seen.moves);

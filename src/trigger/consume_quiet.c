@@ -1,10 +1,8 @@
-/* Whether all is quiet: every record that was there when somebody asked has
- * been handled.
+/* Whether all is quiet: every record that was there when somebody asked has been handled.
  *
- * Where commits tell of news, a strand is known to have nothing more when its
- * last question was asked at the newest news and had an empty answer. Elsewhere
- * nobody knows without asking: who wants to know sets a time, and all is quiet
- * when every strand was asked since and had nothing. */
+ * Where commits tell of news, a strand is known to have nothing more when its last question was asked at
+ * the newest news and had an empty answer. Elsewhere nobody knows without asking: who wants to know sets a
+ * time, and all is quiet when every strand was asked since and had nothing. */
 #include "trigger/consume.h"
 
 struct quiet {
@@ -44,8 +42,7 @@ void consumer_note_quiet(struct consumer *consumer)
     pthread_mutex_unlock(&consumer->quiet_lock);
 }
 
-/* The question must be asked before the answer counts; a good one is used up.
- */
+/* The question must be asked before the answer counts; a good one is used up. */
 static bool is_quiet_since_asked(struct consumer *consumer)
 {
     int64_t probe_us = atomic_load(&consumer->probe_us);

@@ -1,5 +1,4 @@
-/* Parts of the door's answers, as they stand: what is only handed on is not
- * understood. */
+/* Parts of the door's answers, as they stand: what is only handed on is not understood. */
 #include "trigger/consume.h"
 
 /* Skips the value that comes next; its text. */

@@ -1,27 +1,23 @@
 /* Reading a strand: iterators, GetRecords, and each record into its lane.
  *
- * It reads ahead while batches run, up to a bound. Where commits tell of news,
- * a strand whose last answer was empty is asked again when there are some;
- * elsewhere after a pause that grows, and never more often than the service
- * allows a shard to be asked. */
+ * It reads ahead while batches run, up to a bound. Where commits tell of news, a strand whose last answer
+ * was empty is asked again when there are some; elsewhere after a pause that grows, and never more often
+ * than the service allows a shard to be asked. */
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
 
-#define PAGE_RECORDS "1000"
-#define NEWS_PAUSE_US                                                                                        \
-    300                            /* news may be another table's, and they may be many: at least so long,   \
-                                    */
+#define PAGE_RECORDS     "1000"
+#define NEWS_PAUSE_US    300       /* news may be another table's, and they may be many: at least so long, */
 #define NEWS_STRAND_US   20        /* and so much more for each strand that is asked */
 #define KEEP_ITERATOR_US 240000000 /* iterators are good for five minutes at the least */
 #define ASK_GAP_US       200000    /* the service: five questions a second for each shard */
 #define RETRY_MAX_US     5000000
-#define PAUSE_GROWTH     4 /* the longest pause, in poll_ms */
-#define CLOCKS_DIFFER_MS                                                                                     \
-    300000 /* at most, ours and a remote service's: what may be too old is                                   \
-              rather read */
+#define PAUSE_GROWTH     4      /* the longest pause, in poll_ms */
+#define CLOCKS_DIFFER_MS 300000 /* at most, ours and a remote service's: what may be too old is rather read  \
+                                 */
 
 /* ---- iterators ---- */
 
@@ -87,8 +83,7 @@ static void pause_failed(struct strand *strand)
                                    random_next(&strand->feed->consumer->random)));
 }
 
-/* Where nobody tells of news there is a least time between two questions;
- * several mappings share it. */
+/* Where nobody tells of news there is a least time between two questions; several mappings share it. */
 static int64_t earliest_us(const struct strand *strand)
 {
     const struct consumer *consumer = strand->feed->consumer;
@@ -107,8 +102,7 @@ static bool is_waiting_for_news(const struct strand *strand)
            consumer_ticks_us(consumer) < strand->last_ask_us + KEEP_ITERATOR_US;
 }
 
-/* Other lanes than the item's are wanted: only what some lane had already is
- * still read. */
+/* Other lanes than the item's are wanted: only what some lane had already is still read. */
 static bool is_behind(const struct strand *strand)
 {
     return point_compare(&strand->read_at, &strand->known_to) < 0;
@@ -136,8 +130,7 @@ static bool is_wanted(const struct mapping *mapping, struct slice event, struct 
     return mapping->filter_count == 0;
 }
 
-/* The begin of LATEST was not known any more, and the record is surely older.
- */
+/* The begin of LATEST was not known any more, and the record is surely older. */
 static bool is_too_old(const struct strand *strand, const struct lane *lane, const struct raw_record *raw)
 {
     if (!strand->has_lost_latest || !slice_equal(point_view(&lane->at), SLICE("LATEST"))) return false;
@@ -249,8 +242,7 @@ static void take_empty(struct strand *strand, const struct errand *errand)
     pause_empty(strand);
 }
 
-/* What we know of the place is of no use any more: all from the oldest record
- * on, less what was read. */
+/* What we know of the place is of no use any more: all from the oldest record on, less what was read. */
 static void begin_at_horizon(struct strand *strand)
 {
     strand->iterator.len = 0;
@@ -268,8 +260,7 @@ static void read_failed(struct strand *strand, struct errand *errand)
         strand->iterator.len = 0;
         break;
     case FAULT_TRIMMED:
-        log_line("triggers: mapping %.*s: records of shard %s were cut off before "
-                 "they were read",
+        log_line("triggers: mapping %.*s: records of shard %s were cut off before they were read",
                  SLICE_ARG(strand->feed->mapping->id), strand->id);
         feed_note(strand->feed, "PROBLEM: Records were trimmed before they were processed");
         begin_at_horizon(strand);

@@ -1,8 +1,7 @@
 /* Records: from GetRecords' form to Lambda's, and to their lanes.
  *
- * They differ in little: Lambda adds the stream's ARN and writes the members of
- * userIdentity in lower case. So an event is the record's own text with a
- * member more; nothing is decoded and written anew. */
+ * They differ in little: Lambda adds the stream's ARN and writes the members of userIdentity in lower
+ * case. So an event is the record's own text with a member more; nothing is decoded and written anew. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,8 +78,7 @@ static void put_identity(struct buf *out, struct json_reader *reader)
     buf_byte(out, '}');
 }
 
-/* Member by member: without our own, and with the other names of userIdentity.
- */
+/* Member by member: without our own, and with the other names of userIdentity. */
 static void put_special(struct buf *out, struct slice text, struct arena *arena)
 {
     struct json_reader reader;

@@ -1,5 +1,4 @@
-/* What a function's invocation came to: its answer, the writes that it
- * returned, or its failure. */
+/* What a function's invocation came to: its answer, the writes that it returned, or its failure. */
 #include <stdio.h>
 
 #include "trigger/consume.h"
@@ -73,8 +72,7 @@ static void unlearn_cap(struct lane *lane, uint32_t count, size_t bytes)
     if (lane->cap >= lane_mapping(lane)->batch_size) lane->cap = 0;
 }
 
-/* Puts the returned writes into the lane's settlement; false when they are too
- * many, or wrong. */
+/* Puts the returned writes into the lane's settlement; false when they are too many, or wrong. */
 static bool take_effects(struct lane *lane, struct errand *errand)
 {
     const struct surroundings *world = &errand->consumer->world;

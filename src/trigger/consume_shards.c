@@ -1,18 +1,15 @@
-/* The shards of a feed's stream: which there are, which continues which, and
- * what the items say of them.
+/* The shards of a feed's stream: which there are, which continues which, and what the items say of them.
  *
- * A shard waits until the one that it continues is done, or is not there any
- * more: the service forgets shards whose records have all been cut off. */
+ * A shard waits until the one that it continues is done, or is not there any more: the service forgets
+ * shards whose records have all been cut off. */
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "trigger/consume.h"
 
-#define LOST_STREAM_US 5000000 /* between looks for a stream that is not there */
+#define LOST_STREAM_US 5000000  /* between looks for a stream that is not there */
 #define FORGET_US      60000000 /* descriptions may be so much older than we think, and more */
-#define MISSED_US                                                                                            \
-    30000000 /* time enough to hear that a mapping was deleted                                               \
-              */
+#define MISSED_US      30000000 /* time enough to hear that a mapping was deleted */
 
 struct strand *strand_find(const struct feed *feed, struct slice id)
 {
@@ -113,8 +110,7 @@ static void shards_answered(struct errand *errand)
         feed_enter(feed, needs_start ? FEED_START : FEED_RUNS);
 }
 
-/* The next page; of the children of one shard where that is all we want to
- * know. */
+/* The next page; of the children of one shard where that is all we want to know. */
 void shards_ask(struct feed *feed)
 {
     struct errand *errand = feed_ask(feed, shards_answered);
@@ -141,8 +137,8 @@ void shards_ask(struct feed *feed)
 
 /* ---- what the items say ---- */
 
-/* While we hold the lease the item is ours, and only two things of it are news:
- * that somebody asks for it, and that it is ours no more. */
+/* While we hold the lease the item is ours, and only two things of it are news: that somebody asks for it,
+ * and that it is ours no more. */
 static void see_held(struct strand *strand, const struct position *position, const struct errand *errand)
 {
     if (errand->began_us <= strand->held_us) return;
@@ -176,8 +172,8 @@ static void take_position(struct errand *errand, struct slice raw)
     position_free(&position);
 }
 
-/* A position that is not there any more was removed with its table, or with its
- * mapping, of which another server has heard before us. */
+/* A position that is not there any more was removed with its table, or with its mapping, of which another
+ * server has heard before us. */
 static void miss_positions(struct feed *feed, const struct errand *errand)
 {
     bool shared = feed->consumer->settings.shared;
@@ -237,11 +233,9 @@ void positions_ask(struct feed *feed)
     if (!feed->page_key.len) feed->position_looks++;
     buf_text(out, "{\"TableName\":");
     buf_slice(out, buf_view(&feed->consumer->table));
-    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND "
-                  "#s BETWEEN :a AND :b\","
-                  "\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
-                  "\"ExpressionAttributeValues\":{\":a\":{\"S\":\"shardId-\"},\":b\":{"
-                  "\"S\":\"start\"},"
+    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND #s BETWEEN :a AND "
+                  ":b\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
+                  "\"ExpressionAttributeValues\":{\":a\":{\"S\":\"shardId-\"},\":b\":{\"S\":\"start\"},"
                   "\":m\":{\"S\":");
     json_put_string(out, feed->mapping->id);
     buf_text(out, "}}");

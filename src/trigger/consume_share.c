@@ -1,9 +1,9 @@
 /* Who reads which shard, where several servers share the work.
  *
- * Each server looks at the leases of a mapping and decides for itself; conditional writes settle it when two
- * want the same. A lease that is free is taken up to a fair share: all that are open, divided by the servers
- * that hold or ask for one, rounded up. Nobody knows of a server that holds nothing, so a newcomer writes its
- * name on a lease of who has most; the holder finishes its batches and gives it up. */
+ * Each server looks at the leases of a mapping and decides for itself; conditional writes settle it when
+ * two want the same. A lease that is free is taken up to a fair share: all that are open, divided by the
+ * servers that hold or ask for one, rounded up. Nobody knows of a server that holds nothing, so a newcomer
+ * writes its name on a lease of who has most; the holder finishes its batches and gives it up. */
 #include "trigger/judge.h"
 
 static bool names(const char *a, const char *b)

@@ -1,12 +1,10 @@
-/* A feed's first and last calls: our table is made, LATEST is written down,
- * positions are deleted.
+/* A feed's first and last calls: our table is made, LATEST is written down, positions are deleted.
  *
- * LATEST means the moment at which the mapping began, also when the server is
- * started anew before the first record came. The service tells no sequence
- * number for it, only an iterator; so each shard's position keeps that
- * iterator, which is good for a while, and the time, by which older records are
- * left out afterwards. The item "start" comes last: shards that have no
- * position by then came later and are read from their begin. */
+ * LATEST means the moment at which the mapping began, also when the server is started anew before the
+ * first record came. The service tells no sequence number for it, only an iterator; so each shard's
+ * position keeps that iterator, which is good for a while, and the time, by which older records are left
+ * out afterwards. The item "start" comes last: shards that have no position by then came later and are
+ * read from their begin. */
 #include "base/log.h"
 #include "trigger/consume.h"
 
@@ -63,11 +61,12 @@ static void make_table(struct feed *feed)
 {
     struct errand *errand = feed_ask(feed, table_made);
     put_table_name(&errand->request, feed);
-    buf_text(&errand->request, ",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
-                               "{\"AttributeName\":\"mapping\",\"AttributeType\":\"S\"},"
-                               "{\"AttributeName\":\"shard\",\"AttributeType\":\"S\"}],\"KeySchema\":["
-                               "{\"AttributeName\":\"mapping\",\"KeyType\":\"HASH\"},"
-                               "{\"AttributeName\":\"shard\",\"KeyType\":\"RANGE\"}]}");
+    buf_text(&errand->request, ",\"BillingMode\":\"PAY_PER_REQUEST\","
+                               "\"AttributeDefinitions\":[{\"AttributeName\":\"mapping\","
+                               "\"AttributeType\":\"S\"},{\"AttributeName\":\"shard\","
+                               "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"mapping\","
+                               "\"KeyType\":\"HASH\"},{\"AttributeName\":\"shard\","
+                               "\"KeyType\":\"RANGE\"}]}");
     errand_call(errand, SLICE("CreateTable"));
 }
 
@@ -154,8 +153,7 @@ static void ask_for_latest(struct feed *feed, struct strand *strand)
     errand_call(errand, SLICE("GetShardIterator"));
 }
 
-/* The items that were made, by us or by others at the same time, are read like
- * any other. */
+/* The items that were made, by us or by others at the same time, are read like any other. */
 static void started(struct errand *errand)
 {
     if (feed_answered(errand) && errand->feed->stage == FEED_START) feed_enter(errand->feed, FEED_POSITIONS);

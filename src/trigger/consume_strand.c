@@ -1,5 +1,4 @@
-/* A strand: one shard as one mapping reads it, from waiting for its parent to
- * its end. */
+/* A strand: one shard as one mapping reads it, from waiting for its parent to its end. */
 #include "base/fail.h"
 #include "trigger/consume.h"
 
@@ -68,8 +67,7 @@ static void find_ends(struct strand *strand)
     }
 }
 
-/* Reads on where the least lane stands; where that is LATEST, with the iterator
- * of that moment. */
+/* Reads on where the least lane stands; where that is LATEST, with the iterator of that moment. */
 static void begin_reading(struct strand *strand)
 {
     strand->iterator.len = 0;
@@ -173,8 +171,7 @@ void strand_wake_at(struct strand *strand, int64_t ticks_us)
     if (ticks_us < consumer->next_due_us) consumer->next_due_us = ticks_us;
 }
 
-/* Whichever of the clocks comes first, as they go now; a jump touches
- * everybody. */
+/* Whichever of the clocks comes first, as they go now; a jump touches everybody. */
 void strand_wake_due(struct strand *strand, const struct due *due)
 {
     const struct consumer *consumer = strand->feed->consumer;

@@ -1,21 +1,17 @@
-/* Tumbling windows: batches of one span of time hand a state from one to the
- * next, and a last call ends it.
+/* Tumbling windows: batches of one span of time hand a state from one to the next, and a last call ends it.
  *
- * Each lane has its own window. Its state is stored in the transaction that
- * moves the position, in items of its own: shard = "state/SHARD/LANE/PART",
- * with start and end of the window and a part of the state's text. The last
- * call, without records, is made when a record of a later window is at the head
- * of the lane; when nothing waits and the window's time has passed by a grace;
- * or when nothing more will come to the lane. */
+ * Each lane has its own window. Its state is stored in the transaction that moves the position, in items
+ * of its own: shard = "state/SHARD/LANE/PART", with start and end of the window and a part of the state's
+ * text. The last call, without records, is made when a record of a later window is at the head of the
+ * lane; when nothing waits and the window's time has passed by a grace; or when nothing more will come to
+ * the lane. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "trigger/consume.h"
 
-#define GRACE_MS                                                                                             \
-    1000 /* a record's time is in whole seconds, and it is committed a moment                                \
-            later */
+#define GRACE_MS 1000 /* a record's time is in whole seconds, and it is committed a moment later */
 
 /* ---- when ---- */
 
@@ -27,8 +23,7 @@ int64_t window_end_for(const struct lane *lane)
     return window_start_ms(lane_head(lane)->created_ms, tumbling_ms) + tumbling_ms;
 }
 
-/* Nobody can know that nothing more comes for it before the shard was asked
- * behind its end. */
+/* Nobody can know that nothing more comes for it before the shard was asked behind its end. */
 static bool is_passed(struct lane *lane)
 {
     struct strand *strand = lane->strand;
@@ -147,8 +142,7 @@ static uint32_t put_parts(struct lane *lane, struct slice state)
     return part;
 }
 
-/* Keeps the state for the commit. False when the answer is none that a window
- * can go on with. */
+/* Keeps the state for the commit. False when the answer is none that a window can go on with. */
 bool window_takes_state(struct lane *lane, struct slice state)
 {
     struct tumbling *window = &lane->window;
@@ -291,9 +285,8 @@ static void ask_parts(struct strand *strand, struct slice from)
     struct buf *out = &errand->request;
     buf_text(out, "{\"TableName\":");
     buf_slice(out, buf_view(&strand->feed->consumer->table));
-    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND "
-                  "begins_with(#s, :s)\","
-                  "\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
+    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND begins_with(#s, "
+                  ":s)\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
                   "\"ExpressionAttributeValues\":{\":s\":{\"S\":");
     char prefix[LIMIT_SHARD_ID_BYTES + 16];
     snprintf(prefix, sizeof prefix, "state/%s/", strand->id);
