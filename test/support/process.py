@@ -39,13 +39,13 @@ def run_quipu(*arguments, env=None, timeout=30, **options):
 
 
 class Quipu:
-    """A running server. Without --data or --memory among the arguments it gets a folder of its own."""
+    """A running server. Without --data, --memory or --on among the arguments it gets a folder of its own."""
 
     def __init__(self, *arguments, env=None, wrapper=(), wait=True, cwd=None):
         self.folder = None
         arguments, env = list(arguments), env or {}
         flags = {argument.split("=")[0] for argument in arguments}
-        if not flags & {"--data", "--memory"} and not {"QUIPU_DATA", "QUIPU_MEMORY"} & set(env):
+        if not flags & {"--data", "--memory", "--on"} and not {"QUIPU_DATA", "QUIPU_MEMORY"} & set(env):
             self.folder = tempfile.mkdtemp(prefix="quipu-test-")
             arguments += ["--data", os.path.join(self.folder, "data")]
         if "--port" not in flags and "QUIPU_PORT" not in env:
