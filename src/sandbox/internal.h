@@ -83,6 +83,7 @@ struct family {
     struct family_member members[LIMIT_FAMILY];
     uint32_t count, alive, enough; /* enough: more are not looked for; a bomb may grow faster than we look */
     uint64_t memory_bytes, cpu_ticks;
+    int64_t weigh_until_us;
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
 };
 

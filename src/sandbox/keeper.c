@@ -24,7 +24,8 @@
 #define LOOK_IDLE_MS       250        /* each look at a quiet program costs some 50 microseconds */
 #define GROWTH_PER_MS      (2u << 20) /* the fastest that a program is thought to fill memory */
 #define FORKS_PER_MS       20
-#define UNSTEADY_LOOKS     10
+#define GROWING_LOOKS      10
+#define FEW_PROCESSES      32
 #define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
 #define KILL_PAUSE_MS      2
 #define SIGNAL_OF_ORPHANED SIGUSR2 /* sent by the kernel when the nursery dies */
@@ -39,7 +40,7 @@ struct keeper {
     int64_t kill_us, look_us; /* when the grace is over; when to look at the family again */
     int64_t look_ms;
     uint64_t told_bytes, peak_bytes, cpu_ticks;
-    unsigned unsteady_looks; /* in which the memory was not measured */
+    unsigned growing_looks; /* in which there were more processes than before */
 };
 
 static struct family family;
@@ -108,20 +109,23 @@ static void keeper_end_family(struct keeper *keeper)
 
 /* Pages that a fork shares with its parent count in each of them. Where there are several processes and their
  * sum would be news, it is measured exactly: slower, and it waits for each that is just forking. So not while
- * their number changes, or a bomb would win the time that it needs; but after a while even then. False: not
- * measured. */
+ * they become more, or a bomb would win the time that it needs. Those who become more for long, and seem to
+ * use too much, are weighed if they are few; else the sum is taken as it is. False: not measured. */
 static bool family_measure(struct keeper *keeper)
 {
     uint32_t before = family.alive;
+    uint64_t limit = keeper->request.memory_bytes;
     family_walk(&family, FAMILY_COUNT, NULL);
     if (family.alive > keeper->request.process_count) {
         keeper_conclude(keeper, SANDBOX_PROCESSES, 0);
         return false;
     }
     if (family.alive <= 1 || family.memory_bytes <= keeper->peak_bytes) return true;
-    if (family.alive != before && ++keeper->unsteady_looks < UNSTEADY_LOOKS) return false;
-    keeper->unsteady_looks = 0;
-    family_walk(&family, FAMILY_WEIGH, NULL);
+    bool is_growing = family.alive > before;
+    keeper->growing_looks = is_growing ? keeper->growing_looks + 1 : 0;
+    if (is_growing && (!limit || family.memory_bytes <= limit || keeper->growing_looks < GROWING_LOOKS))
+        return false;
+    if (!is_growing || family.alive <= FEW_PROCESSES) family_walk(&family, FAMILY_WEIGH, NULL);
     return true;
 }
 

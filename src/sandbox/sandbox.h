@@ -7,6 +7,9 @@
  * their memory and number, and ends them all when the program ends, when a limit is passed, when it is told
  * to, or when the server is gone.
  *
+ * This protects against accidents and bad manners, not against an attacker: programs run as the server's own
+ * user.
+ *
  * Invariants:
  *  S1. A program gets standard input from nowhere, output and error into one pipe, and no other descriptor.
  *  S2. When `ended` is called, no process of the program is left, and `output` is not called any more.
@@ -32,8 +35,9 @@ void sandbox_free(struct sandbox *sandbox);
 
 enum sandbox_end {
     SANDBOX_EXITED,    /* by itself: status */
-    SANDBOX_SIGNALLED, /* by a signal that was not ours: status is its number */
-    SANDBOX_STOPPED,   /* by sandbox_stop */
+    SANDBOX_SIGNALLED, /* by a signal that was not ours: status is its number; SIGKILL also if its keeper was
+                          killed */
+    SANDBOX_STOPPED,   /* by sandbox_stop, or because the nursery was killed */
     SANDBOX_MEMORY,    /* it used more than it may */
     SANDBOX_PROCESSES, /* it began more than it may */
     SANDBOX_UNSTARTED, /* the program could not be run: status is the errno */
@@ -60,8 +64,9 @@ struct sandbox_program {
 
 /* Never NULL: what cannot be started ends as UNSTARTED. Everything is copied. From any thread. */
 struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_program *program);
-/* Asks the program to end (SIGTERM) and ends it with everything it began after the grace. 0: at once. May be
- * called again with a shorter one, and until `ended` has returned. From any thread. */
+/* Asks the program (not its children) to end by SIGTERM, and ends it with everything it began after the
+ * grace. 0: at once. May be called again with a shorter one, and until `ended` has returned. From any thread.
+ */
 void sandbox_stop(struct sandboxed *sandboxed, int64_t grace_ms);
 /* The memory in use now, as last seen. */
 uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed);

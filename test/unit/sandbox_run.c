@@ -255,12 +255,11 @@ TEST(a_program_may_be_released_when_it_ends)
     struct heard heard = {0};
     pthread_mutex_init(&heard.lock, NULL);
     pthread_cond_init(&heard.change, NULL);
-    struct sandbox_program program = {
-        .arguments = (const char *[]){"/bin/cat", NULL}, /* it waits for a stop */
-        .environment = usual_environment,
-        .folder = "/",
-        .ended = end_and_release,
-        .context = &heard};
+    struct sandbox_program program = {.arguments = (const char *[]){"/bin/sleep", "1000", NULL},
+                                      .environment = usual_environment,
+                                      .folder = "/",
+                                      .ended = end_and_release,
+                                      .context = &heard};
     heard.sandboxed = sandbox_run(sandbox, &program);
     sandbox_stop(heard.sandboxed, 0);
     check_end(heard_wait(&heard), SANDBOX_STOPPED, 0);
