@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "pattern/flow.h"
 
-/* What one text is made with. */
+/* What one text is made with. Values that are not there count as empty. */
 struct composer {
     struct flow *flow;
     struct buf *out;
@@ -81,7 +81,7 @@ static void put_typed(struct buf *out, char type, struct slice text)
     buf_text(out, "{\"");
     buf_byte(out, (unsigned char)type);
     buf_text(out, "\":");
-    json_put_string(out, text);
+    json_put_string(out, text.data ? text : SLICE(""));
     buf_byte(out, '}');
 }
 

@@ -1,4 +1,6 @@
-/* What a flow would cost on AWS: the capacity that its calls consumed, and its price on demand. */
+/* What a flow would cost on AWS: the capacity that its calls consumed, and its price on demand. It is told as
+ * member "cost" of the answer, or by the header Quipu-Cost where the answer is somebody's own document or
+ * text. */
 #include <stdlib.h>
 
 #include "pattern/flow.h"
@@ -81,10 +83,9 @@ void cost_count(struct flow *flow)
     *(is_read(flow->operation) ? &flow->read_units : &flow->write_units) += units;
 }
 
-static void put_cost(struct flow *flow)
+static void put_cost(struct flow *flow, struct buf *out)
 {
-    struct buf *out = flow->body;
-    buf_text(out, "\"cost\":{\"writeUnits\":");
+    buf_text(out, "{\"writeUnits\":");
     json_put_double(out, flow->write_units);
     buf_text(out, ",\"readUnits\":");
     json_put_double(out, flow->read_units);
@@ -92,14 +93,30 @@ static void put_cost(struct flow *flow)
     json_put_int(out, (int64_t)flow->calls);
     buf_text(out, ",\"dollarsPerMillion\":");
     json_put_double(out, flow->write_units * DOLLARS_WRITE + flow->read_units * DOLLARS_READ);
-    buf_text(out, "}}");
+    buf_byte(out, '}');
+}
+
+/* True when the answer is an object of ours, which can take one more member. */
+static bool takes_member(const struct flow *flow)
+{
+    const struct buf *body = flow->body;
+    if (flow->is_bare || flow->content_type.len || body->len < flow->body_start + 2) return false;
+    return body->data[flow->body_start] == '{' && body->data[body->len - 1] == '}';
 }
 
 void cost_tell(struct flow *flow)
 {
-    struct slice body = slice_from(buf_view(flow->body), flow->body_start);
-    if (!flow->tells_cost || flow->content_type.len || body.len < 2 || body.data[body.len - 1] != '}') return;
-    flow->body->len--;
-    if (body.data[body.len - 2] != '{') buf_byte(flow->body, ',');
-    put_cost(flow);
+    struct buf header = {0};
+    if (!flow->tells_cost) return;
+    if (takes_member(flow)) {
+        bool is_empty = flow->body->len == flow->body_start + 2;
+        flow->body->len--;
+        buf_slice(flow->body, is_empty ? SLICE("\"cost\":") : SLICE(",\"cost\":"));
+        put_cost(flow, flow->body);
+        buf_byte(flow->body, '}');
+        return;
+    }
+    put_cost(flow, &header);
+    flow->cost = arena_copy(flow->arena, buf_view(&header));
+    buf_free(&header);
 }

@@ -153,6 +153,7 @@ static void get_taken(struct flow *flow)
     bool same = there && (known.kind == ETAG_ANY || (known.kind == ETAG_VERSION && known.version == version));
     if (there) tell_etag(flow, version);
     if (there && !same) {
+        flow->is_bare = true;
         flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
     } else if (flow->now_ms < get->until_ms) {
         flow_watch(flow, topic_of(flow), get->until_ms, get_ask);

@@ -104,6 +104,7 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
 {
     int64_t number;
     out->given = true;
+    if (!utf8_valid(text)) return fault(flow, field, "must be text in UTF-8"); /* headers may be anything */
     switch (field->type) {
     case FIELD_INT:
         if (!bare_int(text, &number)) return fault(flow, field, "must be a whole number");

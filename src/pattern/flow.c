@@ -255,6 +255,7 @@ static void flow_vrefuse(struct flow *flow, struct slice members, int status, co
 {
     struct slice sentence = arena_vprintf(flow->arena, format, args);
     flow->content_type = SLICE_NONE;
+    flow->is_bare = false;
     flow_answer(flow, status, "{'error':%s,'message':%s%r%r}", slice_of(code), sentence,
                 members.len ? SLICE(",") : SLICE(""), members);
 }

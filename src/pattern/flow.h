@@ -146,6 +146,8 @@ struct flow {
     struct buf *body;             /*   the caller's */
     struct slice content_type;    /*   empty: JSON; also before the first PIECE */
     struct slice etag;            /*   without quotes; empty: none */
+    bool is_bare;                 /*   the body is no object of ours: no member may be added to it */
+    struct slice cost;            /*   where it is not in the body; empty: not told */
     int64_t retry_after_ms;       /*   0: not told */
     struct flow_wake *wakes;      /* topics to be woken; taken by the runner after each step */
 

@@ -37,6 +37,7 @@ struct slice raw_text(struct arena *arena, struct slice value)
 {
     struct json_reader reader;
     struct slice text;
+    if (!value.data) return SLICE_NONE;
     json_begin(&reader, value, arena);
     enum json_kind kind = json_peek(&reader);
     if (kind == JSON_STRING) return json_string(&reader, &text) ? text : SLICE_NONE;
@@ -109,7 +110,7 @@ bool raw_int(struct slice number, int64_t *out)
 
 void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value)
 {
-    json_begin(&walk->reader, value, arena);
+    json_begin(&walk->reader, value.data ? value : SLICE(""), arena);
     enum json_kind kind = value.len ? json_peek(&walk->reader) : JSON_END;
     walk->is_object = kind == JSON_OBJECT;
     if (kind == JSON_OBJECT || kind == JSON_ARRAY)

@@ -137,6 +137,7 @@ void pattern_answer(const struct flow *flow, struct rest_call *call)
     call->status = flow->status;
     call->content_type = flow->content_type;
     if (flow->etag.len) rest_add_header(call, "ETag: \"%.*s\"", SLICE_ARG(flow->etag));
+    if (flow->cost.len) rest_add_header(call, "Quipu-Cost: %.*s", SLICE_ARG(flow->cost));
     if (flow->retry_after_ms)
         rest_add_header(call, "Retry-After: %lld", (long long)(flow->retry_after_ms + 999) / 1000);
 }

@@ -29,6 +29,18 @@ TEST(document_is_written_and_read)
     patterns_close(&patterns);
 }
 
+TEST(document_is_not_mixed_with_its_cost)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/documents/c/a", "{\"a\":1}");
+    CHECK_ASKS(&patterns, "GET /v1/documents/c/a?cost=1", NULL, 200, "{\"a\":1}");
+    CHECK_TEXT(patterns.call.headers,
+               "ETag: \"1\"\r\nQuipu-Cost: {\"writeUnits\":0,\"readUnits\":1,\"calls\":1,"
+               "\"dollarsPerMillion\":0.125}\r\n");
+    patterns_close(&patterns);
+}
+
 TEST(document_has_conditions)
 {
     struct patterns patterns;
