@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "func/archive.h"
 #include "func/lambda.h"
 
 #define FUNCTIONS_MAX 20 /* then all is begun anew */
@@ -23,15 +24,24 @@ static const struct clock fuzz_clock = {fuzz_now, &now_ms};
 static struct dynamo *dynamo;
 static struct func *func;
 
+static char folder[] = "/tmp/quipu-fuzz-XXXXXX";
+
+static void clean_up(void)
+{
+    archive_remove(folder);
+}
+
 static void begin_anew(void)
 {
-    static char folder[] = "/tmp/quipu-fuzz-XXXXXX";
     static bool has_folder;
     char error[256] = "";
     struct dynamo_options dynamo_options = {.clock = &clock_system};
     func_close(func);
     if (dynamo) dynamo_close(dynamo);
-    if (!has_folder) has_folder = mkdtemp(folder) != NULL;
+    if (!has_folder) {
+        has_folder = mkdtemp(folder) != NULL;
+        atexit(clean_up);
+    }
     dynamo = dynamo_open(":memory:", &dynamo_options, error, sizeof error);
     ensure(dynamo);
     struct func_options options = {.dynamo = dynamo,
