@@ -64,24 +64,28 @@ static rlim_t threads_now(void)
     return count;
 }
 
-static void limit_lower(int resource, rlim_t wanted)
+static rlim_t smaller(rlim_t a, rlim_t b)
 {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) != 0) return;
-    if (limit.rlim_max > wanted && resource != RLIMIT_NOFILE) limit.rlim_max = wanted;
-    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    setrlimit(resource, &limit);
+    return a < b ? a : b;
 }
 
 /* The number of processes is of all that the user has, so it cannot be the program's own limit: that is the
  * keeper's. But it stops a bomb, unless we are root, when the keeper gets no time to. */
 static void limits_lower(const struct request *request)
 {
-    setpriority(PRIO_PROCESS, 0, request->priority);
-    limit_lower(RLIMIT_CORE, 0);
-    limit_lower(RLIMIT_NOFILE, OPEN_FILES);
+    struct rlimit limit = {0, 0};
     rlim_t threads = threads_now();
-    if (threads) limit_lower(RLIMIT_NPROC, threads + request->process_count + OTHER_THREADS);
+    setpriority(PRIO_PROCESS, 0, request->priority);
+    setrlimit(RLIMIT_CORE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = smaller(limit.rlim_max, OPEN_FILES);
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (threads && getrlimit(RLIMIT_NPROC, &limit) == 0) {
+        limit.rlim_cur = smaller(limit.rlim_max, threads + request->process_count + OTHER_THREADS);
+        limit.rlim_max = limit.rlim_cur;
+        setrlimit(RLIMIT_NPROC, &limit);
+    }
 }
 
 static const char *path_of(char *const *environment)
