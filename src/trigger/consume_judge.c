@@ -8,9 +8,7 @@
 #include "base/limits.h"
 
 #define RETRY_FIRST_US 20000
-#define STREAM_LIFE_MS                                                                                       \
-    (24ll * 3600 * 1000) /* the service keeps a record so long, and so may a retry last                      \
-                          */
+#define STREAM_LIFE_MS (24ll * 3600 * 1000) /* the service keeps a record so long; so may retries last */
 
 /* ---- batches ---- */
 

@@ -16,8 +16,7 @@
 #define ASK_GAP_US       200000    /* the service: five questions a second for each shard */
 #define RETRY_MAX_US     5000000
 #define PAUSE_GROWTH     4      /* the longest pause, in poll_ms */
-#define CLOCKS_DIFFER_MS 300000 /* at most, ours and a remote service's: what may be too old is rather read  \
-                                 */
+#define CLOCKS_DIFFER_MS 300000 /* ours and a remote one: what may be too old is rather read */
 
 /* ---- iterators ---- */
 
