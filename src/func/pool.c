@@ -249,16 +249,23 @@ static unsigned group_expected(const struct group *group, int64_t now_us, int64_
 /* SOON: only time stands in the way. LATER: the server is full. NEVER: the function is. */
 enum start { START_NOW, START_SOON, START_LATER, START_NEVER };
 
-/* Whether those that run now will have served all who wait before a further process could. */
+/* Whether those that run now will have served all who wait before a further process could. The more there
+ * are, the longer it may seem otherwise: it is then the machine that is slow, and a further process would
+ * make it slower. */
 static bool group_keeps_up(const struct group *group, int64_t now_us)
 {
     if (!group->duration_us || !group->init_us) return false; /* nothing is known yet */
     uint64_t running = 0;
-    ring_each(struct instance, instance, of_group,
-              &group->instances) if (instance->state != INSTANCE_RETIRING)
+    int64_t patience_us = 0, step_us = POOL_PATIENCE_MS * 1000;
+    ring_each(struct instance, instance, of_group, &group->instances)
+    {
+        if (instance->state == INSTANCE_RETIRING) continue;
         running += instance->running_count + instance->returning;
+        patience_us += group->init_us > step_us ? group->init_us : step_us;
+    }
+    if (patience_us > POOL_PATIENCE_MAX_MS * 1000) patience_us = POOL_PATIENCE_MAX_MS * 1000;
     const struct run *oldest = ring_owner(group->waiting.next, struct run, link);
-    if (now_us - oldest->asked_us >= group->init_us) return false;
+    if (now_us - oldest->asked_us >= patience_us) return false;
     return group->waiting_count <= running * (uint64_t)group->init_us / (uint64_t)group->duration_us;
 }
 
@@ -361,7 +368,7 @@ static void group_give(struct group *group, struct after *after)
 }
 
 /* How long who is not covered waits, by what keeps a process from starting. */
-static int64_t patience_us(enum start start)
+static int64_t wait_us(enum start start)
 {
     switch (start) {
     case START_NEVER: return 0;
@@ -382,7 +389,7 @@ void group_serve(struct group *group, struct after *after)
             start = group_may_start(group, now_us);
             if (start == START_NOW) instance_new(group);
         }
-        group_turn_away(group, now_us, patience_us(start), after);
+        group_turn_away(group, now_us, wait_us(start), after);
         if (group->waiting_count) pool_wake_by(pool, now_us + POOL_RETURN_MS * 1000);
     }
     ring_remove(&group->hungry);

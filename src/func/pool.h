@@ -6,20 +6,22 @@
 #include "func/internal.h"
 #include "func/ring.h"
 
-#define POOL_PROCESSES      100              /* of all functions, unless the options say otherwise */
-#define POOL_IDLE_MS        (10 * 60 * 1000) /* after which an unused process ends, likewise */
-#define POOL_INIT_MS        10000 /* Lambda: until the first `next`; the function's time-out is added */
-#define POOL_WAIT_MS        2000  /* for a process, where the server's limit is the reason */
-#define POOL_RETURN_MS      50  /* from an answer to the `next` that belongs to it: less than a start takes */
-#define POOL_SETTLE_MS      20  /* for output to arrive that was written before the answer */
-#define POOL_STARTS         4   /* of one function at the same time */
-#define POOL_GRACE_MS       300 /* for an idle process between SIGTERM and its end */
-#define POOL_EXIT_MS        2000  /* for a process that has told of its failed start to exit */
-#define POOL_BACKOFF_MS     50    /* after a failed start; doubles ... */
-#define POOL_BACKOFF_MAX_MS 1000  /* ... up to here */
-#define POOL_GROUP_IDLE_MS  60000 /* a function without processes is forgotten after so long */
-#define POOL_BUCKETS        256
-#define POOL_EXTENSIONS     10 /* Lambda: of one process; each may wait for an event */
+#define POOL_PROCESSES       100              /* of all functions, unless the options say otherwise */
+#define POOL_IDLE_MS         (10 * 60 * 1000) /* after which an unused process ends, likewise */
+#define POOL_INIT_MS         10000 /* Lambda: until the first `next`; the function's time-out is added */
+#define POOL_WAIT_MS         2000  /* for a process, where the server's limit is the reason */
+#define POOL_RETURN_MS       50 /* from an answer to the `next` that belongs to it: less than a start takes */
+#define POOL_SETTLE_MS       20 /* for output to arrive that was written before the answer */
+#define POOL_PATIENCE_MS     100   /* with processes that should keep up, for each of them ... */
+#define POOL_PATIENCE_MAX_MS 1000  /* ... up to here */
+#define POOL_STARTS          4     /* of one function at the same time */
+#define POOL_GRACE_MS        300   /* for an idle process between SIGTERM and its end */
+#define POOL_EXIT_MS         2000  /* for a process that has told of its failed start to exit */
+#define POOL_BACKOFF_MS      50    /* after a failed start; doubles ... */
+#define POOL_BACKOFF_MAX_MS  1000  /* ... up to here */
+#define POOL_GROUP_IDLE_MS   60000 /* a function without processes is forgotten after so long */
+#define POOL_BUCKETS         256
+#define POOL_EXTENSIONS      10 /* Lambda: of one process; each may wait for an event */
 
 #define RUN_ID_BYTES   37 /* a UUID and the zero */
 #define RUN_ROOT_BYTES 36 /* 1-8 hex-24 hex and the zero */

@@ -167,16 +167,21 @@ static void create(struct stage *stage, const char *name, const char *guest, con
     arena_free(&arena);
 }
 
+/* By way of this process, so that it does not matter when the file is built anew meanwhile. */
+void stage_put_guest(const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/%d/exe", (int)getpid());
+    ensure(symlink(self, path) == 0);
+}
+
 void stage_function(struct stage *stage, const char *name, const char *guest, const char *more)
 {
-    char folder[128], bootstrap[160], self[4096];
+    char folder[128], bootstrap[160];
     stage_folder(stage, name, folder, sizeof folder);
     snprintf(bootstrap, sizeof bootstrap, "%s/bootstrap", folder);
     mkdir(folder, 0777);
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    ensure(len > 0);
-    self[len] = 0;
-    ensure(symlink(self, bootstrap) == 0);
+    stage_put_guest(bootstrap);
     create(stage, name, guest, more);
 }
 

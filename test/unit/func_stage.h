@@ -44,6 +44,8 @@ void stage_restart(struct stage *stage);
 void stage_function(struct stage *stage, const char *name, const char *guest, const char *more);
 /* The same with a script. */
 void stage_script(struct stage *stage, const char *name, const char *script, const char *more);
+/* Puts the guest into a folder as this file. */
+void stage_put_guest(const char *path);
 /* The folder of a function. */
 void stage_folder(struct stage *stage, const char *name, char *out, size_t room);
 void stage_write_file(const char *path, const char *text, unsigned mode);
