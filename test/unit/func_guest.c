@@ -27,7 +27,8 @@ static int dial(void)
                                   .sin_port = htons((uint16_t)atoi(strchr(api, ':') + 1))};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* head and body are sent one after the other */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
+               sizeof one); /* head and body are sent one after the other */
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) _exit(90);
     return fd;
 }
