@@ -644,8 +644,8 @@ def test_hostile_from_the_start(start):
     assert guest.ended() == 1
 
 
-def test_hostile_daemons(start):
-    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"))
+def test_hostile_daemons(start, tmp_path):
+    guest = start("provided", "", folder=os.path.join(FUNCTIONS, "hostile"), NOTES=str(tmp_path / "notes"))
     pids = guest.ask({"deed": "daemonise"})["pids"]
     assert len(set(pids)) == 3
     for pid in pids:
