@@ -113,7 +113,7 @@ TEST(destination_functions_and_urls)
                "\"Code\":{\"Queue\":\"letters\"}}",
                201);
     expect_fault(&lab, "arn:aws:lambda:us-east-1:000000000000:function:there", NULL);
-    expect_fault(&lab, "https://example.com/hook", "this server calls no URLs: libcurl is not to be found");
+    expect_fault(&lab, "https://example.com/hook", NULL);
     CHECK(put(&lab, "arn:aws:lambda:us-east-1:000000000000:function:there", SLICE("{\"n\":1}"), "id-1") > 0);
     CHECK(put(&lab, "https://example.com/hook", SLICE("{\"n\":2}"), "id-2") > 0);
     expect_scan(&lab, "{\"TableName\":\"quipu-invocations\"}", "https://example.com/hook");

@@ -538,9 +538,16 @@ TEST(target_url_answers_and_failures)
     expect_url(&urls, "file:///etc/passwd", 3000, INVOCATION_FAILED,
                FAULT("Target.Refused") "file:///etc/passwd: it is no URL of HTTP\"}");
     urls_end(&urls);
+}
+
+TEST(target_url_opens_a_client_when_it_needs_one)
+{
     struct served_urls none = {.func.options.clock = &fixed_clock};
-    expect_url(&none, "http://127.0.0.1:1/", 3000, INVOCATION_REFUSED,
-               FAULT("Target.Refused") "this server calls no URLs: libcurl is not to be found\"}");
+    expect_url(&none, "http://127.0.0.1:1/", 3000, INVOCATION_FAILED,
+               FAULT("Target.Unreachable") "http://127.0.0.1:1/: ");
+    CHECK(atomic_load(&none.func.client) != NULL &&
+          func_client(&none.func) == atomic_load(&none.func.client));
+    client_close(atomic_load(&none.func.client));
 }
 
 TEST(target_url_time_out_is_told_in_lambdas_words)
