@@ -264,8 +264,7 @@ static bool group_keeps_up(const struct group *group, int64_t now_us)
         patience_us += group->init_us > step_us ? group->init_us : step_us;
     }
     if (patience_us > POOL_PATIENCE_MAX_MS * 1000) patience_us = POOL_PATIENCE_MAX_MS * 1000;
-    const struct run *oldest = ring_owner(group->waiting.next, struct run, link);
-    if (now_us - oldest->asked_us >= patience_us) return false;
+    if (now_us - group->hungry_us >= patience_us) return false;
     return group->waiting_count <= running * (uint64_t)group->init_us / (uint64_t)group->duration_us;
 }
 
@@ -383,11 +382,14 @@ void group_serve(struct group *group, struct after *after)
     group_give(group, after);
     if (group->waiting_count) {
         int64_t now_us = monotonic_us();
+        if (ring_empty(&group->hungry)) group->hungry_us = now_us;
         /* one asks, and yet somebody waits: the reserved limit was lowered below what runs */
         enum start start = ring_empty(&group->ready) ? START_NOW : START_NEVER;
         while (start == START_NOW && group->waiting_count > group_expected(group, now_us, POOL_RETURN_MS)) {
             start = group_may_start(group, now_us);
-            if (start == START_NOW) instance_new(group);
+            if (start != START_NOW) break;
+            instance_new(group);
+            group->hungry_us = now_us;
         }
         group_turn_away(group, now_us, wait_us(start), after);
         if (group->waiting_count) pool_wake_by(pool, now_us + POOL_RETURN_MS * 1000);

@@ -121,6 +121,7 @@ struct group {
     unsigned failures;            /* starts that failed in a row */
     int64_t duration_us, init_us; /* of an answer, of a start: what they took lately; 0: not known */
     int64_t retry_us;             /* not started again before */
+    int64_t hungry_us;            /* since when somebody waits, or the last process was started */
     int64_t used_us;
     struct watched_folder *folder; /* NULL: not watched */
 };
