@@ -76,12 +76,17 @@ static void put_table(struct composer *composer, const struct flow_table *table)
     flow->tables[flow->table_count++] = table;
 }
 
+static void put_string(struct buf *out, struct slice text)
+{
+    json_put_string(out, text.data ? text : SLICE(""));
+}
+
 static void put_typed(struct buf *out, char type, struct slice text)
 {
     buf_text(out, "{\"");
     buf_byte(out, (unsigned char)type);
     buf_text(out, "\":");
-    json_put_string(out, text.data ? text : SLICE(""));
+    put_string(out, text);
     buf_byte(out, '}');
 }
 
@@ -104,13 +109,13 @@ static void put_argument(struct composer *composer, char kind, va_list *args)
     case 'P': plain_put_attribute(out, arena, va_arg(*args, struct slice)); return;
     case 'A': buf_slice(out, va_arg(*args, struct slice)); return;
     case 'r': put_raw(composer, va_arg(*args, struct slice)); return;
-    case 's': json_put_string(out, va_arg(*args, struct slice)); return;
+    case 's': put_string(out, va_arg(*args, struct slice)); return;
     case 'd': json_put_int(out, va_arg(*args, int64_t)); return;
     case 'b': buf_slice(out, va_arg(*args, int) ? SLICE("true") : SLICE("false")); return;
     case '#': put_names(composer); return;
     case 'O': buf_text(out, "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\""); return;
     case '%': buf_byte(out, '%'); return;
-    default: ensure(!"a known placeholder");
+    default: ensure(false); /* no placeholder */
     }
 }
 

@@ -259,6 +259,8 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
 /* What was wanted has happened: the next step. `reply` for a CALL, whose texts must live as long as the
  * arena; else NULL. */
 void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply);
+/* All sweeps, in order; NULL behind the last. */
+const struct flow_sweep *sweep_at(size_t number);
 /* Ends a flow that waits, because whoever runs it ends. */
 void flow_give_up(struct flow *flow);
 

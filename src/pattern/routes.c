@@ -1,4 +1,5 @@
-/* Opening the patterns, finding the row of a request, and turning a flow's answer into a reply. */
+/* Opening the patterns, their rows and sweeps, finding the row of a request, and turning a flow's answer into
+ * a reply. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -29,6 +30,17 @@ const struct flow_row *row_at(size_t number)
         number -= *all_rows[i].count;
     }
     return NULL;
+}
+
+static const struct flow_sweep *const all_sweeps[] = {
+#define X(name) &name##_sweep,
+    PATTERN_SWEEPS(X)
+#undef X
+        NULL};
+
+const struct flow_sweep *sweep_at(size_t number)
+{
+    return all_sweeps[number];
 }
 
 static void routes_make(struct pattern *pattern)

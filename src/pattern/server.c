@@ -67,17 +67,11 @@ static void run_drive(struct run *run, struct dynamo_turn *turn);
 
 /* ---- opening ---- */
 
-static const struct flow_sweep *const all_sweeps[] = {
-#define X(name) &name##_sweep,
-    PATTERN_SWEEPS(X)
-#undef X
-        NULL};
-
 static void sweeps_open(struct server *server)
 {
-    while (all_sweeps[server->sweep_count]) server->sweep_count++;
+    while (sweep_at(server->sweep_count)) server->sweep_count++;
     server->sweeps = must_zero(server->sweep_count + 1, sizeof *server->sweeps);
-    for (size_t i = 0; i < server->sweep_count; i++) server->sweeps[i].what = all_sweeps[i];
+    for (size_t i = 0; i < server->sweep_count; i++) server->sweeps[i].what = sweep_at(i);
 }
 
 /* Under the lock. A program that never serves has no thread. */

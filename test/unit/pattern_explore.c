@@ -194,6 +194,27 @@ static struct rest_call *request_make(struct explorer *explorer, const struct ex
     return call;
 }
 
+/* The sweep of this name, or NULL when it is a request. */
+static const struct flow_sweep *sweep_of(const struct explored_flow *flow)
+{
+    if (strncmp(flow->request, "SWEEP ", 6) != 0) return NULL;
+    size_t i = 0;
+    while (sweep_at(i) && strcmp(sweep_at(i)->name, flow->request + 6) != 0) i++;
+    ensure(sweep_at(i));
+    return sweep_at(i);
+}
+
+static void flow_begin_explored(struct explorer *explorer, const struct explored_flow *explored,
+                                struct flow *flow, struct flow_start *start)
+{
+    const struct flow_sweep *sweep = sweep_of(explored);
+    if (!sweep) start->request = request_make(explorer, explored, start->arena, &start->row);
+    if (sweep)
+        flow_begin_sweep(flow, start, sweep);
+    else
+        flow_begin(flow, start);
+}
+
 /* Brings the flow to where its track stands: it need not be run again from the start unless another branch
  * was tried meanwhile. */
 static void flow_rebuild(struct explorer *explorer, unsigned number, const struct track *track)
@@ -210,8 +231,7 @@ static void flow_rebuild(struct explorer *explorer, unsigned number, const struc
                                .seed = number * 100 + track->attempt + 1,
                                .serial = number,
                                .now_ms = track->began_ms};
-    start.request = request_make(explorer, &explorer->exploration->flows[number], arena, &start.row);
-    flow_begin(&explorer->flows[number], &start);
+    flow_begin_explored(explorer, &explorer->exploration->flows[number], &explorer->flows[number], &start);
     for (const struct event *event = track->last; event; event = event->before) events[count++] = event;
     while (count-- > 0)
         flow_next(&explorer->flows[number], events[count]->now_ms,
@@ -480,8 +500,7 @@ static struct slice run_to_end(struct explorer *explorer, const struct explored_
                                .seed = 7,
                                .serial = 99,
                                .now_ms = explorer->now_ms};
-    start.request = request_make(explorer, request, arena, &start.row);
-    flow_begin(&flow, &start);
+    flow_begin_explored(explorer, request, &flow, &start);
     while (flow.want != FLOW_DONE) {
         if (flow.want == FLOW_CALL) {
             struct flow_reply reply = make_call(explorer, flow.operation, flow.call, arena);

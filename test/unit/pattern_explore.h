@@ -25,9 +25,15 @@
 struct explorer;
 
 struct explored_flow {
-    const char *request, *body; /* "POST /v1/counters/x" */
+    const char *request, *body; /* "POST /v1/counters/x", or "SWEEP name" */
     const char *header, *value; /* one header, or NULL */
 };
+
+/* clang-format off */
+#define REQUEST(with_request, with_body) {.request = with_request, .body = with_body}
+#define REQUEST_WITH(with_request, with_body, with_header, with_value) \
+    {.request = with_request, .body = with_body, .header = with_header, .value = with_value}
+/* clang-format on */
 
 /* How a flow ended. */
 struct explored_answer {

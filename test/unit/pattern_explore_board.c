@@ -1,12 +1,7 @@
 /* Boards in every order: DELETE removes what was there, and nothing that comes meanwhile. */
 #include "unit/pattern_explore.h"
 
-#define THERE                                                                                                \
-    {                                                                                                        \
-        {                                                                                                    \
-            "POST /v1/boards/b", "{\"text\":\"old\"}", "Idempotency-Key", "old"                              \
-        }                                                                                                    \
-    }
+#define THERE REQUEST_WITH("POST /v1/boards/b", "{\"text\":\"old\"}", "Idempotency-Key", "old")
 
 static bool shows(struct slice board, const char *text)
 {
@@ -25,10 +20,10 @@ static void check_deleted(struct outcome *outcome)
 }
 
 static const struct exploration deletion = {.name = "board cleared while others post",
-                                            .flows = {{"DELETE /v1/boards/b", NULL},
-                                                      {"POST /v1/boards/b", "{\"text\":\"new1\"}"},
-                                                      {"POST /v1/boards/b", "{\"text\":\"new2\"}"}},
-                                            .before = THERE,
+                                            .flows = {REQUEST("DELETE /v1/boards/b", NULL),
+                                                      REQUEST("POST /v1/boards/b", "{\"text\":\"new1\"}"),
+                                                      REQUEST("POST /v1/boards/b", "{\"text\":\"new2\"}")},
+                                            .before = {THERE},
                                             .faults = 2,
                                             .check = check_deleted};
 
@@ -51,10 +46,10 @@ static void check_once(struct outcome *outcome)
 
 static const struct exploration repeat = {
     .name = "board with a repeated post",
-    .flows = {{"POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"},
-              {"POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"},
-              {"POST /v1/boards/b", "{\"text\":\"another\"}", "Idempotency-Key", "l"}},
-    .before = THERE,
+    .flows = {REQUEST_WITH("POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"),
+              REQUEST_WITH("POST /v1/boards/b", "{\"text\":\"once\"}", "Idempotency-Key", "k"),
+              REQUEST_WITH("POST /v1/boards/b", "{\"text\":\"another\"}", "Idempotency-Key", "l")},
+    .before = {THERE},
     .faults = 2,
     .check = check_once};
 

@@ -1,12 +1,7 @@
 /* Counters in every order: no number twice, and with a key no gaps and the same number again. */
 #include "unit/pattern_explore.h"
 
-#define TABLES                                                                                               \
-    {                                                                                                        \
-        {                                                                                                    \
-            "POST /v1/counters/other", NULL, "Idempotency-Key", "other"                                      \
-        }                                                                                                    \
-    }
+#define TABLES REQUEST_WITH("POST /v1/counters/other", NULL, "Idempotency-Key", "other")
 
 static void check_unique(struct outcome *outcome)
 {
@@ -27,10 +22,10 @@ static void check_unique(struct outcome *outcome)
 }
 
 static const struct exploration plain = {.name = "counter",
-                                         .flows = {{"POST /v1/counters/x", NULL},
-                                                   {"POST /v1/counters/x", "{\"by\":2}"},
-                                                   {"POST /v1/counters/x", NULL}},
-                                         .before = TABLES,
+                                         .flows = {REQUEST("POST /v1/counters/x", NULL),
+                                                   REQUEST("POST /v1/counters/x", "{\"by\":2}"),
+                                                   REQUEST("POST /v1/counters/x", NULL)},
+                                         .before = {TABLES},
                                          .faults = 2,
                                          .check = check_unique};
 
@@ -54,13 +49,14 @@ static void check_keys(struct outcome *outcome)
     if (!slice_equal(end, SLICE("{\"value\":2}"))) outcome_fault(outcome, "at the end %.*s", SLICE_ARG(end));
 }
 
-static const struct exploration keys = {.name = "counter with keys",
-                                        .flows = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
-                                                  {"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
-                                                  {"POST /v1/counters/x", NULL, "Idempotency-Key", "b"}},
-                                        .before = TABLES,
-                                        .faults = 1,
-                                        .check = check_keys};
+static const struct exploration keys = {
+    .name = "counter with keys",
+    .flows = {REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "a"),
+              REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "a"),
+              REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "b")},
+    .before = {TABLES},
+    .faults = 1,
+    .check = check_keys};
 
 static void check_three_keys(struct outcome *outcome)
 {
@@ -71,10 +67,10 @@ static void check_three_keys(struct outcome *outcome)
 
 static const struct exploration more_keys = {
     .name = "counter with more keys",
-    .flows = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "a"},
-              {"POST /v1/counters/x", NULL, "Idempotency-Key", "b"},
-              {"POST /v1/counters/x", NULL, "Idempotency-Key", "c"}},
-    .before = {{"POST /v1/counters/x", NULL, "Idempotency-Key", "z"}},
+    .flows = {REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "a"),
+              REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "b"),
+              REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "c")},
+    .before = {REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "z")},
     .faults = 1,
     .check = check_three_keys};
 
@@ -100,10 +96,10 @@ static void check_limit(struct outcome *outcome)
 }
 
 static const struct exploration limit = {.name = "counter with a limit",
-                                         .flows = {{"POST /v1/counters/x", "{\"max\":2}"},
-                                                   {"POST /v1/counters/x", "{\"max\":2}"},
-                                                   {"POST /v1/counters/x", "{\"max\":2}"}},
-                                         .before = TABLES,
+                                         .flows = {REQUEST("POST /v1/counters/x", "{\"max\":2}"),
+                                                   REQUEST("POST /v1/counters/x", "{\"max\":2}"),
+                                                   REQUEST("POST /v1/counters/x", "{\"max\":2}")},
+                                         .before = {TABLES},
                                          .check = check_limit};
 
 TEST(explore_counter_with_a_limit)

@@ -2,12 +2,7 @@
  * wins. */
 #include "unit/pattern_explore.h"
 
-#define FIRST                                                                                                \
-    {                                                                                                        \
-        {                                                                                                    \
-            "PUT /v1/documents/c/a", "{}"                                                                    \
-        }                                                                                                    \
-    }
+#define FIRST REQUEST("PUT /v1/documents/c/a", "{}")
 
 /* Whoever was told a version was told one of their own. */
 static void check_versions(struct outcome *outcome)
@@ -28,10 +23,10 @@ static void check_patches(struct outcome *outcome)
 }
 
 static const struct exploration patches = {.name = "document patched by three",
-                                           .flows = {{"PATCH /v1/documents/c/a", "{\"a\":1}"},
-                                                     {"PATCH /v1/documents/c/a", "{\"b\":1}"},
-                                                     {"PATCH /v1/documents/c/a", "{\"c\":1}"}},
-                                           .before = FIRST,
+                                           .flows = {REQUEST("PATCH /v1/documents/c/a", "{\"a\":1}"),
+                                                     REQUEST("PATCH /v1/documents/c/a", "{\"b\":1}"),
+                                                     REQUEST("PATCH /v1/documents/c/a", "{\"c\":1}")},
+                                           .before = {FIRST},
                                            .faults = 1,
                                            .check = check_patches};
 
@@ -53,13 +48,14 @@ static void check_one_wins(struct outcome *outcome)
         outcome_fault(outcome, "%.*s", SLICE_ARG(end));
 }
 
-static const struct exploration writers = {.name = "document replaced by three",
-                                           .flows = {{"PUT /v1/documents/c/a", "1", "If-Match", "\"1\""},
-                                                     {"PUT /v1/documents/c/a", "2", "If-Match", "\"1\""},
-                                                     {"DELETE /v1/documents/c/a", NULL, "If-Match", "\"1\""}},
-                                           .before = FIRST,
-                                           .faults = 2,
-                                           .check = check_one_wins};
+static const struct exploration writers = {
+    .name = "document replaced by three",
+    .flows = {REQUEST_WITH("PUT /v1/documents/c/a", "1", "If-Match", "\"1\""),
+              REQUEST_WITH("PUT /v1/documents/c/a", "2", "If-Match", "\"1\""),
+              REQUEST_WITH("DELETE /v1/documents/c/a", NULL, "If-Match", "\"1\"")},
+    .before = {FIRST},
+    .faults = 2,
+    .check = check_one_wins};
 
 TEST(explore_document_replaced)
 {
@@ -81,13 +77,14 @@ static void check_made_again(struct outcome *outcome)
         outcome_fault(outcome, "an old version fits a new document");
 }
 
-static const struct exploration again = {.name = "document deleted and made again",
-                                         .flows = {{"DELETE /v1/documents/c/a", NULL},
-                                                   {"PUT /v1/documents/c/a", "2", "If-None-Match", "*"},
-                                                   {"PUT /v1/documents/c/a", "3", "If-Match", "\"1\""}},
-                                         .before = FIRST,
-                                         .faults = 2,
-                                         .check = check_made_again};
+static const struct exploration again = {
+    .name = "document deleted and made again",
+    .flows = {REQUEST("DELETE /v1/documents/c/a", NULL),
+              REQUEST_WITH("PUT /v1/documents/c/a", "2", "If-None-Match", "*"),
+              REQUEST_WITH("PUT /v1/documents/c/a", "3", "If-Match", "\"1\"")},
+    .before = {FIRST},
+    .faults = 2,
+    .check = check_made_again};
 
 TEST(explore_document_made_again)
 {

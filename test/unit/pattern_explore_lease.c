@@ -5,12 +5,7 @@
 
 #define BEGIN_MS 1794716005340
 #define HOLD_MS  10000
-#define HELD                                                                                                 \
-    {                                                                                                        \
-        {                                                                                                    \
-            "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}"                                         \
-        }                                                                                                    \
-    }
+#define HELD     REQUEST("POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}")
 
 /* When the grant of an answer was written, and until when it holds: all of them for ten seconds. */
 static int64_t until_of(struct outcome *outcome, unsigned flow)
@@ -47,10 +42,10 @@ static void check_one_holder(struct outcome *outcome)
 
 static const struct exploration expiry = {
     .name = "lease that expires",
-    .flows = {{"PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"10s\"}"},
-              {"POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"10s\"}"},
-              {"POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"10s\"}"}},
-    .before = HELD,
+    .flows = {REQUEST("PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"10s\"}"),
+              REQUEST("POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"10s\"}"),
+              REQUEST("POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"10s\"}")},
+    .before = {HELD},
     .jumps = {HOLD_MS + 1, HOLD_MS + 1},
     .faults = 1,
     .check = check_one_holder};
@@ -75,9 +70,9 @@ static void check_old_fence(struct outcome *outcome)
 
 static const struct exploration old_fence = {
     .name = "lease with an old fence",
-    .flows = {{"PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"10s\"}"},
-              {"POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}"}},
-    .before = HELD,
+    .flows = {REQUEST("PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"10s\"}"),
+              REQUEST("POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}")},
+    .before = {HELD},
     .jumps = {HOLD_MS + 1},
     .faults = 2,
     .check = check_old_fence};
@@ -101,10 +96,10 @@ static void check_handed_over(struct outcome *outcome)
 
 static const struct exploration hand_over = {
     .name = "lease handed over",
-    .flows = {{"DELETE /v1/leases/x?owner=a&fence=1", NULL},
-              {"POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"1m\",\"wait\":\"5s\"}"},
-              {"POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"1m\",\"wait\":\"5s\"}"}},
-    .before = HELD,
+    .flows = {REQUEST("DELETE /v1/leases/x?owner=a&fence=1", NULL),
+              REQUEST("POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"1m\",\"wait\":\"5s\"}"),
+              REQUEST("POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"1m\",\"wait\":\"5s\"}")},
+    .before = {HELD},
     .faults = 1,
     .check = check_handed_over};
 

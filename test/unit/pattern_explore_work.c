@@ -4,12 +4,8 @@
 
 #define LEASE_MS 30000
 #define READY                                                                                                \
-    {                                                                                                        \
-        {"POST /v1/work/q/a", "{\"data\":1}"}, {"POST /v1/work/r/x", "{}"},                                  \
-        {                                                                                                    \
-            "POST /v1/work/r/claim", NULL                                                                    \
-        }                                                                                                    \
-    }
+    REQUEST("POST /v1/work/q/a", "{\"data\":1}"), REQUEST("POST /v1/work/r/x", "{}"),                        \
+        REQUEST("POST /v1/work/r/claim", NULL)
 
 static int64_t state_count(struct slice unit, const char *state)
 {
@@ -21,17 +17,15 @@ static int64_t state_count(struct slice unit, const char *state)
 /* Two claim what there is one of; the lease may end between. */
 static void check_claims(struct outcome *outcome)
 {
-    bool jumped = false;
-    for (unsigned i = 0; i < 2; i++) jumped |= outcome->answers[i].now_ms != outcome->answers[i].began_ms;
     if (outcome->answers[0].status != 200 || outcome->answers[1].status != 200) return;
     if (outcome_int(outcome, 0, "fence") == outcome_int(outcome, 1, "fence"))
         outcome_fault(outcome, "one fence for two");
 }
 
 static const struct exploration claims = {.name = "work claimed by two",
-                                          .flows = {{"POST /v1/work/q/claim", "{\"owner\":\"one\"}"},
-                                                    {"POST /v1/work/q/claim", "{\"owner\":\"two\"}"}},
-                                          .before = READY,
+                                          .flows = {REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}"),
+                                                    REQUEST("POST /v1/work/q/claim", "{\"owner\":\"two\"}")},
+                                          .before = {READY},
                                           .jumps = {LEASE_MS + 1},
                                           .check = check_claims};
 
@@ -45,13 +39,14 @@ static void check_one_claim(struct outcome *outcome)
     if (!state_count(unit, "CLAIMED")) outcome_fault(outcome, "%.*s", SLICE_ARG(unit));
 }
 
-static const struct exploration one_claim = {.name = "work claimed by two at once",
-                                             .flows = {{"POST /v1/work/q/claim", "{\"owner\":\"one\"}"},
-                                                       {"POST /v1/work/q/claim", "{\"owner\":\"two\"}"}},
-                                             .before = READY,
-                                             .faults = 1,
-                                             .never_late = true,
-                                             .check = check_one_claim};
+static const struct exploration one_claim = {
+    .name = "work claimed by two at once",
+    .flows = {REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}"),
+              REQUEST("POST /v1/work/q/claim", "{\"owner\":\"two\"}")},
+    .before = {READY},
+    .faults = 1,
+    .never_late = true,
+    .check = check_one_claim};
 
 TEST(explore_work_claimed)
 {
@@ -78,10 +73,11 @@ static void check_finished(struct outcome *outcome)
 
 static const struct exploration finishes = {
     .name = "work finished by an old and a new owner",
-    .flows = {{"POST /v1/work/q/a/finish", "{\"fence\":1,\"result\":\"one\"}"},
-              {"POST /v1/work/q/claim", "{\"owner\":\"two\"}"},
-              {"POST /v1/work/q/a/finish", "{\"fence\":2,\"result\":\"two\"}"}},
-    .before = {{"POST /v1/work/q/a", "{\"data\":1}"}, {"POST /v1/work/q/claim", "{\"owner\":\"one\"}"}},
+    .flows = {REQUEST("POST /v1/work/q/a/finish", "{\"fence\":1,\"result\":\"one\"}"),
+              REQUEST("POST /v1/work/q/claim", "{\"owner\":\"two\"}"),
+              REQUEST("POST /v1/work/q/a/finish", "{\"fence\":2,\"result\":\"two\"}")},
+    .before = {REQUEST("POST /v1/work/q/a", "{\"data\":1}"),
+               REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}")},
     .jumps = {LEASE_MS + 1},
     .faults = 1,
     .check = check_finished};
@@ -112,10 +108,11 @@ static void check_progress(struct outcome *outcome)
 
 static const struct exploration beats = {
     .name = "work with beats out of order",
-    .flows = {{"POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":5}"},
-              {"POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":10}"},
-              {"POST /v1/work/q/a/finish", "{\"fence\":1}"}},
-    .before = {{"POST /v1/work/q/a", "{\"data\":1}"}, {"POST /v1/work/q/claim", "{\"owner\":\"one\"}"}},
+    .flows = {REQUEST("POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":5}"),
+              REQUEST("POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":10}"),
+              REQUEST("POST /v1/work/q/a/finish", "{\"fence\":1}")},
+    .before = {REQUEST("POST /v1/work/q/a", "{\"data\":1}"),
+               REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}")},
     .faults = 2,
     .check = check_progress};
 
@@ -138,12 +135,11 @@ static void check_buried(struct outcome *outcome)
 
 static const struct exploration burials = {
     .name = "work that dies",
-    .flows = {{"POST /v1/work/q/a/fail", "{\"fence\":1,\"reason\":\"x\"}"},
-              {"POST /v1/work/q/claim", "{\"owner\":\"two\"}"},
-              {"POST /v1/work/q/a/finish", "{\"fence\":1}"}},
-    .before = {{"PUT /v1/work/q", "{\"attempts\":1}"},
-               {"POST /v1/work/q/a", "{\"data\":1}"},
-               {"POST /v1/work/q/claim", "{\"owner\":\"one\"}"}},
+    .flows = {REQUEST("POST /v1/work/q/a/fail", "{\"fence\":1,\"reason\":\"x\"}"),
+              REQUEST("POST /v1/work/q/claim", "{\"owner\":\"two\"}"),
+              REQUEST("POST /v1/work/q/a/finish", "{\"fence\":1}")},
+    .before = {REQUEST("PUT /v1/work/q", "{\"attempts\":1}"), REQUEST("POST /v1/work/q/a", "{\"data\":1}"),
+               REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}")},
     .jumps = {LEASE_MS + 1},
     .faults = 1,
     .never_late = true,
@@ -172,10 +168,9 @@ static void check_submitted(struct outcome *outcome)
 
 static const struct exploration submissions = {
     .name = "work submitted twice",
-    .flows = {{"POST /v1/work/q/new", "{\"data\":1}"},
-              {"POST /v1/work/q/new", "{\"data\":1}"},
-              {"POST /v1/work/q/claim", NULL}},
-    .before = {{"POST /v1/work/r/x", "{}"}, {"POST /v1/work/r/claim", NULL}},
+    .flows = {REQUEST("POST /v1/work/q/new", "{\"data\":1}"), REQUEST("POST /v1/work/q/new", "{\"data\":1}"),
+              REQUEST("POST /v1/work/q/claim", NULL)},
+    .before = {REQUEST("POST /v1/work/r/x", "{}"), REQUEST("POST /v1/work/r/claim", NULL)},
     .faults = 1,
     .check = check_submitted};
 
