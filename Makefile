@@ -139,6 +139,7 @@ test:
 bench: $B/quipu build/load
 	bench/run
 	bench/streams
+	bench/triggers
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
