@@ -1,0 +1,235 @@
+/* Jobs: deletion, and the sweep that does by itself what is due: deadlines, another look at jobs that stay
+ * open, deletions that were interrupted or whose time has come. The tables and what holds for them: job.c.
+ *
+ * A job that is deleted is DELETING first, so that nobody opens another of its id before all its parts are
+ * gone. */
+#include "base/limits.h"
+#include "pattern/job.h"
+#include "pattern/rows.h"
+
+#define SWEEP_MS 2000
+#define SWEPT    25 /* jobs of one slot, at a time */
+
+/* ---- deleting ---- */
+
+struct removal {
+    int64_t at;        /* the next leaf, and behind those, branch */
+    struct slice rest; /* what the service did not get to */
+    flow_step *then;
+    void *own; /* of the route, which gets it back */
+};
+
+static flow_step remove_part, remove_listed, remove_batched, remove_resend, remove_ended;
+
+static void job_remove(struct flow *flow, flow_step *then)
+{
+    struct job_work *work = flow->state;
+    struct removal *removal = arena_new(flow->arena, struct removal);
+    removal->then = then;
+    removal->own = work->own;
+    work->own = removal;
+    remove_part(flow);
+}
+
+static void remove_part(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct removal *removal = work->own;
+    const struct job *job = &work->job;
+    bool is_leaf = removal->at < job->leaves;
+    if (removal->at == job->leaves + job->branches) {
+        flow_call(flow, remove_ended, "DeleteItem",
+                  "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
+                  "'ExpressionAttributeValues':{':run':%S}}",
+                  &job_table, work->id, job->run);
+        return;
+    }
+    struct slice key = job_part_key(flow, !is_leaf, is_leaf ? removal->at : removal->at - job->leaves);
+    flow_call(
+        flow, remove_listed, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #task',%#,"
+        "'ExpressionAttributeValues':{':part':%A},'ConsistentRead':true,'Limit':%d}",
+        &job_parts_table, item_attribute(flow->arena, key, "part"), (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
+}
+
+static void remove_listed(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct removal *removal = work->own;
+    struct raw_walk walk;
+    struct slice key;
+    struct buf requests = {0};
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (raw_walk_next(&walk, NULL, &key))
+        buf_slice(&requests, flow_compose(flow, "%r{'DeleteRequest':{'Key':%A}}",
+                                          requests.len ? SLICE(",") : SLICE(""), key));
+    if (requests.len) {
+        flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", &job_parts_table,
+                  buf_view(&requests));
+    } else {
+        removal->at++;
+        remove_part(flow);
+    }
+    buf_free(&requests);
+}
+
+static void remove_resend(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    const struct removal *removal = work->own;
+    flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':%A}", removal->rest);
+}
+
+static void remove_batched(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct removal *removal = work->own;
+    removal->rest = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
+    if (raw_count(flow->arena, removal->rest))
+        flow_again(flow, remove_resend);
+    else
+        remove_part(flow); /* until nothing is listed any more */
+}
+
+static void remove_ended(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct removal *removal = work->own;
+    work->own = removal->own;
+    flow_wake(flow, job_topic(work->id));
+    removal->then(flow);
+}
+
+/* ---- DELETE ---- */
+
+static void delete_done(struct flow *flow)
+{
+    flow_answer(flow, 200, "{'deleted':true}");
+}
+
+static void delete_marked(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    if (flow_failed(flow)) {
+        job_refuse_unknown(flow);
+        return;
+    }
+    job_read(flow, flow_item(flow), &work->job);
+    job_remove(flow, delete_done);
+}
+
+void job_delete(struct flow *flow)
+{
+    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    flow_call(
+        flow, delete_marked, "UpdateItem",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = "
+        ":now "
+        "REMOVE #listed, #then','ConditionExpression':'attribute_exists(#id)',%#,'ExpressionAttributeValues':"
+        "{':deleting':{'S':'DELETING'},':slot':%S,':now':%N},'ReturnValues':'ALL_NEW'}",
+        &job_table, work->id, job_slot(flow), flow->now_ms);
+}
+
+/* ---- the sweep ---- */
+
+struct sweep {
+    unsigned slot;
+    struct slice ids[SWEPT];
+    unsigned count, at;
+};
+
+static flow_step sweep_slot, sweep_listed, sweep_next, sweep_loaded, sweep_healed, sweep_marked;
+
+static void sweep_begin(struct flow *flow)
+{
+    struct job_work *work = job_work_new(flow, SLICE(""));
+    work->own = arena_new(flow->arena, struct sweep);
+    sweep_slot(flow);
+}
+
+static void sweep_slot(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct sweep *sweep = work->own;
+    if (sweep->slot == JOB_SLOTS)
+        flow_finish(flow, 200);
+    else
+        flow_call(
+            flow, sweep_listed, "Query",
+            "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
+            "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d}",
+            &job_table, (int64_t)sweep->slot++, flow->now_ms, (int64_t)SWEPT);
+}
+
+static void sweep_listed(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct sweep *sweep = work->own;
+    struct raw_walk walk;
+    struct slice item;
+    sweep->count = sweep->at = 0;
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (sweep->count < SWEPT && raw_walk_next(&walk, NULL, &item))
+        sweep->ids[sweep->count++] = item_text(flow->arena, item, "id");
+    sweep_next(flow);
+}
+
+static void sweep_next(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct sweep *sweep = work->own;
+    if (sweep->at == sweep->count) {
+        sweep_slot(flow);
+        return;
+    }
+    work->id = sweep->ids[sweep->at++];
+    job_load(flow, true, sweep_loaded);
+}
+
+static void sweep_loaded(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    const struct job *job = &work->job;
+    bool is_due = item_int(flow->arena, job->item, "due", INT64_MAX) <= flow->now_ms;
+    if (!job->item.data || !is_due)
+        sweep_next(flow);
+    else if (job->state == JOB_CLOSING || (job->state == JOB_OPEN && job_is_over(flow, job)))
+        job_expire(flow, sweep_next);
+    else if (job->state == JOB_OPEN)
+        job_heal(flow, sweep_healed);
+    else if (job->state == JOB_DELETING)
+        job_remove(flow, sweep_next);
+    else
+        flow_call(
+            flow, sweep_marked, "UpdateItem",
+            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting REMOVE #listed, "
+            "#then',"
+            "'ConditionExpression':'#run = :run and #state = :state and #due <= :now',%#,"
+            "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':run':%S,':state':%S,':now':%N}}",
+            &job_table, work->id, job->run, job_state_name(job->state), flow->now_ms);
+}
+
+static void sweep_marked(struct flow *flow)
+{
+    if (flow_failed(flow))
+        sweep_next(flow);
+    else
+        job_remove(flow, sweep_next);
+}
+
+/* Later again, at twice its age. */
+static void sweep_healed(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    if (work->job.state == JOB_OPEN)
+        flow_call(
+            flow, sweep_next, "UpdateItem",
+            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due','ConditionExpression':"
+            "'#run = :run and #state = :open and #due <= :now',%#,'ExpressionAttributeValues':{':due':%N,"
+            "':run':%S,':open':{'S':'OPEN'},':now':%N}}",
+            &job_table, work->id, job_heal_ms(flow, &work->job), work->job.run, flow->now_ms);
+    else
+        sweep_next(flow);
+}
+
+const struct flow_sweep job_sweep = {"jobs", SWEEP_MS, sweep_begin};

@@ -1,0 +1,200 @@
+/* Jobs: reading all leaves, and healing what somebody left half done. The tables and what holds for them:
+ * job.c.
+ *
+ * The branches are read first: they tell which leaves are full, so that only the others need be read. */
+#include "pattern/job.h"
+
+static flow_step parts_taken, parts_resend, branches_ask, branches_taken, leaves_ask, leaves_taken, heal_next;
+
+/* ---- parts by the hundred ---- */
+
+static void parts_ask(struct flow *flow, int level, flow_step *then)
+{
+    struct job_work *work = flow->state;
+    struct buf keys = {0};
+    for (unsigned i = 0; i < work->walk.asked_count; i++) {
+        if (i) buf_byte(&keys, ',');
+        buf_slice(&keys, job_part_key(flow, level, work->walk.asked[i]));
+        work->walk.items[i] = SLICE_NONE;
+    }
+    work->walk.read = then;
+    flow_call(flow, parts_taken, "BatchGetItem", "{'RequestItems':{%T:{'Keys':[%A],'ConsistentRead':true}}}",
+              &job_parts_table, buf_view(&keys));
+    buf_free(&keys);
+}
+
+/* The number behind the last slash of a part's key. */
+static int64_t index_of(struct flow *flow, struct slice item)
+{
+    struct slice part = item_text(flow->arena, item, "part");
+    unsigned long long index;
+    size_t start = part.len;
+    while (start > 0 && part.data[start - 1] != '/') start--;
+    return slice_to_u64(slice_from(part, start), INT64_MAX, &index) ? (int64_t)index : -1;
+}
+
+static void part_keep(struct flow *flow, struct slice item)
+{
+    struct job_work *work = flow->state;
+    int64_t index = index_of(flow, item);
+    for (unsigned i = 0; i < work->walk.asked_count; i++)
+        if (work->walk.asked[i] == index) work->walk.items[i] = item;
+}
+
+static void parts_taken(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct raw_walk tables, walk;
+    struct slice name, items, item;
+    raw_walk_begin(&tables, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
+    while (raw_walk_next(&tables, &name, &items)) {
+        raw_walk_begin(&walk, flow->arena, items);
+        while (raw_walk_next(&walk, NULL, &item)) part_keep(flow, item);
+    }
+    work->walk.rest = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
+    if (raw_count(flow->arena, work->walk.rest))
+        flow_again(flow, parts_resend);
+    else
+        work->walk.read(flow);
+}
+
+static void parts_resend(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    flow_call(flow, parts_taken, "BatchGetItem", "{'RequestItems':%A}", work->walk.rest);
+}
+
+/* ---- branches ---- */
+
+void job_walk(struct flow *flow, int64_t from, int64_t to, bool all,
+              void (*each)(struct flow *flow, const struct leaf *leaf),
+              bool (*stops)(const struct flow *flow), flow_step *then)
+{
+    struct job_work *work = flow->state;
+    if (to > work->job.leaves) to = work->job.leaves;
+    work->walk.at = from;
+    work->walk.end = to;
+    work->walk.all = all;
+    work->walk.each = each;
+    work->walk.stops = stops;
+    work->walk.then = then;
+    work->walk.missing = work->walk.done = 0;
+    work->walk.full_count = 0;
+    work->walk.branch = from / JOB_FAN;
+    work->walk.branches = work->job.branches;
+    work->walk.marked = arena_zero(flow->arena, (size_t)work->job.leaves);
+    work->walk.whole = arena_zero(flow->arena, (size_t)work->job.branches);
+    if (all)
+        leaves_ask(flow);
+    else
+        branches_ask(flow);
+}
+
+static void branches_ask(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    work->walk.asked_count = 0;
+    while (work->walk.asked_count < JOB_BATCH && work->walk.branch * JOB_FAN < work->walk.end)
+        work->walk.asked[work->walk.asked_count++] = work->walk.branch++;
+    if (work->walk.asked_count)
+        parts_ask(flow, 1, branches_taken);
+    else
+        leaves_ask(flow);
+}
+
+static void branches_taken(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    for (unsigned i = 0; i < work->walk.asked_count; i++) {
+        struct raw_walk walk;
+        struct slice element;
+        int64_t leaf, branch = work->walk.asked[i], count = 0;
+        raw_walk_begin(&walk, flow->arena, item_content(flow->arena, work->walk.items[i], "full"));
+        while (raw_walk_next(&walk, NULL, &element)) {
+            if (raw_int(raw_text(flow->arena, element), &leaf) && leaf >= 0 && leaf < work->job.leaves)
+                work->walk.marked[leaf] = 1;
+            count++;
+        }
+        work->walk.whole[branch] = count && count == job_branch_wanted(&work->job, branch);
+    }
+    branches_ask(flow);
+}
+
+/* ---- leaves ---- */
+
+static void leaves_ask(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    work->walk.asked_count = 0;
+    if (!work->walk.stops || !work->walk.stops(flow))
+        for (; work->walk.asked_count < JOB_BATCH && work->walk.at < work->walk.end; work->walk.at++)
+            if (work->walk.all || !work->walk.marked[work->walk.at])
+                work->walk.asked[work->walk.asked_count++] = work->walk.at;
+    if (work->walk.asked_count)
+        parts_ask(flow, 0, leaves_taken);
+    else
+        work->walk.then(flow);
+}
+
+static void leaves_taken(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    const unsigned room = sizeof work->walk.full / sizeof *work->walk.full;
+    for (unsigned i = 0; i < work->walk.asked_count; i++) {
+        struct leaf leaf;
+        job_leaf_read(flow, work->walk.asked[i], work->walk.items[i], &leaf);
+        work->walk.missing += leaf.wanted - leaf.done - leaf.failed;
+        work->walk.done += leaf.done;
+        if (job_leaf_is_full(&leaf) && !work->walk.all && work->walk.full_count < room)
+            work->walk.full[work->walk.full_count++] = leaf;
+        if (work->walk.each) work->walk.each(flow, &leaf);
+        if (work->walk.stops && work->walk.stops(flow)) {
+            work->walk.at = leaf.index + 1;
+            break;
+        }
+    }
+    leaves_ask(flow);
+}
+
+/* ---- healing ---- */
+
+static void heal_walked(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    work->walk.healed = 0;
+    work->walk.healed_branch = 0;
+    heal_next(flow);
+}
+
+void job_heal(struct flow *flow, flow_step *then)
+{
+    struct job_work *work = flow->state;
+    work->walk.healed_then = then;
+    job_walk(flow, 0, work->job.leaves, false, NULL, NULL, heal_walked);
+}
+
+/* A branch that is full is brought up only where the head does not say so, or the job should have ended. */
+static bool needs_climb(struct flow *flow, int64_t branch)
+{
+    const struct job_work *work = flow->state;
+    int64_t count;
+    bool known = job_branch_is_known(flow, branch, &count);
+    return work->walk.whole[branch] && (!known || count == work->job.branches);
+}
+
+static void heal_next(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    bool is_open = work->job.state == JOB_OPEN && work->job.total >= 0;
+    if (is_open && work->walk.healed < work->walk.full_count) {
+        job_climb(flow, &work->walk.full[work->walk.healed++], false, heal_next);
+        return;
+    }
+    while (is_open && work->walk.healed_branch < work->walk.branches) {
+        int64_t branch = work->walk.healed_branch++;
+        if (!needs_climb(flow, branch)) continue;
+        job_climb_branch(flow, branch, heal_next);
+        return;
+    }
+    work->walk.healed_then(flow);
+}
