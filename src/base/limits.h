@@ -79,6 +79,7 @@
 #define LIMIT_EVENT_BYTES           (6 * 1024 * 1024) /* Lambda: a synchronous call's payload, and a batch's */
 #define LIMIT_ASYNC_EVENT_BYTES     (1024 * 1024)     /* Lambda: an asynchronous call's */
 #define LIMIT_FUNCTION_REPLY_BYTES  (6 * 1024 * 1024 + 100) /* Lambda's own figure */
+#define LIMIT_ANSWER_READ_BYTES     (64 * 1024 * 1024) /* a reply above that limit is read up to here, to be told of */
 #define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
 #define LIMIT_UNPACKED_BYTES        (250 * 1024 * 1024) /* Lambda: the same, unpacked */
 #define LIMIT_CODE_PART_BYTES       (380 * 1024) /* of an archive in one item */

@@ -317,12 +317,14 @@ void web_forward(void *context, struct http_exchange *exchange, struct slice cau
     answer(context, exchange, cause, true);
 }
 
-/* Archives of functions are larger than anything else that is sent. */
+/* Archives of functions are larger than anything else that is meant to be sent. A function's answer that is
+ * too large is read all the same, so that its caller hears of it at once. */
 static uint64_t body_limit(void *context, enum http_method method, struct slice target)
 {
     (void)context;
-    bool takes_code = (method == HTTP_POST || method == HTTP_PUT) &&
-                      slice_starts(target, SLICE("/2015-03-31/functions"));
+    if (method != HTTP_POST && method != HTTP_PUT) return LIMIT_BODY_BYTES;
+    if (slice_starts(target, SLICE("/2018-06-01/runtime/invocation/"))) return LIMIT_ANSWER_READ_BYTES;
+    bool takes_code = slice_starts(target, SLICE("/2015-03-31/functions"));
     return takes_code ? LIMIT_CODE_BYTES / 3 * 4 + LIMIT_BODY_BYTES : LIMIT_BODY_BYTES; /* base64 */
 }
 
@@ -330,6 +332,7 @@ static void draining(void *context)
 {
     struct web *web = context;
     if (web->pattern) pattern_stop(web->pattern);
+    if (web->func) func_drain(web->func);
 }
 
 static void turn_end(void *context, struct net_loop *loop)
