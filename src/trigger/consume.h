@@ -465,6 +465,8 @@ void feed_attend(struct feed *feed);
 void feed_change(struct feed *feed, struct mapping *mapping);
 void feed_remove(struct feed *feed);
 void feed_stop(struct feed *feed);
+/* Drops all that it knows and starts again. */
+void feed_begin_anew(struct feed *feed);
 bool feed_is_stopped(const struct feed *feed);
 bool feed_is_running(const struct feed *feed);
 void feed_enter(struct feed *feed, enum feed_stage stage);

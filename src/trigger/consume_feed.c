@@ -108,6 +108,13 @@ void feed_stop(struct feed *feed)
     touch_strands(feed);
 }
 
+void feed_begin_anew(struct feed *feed)
+{
+    for (struct strand *strand = feed->strands; strand; strand = strand->next)
+        if (strand_is_held(strand)) strand_drop(strand);
+    feed_stop(feed);
+}
+
 bool feed_is_stopped(const struct feed *feed)
 {
     return feed->stage == FEED_STOPPED || feed->stage == FEED_GONE ||

@@ -192,6 +192,13 @@ static void wake_due(struct consumer *consumer, int64_t now_us)
     consumer->next_due_us = next_us;
 }
 
+/* The database was rolled back: what we know of positions and records is of a time that never was. */
+static void begin_anew(struct consumer *consumer)
+{
+    consumer->positions_state = POSITIONS_UNKNOWN;
+    for (struct feed *feed = consumer->feeds; feed; feed = feed->next) feed_begin_anew(feed);
+}
+
 /* Time, the clock's jumps, and news. */
 static void look_around(struct consumer *consumer)
 {
@@ -203,6 +210,7 @@ static void look_around(struct consumer *consumer)
         touch_all(consumer);
     }
     uint64_t news = consumer_news(consumer);
+    if (news < consumer->last_news) begin_anew(consumer);
     if (news != consumer->last_news) {
         consumer->last_news = news;
         touch_held(consumer);

@@ -531,6 +531,27 @@ TEST(positions_that_somebody_deleted_are_begun_anew)
     stage_close(&stage);
 }
 
+TEST(a_database_that_was_rolled_back_is_read_anew)
+{
+    struct stage stage;
+    stage_open_things(&stage, 2);
+    put_many(&stage, "a", 5);
+    struct actor *actor = start_with(&stage, stage_mapping(&stage));
+    CHECK(is_quiet(&stage, actor));
+    struct engine_snapshot *snapshot = engine_snapshot_take(stage.engine);
+    put_many(&stage, "b", 50);
+    stage_pass(&stage, 100);
+    CHECK_INT(count_records(&stage), 55);
+    engine_snapshot_restore(stage.engine, snapshot);
+    put_many(&stage, "c", 5); /* with numbers that those before had */
+    stage_pass(&stage, 1000);
+    CHECK_INT(count_records(&stage), 60);
+    CHECK_INT(count_text(buf_view(&stage.payloads), "\"c\"},\"sk\":{\"N\":\"0\"}},\"New"), 1);
+    CHECK(is_quiet(&stage, actor));
+    engine_snapshot_free(snapshot);
+    stage_close(&stage);
+}
+
 /* ---- where nobody tells of news ---- */
 
 TEST(a_shard_is_not_asked_more_often_than_the_service_allows)
