@@ -181,7 +181,7 @@ static void put_create(struct flow *flow)
     flow_call(
         flow, put_created, "PutItem",
         "{'TableName':%T,'Item':{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'failures':{'N':'0'},"
-        "'opened':%S,'listed':%S,'slot':%S,'due':%N%r%r%r%r%r%r},'ConditionExpression':"
+        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A},'ConditionExpression':"
         "'attribute_not_exists(#id)',%#}",
         &job_table, work->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
         moment_text(flow->arena, flow->now_ms), job_listed(flow, JOB_OPEN), job_slot(flow),
@@ -305,7 +305,7 @@ static void leaves_write(struct flow *flow)
         key.len--; /* its closing brace: the item begins with the key */
         buf_slice(&actions,
                   flow_compose(flow,
-                               "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%r},'ConditionExpression':"
+                               "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':"
                                "'attribute_not_exists(#part)',%#}}",
                                i ? SLICE(",") : SLICE(""), &job_parts_table, key, count,
                                count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE("")));

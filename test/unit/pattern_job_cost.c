@@ -1,0 +1,87 @@
+/* What jobs cost: the tree stays at about one write unit a task at any size, the single set grows. */
+#include <stdlib.h>
+
+#include "pattern/item.h"
+#include "unit/pattern_fixture.h"
+
+/* The write units of the last reply, of a call with ?cost=1. */
+static double units(struct patterns *patterns, struct slice reply, const char *which)
+{
+    struct slice cost = raw_member(&patterns->arena, reply, "cost");
+    struct slice text = raw_text(&patterns->arena, raw_member(&patterns->arena, cost, which));
+    char number[32];
+    CHECK(text.len && text.len < sizeof number);
+    snprintf(number, sizeof number, "%.*s", SLICE_ARG(text));
+    return strtod(number, NULL);
+}
+
+struct spent {
+    double writes, reads, largest;
+    unsigned last;
+};
+
+static void spend(struct patterns *patterns, const char *request, const char *body, struct spent *spent)
+{
+    struct slice reply = asks(patterns, request, body);
+    double writes = units(patterns, reply, "writeUnits");
+    CHECK(patterns->call.status < 300);
+    spent->writes += writes;
+    spent->reads += units(patterns, reply, "readUnits");
+    if (writes > spent->largest) spent->largest = writes;
+    spent->last += slice_contains(reply, SLICE("\"last\":true"));
+}
+
+/* Opens a job and does all its tasks, one by one, in an order in which all leaves fill side by side. */
+static struct spent job_spend(struct patterns *patterns, const char *layout, int64_t total)
+{
+    struct spent spent = {0};
+    char body[80];
+    snprintf(body, sizeof body, "{\"total\":%lld,\"layout\":\"%s\"}", (long long)total, layout);
+    spend(patterns, "PUT /v1/jobs/j?cost=1", body, &spent);
+    for (int64_t i = 0; i < total; i++) {
+        snprintf(body, sizeof body, "{\"task\":%lld}", (long long)(i * 7919 % total));
+        spend(patterns, "POST /v1/jobs/j/done?cost=1", body, &spent);
+    }
+    asks(patterns, "DELETE /v1/jobs/j", NULL);
+    return spent;
+}
+
+TEST(job_cost_of_the_tree_stays_flat)
+{
+    static const int64_t totals[] = {1000, 2000, 10000, 100000};
+    struct patterns patterns;
+    patterns_open(&patterns);
+    printf("job, layout tree:   tasks  write units a task  read units a task\n");
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
+        struct spent spent = job_spend(&patterns, "tree", totals[i]);
+        double writes = spent.writes / (double)totals[i], reads = spent.reads / (double)totals[i];
+        printf("                  %7lld  %18.4f  %17.4f\n", (long long)totals[i], writes, reads);
+        CHECK(writes >= 1 && writes <= 1.1);
+        CHECK(reads <= 0.6);
+        CHECK_INT(spent.last, 1);
+    }
+    patterns_close(&patterns);
+}
+
+/* The seed's own figures: 3 write units for the thousandth page, 6 for the two thousandth. */
+TEST(job_cost_of_the_set_grows)
+{
+    struct patterns patterns;
+    struct spent spent = {0};
+    char body[80];
+    patterns_open(&patterns);
+    spend(&patterns, "PUT /v1/jobs/doc3?cost=1", "{\"total\":2500,\"layout\":\"set\"}", &spent);
+    printf("job, layout set:     task  write units of its call\n");
+    for (int64_t i = 0; i < 2000; i++) {
+        struct spent one = {0};
+        snprintf(body, sizeof body, "{\"task\":%lld}", (long long)i);
+        spend(&patterns, "POST /v1/jobs/doc3/done?cost=1", body, &one);
+        if (i == 999 || i == 1999) printf("                  %7lld  %23.1f\n", (long long)i + 1, one.writes);
+        if (i == 999) CHECK(one.writes == 3);
+        if (i == 1999) CHECK(one.writes == 6);
+    }
+    CHECK_TEXT(asks(&patterns, "GET /v1/jobs/doc3/missing?limit=1", NULL).len > 2000 ? SLICE("many")
+                                                                                     : SLICE("few"),
+               "many");
+    patterns_close(&patterns);
+}
