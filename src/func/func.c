@@ -72,6 +72,11 @@ void func_start(struct func *func, struct net_server *server, func_forward *forw
     queue_start(func->queue);
 }
 
+void func_drain(struct func *func)
+{
+    logs_drain(func->logs);
+}
+
 void func_close(struct func *func)
 {
     if (!func) return;

@@ -57,6 +57,8 @@ struct func *func_open(const struct func_options *options, char *error, size_t e
  * API is handed to `forward`, together with the cause. Accepted asynchronous calls go on. */
 typedef void func_forward(void *context, struct http_exchange *exchange, struct slice cause);
 void func_start(struct func *func, struct net_server *server, func_forward *forward, void *context);
+/* The server is about to stop: requests that wait for more output of a function are answered. */
+void func_drain(struct func *func);
 /* Ends all processes; invocations under way fail. After the server's loops have ended or before. */
 void func_close(struct func *func);
 

@@ -144,13 +144,15 @@ void queue_put_metrics(struct queue *queue, struct buf *out);
 
 struct logs *logs_open(const char *folder);
 void logs_close(struct logs *logs);
+/* Whoever waits is called back now, for the last time; so is who comes later. */
+void logs_drain(struct logs *logs);
 void logs_append(struct logs *logs, struct slice function, struct slice bytes);
 /* Bytes from a position on (UINT64_MAX: the last `max` of them); *next is where to go on. Positions only
  * grow; what has been cut off is skipped. */
 void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
                uint64_t *next);
 /* Calls back once, on the thread of the logs: when there is more than `from`, when it is due, or when the
- * logs are closed (is_last: waiting again is in vain, and the call may come at once). */
+ * logs are drained (is_last: waiting again is in vain, and the call may come at once). */
 struct logs_waiter {
     void (*ready)(struct logs_waiter *waiter);
     uint64_t from;

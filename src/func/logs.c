@@ -52,7 +52,8 @@ struct logs {
     pthread_cond_t more;
     pthread_t thread;
     bool is_closing, is_dirty;
-    bool has_failed; /* said so once */
+    bool is_draining; /* nobody waits any more */
+    bool has_failed;  /* said so once */
     struct log *buckets[BUCKETS];
 };
 
@@ -75,11 +76,19 @@ struct logs *logs_open(const char *folder)
     return logs;
 }
 
+void logs_drain(struct logs *logs)
+{
+    pthread_mutex_lock(&logs->lock);
+    logs->is_draining = logs->is_dirty = true;
+    pthread_cond_signal(&logs->more);
+    pthread_mutex_unlock(&logs->lock);
+}
+
 void logs_close(struct logs *logs)
 {
     if (!logs) return;
     pthread_mutex_lock(&logs->lock);
-    logs->is_closing = true;
+    logs->is_closing = logs->is_draining = true;
     pthread_cond_signal(&logs->more);
     pthread_mutex_unlock(&logs->lock);
     pthread_join(logs->thread, NULL);
@@ -317,7 +326,7 @@ void logs_wait(struct logs *logs, struct logs_waiter *waiter)
 {
     pthread_mutex_lock(&logs->lock);
     struct log *log = log_of(logs, waiter->function);
-    bool in_vain = !log || logs->is_closing;
+    bool in_vain = !log || logs->is_draining;
     waiter->is_last = in_vain;
     if (!in_vain) {
         waiter->next = log->waiters;
@@ -338,10 +347,10 @@ static struct logs_waiter *waiters_take(const struct logs *logs, struct log *log
     while (*at) {
         struct logs_waiter *waiter = *at;
         bool due = waiter->due_us && now_us >= waiter->due_us;
-        if (logs->is_closing || due || log->end + log->pending.len > waiter->from) {
+        if (logs->is_draining || due || log->end + log->pending.len > waiter->from) {
             *at = waiter->next;
             waiter->next = ready;
-            waiter->is_last |= logs->is_closing;
+            waiter->is_last |= logs->is_draining;
             ready = waiter;
         } else {
             if (waiter->due_us && waiter->due_us < *due_us) *due_us = waiter->due_us;

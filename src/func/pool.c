@@ -168,9 +168,10 @@ static bool group_is_older(const struct group *group, struct slice name, uint64_
            (function->revision < below_revision && slice_equal(function->version, SLICE("$LATEST")));
 }
 
+/* Called under the registry's lock: who waits is seen to by the pool's thread, so that nobody is answered
+ * here. */
 void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision)
 {
-    struct after after = {0};
     pool_lock(pool);
     ring_each(struct group, group, all, bucket_of(pool, name))
     {
@@ -178,9 +179,8 @@ void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision)
         group->is_retired = true;
         ring_each(struct instance, instance, of_group, &group->instances) instance_retire(instance);
     }
-    pool_serve_hungry(pool, &after);
     pool_unlock(pool);
-    after_do(pool, &after);
+    pool_wake_by(pool, 0);
 }
 
 bool pool_is_idle(struct pool *pool)
