@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "func/func.h"
 #include "pattern/pattern.h"
 #include "rest/rest.h"
 #include "web/hooks.h"
