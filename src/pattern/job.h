@@ -67,6 +67,8 @@ struct job_work {
         int64_t branch, wanted;
         bool claims; /* whoever completes the job by this is last */
         bool completes;
+        bool at_once; /* past the branch, see job_climb.c */
+        enum job_state end;
         flow_step *then;
     } climb;
     struct {

@@ -7,7 +7,7 @@
 #define ABSOLVED 50 /* at once: a condition holds at most 300 operators */
 
 static flow_step leaf_absolved, leaf_ask, leaf_seen, leaf_decide, branch_told, branch_ask, branch_seen,
-    head_ask, head_seen, head_told, head_ended, claimed;
+    head_ask, head_seen, head_told, claimed;
 
 /* ---- failed ones that are done ---- */
 
@@ -86,23 +86,31 @@ static struct slice branch_update(struct flow *flow, int64_t leaf)
                         job_branch_wanted(&work->job, work->climb.branch), job_number_set(flow, &leaf, 1));
 }
 
+/* The leaf is as it was when it was seen full. */
+static struct slice leaf_check(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    struct slice values, same = job_leaf_same(flow, &work->climb.leaf, &values);
+    return flow_compose(
+        flow, "{'TableName':%T,'Key':%A,'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{%A}}",
+        &job_parts_table, job_part_key(flow, 0, work->climb.leaf.index), same, values);
+}
+
+/* An only leaf goes up all the way at once. */
 static void leaf_climb(struct flow *flow)
 {
     struct job_work *work = flow->state;
     const struct leaf *leaf = &work->climb.leaf;
-    struct slice values, same;
-    if (stays_full(&work->job, leaf)) {
+    work->climb.at_once = work->job.leaves == 1;
+    if (work->climb.at_once)
+        head_seen(flow);
+    else if (stays_full(&work->job, leaf))
         flow_call(flow, branch_seen, "UpdateItem", "{%A,'ReturnValues':'ALL_NEW'}",
                   branch_update(flow, leaf->index));
-        return;
-    }
-    same = job_leaf_same(flow, leaf, &values);
-    struct slice check = flow_compose(
-        flow, "{'TableName':%T,'Key':%A,'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{%r}}",
-        &job_parts_table, job_part_key(flow, 0, leaf->index), same, values);
-    flow_call(flow, branch_told, "TransactWriteItems",
-              "{'TransactItems':[{'ConditionCheck':%A},{'Update':{%A}}]}", check,
-              branch_update(flow, leaf->index));
+    else
+        flow_call(flow, branch_told, "TransactWriteItems",
+                  "{'TransactItems':[{'ConditionCheck':%A},{'Update':{%A}}]}", leaf_check(flow),
+                  branch_update(flow, leaf->index));
 }
 
 static void leaf_decide(struct flow *flow)
@@ -148,7 +156,7 @@ void job_climb_branch(struct flow *flow, int64_t branch, flow_step *then)
 {
     struct job_work *work = flow->state;
     work->climb.branch = branch;
-    work->climb.claims = false;
+    work->climb.claims = work->climb.at_once = false;
     work->climb.then = then;
     branch_ask(flow);
 }
@@ -178,7 +186,7 @@ static void branch_seen(struct flow *flow)
     work->climb.wanted = item_int(flow->arena, branch, "wanted", 0);
     size_t full = raw_count(flow->arena, item_content(flow->arena, branch, "full"));
     if (full && (int64_t)full == work->climb.wanted)
-        head_ask(flow);
+        head_seen(flow);
     else
         work->climb.then(flow);
 }
@@ -188,37 +196,46 @@ static void head_ask(struct flow *flow)
     job_load(flow, true, head_seen);
 }
 
+/* What the head's write is made together with: the branch must be full, or an only leaf, which fills it. */
+static struct slice head_checks(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    if (work->climb.at_once)
+        return flow_compose(flow, "{'ConditionCheck':%A},{'Update':{%A}}", leaf_check(flow),
+                            branch_update(flow, work->climb.leaf.index));
+    return flow_compose(flow,
+                        "{'ConditionCheck':{'TableName':%T,'Key':%A,'ConditionExpression':'#wanted = :wanted "
+                        "and size(#full) = "
+                        ":wanted',%#,'ExpressionAttributeValues':{':wanted':%N}}}",
+                        &job_parts_table, job_part_key(flow, 1, work->climb.branch), work->climb.wanted);
+}
+
 static void head_write(struct flow *flow)
 {
     struct job_work *work = flow->state;
     const struct job *job = &work->job;
-    bool fails = job->failures > job_tolerated(flow, job);
-    struct slice values = SLICE(""), ending = SLICE("");
-    struct slice seen = item_attribute(flow->arena, job->item, "full");
+    struct slice values = SLICE(""), ending = SLICE(""),
+                 seen = item_attribute(flow->arena, job->item, "full");
+    work->climb.end = job->failures > job_tolerated(flow, job) ? JOB_FAILED : JOB_COMPLETE;
+    struct slice told = work->climb.claims && work->climb.end == JOB_COMPLETE ? work->me : SLICE_NONE;
     if (work->climb.completes)
-        ending = flow_compose(flow, "SET%r",
-                              job_end(flow, fails ? JOB_FAILED : JOB_COMPLETE,
-                                      work->climb.claims && !fails ? work->me : SLICE_NONE, &values));
-    struct slice check = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':%A,'ConditionExpression':'#wanted = :wanted and size(#full) = :wanted',%#,"
-        "'ExpressionAttributeValues':{':wanted':%N}}",
-        &job_parts_table, job_part_key(flow, 1, work->climb.branch), work->climb.wanted);
+        ending = flow_compose(flow, "SET%r", job_end(flow, work->climb.end, told, &values));
     struct slice update = flow_compose(
         flow,
         "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #full :branch','ConditionExpression':"
         "'#state = :open and #run = :run and #total = :total and #failures = :failures and %r',%#,"
         "'ExpressionAttributeValues':{':branch':%A,':open':{'S':'OPEN'},':run':%S,':total':%N,':failures':%N%"
-        "r%r},"
-        "%O}",
+        "A%A},%O}",
         &job_table, work->id, ending,
         seen.data ? SLICE("#full = :full") : SLICE("attribute_not_exists(#full)"),
         job_number_set(flow, &work->climb.branch, 1), job->run, job->total, job->failures,
         seen.data ? flow_compose(flow, ",':full':%A", seen) : SLICE(""), values);
-    flow_call(flow, head_told, "TransactWriteItems",
-              "{'TransactItems':[{'ConditionCheck':%A},{'Update':%A}]}", check, update);
+    flow_call(flow, head_told, "TransactWriteItems", "{'TransactItems':[{'Update':%A},%A]}", update,
+              head_checks(flow));
 }
 
+/* The head as it was read, perhaps long ago: where it is not so any more, the write fails and it is read
+ * again. */
 static void head_seen(struct flow *flow)
 {
     struct job_work *work = flow->state;
@@ -228,8 +245,12 @@ static void head_seen(struct flow *flow)
     work->climb.completes = count + !known == job->branches;
     if (job->state == JOB_COMPLETE && work->climb.claims)
         job_claim(flow, work->climb.then);
+    else if (job->state != JOB_OPEN && !work->fresh)
+        head_ask(flow);
     else if (job->state != JOB_OPEN || (known && !work->climb.completes))
         work->climb.then(flow);
+    else if (work->climb.at_once && job->leaves > 1)
+        leaf_climb(flow); /* it has grown meanwhile */
     else
         head_write(flow);
 }
@@ -238,23 +259,16 @@ static void head_told(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct slice head;
-    bool moved = flow_failed(flow) && flow_reason(flow, 1, &head);
-    if (moved) {
+    if (flow_failed(flow) && flow_reason(flow, 0, &head)) {
         flow_again(flow, head_ask);
-    } else if (flow_failed(flow)) {
-        work->climb.then(flow); /* the branch is not what it was */
-    } else if (work->climb.completes) {
-        flow_wake(flow, job_topic(work->id));
-        job_load(flow, true, head_ended);
-    } else {
-        work->climb.then(flow);
+        return;
     }
-}
-
-static void head_ended(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    work->last = work->job.told.data && slice_equal(work->job.told, work->me);
+    if (!flow_failed(flow) && work->climb.completes) { /* else the branch or leaf is not what it was */
+        work->job.state = work->climb.end;
+        work->last = work->climb.claims && work->climb.end == JOB_COMPLETE;
+        flow_wake(flow, job_topic(work->id));
+        flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
+    }
     work->climb.then(flow);
 }
 
