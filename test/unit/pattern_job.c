@@ -318,9 +318,8 @@ TEST(job_is_deleted_and_made_again)
         CHECK_REFUSES(&patterns, "DELETE /v1/jobs/a", NULL, 404, "no-such-job");
     }
     struct buf reply = {0};
-    CHECK_INT(
-        dynamo_call(patterns.dynamo, SLICE("Scan"), SLICE("{\"TableName\":\"quipu-job-parts\"}"), &reply),
-        200);
+    struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%sjob-parts\"}", patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply), 200);
     CHECK(slice_contains(buf_view(&reply), SLICE("\"Count\":0")));
     buf_free(&reply);
     patterns_close(&patterns);
