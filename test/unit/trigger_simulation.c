@@ -53,6 +53,7 @@ static struct mapping *make_mapping(struct play *play)
     mapping->reports_failures = play->reports;
     mapping->bisect = play->bisects;
     mapping->revision = ++play->revision;
+    mapping->enabled = !play->is_disabled;
     if (play->has_filter)
         stage_add_filter(mapping, "{\"dynamodb\":{\"Keys\":{\"sk\":{\"N\":[\"0\",\"1\",\"2\",\"3\"]}}}}");
     if (play->kind == PLAY_WINDOWS) mapping->tumbling_ms = 2000;
@@ -69,16 +70,19 @@ static void start_actor(struct play *play, unsigned number)
     stage_set(stage_start(&play->stage, number), make_mapping(play));
 }
 
+/* Some go without a word, some give back what they hold. */
 static void crash_or_start(struct play *play)
 {
     unsigned number = (unsigned)random_below(&play->stage.random, play->actors);
     struct actor *actor = &play->stage.actors[number];
     if (!actor->consumer) {
         start_actor(play, number);
-        return;
+    } else if (play_chance(play, 300)) {
+        consumer_stop(actor->consumer);
+    } else {
+        stage_crash(&play->stage, actor);
+        play->crashes++;
     }
-    stage_crash(&play->stage, actor);
-    play->crashes++;
 }
 
 static void move_time(struct play *play)
@@ -93,8 +97,9 @@ static void move_time(struct play *play)
     play->jumps++;
 }
 
-static void change_lanes(struct play *play)
+static void change_mapping(struct play *play)
 {
+    play->is_disabled = play_chance(play, 300) && play->trouble;
     play->lanes = 1 + (uint32_t)random_below(&play->stage.random, 4);
     for (unsigned i = 0; i < play->actors; i++)
         if (play->stage.actors[i].consumer) stage_set(&play->stage.actors[i], make_mapping(play));
@@ -115,7 +120,11 @@ static void perform_some(struct play *play)
 static void step_one(struct play *play)
 {
     struct actor *actor = &play->stage.actors[random_below(&play->stage.random, play->actors)];
-    if (actor->consumer) consumer_step(actor->consumer);
+    if (!actor->consumer) return;
+    consumer_step(actor->consumer);
+    if (!actor->consumer->is_stopping || !consumer_has_stopped(actor->consumer)) return;
+    stage_crash(&play->stage, actor);
+    play->stops++;
 }
 
 static void split(struct play *play)
@@ -141,8 +150,8 @@ static void storm_step(struct play *play)
         crash_or_start(play);
     else if (chance < 999)
         split(play);
-    else if (play_chance(play, 100))
-        change_lanes(play);
+    else if (play_chance(play, 200))
+        change_mapping(play);
 }
 
 /* ---- what must be true in the end ---- */
@@ -217,8 +226,12 @@ static void calm_down(struct play *play)
 {
     bool said[STAGE_ACTORS] = {false};
     play->trouble = 0;
-    for (unsigned i = 0; i < play->actors; i++)
-        if (!play->stage.actors[i].consumer) start_actor(play, i);
+    for (unsigned i = 0; i < play->actors; i++) {
+        struct actor *actor = &play->stage.actors[i];
+        if (actor->consumer && actor->consumer->is_stopping) stage_crash(&play->stage, actor);
+        if (!actor->consumer) start_actor(play, i);
+    }
+    change_mapping(play);
     if (play->actors > 1) stage_pass(&play->stage, 90000);
     for (int i = 0; i < 200; i++) {
         stage_pass(&play->stage, 500);
@@ -259,10 +272,10 @@ static unsigned run_play(uint64_t seed, enum play_kind kind, bool shared)
     if (kind == PLAY_POISON) check_documents(&play);
     check_positions(&play);
     if (getenv("SIMULATION_TELLS"))
-        printf(
-            "seed %llu: %u records, %u invocations, %u calls, %u crashes, %u mishaps, %u splits, %u jumps\n",
-            (unsigned long long)seed, play.written, play.stage.invocations, play.stage.calls, play.crashes,
-            play.mishaps, play.splits, play.jumps);
+        printf("seed %llu: %u records, %u invocations, %u calls, %u crashes, %u stops, %u mishaps, "
+               "%u splits, %u jumps\n",
+               (unsigned long long)seed, play.written, play.stage.invocations, play.stage.calls, play.crashes,
+               play.stops, play.mishaps, play.splits, play.jumps);
     stage_close(&play.stage);
     return play.steps;
 }

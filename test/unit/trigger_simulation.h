@@ -13,14 +13,14 @@ struct play {
     struct stage stage;
     uint64_t seed;
     enum play_kind kind;
-    bool reports, bisects, has_filter;
+    bool reports, bisects, has_filter, is_disabled;
     unsigned trouble; /* how likely a mishap is, per mille; 0: the storm is over */
     unsigned actors;
     uint32_t lanes;
     uint64_t revision;
     unsigned written;
     unsigned char key_of[PLAY_RECORDS]; /* of the nth write */
-    unsigned steps, crashes, splits, jumps, mishaps;
+    unsigned steps, crashes, stops, splits, jumps, mishaps;
 };
 
 bool play_chance(struct play *play, unsigned per_mille);
