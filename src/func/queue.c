@@ -411,10 +411,16 @@ static void errands_renew(struct queue *queue)
         ring_each(struct errand, errand, by_id, &queue->by_id[i]) errand_renew(errand, now_us);
 }
 
+/* All that do not wait are under way: being read, running, or being written. */
+static bool queue_has_room(const struct queue *queue)
+{
+    return queue->errand_count - queue->heap_len < LIMIT_QUEUE_RUNNING;
+}
+
 static void errands_begin(struct queue *queue)
 {
     int64_t now_ms = queue_now_ms(queue);
-    while (queue->heap_len && queue->heap[0]->due_ms <= now_ms && queue->running < LIMIT_QUEUE_RUNNING) {
+    while (queue->heap_len && queue->heap[0]->due_ms <= now_ms && queue_has_room(queue)) {
         struct errand *errand = heap_take(queue);
         void (*resume)(struct errand *) = errand->resume;
         errand->resume = NULL;

@@ -106,7 +106,6 @@ struct queue {
     struct errand **heap;
     size_t heap_len, heap_room, errand_count;
     bool is_overflowed; /* the table may hold more than we know */
-    unsigned running;
     struct dynamo_turn turn;
     struct look *look; /* under way, or NULL */
     int64_t look_us;   /* when the next one is due; INT64_MAX: none */

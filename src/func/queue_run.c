@@ -19,7 +19,6 @@ static void invocation_done(struct invocation *invocation)
 
 static void after_run(struct errand *errand)
 {
-    errand->queue->running--;
     buf_free(&errand->invocation.log);
     errand->state = ERRAND_SETTLES;
     if (errand->is_renewing)
@@ -67,7 +66,6 @@ static void errand_run(struct errand *errand)
     errand->state = ERRAND_RUNS;
     errand->renew_us = monotonic_us() + QUEUE_LEASE_MS * 1000ll / 3;
     errand->then = after_run;
-    queue->running++;
     errand_invoke(errand);
 }
 
