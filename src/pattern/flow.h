@@ -21,7 +21,7 @@
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
  *
  * A pattern's file has: its tables (struct flow_table), its rows (struct flow_row) with their fields, and the
- * steps. The rows are listed in routes.c. Fields are checked before the first step; a step reads them by
+ * steps. The patterns are listed in rows.h. Fields are checked before the first step; a step reads them by
  * their place. */
 #ifndef PATTERN_FLOW_H
 #define PATTERN_FLOW_H

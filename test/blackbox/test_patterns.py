@@ -81,7 +81,8 @@ def test_the_original_counter_and_wall(face):
 def test_two_writers_on_one_document(face):
     status, _, headers = face.ask("PUT", "/v1/documents/pages/home", {"title": "a"}, If_None_Match="*")
     assert status == 201 and headers["ETag"] == '"1"'
-    statuses = [r[0] for r in at_once(6, lambda i: face.ask("PUT", "/v1/documents/pages/home", {"by": i}, If_Match='"1"'))]
+    writers = at_once(6, lambda i: face.ask("PUT", "/v1/documents/pages/home", {"by": i}, If_Match='"1"'))
+    statuses = [status for status, _, _ in writers]
     assert sorted(statuses) == [200] + [412] * 5
     status, refusal, headers = face.ask("PUT", "/v1/documents/pages/home", {}, If_Match='"1"')
     assert (status, refusal["error"], refusal["version"], headers["ETag"]) == (412, "version-mismatch", 2, '"2"')
@@ -166,7 +167,8 @@ def test_costs_are_told(face):
 
 def test_errors_are_clear(face):
     for method, path, body, status, code in [
-            ("POST", "/v1/counters/x", b"{", 400, "bad-json"), ("POST", "/v1/counters/x", {"buy": 1}, 400, "bad-request"),
+            ("POST", "/v1/counters/x", b"{", 400, "bad-json"),
+            ("POST", "/v1/counters/x", {"buy": 1}, 400, "bad-request"),
             ("GET", "/v1/counters/unknown", None, 404, "no-such-counter"),
             ("PATCH", "/v1/counters/x", {}, 405, "wrong-method"),
             ("PUT", "/v1/leases/unknown", {"owner": "a", "fence": 1}, 404, "no-such-lease"),
