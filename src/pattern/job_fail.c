@@ -10,12 +10,14 @@
 #define REASON_BYTES 4096
 #define NAME_BYTES   200
 
-enum { FAIL_TASK = JOB_ID + 1, FAIL_REASON };
+enum { FAIL_TASK = JOB_ID + 1, FAIL_REASON, FAIL_KEY };
 
 const struct field job_failed_fields[] = {
     FIELD_JOB_ID,
     [FAIL_TASK] = {"task", IN_BODY, FIELD_JSON, true, .help = "its number, from 0 on, or its name"},
     [FAIL_REASON] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "what went wrong"},
+    [FAIL_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
+                  .help = "a caller that was told to be last is told so again"},
 };
 
 struct fail {
@@ -33,6 +35,7 @@ void job_failed(struct flow *flow)
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
     struct fail *fail = work->own = arena_new(flow->arena, struct fail);
     struct slice value = flow_text(flow, FAIL_TASK);
+    if (flow_given(flow, FAIL_KEY)) work->me = flow_text(flow, FAIL_KEY);
     if (raw_kind(value) == JSON_STRING) fail->name = raw_text(flow->arena, value);
     bool is_name = fail->name.len && fail->name.len <= NAME_BYTES;
     if (!is_name && (raw_kind(value) != JSON_NUMBER || !raw_int(value, &fail->number)))

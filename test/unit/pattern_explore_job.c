@@ -55,22 +55,34 @@ static void check_done(struct outcome *outcome)
     if (end.done != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
 }
 
+#define TABLES REQUEST("PUT /v1/jobs/x", "{\"total\":1}"), REQUEST("POST /v1/jobs/x/done", "{\"task\":0}")
+
 static const struct exploration two_done = {
     .name = "job done by two",
     .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":0}", "Idempotency-Key", "a"),
               REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "b")},
-    .before = {REQUEST("PUT /v1/jobs/x", "{\"total\":1}"), REQUEST("POST /v1/jobs/x/done", "{\"task\":0}"),
-               REQUEST("PUT /v1/jobs/j", "{\"total\":2}")},
-    .faults = 1,
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}")},
+    .faults = 2,
     .check = check_done};
 
-/* The same task twice, and the other one: the duplicate is not counted, and one of the three is last. */
+/* The same task twice, where it is the last one: both may end the job, one is told so. */
 static const struct exploration twice_done = {
     .name = "job with a task done twice",
     .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "a"),
               REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "b")},
-    .before = {REQUEST("PUT /v1/jobs/j", "{\"total\":2}"), REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
     .faults = 1,
+    .check = check_done};
+
+/* Somebody looks at it meanwhile, which may end it: nobody else is robbed of being last. */
+static const struct exploration healed = {
+    .name = "job looked at while it ends",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "a"),
+              REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "b"),
+              REQUEST("GET /v1/jobs/j", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
     .check = check_done};
 
 TEST(explore_job_done)
@@ -81,4 +93,251 @@ TEST(explore_job_done)
                    "#state = :open and #run = :run and #total = :total and #failures = :failures and "
                    "attribute_not_exists(#full)",
                    "#run = :run and #total = :total and #failures = :failures and :open <> :run");
+    explore(&healed);
+    explore_broken(&healed, "#state = :complete and attribute_not_exists(#told)", "#state = :complete");
+}
+
+/* ---- several leaves ---- */
+
+static char all_but_two[2000];
+
+/* 257 tasks in two leaves: all of the first but one are done, and the one of the second is not. */
+static void check_leaves(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "COMPLETE");
+    if (end.last != 1) outcome_fault(outcome, "nobody is last: %.*s", SLICE_ARG(end.job));
+    if (end.done != 257) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration leaves = {
+    .name = "job of two leaves",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":255}", "Idempotency-Key", "a"),
+              REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":256}", "Idempotency-Key", "b")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":257}"),
+               REQUEST("POST /v1/jobs/j/done", all_but_two)},
+    .faults = 1,
+    .check = check_leaves};
+
+TEST(explore_job_of_two_leaves)
+{
+    size_t len = (size_t)snprintf(all_but_two, sizeof all_but_two, "{\"tasks\":[0");
+    for (int i = 1; i < 255; i++)
+        len += (size_t)snprintf(all_but_two + len, sizeof all_but_two - len, ",%d", i);
+    snprintf(all_but_two + len, sizeof all_but_two - len, "]}");
+    explore(&leaves);
+    explore_broken(&leaves, " ADD #full :leaf", ", #full = :leaf");
+}
+
+/* ---- growth ---- */
+
+/* Either it has grown and waits for the third task, or it had ended before. */
+static void check_grown(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    bool grown = outcome->answers[1].status == 200;
+    check_state(outcome, &end, grown ? "OPEN" : "COMPLETE");
+    if (end.done != 2 || end.total != (grown ? 3 : 2)) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    if (end.last != !grown) outcome_fault(outcome, "%u are last: %.*s", end.last, SLICE_ARG(end.job));
+    if (!grown) return;
+    bool named = slice_contains(outcome_ask(outcome, "GET /v1/jobs/j/missing", NULL), SLICE("\"2\""));
+    struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done",
+                                     named ? "{\"task\":\"2\"}" : "{\"task\":2}");
+    if (!slice_contains(reply, SLICE("\"last\":true"))) outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration growth = {
+    .name = "job that grows while it ends",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "a"),
+              REQUEST("PATCH /v1/jobs/j", "{\"total\":3}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+    .faults = 1,
+    .check = check_grown};
+
+static const struct exploration names_growth = {
+    .name = "job that gets more names while it ends",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":\"a\"}", "Idempotency-Key", "a"),
+              REQUEST("PATCH /v1/jobs/j", "{\"tasks\":[\"2\"]}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":\"b\"}")},
+    .faults = 1,
+    .check = check_grown};
+
+TEST(explore_job_that_grows)
+{
+    explore(&growth);
+    explore(&names_growth);
+    explore_broken(&growth, "#wanted = :wanted and size(#done) = :done",
+                   "#wanted >= :wanted and size(#done) = :done");
+}
+
+/* ---- failures ---- */
+
+/* The same task fails by one word and is done by another: it is one of both, and is counted so everywhere. */
+static void check_failed(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    struct slice head = outcome_call(outcome, "GetItem",
+                                     "{\"TableName\":\"quipu-jobs\",\"Key\":{\"id\":{\"S\":\"j\"}}}");
+    check_state(outcome, &end, "COMPLETE");
+    if (end.last != 1) outcome_fault(outcome, "%u are last: %.*s", end.last, SLICE_ARG(end.job));
+    if (end.done + end.failed != 2 || end.failed > 1) outcome_fault(outcome, "%.*s", SLICE_ARG(head));
+    struct slice list = raw_member(outcome->arena, outcome_ask(outcome, "GET /v1/jobs/j/failures", NULL),
+                                   "failures");
+    if ((int64_t)raw_count(outcome->arena, list) != end.failed)
+        outcome_fault(outcome, "%.*s but %.*s", SLICE_ARG(end.job), SLICE_ARG(list));
+}
+
+static const struct exploration failures = {
+    .name = "job with a task that fails and is done",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/failed", "{\"task\":0}", "Idempotency-Key", "b"),
+              REQUEST_WITH("POST /v1/jobs/j/done", "{\"tasks\":[0,1]}", "Idempotency-Key", "a")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}")},
+    .faults = 1,
+    .check = check_failed};
+
+/* Two fail where one is tolerated: FAILED by one of them, and the head knows both. */
+static void check_too_many(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "FAILED");
+    if (end.failed != 2 || end.last) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration too_many = {
+    .name = "job with too many failures",
+    .flows = {REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}"),
+              REQUEST("POST /v1/jobs/j/failed", "{\"task\":1}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":1}")},
+    .faults = 1,
+    .check = check_too_many};
+
+/* The same failure, told twice, is one. */
+static void check_one_failure(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "OPEN");
+    if (end.failed != 1 || end.missing != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration same_failure = {
+    .name = "job with a failure told twice",
+    .flows = {REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}"),
+              REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":3}")},
+    .faults = 1,
+    .check = check_one_failure};
+
+TEST(explore_job_with_failures)
+{
+    explore(&failures);
+    explore_broken(&failures, "not contains(#done, :task)", "(not contains(#done, :task) or :task = :task)");
+    explore_broken(&failures, "contains(#failed, :f0)", "attribute_exists(#failed) or :f0 = :f0");
+    explore(&too_many);
+    explore_broken(&too_many, " and #failures < :most", " and :most = :most");
+    explore(&same_failure);
+    explore_broken(&same_failure, "not contains(#failed, :task)",
+                   "(not contains(#failed, :task) or :task = :task)");
+}
+
+/* One failed, which is tolerated; the other is done while the failed one is to be tried again. */
+static void check_redriven(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    bool redriven = slice_contains(outcome->answers[1].body, SLICE("\"redriven\":[")) &&
+                    outcome->answers[1].status == 200;
+    check_state(outcome, &end, redriven ? "OPEN" : "COMPLETE");
+    if (end.done != 1 || end.failed != !redriven) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    if (end.last != !redriven) outcome_fault(outcome, "%u are last: %.*s", end.last, SLICE_ARG(end.job));
+    if (!redriven) return;
+    struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"task\":0}");
+    if (!slice_contains(reply, SLICE("\"last\":true"))) outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration redrive = {
+    .name = "job whose failures are tried again while it ends",
+    .flows = {REQUEST_WITH("POST /v1/jobs/j/done", "{\"task\":1}", "Idempotency-Key", "a"),
+              REQUEST("POST /v1/jobs/j/redrive", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}"),
+               REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
+    .faults = 1,
+    .check = check_redriven};
+
+TEST(explore_job_redriven)
+{
+    explore(&redrive);
+    explore_broken(&redrive, "size(#failed) = :failed", "(size(#failed) = :failed or :failed = :failed)");
+    explore_broken(&redrive, "#run = :run and #state in (:state, :failed)",
+                   "#run = :run and :state <> :failed");
+}
+
+/* ---- the deadline ---- */
+
+/* What was told to be counted is in the result, whenever the deadline came. */
+static void check_expired(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    unsigned done = 0;
+    for (unsigned i = 0; i < 2; i++) done += slice_contains(outcome->answers[i].body, SLICE("\"counted\":"));
+    if (is_state(&end, "CLOSING")) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    if (end.done < (int64_t)done) outcome_fault(outcome, "%u were counted: %.*s", done, SLICE_ARG(end.job));
+    if ((end.done == 2) != is_state(&end, "COMPLETE")) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    struct slice missing = raw_member(outcome->arena, outcome_ask(outcome, "GET /v1/jobs/j/missing", NULL),
+                                      "missing");
+    if ((int64_t)raw_count(outcome->arena, missing) != end.missing)
+        outcome_fault(outcome, "%.*s but %.*s", SLICE_ARG(end.job), SLICE_ARG(missing));
+}
+
+static const struct exploration expiry = {
+    .name = "job whose deadline comes while it ends",
+    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":0}"),
+              REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"), REQUEST("GET /v1/jobs/j", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}")},
+    .jumps = {DEADLINE_MS},
+    .check = check_expired};
+
+/* The sweep, and its copy. */
+static const struct exploration swept = {
+    .name = "job whose deadline comes by the sweep",
+    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":0}"), REQUEST("SWEEP jobs", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}")},
+    .jumps = {DEADLINE_MS},
+    .faults = 1,
+    .check = check_expired};
+
+TEST(explore_job_that_expires)
+{
+    explore(&expiry);
+    explore_broken(&expiry, "attribute_not_exists(#closed)",
+                   "(attribute_not_exists(#closed) or attribute_exists(#closed))");
+    explore(&swept);
+}
+
+/* ---- deletion ---- */
+
+/* Whatever is there in the end is a whole job: its one task can be done, and ends it. */
+static void check_deleted(struct outcome *outcome)
+{
+    struct slice job = outcome_ask(outcome, "GET /v1/jobs/j", NULL);
+    if (outcome->answers[0].status != 200 && outcome->answers[0].attempts == 1)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[0].body));
+    if (slice_contains(job, SLICE("no-such-job"))) return;
+    int64_t missing = end_int(outcome, job, "missing");
+    struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"task\":0}");
+    if (end_int(outcome, reply, "counted") != missing || !slice_contains(reply, SLICE("\"complete\":true")))
+        outcome_fault(outcome, "%.*s then %.*s", SLICE_ARG(job), SLICE_ARG(reply));
+}
+
+static const struct exploration deletion = {.name = "job deleted and made again",
+                                            .flows = {REQUEST("DELETE /v1/jobs/j", NULL),
+                                                      REQUEST("PUT /v1/jobs/j", "{\"total\":1}"),
+                                                      REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+                                            .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":1}")},
+                                            .never_late = true,
+                                            .check = check_deleted};
+
+TEST(explore_job_deleted)
+{
+    explore(&deletion);
 }
