@@ -254,6 +254,8 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
         {"quipu_trigger_conflicts_total", "counter", "Commits that met another transaction.",
          &counts->conflicts},
         {"quipu_trigger_leases_lost_total", "counter", "Leases that were lost.", &counts->leases_lost},
+        {"quipu_trigger_trimmed_total", "counter", "Times that records were cut off before they were read.",
+         &counts->trimmed},
     };
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
         put_metric(out, metrics[i].name, metrics[i].type, metrics[i].help, metrics[i].value);

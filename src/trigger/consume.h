@@ -404,6 +404,8 @@ void lease_attend(struct strand *strand);
 void lease_release(struct strand *strand);
 void lease_renewed(struct strand *strand, int64_t asked_us);
 bool lease_is_over(struct strand *strand);
+/* Nobody has it, or its time is over. */
+bool lease_is_free(const struct strand *strand);
 int64_t lease_margin_ms(const struct consumer *consumer);
 
 /* consume_read.c, consume_commit.c */
@@ -437,14 +439,16 @@ struct feed {
     bool is_touched, is_busy; /* busy: a call about the feed itself is under way */
     bool is_removed;
     bool has_start;       /* LATEST is written down */
-    bool must_look_again; /* for shards: another one ended while their look was under way */
+    bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
     bool knows_filter; /* the service has ShardFilter, as far as we know */
     struct strand *strands;
     struct buf hash_key;
-    struct buf page_key;                     /* where the next page of what is being read begins, raw */
-    char child_of[LIMIT_SHARD_ID_BYTES + 1]; /* the children of this one are looked for */
-    uint32_t look, looked;                   /* for shards: the one begun last, the one completed last */
+    struct buf page_key;                      /* where the next page of what is being read begins, raw */
+    char wanted_of[LIMIT_SHARD_ID_BYTES + 1]; /* whose children are to be looked for next */
+    char child_of[LIMIT_SHARD_ID_BYTES + 1];  /* and are looked for now */
+    bool is_child_look;
+    uint32_t look, looked; /* for shards: the one begun last, the one completed last */
     int64_t look_began_us, looked_us;
     uint32_t position_looks;
     uint32_t errands;
@@ -502,7 +506,7 @@ void delete_attend(struct feed *feed);
 
 struct consumer_counts {
     _Atomic uint64_t records_read, records_filtered, records_done, records_given_up, records_looped;
-    _Atomic uint64_t batches, failures, throttled, commits, effects, conflicts, leases_lost, reads;
+    _Atomic uint64_t batches, failures, throttled, commits, effects, conflicts, leases_lost, trimmed, reads;
     _Atomic uint64_t feeds, strands_held, buffered_bytes;
     struct histogram start_us; /* from the arrival of a batch's first record to
                                   its invocation */

@@ -141,10 +141,10 @@ void feed_note(struct feed *feed, const char *format, ...)
 /* For the children of one it is cheap to look; of several at once, all shards are listed. */
 void feed_look_soon(struct feed *feed, const struct strand *ended)
 {
-    if (feed->child_of[0])
+    if (feed->wanted_of[0])
         feed->must_look_again = true;
     else
-        memcpy(feed->child_of, ended->id, sizeof feed->child_of);
+        memcpy(feed->wanted_of, ended->id, sizeof feed->wanted_of);
     feed->look_us = 0;
     feed_touch(feed);
 }
@@ -213,10 +213,8 @@ void feed_enter(struct feed *feed, enum feed_stage stage)
 void feed_looked(struct feed *feed)
 {
     bool is_missing = strands_miss_children(feed);
-    feed->child_of[0] = 0;
     feed->look_us = consumer_ticks_us(feed->consumer) + (is_missing ? LOOK_CHILDREN_US : LOOK_EVERY_US);
-    if (feed->must_look_again) feed->look_us = 0;
-    feed->must_look_again = false;
+    if (feed->wanted_of[0] || feed->must_look_again) feed->look_us = 0;
     strands_release(feed);
 }
 

@@ -36,8 +36,10 @@ bool lease_is_over(struct strand *strand)
 
 /* ---- whose to take ---- */
 
-static bool owner_is_gone(const struct consumer *consumer, const struct position *seen)
+bool lease_is_free(const struct strand *strand)
 {
+    const struct consumer *consumer = strand->feed->consumer;
+    const struct position *seen = &strand->seen;
     if (!seen->exists || !seen->owner[0] || !consumer->settings.shared) return true;
     return seen->until_ms < consumer_now_ms(consumer) - lease_margin_ms(consumer);
 }
@@ -49,9 +51,9 @@ static struct lease_view view_of(const struct strand *strand)
     const char *me = consumer->settings.owner;
     bool is_held = strand_is_held(strand) || strand->state == STRAND_TAKING;
     bool is_wanted = seen->wanted[0] && seen->wanted_until_ms > consumer_now_ms(consumer);
-    return (struct lease_view){.owner = is_held                         ? me
-                                        : owner_is_gone(consumer, seen) ? ""
-                                                                        : seen->owner,
+    return (struct lease_view){.owner = is_held                 ? me
+                                        : lease_is_free(strand) ? ""
+                                                                : seen->owner,
                                .wanted = is_wanted && !is_held ? seen->wanted : "",
                                .is_open = is_held || strand->state == STRAND_FREE};
 }

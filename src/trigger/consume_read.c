@@ -262,6 +262,7 @@ static void read_failed(struct strand *strand, struct errand *errand)
         log_line("triggers: mapping %.*s: records of shard %s were cut off before they were read",
                  SLICE_ARG(strand->feed->mapping->id), strand->id);
         feed_note(strand->feed, "PROBLEM: Records were trimmed before they were processed");
+        stats_add(&errand->consumer->counts.trimmed, 1);
         begin_at_horizon(strand);
         break;
     case FAULT_MISSING: strand->is_read_out = true; break; /* the shard, or all of its stream, is gone */

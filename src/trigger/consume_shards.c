@@ -73,7 +73,9 @@ static void tell_why_not(struct feed *feed, struct errand *errand)
 {
     enum fault fault = errand_fault(errand);
     feed->page_key.len = 0;
-    if (fault == FAULT_REFUSED && feed->child_of[0]) { /* ShardFilter is younger than some services */
+    feed->must_look_again = true;
+    feed->look_us = 0;
+    if (fault == FAULT_REFUSED && feed->is_child_look) { /* ShardFilter is younger than some services */
         feed->knows_filter = false;
         feed_wait(feed, 0);
     } else if (fault == FAULT_MISSING) {
@@ -101,8 +103,10 @@ static void shards_answered(struct errand *errand)
     }
     feed->is_lost_stream = false;
     if (feed->page_key.len) return;
-    feed->looked = feed->look;
-    feed->looked_us = feed->look_began_us;
+    if (!feed->is_child_look) { /* only all of them tell which are gone */
+        feed->looked = feed->look;
+        feed->looked_us = feed->look_began_us;
+    }
     bool needs_start = feed->mapping->start == START_LATEST && !feed->has_start;
     if (feed->stage == FEED_RUNS)
         feed_looked(feed);
@@ -110,23 +114,31 @@ static void shards_answered(struct errand *errand)
         feed_enter(feed, needs_start ? FEED_START : FEED_RUNS);
 }
 
-/* The next page; of the children of one shard where that is all we want to know. */
+/* For the children of one shard, where that is all we want to know, or for all. */
+static void begin_look(struct feed *feed, int64_t now_us)
+{
+    bool is_for_one = feed->stage == FEED_RUNS && feed->wanted_of[0] && !feed->must_look_again;
+    feed->is_child_look = is_for_one && feed->knows_filter;
+    memcpy(feed->child_of, feed->wanted_of, sizeof feed->child_of);
+    feed->wanted_of[0] = 0;
+    feed->must_look_again = false;
+    if (feed->is_child_look) return;
+    feed->look++;
+    feed->look_began_us = now_us;
+}
+
+/* The next page. */
 void shards_ask(struct feed *feed)
 {
     struct errand *errand = feed_ask(feed, shards_answered);
-    bool only_children = feed->stage == FEED_RUNS && feed->child_of[0] && feed->knows_filter;
-    if (!feed->page_key.len && !only_children) {
-        feed->look++;
-        feed->look_began_us = errand->began_us;
-    }
-    if (!only_children) feed->child_of[0] = 0;
+    if (!feed->page_key.len) begin_look(feed, errand->began_us);
     buf_text(&errand->request, "{\"StreamArn\":");
     buf_slice(&errand->request, buf_view(&feed->arn_json));
     if (feed->page_key.len) {
         buf_text(&errand->request, ",\"ExclusiveStartShardId\":");
         buf_slice(&errand->request, buf_view(&feed->page_key));
     }
-    if (only_children) {
+    if (feed->is_child_look) {
         buf_text(&errand->request, ",\"ShardFilter\":{\"Type\":\"CHILD_SHARDS\",\"ShardId\":");
         json_put_string(&errand->request, slice_of(feed->child_of));
         buf_byte(&errand->request, '}');
@@ -258,13 +270,24 @@ bool strand_is_listed(const struct strand *strand)
 /* The service has forgotten it: a look that was begun after we knew of it did not find it. */
 static bool is_gone(const struct strand *strand)
 {
-    bool is_known = strand->feed->looked_us > strand->known_us;
+    bool is_known = strand->feed->looked_us >= strand->known_us;
     return is_known && !strand_is_listed(strand) && !strand_is_held(strand);
 }
 
 static bool is_done(const struct strand *strand)
 {
     return strand->state == STRAND_ENDED || strand->seen.ended || is_gone(strand);
+}
+
+/* The service has cut off all of it before we were through. */
+static void lose_shard(struct strand *strand)
+{
+    struct feed *feed = strand->feed;
+    log_line("triggers: mapping %.*s: shard %s is gone; what was not read of it is lost",
+             SLICE_ARG(feed->mapping->id), strand->id);
+    feed_note(feed, "PROBLEM: Records were trimmed before they were processed");
+    stats_add(&feed->consumer->counts.trimmed, 1);
+    strand->state = STRAND_ENDED;
 }
 
 /* Lets those begin whose parents are done, and decides whose leases to take. */
@@ -275,7 +298,10 @@ void strands_release(struct feed *feed)
         bool is_open = strand_is_listed(strand) && (!parent || is_done(parent));
         if (strand->state == STRAND_WAITS && is_open) strand->state = STRAND_FREE;
         bool is_ours_to_say = strand->state == STRAND_WAITS || strand->state == STRAND_FREE;
-        if (is_ours_to_say && strand->seen.ended) strand->state = STRAND_ENDED;
+        if (is_ours_to_say && strand->seen.ended)
+            strand->state = STRAND_ENDED;
+        else if (is_ours_to_say && strand->seen.exists && is_gone(strand) && lease_is_free(strand))
+            lose_shard(strand);
         strand_touch(strand);
     }
     leases_weigh(feed);

@@ -185,24 +185,36 @@ TEST(iterators_are_renewed)
     stage_close(&stage);
 }
 
-TEST(records_that_were_cut_off_are_told_of)
+/* The first record is handled; then the server is down for a while, and the second one is cut off. */
+static void check_cut_off(int64_t retention_ms, int64_t pause_ms)
 {
     struct stage stage;
-    stage_open_things(&stage, 1);
+    stage_open_keeping(&stage, 1, retention_ms);
+    stage_make_things(&stage);
     stage_put(&stage, "a", 1, "x");
     struct mapping *mapping = stage_mapping(&stage);
     mapping_keep(mapping);
     stage_stop(&stage, start_with(&stage, mapping));
     stage_put(&stage, "a", 2, "x");
-    stage.now_ms += 2 * 24 * 3600 * 1000ll;
-    while (engine_keep_house(stage.engine)) {
+    for (int i = 0; i < 3; i++) {
+        stage.now_ms += pause_ms;
+        stage_put(&stage, "b", i, "x");
+        while (engine_keep_house(stage.engine)) {
+        }
     }
-    stage_put(&stage, "a", 3, "x");
     struct actor *actor = start_with(&stage, mapping);
     stage_pass(&stage, 3000);
-    CHECK_INT(count_records(&stage), 2);
-    CHECK_INT(actor->state, MAPPING_ENABLED);
+    CHECK_INT(count_text(buf_view(&stage.payloads), "\"a\"},\"sk\":{\"N\":\"2\"}},\"New"), 0);
+    CHECK_INT(count_text(buf_view(&stage.payloads), "\"b\"},\"sk\":{\"N\":\"2\"}},\"New"), 1);
+    CHECK_INT(stats_read(&actor->consumer->counts.trimmed), 1);
+    CHECK(is_quiet(&stage, actor));
     stage_close(&stage);
+}
+
+TEST(records_that_were_cut_off_are_told_of)
+{
+    check_cut_off(3600 * 1000, 50 * 60 * 1000); /* of a shard that is there: on from its oldest record */
+    check_cut_off(0, 40ll * 3600 * 1000);       /* with all of their shard */
 }
 
 TEST(a_stream_that_is_not_there_is_told_of)

@@ -17,6 +17,11 @@ static int64_t stage_now(void *self)
 
 void stage_open(struct stage *stage, uint32_t shards)
 {
+    stage_open_keeping(stage, shards, 0);
+}
+
+void stage_open_keeping(struct stage *stage, uint32_t shards, int64_t retention_ms)
+{
     char error[300];
     *stage = (struct stage){.now_ms = START_MS, .ticks_us = 1000000};
     stage->clock = (struct clock){stage_now, stage};
@@ -26,6 +31,7 @@ void stage_open(struct stage *stage, uint32_t shards)
                                                          .cache_bytes = 1 << 20,
                                                          .clock = &stage->clock,
                                                          .stream_shards = shards,
+                                                         .stream_retention_ms = retention_ms,
                                                          .seed = 1},
                                 error, sizeof error);
     ensure(stage->engine);

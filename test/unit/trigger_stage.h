@@ -60,6 +60,8 @@ struct stage {
 };
 
 void stage_open(struct stage *stage, uint32_t shards);
+/* Records are kept so long; 0: a day. */
+void stage_open_keeping(struct stage *stage, uint32_t shards, int64_t retention_ms);
 void stage_close(struct stage *stage);
 /* Straight to the database; 200 when all is well. */
 int stage_call(struct stage *stage, const char *operation, const char *format, ...)
