@@ -86,10 +86,11 @@ static bool put_folder(struct addition *add, const char *path)
 /* Exactly one of the flags that name code. */
 static bool put_code(struct addition *add)
 {
-    static const char *const sources[] = {"dir", "zip", "url", "to-table", "to-queue"};
-    static const char *const members[] = {NULL, NULL, "Url", "Table", "Queue"};
+    static const char *const sources[] = {"dir", "zip", "url", "to-table", "to-queue", "to-pattern"};
+    static const char *const members[] = {NULL, NULL, "Url", "Table", "Queue", "Pattern"};
     const struct arguments *arguments = add->arguments;
     const char *found = NULL, *secret = argument_text(arguments, "secret");
+    const char *body = argument_text(arguments, "body");
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         const char *text = argument_text(arguments, sources[i]);
         if (!text) continue;
@@ -101,12 +102,16 @@ static bool put_code(struct addition *add)
         if (members[i]) put_string_member(&add->code, members[i], slice_of(text));
     }
     if (!found)
-        return complain_of_usage(arguments,
-                                 "say what it runs: --dir, --zip, --url, --to-table or --to-queue"),
+        return complain_of_usage(
+                   arguments,
+                   "say what it runs: --dir, --zip, --url, --to-table, --to-queue or --to-pattern"),
                false;
     if (secret && strcmp(found, "url") != 0)
         return complain_of_usage(arguments, "--secret goes with --url"), false;
     if (secret) put_string_member(&add->code, "Secret", slice_of(secret));
+    if (body && strcmp(found, "to-pattern") != 0)
+        return complain_of_usage(arguments, "--body goes with --to-pattern"), false;
+    if (body) put_string_member(&add->code, "Body", slice_of(body));
     return true;
 }
 

@@ -17,13 +17,13 @@ struct request function_request(const char *method, const char *path, const stru
 /* What runs it: a runtime, or where the event goes. */
 static struct slice runs_on(struct arena *arena, const struct node *function)
 {
-    static const char *const targets[] = {"Url", "Table", "Queue"};
+    static const char *const targets[] = {"Url", "Table", "Queue", "Pattern"};
     const struct node *ours = node_member(function, "Quipu");
     struct slice runtime = node_text(function, "Runtime");
     if (runtime.len) return runtime;
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         struct slice target = node_text(ours, targets[i]);
-        const char *word = i == 0 ? "" : i == 1 ? "table " : "queue ";
+        const char *word = i == 1 ? "table " : i == 2 ? "queue " : "";
         if (target.len) return arena_printf(arena, "%s%.*s", word, SLICE_ARG(target));
     }
     return SLICE("-");
@@ -140,6 +140,11 @@ static const struct flag add_flags[] = {
     {"url", "URL", "each event is posted there"},
     {"to-table", "TABLE", "changed items are put into this table, removed ones deleted"},
     {"to-queue", "NAME", "each record becomes a message of this queue"},
+    {"to-pattern", "CALL",
+     "each record becomes a call of a pattern, in which {places} name values of the record:\n"
+     "'POST /v1/counters/{NewImage.shop}'; {eventID}, {Keys.x}, {NewImage}, ..."},
+    {"body", "JSON",
+     "the body of such a call, with {places} too: '{\"id\":\"{eventID}\",\"data\":\"{NewImage}\"}'"},
     {NULL, NULL, "How it runs:"},
     {"runtime", "NAME", "nodejs20.x, python3.11, provided.al2023, ... (guessed from the folder)"},
     {"handler", "NAME", "what to call, like index.handler (guessed too)"},
@@ -164,7 +169,8 @@ static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the a
 static const struct command children[] = {
     {.name = "add",
      .summary = "make a function, or change one",
-     .usage = "NAME --dir DIR | --zip FILE | --url URL | --to-table TABLE | --to-queue NAME [flags]",
+     .usage = "NAME --dir DIR | --zip FILE | --url URL | --to-table TABLE | --to-queue NAME | --to-pattern "
+              "CALL [flags]",
      .about =
          "Makes a function of a server, or changes the code and settings of one. Runtime and handler are\n"
          "guessed from a folder where that is safe: bootstrap is provided.al2023, index.mjs, index.js or\n"

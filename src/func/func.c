@@ -13,7 +13,8 @@
 #include "func/queue.h"
 #include "func/routes.h"
 
-#define WORKERS 4 /* for requests that wait for the door */
+#define PATTERN_CALLERS 2 /* threads that wait for patterns */
+#define WORKERS         4 /* for requests that wait for the door */
 
 /* ---- opening and closing ---- */
 
@@ -72,6 +73,13 @@ void func_start(struct func *func, struct net_server *server, func_forward *forw
     queue_start(func->queue);
 }
 
+void func_set_pattern(struct func *func, func_pattern *pattern, void *context)
+{
+    func->pattern = pattern;
+    func->pattern_context = context;
+    func->callers = rest_workers_new(PATTERN_CALLERS);
+}
+
 void func_drain(struct func *func)
 {
     logs_drain(func->logs);
@@ -83,6 +91,7 @@ void func_close(struct func *func)
     if (func->queue) queue_stop(func->queue);
     if (func->pool) pool_stop(func->pool);
     client_close(atomic_load(&func->client)); /* what waits for URLs ends with it */
+    rest_workers_free(func->callers);
     if (func->queue) queue_close(func->queue);
     if (func->workers) rest_workers_free(func->workers);
     pool_close(func->pool);

@@ -59,6 +59,10 @@ typedef void func_forward(void *context, struct http_exchange *exchange, struct 
 void func_start(struct func *func, struct net_server *server, func_forward *forward, void *context);
 /* The server is about to stop: requests that wait for more output of a function are answered. */
 void func_drain(struct func *func);
+/* Who calls patterns for targets that are one: before func_start. See pattern_apply, whose shape it has. */
+typedef bool func_pattern(void *context, struct slice call, struct slice body, struct slice event,
+                          struct arena *arena, struct buf *reply);
+void func_set_pattern(struct func *func, func_pattern *pattern, void *context);
 /* Ends all processes; invocations under way fail. After the server's loops have ended or before. */
 void func_close(struct func *func);
 

@@ -23,6 +23,9 @@ struct func {
     struct rest_workers *workers;    /* for requests that wait for the door */
     _Atomic(struct client *) client; /* our own, once it was needed; NULL: not yet, or the options have one */
     struct net_server *server;       /* NULL before func_start */
+    func_pattern *pattern;           /* NULL: nobody calls patterns here */
+    void *pattern_context;
+    struct rest_workers *callers; /* of patterns, which wait for their answers */
     func_forward *forward;
     void *forward_context;
     _Atomic uint64_t invocation_count; /* what aliases with two versions choose by */
@@ -33,9 +36,10 @@ struct func {
 
 enum function_kind {
     FUNCTION_PROCESS,
-    FUNCTION_HTTP,  /* POST to url */
-    FUNCTION_TABLE, /* images are put into a table, removed ones deleted there */
-    FUNCTION_QUEUE, /* records are put into the queue table under the queue's name */
+    FUNCTION_HTTP,    /* POST to url */
+    FUNCTION_TABLE,   /* images are put into a table, removed ones deleted there */
+    FUNCTION_PATTERN, /* each record is a call of a pattern of ours */
+    FUNCTION_QUEUE,   /* records are put into the queue table under the queue's name */
 };
 
 struct function_variable {
@@ -61,7 +65,7 @@ struct function {
     uint32_t variable_count;
 
     /* the others */
-    struct slice url, secret, table, queue;
+    struct slice url, secret, table, queue, pattern, body;
 
     /* private */
     struct arena arena;

@@ -176,7 +176,8 @@ struct code {
     [CODE_IMAGE_URI] = FIELD("ImageUri", lambda_shape_text),                                                 \
     [CODE_DIRECTORY] = FIELD("Directory", lambda_shape_text), [CODE_URL] = FIELD("Url", lambda_shape_text),  \
     [CODE_SECRET] = FIELD("Secret", lambda_shape_text), [CODE_TABLE] = FIELD("Table", lambda_shape_text),    \
-    [CODE_QUEUE] = FIELD("Queue", lambda_shape_text)
+    [CODE_QUEUE] = FIELD("Queue", lambda_shape_text), [CODE_PATTERN] = FIELD("Pattern", lambda_shape_text),  \
+    [CODE_BODY] = FIELD("Body", lambda_shape_text)
 
 enum code_member {
     CODE_ZIP_FILE,
@@ -189,6 +190,8 @@ enum code_member {
     CODE_SECRET,
     CODE_TABLE,
     CODE_QUEUE,
+    CODE_PATTERN,
+    CODE_BODY,
     CODE_MEMBERS,
 };
 

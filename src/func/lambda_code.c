@@ -1,10 +1,11 @@
 /* Where a function's code comes from: an archive in the request, or what only we have: a folder of this
- * machine that runs in place, and targets without a process (a URL, a table, a queue). */
+ * machine that runs in place, and targets without a process (a URL, a table, a queue, a pattern). */
 #include <sys/stat.h>
 
 #include "base/limits.h"
 #include "func/archive.h"
 #include "func/lambda.h"
+#include "func/target.h"
 
 #define S3_REFUSAL                                                                                           \
     "Code cannot be fetched from S3 here. Send the archive itself (Code.ZipFile, `aws lambda ... "           \
@@ -101,6 +102,21 @@ static bool check_ours(struct rest_call *call, const struct node *nodes)
     return true;
 }
 
+static bool check_pattern(struct func *func, struct rest_call *call, const struct node *nodes)
+{
+    const struct node *pattern = &nodes[CODE_PATTERN], *body = &nodes[CODE_BODY];
+    struct buf why = {0};
+    if (body->present && !pattern->present) return refuse(call, "Code.Body goes with Code.Pattern.");
+    bool fine = !pattern->present ||
+                target_pattern_is_sound(func, pattern->text, body->present ? body->text : SLICE_NONE,
+                                        call->arena, &why);
+    if (!fine)
+        lambda_error(call, 400, "InvalidParameterValueException", "Code.Pattern cannot be used: %.*s.",
+                     SLICE_ARG(buf_view(&why)));
+    buf_free(&why);
+    return fine;
+}
+
 /* The members of ours as one object, kept under the configuration's member Quipu. */
 static void read_ours(struct rest_call *call, const struct node *nodes, struct code *out)
 {
@@ -111,7 +127,9 @@ static void read_ours(struct rest_call *call, const struct node *nodes, struct c
                    {"Url", CODE_URL},
                    {"Secret", CODE_SECRET},
                    {"Table", CODE_TABLE},
-                   {"Queue", CODE_QUEUE}};
+                   {"Queue", CODE_QUEUE},
+                   {"Pattern", CODE_PATTERN},
+                   {"Body", CODE_BODY}};
     struct buf json = {0};
     buf_byte(&json, '{');
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -130,8 +148,8 @@ static void read_ours(struct rest_call *call, const struct node *nodes, struct c
 
 bool lambda_code_read(struct func *func, struct rest_call *call, const struct node *nodes, struct code *out)
 {
-    static const enum code_member sources[] = {CODE_ZIP_FILE, CODE_DIRECTORY, CODE_URL, CODE_TABLE,
-                                               CODE_QUEUE};
+    static const enum code_member sources[] = {CODE_ZIP_FILE, CODE_DIRECTORY, CODE_URL,
+                                               CODE_TABLE,    CODE_QUEUE,     CODE_PATTERN};
     unsigned given = 0;
     *out = (struct code){0};
     if (nodes[CODE_S3_BUCKET].present || nodes[CODE_S3_KEY].present || nodes[CODE_S3_VERSION].present)
@@ -144,9 +162,10 @@ bool lambda_code_read(struct func *func, struct rest_call *call, const struct no
     if (!given) return refuse(call, "Please provide a source for function code.");
     if (given > 1)
         return refuse(
-            call, "Please provide one source for function code: ZipFile, Directory, Url, Table or Queue.");
+            call,
+            "Please provide one source for function code: ZipFile, Directory, Url, Table, Queue or Pattern.");
     if (nodes[CODE_ZIP_FILE].present) return read_archive(func, call, &nodes[CODE_ZIP_FILE], out);
-    if (!check_ours(call, nodes)) return false;
+    if (!check_ours(call, nodes) || !check_pattern(func, call, nodes)) return false;
     read_ours(call, nodes, out);
     return true;
 }

@@ -197,7 +197,7 @@ static bool has_process(const struct document *document, struct arena *arena)
 {
     struct document ours = document_object(document, "Quipu", arena);
     return !document_get(&ours, "Url").data && !document_get(&ours, "Table").data &&
-           !document_get(&ours, "Queue").data;
+           !document_get(&ours, "Queue").data && !document_get(&ours, "Pattern").data;
 }
 
 static bool check_runtime(struct rest_call *call, const struct document *document)

@@ -36,16 +36,19 @@ static void read_target(struct registry *registry, struct function *function, co
     function->secret = arena_copy(arena, document_text(&ours, "Secret", scratch));
     function->table = arena_copy(arena, document_text(&ours, "Table", scratch));
     function->queue = arena_copy(arena, document_text(&ours, "Queue", scratch));
+    function->pattern = arena_copy(arena, document_text(&ours, "Pattern", scratch));
+    function->body = arena_copy(arena, document_text(&ours, "Body", scratch));
     function->folder = arena_copy(arena, document_text(&ours, "Directory", scratch));
     function->in_place = function->folder.len != 0;
     int64_t concurrency = document_integer(&ours, "Concurrency", 1);
     function->concurrency = concurrency >= 1 && concurrency <= LIMIT_FUNCTION_CONCURRENCY
                                 ? (uint32_t)concurrency
                                 : 1;
-    function->kind = function->url.len     ? FUNCTION_HTTP
-                     : function->table.len ? FUNCTION_TABLE
-                     : function->queue.len ? FUNCTION_QUEUE
-                                           : FUNCTION_PROCESS;
+    function->kind = function->url.len       ? FUNCTION_HTTP
+                     : function->table.len   ? FUNCTION_TABLE
+                     : function->queue.len   ? FUNCTION_QUEUE
+                     : function->pattern.len ? FUNCTION_PATTERN
+                                             : FUNCTION_PROCESS;
     if (function->kind == FUNCTION_PROCESS && !function->in_place)
         function->folder = code_folder(registry, document_text(document, "CodeSha256", scratch), arena);
 }

@@ -1,5 +1,5 @@
-/* Targets: functions that need no process. An event is handed to a URL (target_http.c), or becomes writes
- * into a table (target_table.c) or a queue (target_queue.c).
+/* Targets: functions that need no process. An event is handed to a URL (target_http.c), becomes calls of a
+ * pattern (target_pattern.c), or writes into a table (target_table.c) or a queue (target_queue.c).
  *
  * The last two are pure: they answer with effects, {"quipu":{"transact":[...]}}, and touch nothing, so that
  * whoever called them applies the writes together with its own position, once. They answer on the caller's
@@ -10,6 +10,7 @@
  *   Target.BadEvent         the event is not what the target can use
  *   Target.BatchTooLarge    it is, but does not fit one transaction
  *   Target.HttpStatus       the URL answered with another status than 2xx
+ *   Target.PatternRefused   a pattern did not take a record
  *   Target.Unreachable      nobody is there, nothing was sent
  *   Target.ConnectionLost   the connection broke before the whole answer was there
  *   Target.Refused          the URL or its answer is of no use: no HTTP, no trusted certificate, too long
@@ -66,6 +67,7 @@ void target_invoke(struct func *func, struct function *function, struct invocati
     invocation->started_us = monotonic_us();
     switch (function->kind) {
     case FUNCTION_HTTP: target_http(func, function, invocation); return;
+    case FUNCTION_PATTERN: target_pattern(func, function, invocation); return;
     case FUNCTION_TABLE: target_table(func, function, invocation); break;
     case FUNCTION_QUEUE: target_queue(func, function, invocation); break;
     case FUNCTION_PROCESS: break;

@@ -25,8 +25,13 @@ struct slice target_event(const struct invocation *invocation);
 
 void target_table(struct func *func, const struct function *function, struct invocation *invocation);
 void target_queue(struct func *func, const struct function *function, struct invocation *invocation);
-/* Answers later, with done. */
+/* Answer later, with done. */
+void target_pattern(struct func *func, const struct function *function, struct invocation *invocation);
 void target_http(struct func *func, const struct function *function, struct invocation *invocation);
+
+/* Whether the call of a pattern and its body can be understood; else a sentence is appended. */
+bool target_pattern_is_sound(struct func *func, struct slice pattern, struct slice body, struct arena *arena,
+                             struct buf *why);
 
 /* ---- queues.c: the table of queues ---- */
 

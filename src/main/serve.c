@@ -320,6 +320,13 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
     return parts->trigger != NULL;
 }
 
+/* Functions know nothing of patterns. */
+static bool apply_pattern(void *pattern, struct slice call, struct slice body, struct slice event,
+                          struct arena *arena, struct buf *reply)
+{
+    return pattern_apply(pattern, call, body, event, arena, reply);
+}
+
 static void open_patterns(struct parts *parts)
 {
     parts->pattern = pattern_open(&(struct pattern_options){.dynamo = parts->dynamo,
@@ -327,6 +334,7 @@ static void open_patterns(struct parts *parts)
                                                             .host = &web_pattern_host,
                                                             .skew_ms = -1,
                                                             .sweeps = true});
+    if (parts->func) func_set_pattern(parts->func, apply_pattern, parts->pattern);
 }
 
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
@@ -378,9 +386,9 @@ static void start_all(struct parts *parts)
 
 static void close_all(struct parts *parts)
 {
-    if (parts->pattern) pattern_close(parts->pattern);
     if (parts->trigger) trigger_close(parts->trigger);
     if (parts->func) func_close(parts->func);
+    if (parts->pattern) pattern_close(parts->pattern);
     if (parts->sandbox) sandbox_free(parts->sandbox);
     if (parts->engine) engine_close(parts->engine);
     if (parts->server) net_server_free(parts->server);

@@ -67,6 +67,12 @@ bool pattern_serve(struct pattern *pattern, struct rest_call *call);
 /* The same for those who may wait: returns when it is answered; `done` is not called. False as above. */
 bool pattern_run(struct pattern *pattern, struct rest_call *call);
 
+/* For triggers: calls a pattern for each record of an event (target.c tells the form of `call` and `body`),
+ * and waits. An empty event: only looks whether the two can be understood. False: the reply is a sentence
+ * that says why. */
+bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
+                   struct arena *arena, struct buf *reply);
+
 /* The description of all routes, OpenAPI 3.1, which is also served as /v1/openapi.json. */
 void pattern_put_openapi(struct buf *out);
 

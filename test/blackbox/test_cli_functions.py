@@ -178,7 +178,7 @@ def test_what_runs_a_folder(on, unused_name, tmp_path, files, runtime, handler):
 
 
 @pytest.mark.parametrize("arguments, sentence", [
-    (["add", "f"], "say what it runs: --dir, --zip, --url, --to-table or --to-queue"),
+    (["add", "f"], "say what it runs: --dir, --zip, --url, --to-table, --to-queue or --to-pattern"),
     (["add", "f", "--url", "http://a", "--to-queue", "q"], "--url and --to-queue do not go together"),
     (["add", "f", "--to-queue", "q", "--secret", "s"], "--secret goes with --url"),
     (["add", "f", "--to-queue", "q", "--timeout", "20m"], "--timeout should be whole seconds up to 15m"),
@@ -265,6 +265,24 @@ def test_triggers_that_make_no_sense(on, arguments, sentence, status):
 def test_the_servers_own_words(on, function, table):
     output("table", "set", table, "--stream", "new-and-old", on=on)
     assert "10000" in fails("trigger", "add", table, function, "--batch", "10001", on=on)
+
+
+def test_a_pattern_as_a_target(on, unused_name):
+    tally, orders = unused_name + "-tally", unused_name + "-orders"
+    output("table", "create", orders, "id:S", on=on)
+    output("function", "add", tally, "--to-pattern", "POST /v1/counters/{NewImage.shop}", "--body",
+           '{"by": "{NewImage.n}"}',
+           on=on)
+    output("trigger", "add", orders, tally, on=on)
+    for number in range(4):
+        output("put", orders, f"id={number}", f"shop={unused_name}", "n:=10", on=on)
+
+    def value():
+        with urllib.request.urlopen(f"{on}/v1/counters/{unused_name}", timeout=20) as reply:
+            return json.load(reply)["value"]
+    until(lambda: value() == 40)
+    output("function", "rm", tally, on=on)
+    output("table", "drop", orders, "--yes", on=on)
 
 
 # ---- schedules ----
