@@ -107,9 +107,10 @@ static bool take_effects(struct lane *lane, struct errand *errand)
 static void take_answer(struct lane *lane, struct errand *errand)
 {
     const struct mapping *mapping = lane_mapping(lane);
-    struct answer answer;
-    answer_read(buf_view(&errand->invocation.reply), mapping->reports_failures && lane->take, lane_head(lane),
-                lane->take, &errand->arena, &answer);
+    struct answer answer = {.outcome = OUTCOME_DONE};
+    if (mapping->reports_failures || mapping->tumbling_ms) /* else nothing in it is of interest */
+        answer_read(buf_view(&errand->invocation.reply), mapping->reports_failures && lane->take,
+                    lane_head(lane), lane->take, &errand->arena, &answer);
     if (answer.outcome == OUTCOME_FAILED) {
         lane_fail(lane, answer.fault);
         return;
