@@ -162,6 +162,16 @@ static void see_held(struct strand *strand, const struct position *position, con
     }
 }
 
+/* Another server has found a shard that we have not. Until we know its parents we could not take it over. */
+static struct strand *strand_found(struct feed *feed, struct slice id)
+{
+    if (feed->stage == FEED_RUNS) {
+        feed->must_look_again = true;
+        feed->look_us = 0;
+    }
+    return strand_new(feed, id);
+}
+
 static void take_position(struct errand *errand, struct slice raw)
 {
     struct feed *feed = errand->feed;
@@ -171,7 +181,7 @@ static void take_position(struct errand *errand, struct slice raw)
     if (slice_equal(id, SLICE("start"))) feed->has_start = true;
     if (is_position && id.len <= LIMIT_SHARD_ID_BYTES) {
         struct strand *strand = strand_find(feed, id);
-        if (!strand) strand = strand_new(feed, id);
+        if (!strand) strand = strand_found(feed, id);
         strand->seen_at = feed->position_looks;
         if (strand_is_held(strand)) {
             see_held(strand, &position, errand);
