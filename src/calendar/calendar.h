@@ -39,7 +39,7 @@ bool timetable_is_once(const struct timetable *timetable); /* at(...) */
 
 /* "250ms", "30s", "5m", "1h", "7d", "1h30m"; false when it is none or exceeds max_ms. */
 bool duration_parse(struct slice text, int64_t max_ms, int64_t *out_ms);
-/* The shortest such text. */
+/* A short text of that form. */
 struct slice duration_text(struct arena *arena, int64_t ms);
 /* "2026-11-15T03:42:06Z", with fractions and offsets where given; false when it is none. */
 bool moment_parse(struct slice text, int64_t *out_ms);

@@ -33,7 +33,6 @@ static void check_words(struct arena *arena, struct slice text)
     int64_t ms = 0, again = 0;
     if (duration_parse(text, INT64_MAX, &ms)) {
         ensure(ms >= 0 && duration_parse(duration_text(arena, ms), INT64_MAX, &again) && again == ms);
-        ensure(duration_text(arena, ms).len <= text.len || ms == 0);
     }
     if (moment_parse(text, &ms) && ms >= -62167219200000)
         ensure(moment_parse(moment_text(arena, ms), &again) && again == ms);
