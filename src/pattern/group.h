@@ -1,0 +1,100 @@
+/* What the files of groups share: a head as it was read, its rule as a condition, and how a group is
+ * completed. The tables and what holds for them: group.c. */
+#ifndef PATTERN_GROUP_H
+#define PATTERN_GROUP_H
+
+#include "pattern/flow.h"
+
+#define GROUP_SLOTS   4 /* of the indexes: each takes 1000 writes a second on AWS */
+#define GROUP_LONG_MS (3660 * 24 * 3600 * 1000ll)
+#define GROUP_KINDS   50 /* that a rule can ask for: a condition holds at most 300 operators */
+
+extern const struct flow_table group_table, group_rules_table, group_events_table;
+
+/* X(name): what a head's `state` says. */
+#define GROUP_STATES(X) X(OPEN) X(COMPLETE) X(DELETING)
+enum group_state {
+    GROUP_NONE,
+#define X(name) GROUP_##name,
+    GROUP_STATES(X)
+#undef X
+};
+enum group_late { LATE_DISCARD, LATE_APPEND, LATE_NEW };
+
+/* A head as it was read. */
+struct group {
+    struct slice item; /* SLICE_NONE: there is none */
+    enum group_state state;
+    enum group_late late;
+    int64_t generation, count, bytes;
+    int64_t opened_ms, touched_ms, quiet_ms, deadline_ms, keep_ms; /* 0: none */
+    bool spilled;                                                  /* its events have items of their own */
+};
+
+/* The state of all flows about one group. */
+struct group_work {
+    struct slice name, key;
+    struct slice id; /* "NAME/KEY", the hash key of its heads */
+    struct slice me; /* this flow, as opposed to all others */
+    struct group group;
+    bool completed; /* by this flow */
+    flow_step *then, *loaded;
+    struct {
+        int64_t generation;
+        struct slice rest; /* what the service did not get to */
+        flow_step *then;
+    } removal;
+    void *own; /* of the route */
+};
+
+/* ---- fields that rows begin with ---- */
+
+enum { GROUP_NAME, GROUP_KEY };
+#define FIELD_GROUP_NAME                                                                                     \
+    {                                                                                                        \
+        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the kind of groups, which have rules"        \
+    }
+#define FIELD_GROUP_KEY                                                                                      \
+    {                                                                                                        \
+        "key", IN_PATH, FIELD_NAME, true, .max = 1000, .help = "the group: what its events have in common"   \
+    }
+
+/* ---- group.c ---- */
+
+struct group_work *group_work_new(struct flow *flow, struct slice name, struct slice key);
+void group_read(struct flow *flow, struct slice item, struct group *group);
+/* The latest generation, or `generation` where that is above 0. */
+void group_load(struct flow *flow, int64_t generation, flow_step *then);
+/* {"group":...,"generation":...} of the group as it was read, and of its events the hash key. */
+struct slice group_key(struct flow *flow, int64_t generation);
+struct slice group_part(struct flow *flow, int64_t generation);
+uint64_t group_topic(const struct group_work *work);
+struct slice group_slot(struct flow *flow);
+/* When the sweep looks at it again: when it is due, or to heal it. */
+int64_t group_due_ms(const struct flow *flow, const struct group *group);
+/* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */
+const char *group_is_over(const struct flow *flow, const struct group *group);
+void group_refuse_unknown(struct flow *flow);
+
+/* ---- group_rule.c ---- */
+
+/* The rule of a head, or of the rules' item, as a condition that is to be put in parentheses; empty: there is
+ * none. */
+struct slice group_rule(struct flow *flow, struct slice item, struct slice *values);
+/* What of it can be said without the service: false, it does not hold. */
+bool group_may_be_complete(struct flow *flow, struct slice item);
+/* A condition of the user's in a form that can stand among ours; SLICE_NONE and a sentence in *fault: it
+ * cannot. */
+struct slice group_when(struct flow *flow, struct slice expression, const char **fault);
+/* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
+struct slice group_when_values(struct flow *flow, struct slice values);
+/* Completes the group as it was read. `why`: NULL by its rule, which is looked at again by the write. */
+void group_complete(struct flow *flow, const char *why, flow_step *then);
+
+/* ---- group_put.c, group_add.c, group_sweep.c ---- */
+
+flow_step group_put, group_rules, group_forget, group_add, group_delete;
+extern const struct field group_put_fields[7], group_name_fields[1], group_add_fields[7],
+    group_only_fields[2];
+
+#endif

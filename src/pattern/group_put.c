@@ -1,0 +1,262 @@
+/* Groups: their rules. The tables and what holds for them: group.c. */
+#include "calendar/calendar.h"
+#include "pattern/group.h"
+#include "pattern/rows.h"
+
+#define WHEN_BYTES 1000
+#define NAME_BYTES 200
+#define SIZE_MOST  1000000
+
+/* ---- PUT ---- */
+
+enum { PUT_COMPLETE = GROUP_NAME + 1, PUT_QUIET, PUT_DEADLINE, PUT_LATE, PUT_KEEP, PUT_THEN };
+
+const struct field group_put_fields[] = {
+    FIELD_GROUP_NAME,
+    [PUT_COMPLETE] =
+        {"complete", IN_BODY, FIELD_JSON,
+         .help = "an object; all that is given must hold: size: so many events; kinds: at least one of "
+                 "each; when: a condition in DynamoDB's language over count, kinds, sum, opened, touched, "
+                 "events, with values as {expression, values}"},
+    [PUT_QUIET] = {"quiet", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
+                   .help = "or when nothing came for so long"},
+    [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
+                      .help = "or so long after the first event"},
+    [PUT_LATE] =
+        {"late", IN_BODY, FIELD_CHOICE, .words = "discard|append|new",
+         .help =
+             "what becomes of events that come to a complete group: refused, added, or they open the next "
+             "generation; discard"},
+    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = GROUP_LONG_MS,
+                  .help = "how long complete groups are kept; for ever"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of complete groups"},
+};
+
+struct put {
+    struct slice attributes;   /* of the rules, as they are stored */
+    struct slice when, values; /* the condition and its values, as calls take them */
+};
+
+static bool refuse_rule(struct flow *flow, const char *sentence)
+{
+    flow_refuse(flow, 400, "bad-rule", "%s", sentence);
+    return false;
+}
+
+static bool take_size(struct flow *flow, struct put *put, struct slice value)
+{
+    int64_t size;
+    if (raw_kind(value) != JSON_NUMBER || !raw_int(value, &size) || size < 1 || size > SIZE_MOST)
+        return refuse_rule(flow, "complete.size must be between 1 and 1000000.");
+    put->attributes = flow_compose(flow, "%A,'size':%N", put->attributes, size);
+    return true;
+}
+
+static bool take_kinds(struct flow *flow, struct put *put, struct slice value)
+{
+    struct raw_walk walk;
+    struct slice kind, kinds[GROUP_KINDS], list = SLICE("");
+    size_t count = 0;
+    raw_walk_begin(&walk, flow->arena, value);
+    if (raw_kind(value) != JSON_ARRAY) return refuse_rule(flow, "complete.kinds must be an array of names.");
+    while (raw_walk_next(&walk, NULL, &kind)) {
+        struct slice text = raw_kind(kind) == JSON_STRING ? raw_text(flow->arena, kind) : SLICE_NONE;
+        bool again = false;
+        for (size_t i = 0; i < count; i++) again |= slice_equal(kinds[i], text);
+        if (!text.len || text.len > NAME_BYTES || again || count == GROUP_KINDS)
+            return refuse_rule(flow, "complete.kinds must be up to 50 different names of 1 to 200 bytes.");
+        kinds[count++] = text;
+        list = flow_compose(flow, "%A%r%s", list, count > 1 ? SLICE(",") : SLICE(""), text);
+    }
+    if (!count) return refuse_rule(flow, "complete.kinds must name at least one kind.");
+    put->attributes = flow_compose(flow, "%A,'needs':{'SS':[%A]}", put->attributes, list);
+    return true;
+}
+
+/* {":least": 3} -> the map that is stored, whose names have no colon. */
+static bool take_values(struct flow *flow, struct put *put, struct slice values)
+{
+    struct raw_walk walk;
+    struct slice name, value, map = SLICE("");
+    if (values.data && raw_kind(values) != JSON_OBJECT)
+        return refuse_rule(flow, "complete.when.values must be an object.");
+    raw_walk_begin(&walk, flow->arena, values);
+    while (raw_walk_next(&walk, &name, &value)) {
+        bool fits = name.len > 1 && name.data[0] == ':';
+        for (size_t i = 1; i < name.len; i++)
+            fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
+                    ((name.data[i] | 32) >= 'a' && (name.data[i] | 32) <= 'z');
+        if (!fits) return refuse_rule(flow, "The names of complete.when.values are like \":least\".");
+        map = flow_compose(flow, "%A%r%s:%J", map, map.len ? SLICE(",") : SLICE(""), slice_from(name, 1),
+                           value);
+    }
+    put->values = group_when_values(flow, flow_compose(flow, "{%A}", map));
+    put->attributes = flow_compose(flow, "%A,'values':{'M':{%A}}", put->attributes, map);
+    return true;
+}
+
+static bool take_when(struct flow *flow, struct put *put, struct slice value)
+{
+    bool is_object = raw_kind(value) == JSON_OBJECT;
+    struct slice expression = is_object ? raw_member(flow->arena, value, "expression") : value;
+    const char *fault;
+    if (raw_kind(expression) != JSON_STRING)
+        return refuse_rule(flow,
+                           "complete.when must be a condition, or {\"expression\": ..., \"values\": {...}}.");
+    expression = raw_text(flow->arena, expression);
+    if (!expression.len || expression.len > WHEN_BYTES)
+        return refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
+    put->when = group_when(flow, expression, &fault);
+    if (fault) {
+        flow_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
+        return false;
+    }
+    put->attributes = flow_compose(flow, "%A,'when':%S", put->attributes, expression);
+    return !is_object || take_values(flow, put, raw_member(flow->arena, value, "values"));
+}
+
+static bool take_complete(struct flow *flow, struct put *put)
+{
+    struct slice value = flow_text(flow, PUT_COMPLETE), name, member;
+    struct raw_walk walk;
+    if (!flow_given(flow, PUT_COMPLETE)) return true;
+    if (raw_kind(value) != JSON_OBJECT)
+        return refuse_rule(flow, "complete must be an object of size, kinds, when.");
+    raw_walk_begin(&walk, flow->arena, value);
+    while (raw_walk_next(&walk, &name, &member)) {
+        bool took;
+        if (slice_equal(name, SLICE("size")))
+            took = take_size(flow, put, member);
+        else if (slice_equal(name, SLICE("kinds")))
+            took = take_kinds(flow, put, member);
+        else if (slice_equal(name, SLICE("when")))
+            took = take_when(flow, put, member);
+        else
+            took = refuse_rule(flow, "complete knows size, kinds and when.");
+        if (!took) return false;
+    }
+    return true;
+}
+
+static struct slice number_member(struct flow *flow, unsigned field, const char *name)
+{
+    if (!flow_given(flow, field)) return SLICE("");
+    return flow_compose(flow, ",'%r':%N", slice_of(name), flow_int(flow, field));
+}
+
+/* ---- telling the rules ---- */
+
+static struct slice duration_member(struct flow *flow, struct slice item, const char *name)
+{
+    int64_t ms = item_int(flow->arena, item, name, 0);
+    return ms ? flow_compose(flow, ",%s:%s", slice_of(name), duration_text(flow->arena, ms)) : SLICE("");
+}
+
+static struct slice plain_member(struct flow *flow, struct slice item, const char *name, const char *told)
+{
+    struct slice value = item_attribute(flow->arena, item, name);
+    return value.data ? flow_compose(flow, ",%s:%P", slice_of(told), value) : SLICE("");
+}
+
+/* The condition as it was sent, its values' names with their colons. */
+static struct slice when_member(struct flow *flow, struct slice item)
+{
+    struct slice values = item_content(flow->arena, item, "values"), name, value, list = SLICE("");
+    struct raw_walk walk;
+    if (!item_has(flow->arena, item, "when")) return SLICE("");
+    if (!values.data) return plain_member(flow, item, "when", "when");
+    raw_walk_begin(&walk, flow->arena, values);
+    while (raw_walk_next(&walk, &name, &value))
+        list = flow_compose(flow, "%A%r':%A':%P", list, list.len ? SLICE(",") : SLICE(""), name, value);
+    return flow_compose(flow, ",'when':{'expression':%s,'values':{%A}}", item_text(flow->arena, item, "when"),
+                        list);
+}
+
+static void tell_rules(struct flow *flow, struct slice item)
+{
+    struct slice complete = flow_compose(flow, "%A%A%A", plain_member(flow, item, "size", "size"),
+                                         plain_member(flow, item, "needs", "kinds"), when_member(flow, item));
+    flow_answer(flow, 200, "{'name':%s,'complete':{%A}%A%A%A,'late':%s%A}",
+                item_text(flow->arena, item, "name"), complete.len ? slice_from(complete, 1) : complete,
+                duration_member(flow, item, "quiet"), duration_member(flow, item, "deadline"),
+                duration_member(flow, item, "keep"), item_text(flow->arena, item, "late"),
+                plain_member(flow, item, "then", "then"));
+}
+
+static void put_done(struct flow *flow)
+{
+    struct put *put = flow->state;
+    tell_rules(flow, put->attributes);
+}
+
+/* The rules replace those that were there; groups that are open keep theirs. */
+static void put_write(struct flow *flow)
+{
+    struct put *put = flow->state;
+    put->attributes = flow_compose(
+        flow, "{'name':%S%A%A%A%A,'late':%S%A}", flow_text(flow, GROUP_NAME), put->attributes,
+        number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
+        number_member(flow, PUT_KEEP, "keep"),
+        flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
+        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
+    flow_call(flow, put_done, "PutItem", "{'TableName':%T,'Item':%A}", &group_rules_table, put->attributes);
+}
+
+/* A condition is shown to the service first, on a group that is not there: what it does not understand it
+ * refuses. */
+void group_put(struct flow *flow)
+{
+    struct put *put = flow->state = arena_new(flow->arena, struct put);
+    put->attributes = put->values = SLICE("");
+    if (!take_complete(flow, put)) return;
+    if (!put->attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
+        refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
+    else if (put->when.data)
+        flow_call(flow, put_write, "DeleteItem",
+                  "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},'ConditionExpression':"
+                  "'attribute_exists(#group) and (%r)',%#%r}",
+                  &group_table, put->when,
+                  put->values.len
+                      ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))
+                      : SLICE(""));
+    else
+        put_write(flow);
+}
+
+/* ---- GET, DELETE ---- */
+
+const struct field group_name_fields[] = {FIELD_GROUP_NAME};
+
+static void refuse_no_rules(struct flow *flow)
+{
+    flow_refuse(flow, 404, "no-such-group", "There are no groups of this name: PUT its rules first.");
+}
+
+static void rules_taken(struct flow *flow)
+{
+    if (flow_item(flow).data)
+        tell_rules(flow, flow_item(flow));
+    else
+        refuse_no_rules(flow);
+}
+
+void group_rules(struct flow *flow)
+{
+    flow_call(flow, rules_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &group_rules_table, flow_text(flow, GROUP_NAME));
+}
+
+static void forget_done(struct flow *flow)
+{
+    if (flow_item(flow).data)
+        flow_answer(flow, 200, "{'deleted':true}");
+    else
+        refuse_no_rules(flow);
+}
+
+/* Groups that are open are completed by the rules that they have. */
+void group_forget(struct flow *flow)
+{
+    flow_call(flow, forget_done, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
+              &group_rules_table, flow_text(flow, GROUP_NAME));
+}

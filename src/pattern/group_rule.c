@@ -1,0 +1,169 @@
+/* Groups: when they are complete. The tables and what holds for them: group.c.
+ *
+ * A rule is a condition over the head, and the service is who evaluates it: the write that completes a group
+ * carries it, and the write that adds an event carries its contrary, so that nothing gets into a group that
+ * is complete. */
+#include "pattern/group.h"
+
+#include "calendar/calendar.h"
+
+#define WHEN_WORDS 10 /* #words of a user's condition */
+
+static flow_step completed;
+
+/* ---- conditions of users ---- */
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* It is put in parentheses among conditions of ours, inside a JSON string: it must not leave them. */
+static const char *when_fault(struct slice text)
+{
+    int64_t depth = 0;
+    unsigned words = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (c < 0x20 || c > 0x7e || c == '"' || c == '\\') return "it holds characters that no condition has";
+        if (c == '(') depth++;
+        if (c == ')' && --depth < 0) return "its parentheses do not match";
+        if (c == '#' && ++words > WHEN_WORDS) return "it names more than 10 attributes";
+        if ((c == '#' || c == ':') && (i + 1 == text.len || !is_word(text.data[i + 1])))
+            return "a word must follow # and :";
+    }
+    return depth ? "its parentheses do not match" : NULL;
+}
+
+static struct slice trimmed(struct slice text)
+{
+    while (text.len && text.data[0] == ' ') text = slice_from(text, 1);
+    while (text.len && text.data[text.len - 1] == ' ') text.len--;
+    return text;
+}
+
+/* Without parentheses around the whole of it: the service does not take two pairs where one would do. */
+static struct slice unwrapped(struct slice text)
+{
+    int64_t depth = 0;
+    text = trimmed(text);
+    if (text.len < 2 || text.data[0] != '(') return text;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == '(') depth++;
+        if (text.data[i] == ')' && --depth == 0 && i + 1 < text.len) return text;
+    }
+    return trimmed((struct slice){text.data + 1, text.len - 2});
+}
+
+struct slice group_when(struct flow *flow, struct slice expression, const char **fault)
+{
+    struct buf out = {0};
+    *fault = when_fault(expression);
+    if (*fault) return SLICE_NONE;
+    expression = unwrapped(expression);
+    for (size_t i = 0; i < expression.len; i++) {
+        buf_byte(&out, (unsigned char)expression.data[i]);
+        if (expression.data[i] == ':') buf_text(&out, "w_"); /* not to be taken for one of ours */
+    }
+    struct slice text = arena_copy(flow->arena, buf_view(&out));
+    buf_free(&out);
+    return text;
+}
+
+struct slice group_when_values(struct flow *flow, struct slice values)
+{
+    struct raw_walk walk;
+    struct slice name, value, text = SLICE("");
+    raw_walk_begin(&walk, flow->arena, values);
+    while (raw_walk_next(&walk, &name, &value)) text = flow_compose(flow, "%A,':w_%A':%A", text, name, value);
+    return text;
+}
+
+/* ---- rules ---- */
+
+struct slice group_rule(struct flow *flow, struct slice item, struct slice *values)
+{
+    struct raw_walk walk;
+    struct slice kind, rule = SLICE(""), when = item_text(flow->arena, item, "when");
+    const char *fault;
+    unsigned count = 0;
+    *values = SLICE("");
+    if (item_has(flow->arena, item, "size")) {
+        rule = SLICE("#count >= :size");
+        *values = flow_compose(flow, ",':size':%A", item_attribute(flow->arena, item, "size"));
+    }
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, "needs"));
+    while (raw_walk_next(&walk, NULL, &kind)) {
+        rule = arena_printf(flow->arena, "%.*s%scontains(#kinds, :k%u)", SLICE_ARG(rule),
+                            rule.len ? " and " : "", count);
+        *values = flow_compose(flow, "%A,':k%d':{'S':%A}", *values, (int64_t)count++, kind);
+    }
+    if (when.data) {
+        when = group_when(flow, when, &fault);
+        rule = rule.len ? flow_compose(flow, "%r and (%r)", rule, when) : when;
+        *values = flow_compose(flow, "%A%A", *values,
+                               group_when_values(flow, item_content(flow->arena, item, "values")));
+    }
+    return rule;
+}
+
+static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
+{
+    struct raw_walk walk;
+    struct slice element;
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, "kinds"));
+    while (raw_walk_next(&walk, NULL, &element))
+        if (slice_equal(raw_text(flow->arena, element), kind)) return true;
+    return false;
+}
+
+bool group_may_be_complete(struct flow *flow, struct slice item)
+{
+    struct raw_walk walk;
+    struct slice kind;
+    int64_t size = item_int(flow->arena, item, "size", 0);
+    bool has_rule = size || item_has(flow->arena, item, "needs") || item_has(flow->arena, item, "when");
+    if (item_int(flow->arena, item, "count", 0) < size) return false;
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, "needs"));
+    while (raw_walk_next(&walk, NULL, &kind))
+        if (!has_kind(flow, item, raw_text(flow->arena, kind))) return false;
+    return has_rule;
+}
+
+/* ---- completing ---- */
+
+/* By its rule, or because nothing came for too long: then nothing may have come since it was read. */
+void group_complete(struct flow *flow, const char *why, flow_step *then)
+{
+    struct group_work *work = flow->state;
+    const struct group *group = &work->group;
+    struct slice values, rule = group_rule(flow, group->item, &values);
+    if (why) {
+        rule = SLICE("#touched = :touched");
+        values = flow_compose(flow, ",':touched':%N", group->touched_ms);
+    }
+    work->then = then;
+    flow_call(
+        flow, completed, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
+        ":why, #by "
+        "= :me%r','ConditionExpression':'#state = :open and "
+        "(%r)',%#,'ExpressionAttributeValues':{':complete':"
+        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S,':me':%S%A%A},'ReturnValues':'ALL_NEW',%"
+        "O}",
+        &group_table, group_key(flow, group->generation),
+        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
+        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), work->me,
+        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values);
+}
+
+static void completed(struct flow *flow)
+{
+    struct group_work *work = flow->state;
+    struct slice item = flow_item(flow);
+    bool is_mine = slice_equal(item_text(flow->arena, item, "by"), work->me);
+    group_read(flow, item, &work->group);
+    if (work->group.state == GROUP_COMPLETE && is_mine) work->completed = true;
+    if (!flow_failed(flow)) flow_wake(flow, group_topic(work));
+    work->then(flow);
+}

@@ -1,0 +1,268 @@
+/* Groups by their answers: complete once, by each kind of rule; late events; lists. */
+#include "pattern/item.h"
+#include "unit/pattern_fixture.h"
+
+static struct slice member(struct patterns *patterns, struct slice reply, const char *name)
+{
+    return raw_member(&patterns->arena, reply, name);
+}
+
+static void check_member(struct patterns *patterns, const char *request, const char *body, const char *name,
+                         const char *expected)
+{
+    struct slice reply = asks(patterns, request, body), value = member(patterns, reply, name);
+    if (patterns->call.status >= 300 || !slice_equal(value, slice_of(expected)))
+        test_failed(__FILE__, __LINE__, "%s %s: %s is not %s: %d %.*s", request, body ? body : "", name,
+                    expected, patterns->call.status, SLICE_ARG(reply));
+}
+
+static int64_t event_count(struct patterns *patterns, const char *request)
+{
+    return (int64_t)raw_count(&patterns->arena, member(patterns, asks(patterns, request, NULL), "events"));
+}
+
+TEST(group_of_ten)
+{
+    struct patterns patterns;
+    char body[80];
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/groups/clicks", "{\"complete\":{\"size\":10}}", 200,
+               "{\"name\":\"clicks\",\"complete\":{\"size\":10},\"late\":\"discard\"}");
+    for (int i = 1; i <= 10; i++) {
+        snprintf(body, sizeof body, "{\"id\":\"c%d\",\"data\":{\"x\":%d}}", i, i);
+        for (int again = 0; again < 2; again++)
+            check_member(&patterns, "POST /v1/groups/clicks/s%2f7", body, "completed",
+                         i == 10 && !again ? "true" : "false");
+    }
+    CHECK_REFUSES(&patterns, "POST /v1/groups/clicks/s%2f7", "{\"id\":\"c11\"}", 409, "closed-group");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/clicks/s%2f7", "{\"id\":\"c12\"}", 409, "closed-group");
+    CHECK_ASKS(&patterns, "POST /v1/groups/clicks/s%2f7", "{\"id\":\"c3\"}", 200,
+               "{\"accepted\":false,\"duplicate\":true,\"generation\":1,\"count\":10,\"state\":\"COMPLETE\","
+               "\"completed\":false}");
+    struct slice reply = asks(&patterns, "GET /v1/groups/clicks/s%2f7", NULL);
+    CHECK(slice_starts(
+        reply,
+        SLICE("{\"name\":\"clicks\",\"key\":\"s/7\",\"generation\":1,\"state\":\"COMPLETE\",\"count\":10,"
+              "\"opened\":\"2026-11-15T04:13:25.340Z\",\"touched\":\"2026-11-15T04:13:25.340Z\","
+              "\"completed\":\"2026-11-15T04:13:25.340Z\",\"why\":\"rule\",\"events\":[{\"id\":\"c1\","
+              "\"data\":{\"x\":1},\"time\":\"2026-11-15T04:13:25.340Z\"},{\"id\":\"c2\"")));
+    CHECK_INT(raw_count(&patterns.arena, member(&patterns, reply, "events")), 10);
+    patterns_close(&patterns);
+}
+
+TEST(group_refuses_bad_rules)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"data\":1}", 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "DELETE /v1/groups/g", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "DELETE /v1/groups/g/k", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":{}}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":7}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":0}}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"kinds\":[]}}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"kinds\":[\"a\",\"a\"]}}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"length\":3}}", 400, "bad-rule");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"quiet\":\"a while\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g", "{\"quiet\":\"1s\",\"late\":\"never\"}", 400, "bad-request");
+    static const char *const conditions[] = {"#count >=",
+                                             "count > :n",
+                                             "#count >= :n) or (#count > :n",
+                                             "(#count > :n",
+                                             "#count > :none",
+                                             "size(#count",
+                                             "",
+                                             "a = \\\"b\\\"",
+                                             "# > :n",
+                                             "#a\\\\b > :n"};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        char body[200];
+        snprintf(body, sizeof body, "{\"complete\":{\"when\":{\"expression\":\"%s\",\"values\":{\":n\":1}}}}",
+                 conditions[i]);
+        asks(&patterns, "PUT /v1/groups/g", body);
+        if (patterns.call.status != 400) test_failed(__FILE__, __LINE__, "taken: %s", conditions[i]);
+    }
+    CHECK_REFUSES(&patterns, "PUT /v1/groups/g",
+                  "{\"complete\":{\"when\":{\"expression\":\"#count > :n\",\"values\":{\"n\":1}}}}", 400,
+                  "bad-rule");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group"); /* nothing came of all that */
+    asks(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":2}}");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"amount\":\"much\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g?state=closed", NULL, 400, "bad-request");
+    struct buf body = {0};
+    buf_text(&body, "{\"data\":\"");
+    for (int i = 0; i < 410 * 1024; i++) buf_byte(&body, 'x');
+    buf_put(&body, "\"}", 3);
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", body.data, 413, "too-large");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 404, "no-such-group");
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
+/* The seed's second example: recommendations meet a login. */
+TEST(group_of_kinds)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(
+        &patterns, "PUT /v1/groups/mails",
+        "{\"complete\":{\"kinds\":[\"recommendation\",\"login\"]},\"late\":\"append\",\"then\":\"mail\"}",
+        200,
+        "{\"name\":\"mails\",\"complete\":{\"kinds\":[\"recommendation\",\"login\"]},\"late\":\"append\","
+        "\"then\":\"mail\"}");
+    for (int i = 0; i < 3; i++)
+        check_member(&patterns, "POST /v1/groups/mails/u1", "{\"kind\":\"recommendation\",\"data\":\"#1\"}",
+                     "completed", "false");
+    check_member(&patterns, "POST /v1/groups/mails/u1", "{\"kind\":\"login\"}", "completed", "true");
+    CHECK_ASKS(&patterns, "POST /v1/groups/mails/u1", "{\"kind\":\"other\",\"data\":\"late\"}", 201,
+               "{\"accepted\":true,\"generation\":1,\"count\":5,\"state\":\"COMPLETE\",\"completed\":false}");
+    struct slice reply = asks(&patterns, "GET /v1/groups/mails/u1", NULL);
+    CHECK(slice_contains(reply,
+                         SLICE("\"data\":\"late\",\"time\":\"2026-11-15T04:13:25.340Z\",\"late\":true}")));
+    patterns_close(&patterns);
+}
+
+TEST(group_by_a_condition)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/groups/sums",
+               "{\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) > "
+               ":one\",\"values\":{\":least\":"
+               "10.5,\":one\":1}}},\"late\":\"new\"}",
+               200,
+               "{\"name\":\"sums\",\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) "
+               "> :one\",\"values\":"
+               "{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}");
+    check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":5,\"kind\":\"a\"}", "state", "\"OPEN\"");
+    check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":6,\"kind\":\"a\"}", "state", "\"OPEN\"");
+    check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":-1,\"kind\":\"b\"}", "state", "\"OPEN\"");
+    check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":0.5}", "completed", "true");
+    check_member(&patterns, "GET /v1/groups/sums/k", NULL, "sum", "10.5");
+    check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":1,\"kind\":\"a\"}", "generation", "2");
+    asks(&patterns, "PUT /v1/groups/plain",
+         "{\"complete\":{\"when\":\"attribute_exists(#sum)\",\"size\":2}}");
+    check_member(&patterns, "POST /v1/groups/plain/k", "{\"amount\":1}", "state", "\"OPEN\"");
+    check_member(&patterns, "POST /v1/groups/plain/k", "{}", "completed", "true"); /* both must hold */
+    patterns_close(&patterns);
+}
+
+TEST(group_with_generations)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":2},\"late\":\"new\"}");
+    for (int i = 0; i < 6; i++) {
+        char body[40], generation[8];
+        snprintf(body, sizeof body, "{\"id\":\"e%d\"}", i);
+        snprintf(generation, sizeof generation, "%d", i / 2 + 1);
+        check_member(&patterns, "POST /v1/groups/g/k", body, "generation", generation);
+    }
+    CHECK_ASKS(&patterns, "POST /v1/groups/g/k", "{\"id\":\"e1\"}",
+               200, /* in the first one, and in no other */
+               "{\"accepted\":false,\"duplicate\":true,\"generation\":1,\"count\":2,\"state\":\"COMPLETE\","
+               "\"completed\":false}");
+    with_header(&patterns, "Idempotency-Key", "e7");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "generation", "4");
+    with_header(&patterns, "Idempotency-Key", "e7");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "accepted", "false");
+    CHECK_INT(event_count(&patterns, "GET /v1/groups/g/k?generation=2"), 2);
+    CHECK_INT(event_count(&patterns, "GET /v1/groups/g/k"), 1);
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k?generation=5", NULL, 404, "no-such-group");
+    CHECK_ASKS(&patterns, "DELETE /v1/groups/g/k", NULL, 200, "{\"deleted\":4}");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 404, "no-such-group");
+    CHECK_ASKS(&patterns, "DELETE /v1/groups/g", NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{}", 404, "no-such-group");
+    patterns_close(&patterns);
+}
+
+TEST(group_that_is_quiet_or_over)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(
+        &patterns, "PUT /v1/groups/g", "{\"quiet\":\"10s\",\"deadline\":\"25s\",\"late\":\"discard\"}", 200,
+        "{\"name\":\"g\",\"complete\":{},\"quiet\":\"10s\",\"deadline\":\"25s\",\"late\":\"discard\"}");
+    asks(&patterns, "POST /v1/groups/g/quiet", "{}");
+    for (int i = 0; i < 3; i++) {
+        asks(&patterns, "POST /v1/groups/g/busy", "{}");
+        check_member(&patterns, "GET /v1/groups/g/busy", NULL, "state", "\"OPEN\"");
+        patterns.now_ms += 9000;
+    }
+    check_member(&patterns, "GET /v1/groups/g/quiet", NULL, "why", "\"quiet\"");
+    check_member(&patterns, "GET /v1/groups/g/busy", NULL, "why", "\"deadline\"");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/busy", "{}", 409, "closed-group");
+    patterns_close(&patterns);
+}
+
+/* Events that do not fit the head have items of their own, and no write grows with the group. */
+TEST(group_larger_than_an_item)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    double most = 0;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":60}}");
+    for (int i = 0; i < 60; i++) {
+        body.len = 0;
+        buf_printf(&body, "{\"id\":\"event %02d\",\"data\":\"", i);
+        for (int j = 0; j < (i < 3 ? 10 : 20 * 1024); j++) buf_byte(&body, 'x');
+        buf_put(&body, "\"}", 3);
+        struct slice reply = asks(&patterns, "POST /v1/groups/g/k?cost=1", body.data);
+        CHECK_INT(patterns.call.status, 201);
+        struct slice cost = raw_text(&patterns.arena,
+                                     member(&patterns, member(&patterns, reply, "cost"), "writeUnits"));
+        int64_t units = 0;
+        CHECK(raw_int(cost, &units));
+        if ((double)units > most) most = (double)units;
+        if (i < 3) CHECK_INT(units, i ? 1 : 3); /* the first one also writes two indexes */
+        check_member(&patterns, "POST /v1/groups/g/k", body.data, "duplicate", "true");
+    }
+    CHECK(most <= 2 * 21 + 2 + 3); /* the event, twice for the transaction, and the head */
+    CHECK_INT(event_count(&patterns, "GET /v1/groups/g/k?limit=20"), 23);
+    CHECK_TEXT(member(&patterns, asks(&patterns, "GET /v1/groups/g/k?limit=20", NULL), "next"),
+               "\"event 22\"");
+    CHECK_INT(event_count(&patterns, "GET /v1/groups/g/k?limit=50&after=event%2022"), 37);
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "state", "\"COMPLETE\"");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"id\":\"one more\"}", 409, "closed-group");
+    CHECK_ASKS(&patterns, "DELETE /v1/groups/g/k", NULL, 200, "{\"deleted\":1}");
+    struct buf reply = {0};
+    CHECK_INT(
+        dynamo_call(patterns.dynamo, SLICE("Scan"), SLICE("{\"TableName\":\"quipu-group-events\"}"), &reply),
+        200);
+    CHECK(slice_contains(buf_view(&reply), SLICE("\"Count\":0")));
+    buf_free(&reply);
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
+TEST(group_lists_what_is_open)
+{
+    struct patterns patterns;
+    char request[120];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/a%2fb", "{\"complete\":{\"size\":2}}");
+    CHECK_ASKS(&patterns, "GET /v1/groups/a%2fb?state=open", NULL, 200, "{\"groups\":[]}");
+    for (int i = 0; i < 10; i++) {
+        snprintf(request, sizeof request, "POST /v1/groups/a%%2fb/k%d", i);
+        asks(&patterns, request, "{}");
+        patterns.now_ms += 1000;
+    }
+    asks(&patterns, "POST /v1/groups/a%2fb/k3", "{}");
+    struct slice reply = asks(&patterns, "GET /v1/groups/a%2fb?state=open&limit=4", NULL);
+    CHECK(slice_starts(
+        reply, SLICE("{\"groups\":[{\"key\":\"k0\",\"generation\":1,\"opened\":\"2026-11-15T04:13:25.340Z\"},"
+                     "{\"key\":\"k1\"")));
+    CHECK(slice_contains(reply, SLICE("\"k4\"")) && !slice_contains(reply, SLICE("\"k3\"")));
+    snprintf(request, sizeof request, "GET /v1/groups/a%%2fb?state=open&limit=9&after=%.*s",
+             SLICE_ARG(raw_text(&patterns.arena, member(&patterns, reply, "next"))));
+    reply = asks(&patterns, request, NULL);
+    CHECK_INT(raw_count(&patterns.arena, member(&patterns, reply, "groups")), 5);
+    CHECK(!member(&patterns, reply, "next").data);
+    reply = asks(&patterns, "GET /v1/groups/a%2fb?state=open&older=7s", NULL); /* k0 is 10 seconds old */
+    CHECK_INT(raw_count(&patterns.arena, member(&patterns, reply, "groups")), 3);
+    patterns_close(&patterns);
+}
