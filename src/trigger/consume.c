@@ -98,15 +98,27 @@ static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 
 /* ---- the thread ---- */
 
+/* What a batch that is late would still have done is not done: its position is another's to move. */
+static void give_back(struct consumer *consumer)
+{
+    for (struct feed *feed = consumer->feeds; feed; feed = feed->next)
+        for (struct strand *strand = feed->strands; strand; strand = strand->next)
+            if (strand_is_held(strand)) lease_release(strand);
+}
+
 /* Batches under way have a while to end; calls of the door must. */
 static void end(struct consumer *consumer)
 {
     int64_t until_us = monotonic_us() + CLOSE_US;
     consumer_stop(consumer);
-    for (;;) {
+    for (bool is_late = false;;) {
         int64_t wait_us = consumer_step(consumer);
-        bool is_late = monotonic_us() >= until_us;
         if (consumer_has_stopped(consumer) || (is_late && consumer->calls == 0)) return;
+        if (!is_late && monotonic_us() >= until_us) {
+            is_late = true;
+            give_back(consumer);
+            continue;
+        }
         if (wait_us < 0 || wait_us > 20000) wait_us = 20000;
         if (wait_us) inbox_wait(consumer->inbox, wait_us);
     }
