@@ -244,6 +244,19 @@ def test_who_stops_hands_over(database, start, tmp_path):
     eventually(lambda: metric(staying, "quipu_trigger_shards") == len(database.open_positions()), "the other has all")
 
 
+def test_who_stops_in_the_middle_of_a_batch_hands_over_too(database, start, tmp_path):
+    first = start(database)
+    source = "def handle(event):\n    time.sleep(3600 if len(calls()) == 1 else 0)\n"
+    function = Function(lambda_client(first.url), tmp_path, "slow", source, Timeout=900)
+    Mapping(function.client, "changes", "slow", BatchSize=1)
+    database.change([1], keys=1)
+    eventually(function.events, "the batch is under way")
+    assert first.stop() == 0
+    assert database.owners() == {}
+    start(database)
+    eventually(lambda: function.numbers() == [1, 1], "another server has handled it again")
+
+
 def test_a_newcomer_gets_its_share(quipu, start, tmp_path):
     first = start(quipu)
     keep_accounts(first, tmp_path)
