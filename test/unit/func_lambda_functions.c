@@ -205,7 +205,7 @@ TEST(lambda_code_that_cannot_be_used)
         {"{\"Table\":\"a\"}", "InvalidParameterValueException",
          "Code.Table must be a table's name: 3 to 255 letters, digits, '-', '_' or '.'."},
         {"{\"Table\":\"abc\",\"Queue\":\"q\"}", "InvalidParameterValueException",
-         "Please provide one source for function code: ZipFile, Directory, Url, Table or Queue."},
+         "Please provide one source for function code: ZipFile, Directory, Url, Table, Queue or Pattern."},
     };
     struct lab lab;
     struct arena arena = {0};
