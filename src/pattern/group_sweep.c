@@ -145,7 +145,7 @@ struct swept {
 };
 
 struct sweep {
-    unsigned slot;
+    unsigned slot, slots; /* from any on, so that several servers begin at different ones */
     struct swept groups[SWEPT];
     unsigned count, at;
 };
@@ -155,7 +155,8 @@ static flow_step sweep_slot, sweep_listed, sweep_next, sweep_loaded, sweep_evalu
 static void sweep_begin(struct flow *flow)
 {
     struct group_work *work = group_work_new(flow, SLICE(""), SLICE(""));
-    work->own = arena_new(flow->arena, struct sweep);
+    struct sweep *sweep = work->own = arena_new(flow->arena, struct sweep);
+    sweep->slot = (unsigned)flow_random_below(flow, GROUP_SLOTS);
     sweep_slot(flow);
 }
 
@@ -163,14 +164,14 @@ static void sweep_slot(struct flow *flow)
 {
     struct group_work *work = flow->state;
     struct sweep *sweep = work->own;
-    if (sweep->slot == GROUP_SLOTS)
+    if (sweep->slots++ == GROUP_SLOTS)
         flow_finish(flow, 200);
     else
         flow_call(
             flow, sweep_listed, "Query",
             "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
             "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d}",
-            &group_table, (int64_t)sweep->slot++, flow->now_ms, (int64_t)SWEPT);
+            &group_table, (int64_t)(sweep->slot++ % GROUP_SLOTS), flow->now_ms, (int64_t)SWEPT);
 }
 
 static void sweep_listed(struct flow *flow)

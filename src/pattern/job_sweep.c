@@ -133,7 +133,7 @@ void job_delete(struct flow *flow)
 /* ---- the sweep ---- */
 
 struct sweep {
-    unsigned slot;
+    unsigned slot, slots; /* from any on, so that several servers begin at different ones */
     struct slice ids[SWEPT];
     unsigned count, at;
 };
@@ -143,7 +143,8 @@ static flow_step sweep_slot, sweep_listed, sweep_next, sweep_loaded, sweep_heale
 static void sweep_begin(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, SLICE(""));
-    work->own = arena_new(flow->arena, struct sweep);
+    struct sweep *sweep = work->own = arena_new(flow->arena, struct sweep);
+    sweep->slot = (unsigned)flow_random_below(flow, JOB_SLOTS);
     sweep_slot(flow);
 }
 
@@ -151,14 +152,14 @@ static void sweep_slot(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct sweep *sweep = work->own;
-    if (sweep->slot == JOB_SLOTS)
+    if (sweep->slots++ == JOB_SLOTS)
         flow_finish(flow, 200);
     else
         flow_call(
             flow, sweep_listed, "Query",
             "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
             "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d}",
-            &job_table, (int64_t)sweep->slot++, flow->now_ms, (int64_t)SWEPT);
+            &job_table, (int64_t)(sweep->slot++ % JOB_SLOTS), flow->now_ms, (int64_t)SWEPT);
 }
 
 static void sweep_listed(struct flow *flow)

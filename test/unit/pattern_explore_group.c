@@ -1,0 +1,253 @@
+/* Groups in every order: one completion per generation, exactly what the rule asks for, every accepted event
+ * in the group that completes and in no other, ids once. */
+#include "calendar/calendar.h"
+#include "unit/pattern_explore.h"
+
+#define QUIET_MS    10000
+#define GENERATIONS 4
+
+/* 700 bytes: it does not fit the head. */
+#define X50   "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LARGE X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50 X50
+
+static struct slice generation_get(struct outcome *outcome, int64_t generation)
+{
+    char request[80];
+    snprintf(request, sizeof request, "GET /v1/groups/g/k?generation=%lld", (long long)generation);
+    return outcome_ask(outcome, request, NULL);
+}
+
+static int64_t member_int(struct outcome *outcome, struct slice object, const char *name)
+{
+    int64_t value;
+    struct slice text = raw_text(outcome->arena, raw_member(outcome->arena, object, name));
+    return text.data && raw_int(text, &value) ? value : -1;
+}
+
+/* Each event that a flow was told to be in a generation is in that one, once, and in no other; the heads
+ * count what is there; nobody is told of a second completion. The flows' events have the ids e0, e1, ... */
+static void check_generations(struct outcome *outcome)
+{
+    unsigned completions[GENERATIONS + 1] = {0};
+    for (unsigned i = 0; i < outcome->count; i++) {
+        int64_t generation = outcome_int(outcome, i, "generation");
+        if (outcome->answers[i].status > 201 || generation < 1) continue;
+        if (slice_contains(outcome->answers[i].body, SLICE("\"completed\":true")) &&
+            ++completions[generation] > 1)
+            outcome_fault(outcome, "generation %lld was completed twice", (long long)generation);
+    }
+    for (int64_t generation = 1; generation <= GENERATIONS; generation++) {
+        struct slice group = generation_get(outcome, generation);
+        if (slice_contains(group, SLICE("no-such-group"))) continue;
+        int64_t events = (int64_t)raw_count(outcome->arena, raw_member(outcome->arena, group, "events"));
+        if (events != member_int(outcome, group, "count")) outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+        for (unsigned i = 0; i < outcome->count; i++) {
+            char id[20];
+            snprintf(id, sizeof id, "{\"id\":\"e%u\"", i);
+            bool is_in = slice_contains(group, slice_of(id));
+            bool told = outcome->answers[i].status <= 201 &&
+                        outcome_int(outcome, i, "generation") == generation;
+            if (slice_contains(outcome->answers[i].body, SLICE("\"accepted\":")) && is_in != told)
+                outcome_fault(outcome, "event %u: %.*s but %.*s", i, SLICE_ARG(outcome->answers[i].body),
+                              SLICE_ARG(group));
+        }
+    }
+}
+
+#define ADD(id, data)                                                                                        \
+    REQUEST("POST /v1/groups/g/k", "{\"id\":\"" id "\",\"kind\":\"" id "\",\"data\":\"" data "\"}")
+#define BEFORE(rules)                                                                                        \
+    REQUEST("PUT /v1/groups/x", "{\"complete\":{\"size\":1},\"late\":\"new\"}"),                             \
+        REQUEST("POST /v1/groups/x/k", "{\"id\":\"a\",\"data\":\"" LARGE "\"}"),                             \
+        REQUEST("PUT /v1/groups/g", rules)
+
+/* ---- by size ---- */
+
+/* All flows but one are accepted: together with the event that was there they are what the rule asks for. */
+static void check_rest(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    unsigned accepted = 0;
+    check_generations(outcome);
+    for (unsigned i = 0; i < outcome->count; i++) accepted += outcome->answers[i].status <= 201;
+    if (member_int(outcome, group, "count") != 2 || accepted != 1)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+    if (!slice_contains(group, SLICE("\"state\":\"COMPLETE\"")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration second = {.name = "group of two that has one",
+                                          .flows = {ADD("e0", "x"), ADD("e1", "x")},
+                                          .before = {BEFORE("{\"complete\":{\"size\":2}}"), ADD("e8", "x")},
+                                          .faults = 1,
+                                          .check = check_rest};
+
+/* The event that makes the group complete comes twice: both may complete it, one is told so. */
+static void check_completions(struct outcome *outcome)
+{
+    unsigned told = 0;
+    for (unsigned i = 0; i < outcome->count; i++)
+        told += slice_contains(outcome->answers[i].body, SLICE("\"completed\":true"));
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    if (told > 1) outcome_fault(outcome, "completed twice: %.*s", SLICE_ARG(group));
+    if (member_int(outcome, group, "count") != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+    if (!slice_contains(group, SLICE("\"state\":\"COMPLETE\"")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration completions = {
+    .name = "group whose last event comes twice",
+    .flows = {ADD("e0", "x"), ADD("e0", "x")},
+    .before = {BEFORE("{\"complete\":{\"size\":2}}"), ADD("e8", "x")},
+    .faults = 1,
+    .check = check_completions};
+
+static void check_two(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    check_generations(outcome);
+    if (member_int(outcome, group, "count") != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+    if (!slice_contains(group, SLICE("\"state\":\"COMPLETE\"")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration two = {.name = "group of two",
+                                       .flows = {ADD("e0", "x"), ADD("e1", "x")},
+                                       .before = {BEFORE("{\"complete\":{\"size\":2}}")},
+                                       .faults = 1,
+                                       .check = check_two};
+
+/* Large events have items of their own. */
+static const struct exploration large = {.name = "group of two large events",
+                                         .flows = {ADD("e0", LARGE), ADD("e1", LARGE)},
+                                         .before = {BEFORE("{\"complete\":{\"size\":2}}")},
+                                         .faults = 1,
+                                         .check = check_two};
+
+TEST(explore_group_of_two)
+{
+    explore(&second);
+    explore_broken(&second, " and not (#count >= :size)", " and (#count >= :size or #count < :size)");
+    explore(&completions);
+    explore_broken(&completions, "#state = :open and (#count >= :size)",
+                   "(#state = :open or #state <> :open) and (#count >= :size)");
+    explore(&two);
+    explore(&large);
+}
+
+/* The same event by two callers is one. */
+static void check_one(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    if (member_int(outcome, group, "count") != 1) outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+    if (raw_count(outcome->arena, raw_member(outcome->arena, group, "events")) != 1)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration same = {.name = "group with an event twice",
+                                        .flows = {ADD("e0", "x"), ADD("e0", "x")},
+                                        .before = {BEFORE("{\"complete\":{\"size\":3}}")},
+                                        .faults = 1,
+                                        .check = check_one};
+
+static const struct exploration same_large = {.name = "group with a large event twice",
+                                              .flows = {ADD("e0", LARGE), ADD("e0", LARGE)},
+                                              .before = {BEFORE("{\"complete\":{\"size\":3}}")},
+                                              .faults = 1,
+                                              .check = check_one};
+
+TEST(explore_group_with_an_event_twice)
+{
+    explore(&same);
+    explore_broken(&same, "not contains(#ids, :id)", "(not contains(#ids, :id) or :id = :id)");
+    explore(&same_large);
+    explore_broken(&same_large, "attribute_not_exists(#part)",
+                   "(attribute_not_exists(#part) or attribute_exists(#part))");
+}
+
+/* ---- by kinds and condition ---- */
+
+static const struct exploration kinds = {
+    .name = "group of two kinds that has one",
+    .flows = {ADD("e0", "x"), ADD("e1", "x")},
+    .before = {BEFORE(
+                   "{\"complete\":{\"when\":{\"expression\":\"size(#kinds) >= :n\",\"values\":{\":n\":2}}}}"),
+               ADD("e8", "x")},
+    .faults = 1,
+    .check = check_rest};
+
+TEST(explore_group_by_a_condition)
+{
+    explore(&kinds);
+    explore_broken(&kinds, " and not (size(#kinds) >= :w_n)", " and (size(#kinds) >= :w_n or :w_n = :w_n)");
+}
+
+/* ---- generations ---- */
+
+static void check_each_its_own(struct outcome *outcome)
+{
+    check_generations(outcome);
+    for (unsigned i = 0; i < outcome->count; i++)
+        if (outcome->answers[i].status > 201)
+            outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[i].body));
+    for (int64_t generation = 1; generation <= outcome->count; generation++) {
+        struct slice group = generation_get(outcome, generation);
+        if (member_int(outcome, group, "count") != 1) outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+    }
+}
+
+static const struct exploration generations = {
+    .name = "group with generations",
+    .flows = {ADD("e0", "x"), ADD("e1", "x")},
+    .before = {BEFORE("{\"complete\":{\"size\":1},\"late\":\"new\"}")},
+    .faults = 1,
+    .check = check_each_its_own};
+
+TEST(explore_group_with_generations)
+{
+    explore(&generations);
+    explore_broken(&generations, "attribute_not_exists(#token)",
+                   "(attribute_not_exists(#token) or attribute_exists(#token))");
+}
+
+/* ---- quiet ---- */
+
+/* The second event comes while nothing has come for long: it is in the group that is completed, which then
+ * was not quiet, or in the next. */
+static void check_quiet(struct outcome *outcome)
+{
+    struct slice group = generation_get(outcome, 1);
+    int64_t touched_ms = 0, completed_ms = 0;
+    check_generations(outcome);
+    if (outcome->answers[0].status > 201) outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[0].body));
+    moment_parse(raw_text(outcome->arena, raw_member(outcome->arena, group, "touched")), &touched_ms);
+    if (!moment_parse(raw_text(outcome->arena, raw_member(outcome->arena, group, "completed")),
+                      &completed_ms))
+        return;
+    if (completed_ms - touched_ms < QUIET_MS)
+        outcome_fault(outcome, "it was not quiet: %.*s", SLICE_ARG(group));
+}
+
+static const struct exploration quiet = {
+    .name = "group that is quiet",
+    .flows = {ADD("e0", "x"), REQUEST("GET /v1/groups/g/k", NULL)},
+    .before = {BEFORE("{\"quiet\":\"10s\",\"late\":\"new\"}"), ADD("e8", "x")},
+    .jumps = {QUIET_MS / 2, QUIET_MS / 2 + 1},
+    .faults = 1,
+    .check = check_quiet};
+
+static const struct exploration swept = {
+    .name = "group that is quiet, by the sweep",
+    .flows = {ADD("e0", "x"), REQUEST("SWEEP groups", NULL)},
+    .before = {BEFORE("{\"quiet\":\"10s\",\"late\":\"new\"}"), ADD("e8", "x")},
+    .jumps = {QUIET_MS / 2, QUIET_MS / 2 + 1},
+    .check = check_quiet};
+
+TEST(explore_group_that_is_quiet)
+{
+    explore(&quiet);
+    explore_broken(&quiet, "#touched = :touched", "#touched >= :touched");
+    explore_broken(&quiet, "#state = :state and not contains(#ids, :id)",
+                   "(#state = :state or #state <> :state) and not contains(#ids, :id)");
+    explore(&swept);
+}
