@@ -174,7 +174,7 @@ void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply
         flow->want = FLOW_CALL;
         return;
     }
-    flow_take_step(flow, flow->then);
+    flow_take_step(flow, flow->want == FLOW_JOIN && !flow->leads ? flow->led : flow->then);
 }
 
 void flow_give_up(struct flow *flow)
@@ -224,11 +224,35 @@ void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *
     flow->then = then;
 }
 
+void flow_look(struct flow *flow)
+{
+    flow->look = LOOK_BEGINS;
+}
+
 void flow_piece(struct flow *flow, struct slice piece, flow_step *then)
 {
     flow->want = FLOW_PIECE;
     flow->piece = piece;
     flow->then = then;
+}
+
+void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led)
+{
+    flow->want = FLOW_JOIN;
+    flow->topic = topic;
+    flow->share = share;
+    flow->leads = true;
+    flow->followers = NULL;
+    flow->follower_count = 0;
+    flow->led_status = 0;
+    flow->then = lead;
+    flow->led = led;
+}
+
+void flow_disband(struct flow *flow)
+{
+    flow->disbands = true;
+    flow->follower_count = 0;
 }
 
 /* ---- ending ---- */

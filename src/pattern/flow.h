@@ -7,6 +7,7 @@
  *   flow_again    the same after losing a race: back-off with jitter, and an end to it ("busy") after many
  *   flow_watch    to wait until somebody wakes a topic or a moment has come (long-polls)
  *   flow_piece    to send a piece of a reply that goes on (server-sent events)
+ *   flow_join     to do something together with the flows of this process that want the same
  *   flow_answer / flow_finish / flow_refuse   the end
  * Whoever runs the flow (run.c, server.c, the explorer of the tests) does that and calls flow_next. A step
  * reads no clock, no random source and no memory but the flow's own: flow->now_ms, flow_random and
@@ -109,7 +110,7 @@ struct flow_world {
     int64_t poll_ms;     /* a watch looks again at least so often: others may write, too */
 };
 
-enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_DONE };
+enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_JOIN, FLOW_DONE };
 
 struct flow_reply {
     int status;         /* 0: none came */
@@ -123,6 +124,15 @@ struct flow_wake {
     uint64_t topic;
     struct flow_wake *next;
 };
+
+/* What a flow brings to a common round: whatever the pattern makes of it, and what it takes of a
+ * transaction. */
+struct flow_share {
+    void *what;
+    size_t actions, bytes;
+};
+#define FLOW_ROUND_ACTIONS 99            /* of all shares: a transaction has 100, one is the leader's */
+#define FLOW_ROUND_BYTES   (3 * 1000000) /* of requests' text; a transaction holds 4 MB */
 
 struct flow {
     /* given, and read by steps */
@@ -140,8 +150,15 @@ struct flow {
     struct slice operation, call; /* CALL: the request's JSON */
     int64_t pause_ms;             /* PAUSE */
     uint64_t topic;               /* WATCH */
+    enum { LOOK_AT_CALL, LOOK_BEGINS, LOOK_GOES_ON } look; /* since when a wake counts; see flow_look */
     int64_t until_ms;             /*   on the clock that now_ms is of */
     struct slice piece;           /* PIECE */
+    struct flow_share share;      /* JOIN, on the topic */
+    bool leads;                   /*   set by the runner: not, when it has been led */
+    bool disbands;                /* the round is over for those who followed; taken like the wakes */
+    struct flow **followers;      /* of a leader, in the order in which they came */
+    size_t follower_count;
+    int led_status;               /* of one who was led: how its leader ended, 0 when it went well */
     int status;                   /* DONE */
     struct buf *body;             /*   the caller's */
     struct slice content_type;    /*   empty: JSON; also before the first PIECE */
@@ -154,6 +171,7 @@ struct flow {
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;
     flow_step *then;
+    flow_step *led; /* JOIN: instead of it, when others did it */
     struct random random;
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
@@ -224,8 +242,18 @@ void flow_again(struct flow *flow, flow_step *then);
 /* Goes on when the topic is woken, at `until_ms` at the latest, or earlier for no reason: look, do not trust.
  */
 void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then);
+/* What is woken from now on, not only from the last call before the watch on, ends the watch: for those who
+ * look by several calls. */
+void flow_look(struct flow *flow);
 /* Sends it and goes on. A flow whose client has gone is dropped. */
 void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
+/* The first who wants to do something about a topic goes on with `lead`, at once. Those who come while it is
+ * at it wait; then the first of them leads a round for as many as fit. A leader deals with its own share and
+ * with those of flow->followers, leaves there what became of them and calls flow_disband: they go on with
+ * `led`. A leader that ends without that leaves them unsettled. Where flows do not run beside each other
+ * everybody leads alone. */
+void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led);
+void flow_disband(struct flow *flow);
 /* The whole answer by a format; or the end of what was appended to flow->body. */
 void flow_answer(struct flow *flow, int status, const char *format, ...);
 void flow_finish(struct flow *flow, int status);

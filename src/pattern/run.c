@@ -64,6 +64,7 @@ bool pattern_run(struct pattern *pattern, struct rest_call *call)
         case FLOW_PIECE:
             if (!piece_send(pattern, &flow, call)) return true;
             break;
+        case FLOW_JOIN: flow_next(&flow, clock_now_ms(pattern->clock), NULL); break;
         default: sleep_ms(flow.pause_ms); flow_next(&flow, clock_now_ms(pattern->clock), NULL);
         }
     }

@@ -1,9 +1,9 @@
 /* Runs flows beside each other without a thread for each: for the server.
  *
  * A flow is taken up by the thread that its request came in by, which goes on with it until it waits: for the
- * door, for a pause, for a topic. When the door has answered, the flow goes on by that same thread where the
- * host lends it (pattern_host), else by the one thread here, which also knows when pauses are over. A flow is
- * in one place at a time: on a thread, with the door, ready, or parked.
+ * door, for a pause, for a topic, for others to do its part (join.h). When the door has answered, the flow
+ * goes on by that same thread where the host lends it (pattern_host), else by the one thread here, which also
+ * knows when pauses are over. A flow is in one place at a time: on a thread, with the door, ready, or parked.
  *
  * Nothing is missed between looking and parking: a run notes the epoch before each of its calls, and whoever
  * wakes a topic leaves a new epoch in its bucket. Who parks and finds a younger one there goes on at once. */
@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "pattern/internal.h"
+#include "pattern/join.h"
 #include "pattern/rows.h"
 
 #define BUCKETS 1024
@@ -28,11 +29,13 @@ struct run {
     struct rest_call *rest; /* NULL: a sweep */
     struct sweep *sweep;
     struct buf reply;
+    struct seat seat; /* where it leads or follows */
     struct run *next; /* where it is ready or parked */
     uint64_t epoch;   /* before its last call */
     int64_t due_us;   /* parked until then, monotonic, */
     int64_t due_ms;   /* or until then by the clock */
     bool has_reply;
+    bool has_led; /* somebody has done its part, or it is its turn to lead */
 };
 
 struct bucket {
@@ -53,6 +56,7 @@ struct server {
     _Atomic uint64_t epoch, parked;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
+    struct joins joins; /* with its own lock */
     struct bucket buckets[BUCKETS];
     struct run *ready, *ready_last;
     size_t alive; /* runs that have begun and not ended */
@@ -87,6 +91,7 @@ struct server *server_open(struct pattern *pattern, bool sweeps)
     struct server *server = must_zero(1, sizeof *server);
     pthread_condattr_t attributes;
     server->pattern = pattern;
+    joins_open(&server->joins);
     ensure(pthread_mutex_init(&server->lock, NULL) == 0);
     ensure(pthread_condattr_init(&attributes) == 0);
     ensure(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
@@ -117,6 +122,7 @@ void server_close(struct server *server)
         arena_free(&server->sweeps[i].arena);
         buf_free(&server->sweeps[i].body);
     }
+    joins_close(&server->joins);
     free(server->sweeps);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
@@ -143,6 +149,7 @@ static void run_resume(struct run *run, struct dynamo_turn *turn)
         struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, buf_view(&run->reply));
         flow_next(&run->flow, now_ms, &reply);
     } else {
+        run->has_led = false;
         flow_next(&run->flow, now_ms, NULL);
     }
     run_drive(run, turn);
@@ -264,6 +271,40 @@ void server_wake(struct server *server, const struct flow_wake *wakes)
     }
 }
 
+/* ---- joined ---- */
+
+static void seat_is_ready(struct seat *seat)
+{
+    struct run *run = (struct run *)((char *)seat - offsetof(struct run, seat));
+    run->has_led = true;
+    run_is_ready(run);
+}
+
+/* The round that the run leads is over, by its own word or by its end. */
+static void round_end(struct run *run, int status)
+{
+    struct seat *next, *followers;
+    run->flow.disbands = false;
+    if (!run->seat.party) return;
+    followers = joins_end(&run->server->joins, &run->seat, status, &next);
+    while (followers) {
+        struct seat *seat = followers;
+        followers = seat->next;
+        seat_is_ready(seat);
+    }
+    if (next) seat_is_ready(next);
+}
+
+/* True when it leads. Who counts its cost, or acts for a function, does everything itself. */
+static bool join_begin(struct run *run)
+{
+    bool is_alone = run->flow.tells_cost || !run->rest || run->rest->cause.len;
+    run->seat.flow = &run->flow;
+    if (!is_alone && !joins_begin(&run->server->joins, &run->seat)) return false;
+    flow_next(&run->flow, clock_now_ms(run->server->pattern->clock), NULL);
+    return true;
+}
+
 /* ---- a run from one wait to the next ---- */
 
 static void run_end(struct run *run)
@@ -286,7 +327,8 @@ static bool call_begin(struct run *run, struct dynamo_turn *turn)
 {
     struct server *server = run->server;
     run->reply.len = 0;
-    run->epoch = atomic_load(&server->epoch);
+    if (run->flow.look != LOOK_GOES_ON) run->epoch = atomic_load(&server->epoch);
+    if (run->flow.look == LOOK_BEGINS) run->flow.look = LOOK_GOES_ON;
     run->call = (struct dynamo_call){.name = run->flow.operation,
                                      .request = run->flow.call,
                                      .cause = run->rest ? run->rest->cause : SLICE_NONE,
@@ -323,6 +365,7 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
     for (;;) {
         if (run->flow.wakes) server_wake(run->server, run->flow.wakes);
         run->flow.wakes = NULL;
+        if (run->flow.disbands) round_end(run, 0);
         switch (run->flow.want) {
         case FLOW_CALL:
             if (!call_begin(run, turn)) return;
@@ -339,7 +382,11 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
             if (piece_send(run)) break;
             run_end(run);
             return;
+        case FLOW_JOIN:
+            if (!join_begin(run)) return;
+            break;
         case FLOW_DONE:
+            round_end(run, run->flow.status);
             if (run->rest) pattern_answer(&run->flow, run->rest);
             run_end(run);
             return;
@@ -448,7 +495,7 @@ static void list_drive(struct server *server, struct run *list, bool stopping)
     while (list) {
         struct run *run = list;
         list = list->next;
-        if (stopping && !run->has_reply) {
+        if (stopping && !run->has_reply && !run->has_led) {
             flow_give_up(&run->flow);
             run_drive(run, &turn);
         } else {

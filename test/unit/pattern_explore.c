@@ -273,7 +273,7 @@ static void track_take(struct explorer *explorer, struct point *point, unsigned 
 {
     struct track *track = &point->tracks[number];
     struct flow *flow = &explorer->flows[number];
-    while (flow->want == FLOW_PAUSE || flow->want == FLOW_PIECE)
+    while (flow->want == FLOW_PAUSE || flow->want == FLOW_PIECE || flow->want == FLOW_JOIN)
         event_add(explorer, point, number, NULL, arena);
     track->want = flow->want;
     track->writes_seen = point->writes;

@@ -1,0 +1,114 @@
+/* Parties: one per topic that somebody leads just now. Those who wait stand in the order in which they came,
+ * and the next round takes as many of them, from the first, as one transaction holds. */
+#include "pattern/join.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+
+struct party {
+    uint64_t topic;
+    struct party *next; /* of the bucket */
+    struct seat *waiting, **waiting_end;
+};
+
+void joins_open(struct joins *joins)
+{
+    *joins = (struct joins){0};
+    ensure(pthread_mutex_init(&joins->lock, NULL) == 0);
+}
+
+void joins_close(struct joins *joins)
+{
+    for (size_t i = 0; i < JOIN_BUCKETS; i++) ensure(!joins->parties[i]);
+    pthread_mutex_destroy(&joins->lock);
+}
+
+/* Where the topic's party is, or would be. Under the lock, as all below. */
+static struct party **party_find(struct joins *joins, uint64_t topic)
+{
+    struct party **at = &joins->parties[topic % JOIN_BUCKETS];
+    while (*at && (*at)->topic != topic) at = &(*at)->next;
+    return at;
+}
+
+static struct party *party_new(uint64_t topic)
+{
+    struct party *party = must_zero(1, sizeof *party);
+    party->topic = topic;
+    party->waiting_end = &party->waiting;
+    return party;
+}
+
+bool joins_begin(struct joins *joins, struct seat *seat)
+{
+    pthread_mutex_lock(&joins->lock);
+    struct party **place = party_find(joins, seat->flow->topic);
+    bool leads = !*place;
+    if (leads) *place = party_new(seat->flow->topic);
+    seat->party = *place;
+    seat->next = seat->followers = NULL;
+    if (!leads) {
+        *seat->party->waiting_end = seat;
+        seat->party->waiting_end = &seat->next;
+    }
+    pthread_mutex_unlock(&joins->lock);
+    return leads;
+}
+
+/* The first of those who wait, with as many behind it as fit. */
+static struct seat *round_take(struct party *party, size_t *count)
+{
+    struct seat *leader = party->waiting, **end = &leader->next;
+    size_t actions = leader->flow->share.actions, bytes = leader->flow->share.bytes;
+    *count = 0;
+    for (struct seat *seat = leader->next; seat; seat = seat->next) {
+        actions += seat->flow->share.actions;
+        bytes += seat->flow->share.bytes;
+        if (actions > FLOW_ROUND_ACTIONS || bytes > FLOW_ROUND_BYTES) break;
+        end = &seat->next;
+        ++*count;
+    }
+    party->waiting = *end;
+    if (!party->waiting) party->waiting_end = &party->waiting;
+    *end = NULL;
+    leader->followers = leader->next;
+    leader->next = NULL;
+    return leader;
+}
+
+/* What the leader's steps see of its followers. */
+static void round_tell(struct seat *leader, size_t count)
+{
+    struct flow *flow = leader->flow;
+    flow->leads = true;
+    flow->follower_count = count;
+    flow->followers = arena_array(flow->arena, struct flow *, count);
+    count = 0;
+    for (struct seat *seat = leader->followers; seat; seat = seat->next)
+        flow->followers[count++] = seat->flow;
+}
+
+struct seat *joins_end(struct joins *joins, struct seat *leader, int status, struct seat **next)
+{
+    size_t count = 0;
+    struct seat *followers = leader->followers;
+    ensure(leader->party);
+    for (struct seat *seat = followers; seat; seat = seat->next) {
+        seat->flow->leads = false;
+        seat->flow->led_status = status;
+        seat->party = NULL;
+    }
+    pthread_mutex_lock(&joins->lock);
+    struct party *party = leader->party;
+    *next = party->waiting ? round_take(party, &count) : NULL;
+    if (!*next) {
+        *party_find(joins, party->topic) = party->next;
+        free(party);
+    }
+    pthread_mutex_unlock(&joins->lock);
+    leader->party = NULL;
+    leader->followers = NULL;
+    if (*next) round_tell(*next, count);
+    return followers;
+}

@@ -1,0 +1,563 @@
+/* Logs: events in partitions, numbered without a gap, read by groups of consumers. Here: the tables, the
+ * layout, looking; log_append.c, log_change.c (split and merge), log_scan.c, log_read.c, log_ack.c and
+ * log_delete.c do the rest. LOG and GROUP stand percent-encoded in keys that are made of several parts.
+ *
+ * Table PREFIXlogs: hash key `log` (S), range key `part` (S). Part "log": `partitions` (N): of the beginning,
+ *   numbered from 0; the hash h (XXH3, 64 bits) of a key belongs to partition h * partitions / 2^64; `slots`
+ *   (N); `version` (N): grows with each split and merge; `next` (N): number of the next partition; `keep` (N,
+ *   s), `created` (S). Part "from/HEX": a route: hashes from HEX `to` (S) belong to `partition` (N) now;
+ * where there is none, the beginning's rule holds. Part "group/GROUP": a group of consumers: `generation`,
+ * `since` (N, ms): positions of an older generation do not count, those that are missing begin at this time;
+ *   `turn` (N): grows with each replay; `mark0` .. `mark15` (N, s): what was touched before it is read;
+ * `again`: the group's parked events have something to be read again. Table PREFIXlog-heads: hash key
+ * `partition` (S): "LOG/7"; `sequence` (N): the last event's number; `time` (N, ms): its time; `state` (S):
+ * OPEN or SEALED; `parents` (L of M {partition, end}): what must be read before; `children` (L of N), `from`,
+ * `to` (S): of those that a split or merge made; index news: hash `slot` (S): "LOG/3", range `touched` (N,
+ * s): the time of the last event, rounded, so that a busy partition rewrites its place in the index once a
+ * second at most. A partition that was never written to has no head. Table PREFIXlog-events: hash key
+ * `partition` (S), range key `sequence` (N): 1, 2, 3...; `key` (S), `data`, `time` (N, ms; never less than
+ * that of the event before), `token` (S), `expires` (N, s). Table PREFIXlog-positions: hash key `group` (S):
+ * "LOG/GROUP", range key `partition` (S): "7", "parked"; `position` (N): the last number that is done with;
+ * `owner` (S), `fence` (N), `until` (N, ms), `lease` (N, ms), `given` (N): the last number that the owner was
+ * given; `generation`, `turn` (N). Table PREFIXlog-parked: hash key `group` (S), range key `event` (S):
+ * partition and number; `reason` (S), `parked` (S, time), `partition` (S), `sequence` (N), `key`, `data`,
+ * `time`. Table PREFIXtokens (tokens.h), kind "log": `partition`, `sequence` (N) of the event that was
+ * appended with the token; `hash` (S) of its key and data.
+ *
+ * Head and events are written by one transaction on the head that was seen: numbers have no gap and no event
+ * is without its number. A partition is sealed by the transaction that makes its children, so nothing is
+ * appended behind; children name what of their parents must be read before them, which keeps the order of
+ * each key. One partition is a log in one order. */
+#include "pattern/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "calendar/calendar.h"
+#include "pattern/rows.h"
+
+#define KEEP_MOST_MS (10 * 365 * 24 * 3600 * 1000ll)
+#define LIST_MOST    100
+#define EVENTS_MOST  1000
+#define EVENTS_USUAL 100
+
+const struct flow_table log_table = {
+    "logs",
+    "'KeySchema':[{'AttributeName':'log','KeyType':'HASH'},{'AttributeName':'part','KeyType':'RANGE'}],"
+    "'AttributeDefinitions':[{'AttributeName':'log','AttributeType':'S'},"
+    "{'AttributeName':'part','AttributeType':'S'}]",
+    NULL};
+
+const struct flow_table log_heads = {
+    "log-heads",
+    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'}],"
+    "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
+    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'touched','AttributeType':'N'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'news','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
+    "{'AttributeName':'touched','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
+    NULL};
+
+const struct flow_table log_events = {
+    "log-events",
+    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'},{'AttributeName':'sequence','KeyType':"
+    "'RANGE'}],"
+    "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
+    "{'AttributeName':'sequence','AttributeType':'N'}]",
+    "expires"};
+
+const struct flow_table log_positions = {
+    "log-positions",
+    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},{'AttributeName':'partition','KeyType':'RANGE'}]"
+    ","
+    "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},"
+    "{'AttributeName':'partition','AttributeType':'S'}]",
+    NULL};
+
+const struct flow_table log_parked = {
+    "log-parked",
+    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},{'AttributeName':'event','KeyType':'RANGE'}],"
+    "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},"
+    "{'AttributeName':'event','AttributeType':'S'}]",
+    NULL};
+
+/* ---- keys and texts ---- */
+
+static struct slice encoded(struct flow *flow, struct slice name)
+{
+    struct buf out = {0};
+    rest_encode(&out, name);
+    struct slice text = arena_copy(flow->arena, buf_view(&out));
+    buf_free(&out);
+    return text;
+}
+
+struct slice log_code(struct flow *flow)
+{
+    return encoded(flow, flow_text(flow, LOG_NAME));
+}
+
+struct slice log_key(struct flow *flow, int64_t partition)
+{
+    struct slice log = log_code(flow);
+    if (partition == LOG_PARKED)
+        return arena_printf(flow->arena, "%.*s/parked/%.*s", SLICE_ARG(log),
+                            SLICE_ARG(encoded(flow, flow_text(flow, LOG_GROUP))));
+    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(log), (long long)partition);
+}
+
+int64_t log_key_number(struct slice key)
+{
+    const char *slash = memrchr(key.data, '/', key.len);
+    size_t start = slash ? (size_t)(slash - key.data) + 1 : 0;
+    unsigned long long number;
+    return slice_to_u64(slice_from(key, start), LOG_NUMBER_MOST, &number) ? (int64_t)number : LOG_PARKED;
+}
+
+struct slice log_slot(struct flow *flow, int64_t number)
+{
+    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(log_code(flow)), (long long)number);
+}
+
+struct slice log_group_key(struct flow *flow)
+{
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log_code(flow)),
+                        SLICE_ARG(encoded(flow, flow_text(flow, LOG_GROUP))));
+}
+
+struct slice log_hex(struct flow *flow, uint64_t hash)
+{
+    return arena_printf(flow->arena, "%016llx", (unsigned long long)hash);
+}
+
+struct slice log_partition_text(struct flow *flow, int64_t partition)
+{
+    if (partition == LOG_PARKED) return SLICE("parked");
+    return arena_printf(flow->arena, "%lld", (long long)partition);
+}
+
+bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition)
+{
+    unsigned long long number;
+    *partition = LOG_PARKED;
+    if (may_be_parked && slice_equal(text, SLICE("parked"))) return true;
+    if (slice_to_u64(text, LOG_NUMBER_MOST, &number)) {
+        *partition = (int64_t)number;
+        return true;
+    }
+    flow_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
+    return false;
+}
+
+uint64_t log_topic(const struct flow *flow)
+{
+    return flow_topic("log", flow_text(flow, LOG_NAME), SLICE(""));
+}
+
+struct slice log_batch_items(struct flow *flow, const struct flow_table *table)
+{
+    char name[300];
+    snprintf(name, sizeof name, "%.*s%s", SLICE_ARG(flow->world->prefix), table->name);
+    return raw_member(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), name);
+}
+
+void log_refuse_partition(struct flow *flow, int64_t partition)
+{
+    flow_refuse(flow, 404, "no-such-partition", "This log has no partition %lld.", (long long)partition);
+}
+
+/* An event that is read again tells where it was first. */
+static struct slice origin_text(struct flow *flow, struct slice item)
+{
+    if (!item_has(flow->arena, item, "origin")) return SLICE("");
+    return flow_compose(flow, ",'origin':%P,'reason':%P", item_attribute(flow->arena, item, "origin"),
+                        item_attribute(flow->arena, item, "reason"));
+}
+
+void log_put_event(struct flow *flow, struct slice item)
+{
+    buf_slice(flow->body,
+              flow_compose(flow, "{'sequence':%d,'key':%s,'time':%s%A,'data':%P}",
+                           item_int(flow->arena, item, "sequence", 0), item_text(flow->arena, item, "key"),
+                           moment_text(flow->arena, item_int(flow->arena, item, "time", 0)),
+                           origin_text(flow, item), item_attribute(flow->arena, item, "data")));
+}
+
+/* ---- the layout ---- */
+
+bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout)
+{
+    layout->partitions = item_int(flow->arena, item, "partitions", 0);
+    layout->slots = item_int(flow->arena, item, "slots", 1);
+    layout->version = item_int(flow->arena, item, "version", 0);
+    layout->next = item_int(flow->arena, item, "next", layout->partitions);
+    layout->keep_s = item_int(flow->arena, item, "keep", 0);
+    bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
+    if (is_sane && !item_has(flow->arena, item, "deleted")) return true;
+    flow_refuse(flow, 404, "no-such-log", "There is no log of this name; PUT makes it.");
+    return false;
+}
+
+void log_layout_ask(struct flow *flow, flow_step *then)
+{
+    flow_call(flow, then, "GetItem",
+              "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
+              flow_text(flow, LOG_NAME));
+}
+
+/* The first hash of a partition of the beginning. */
+static uint64_t range_start(const struct log_layout *layout, int64_t partition)
+{
+    unsigned __int128 whole = (unsigned __int128)1 << 64;
+    return (uint64_t)((whole * (uint64_t)partition + (uint64_t)layout->partitions - 1) /
+                      (uint64_t)layout->partitions);
+}
+
+struct log_range log_range_first(const struct log_layout *layout, int64_t partition)
+{
+    bool is_last = partition == layout->partitions - 1;
+    return (struct log_range){.from = range_start(layout, partition),
+                              .to = is_last ? UINT64_MAX : range_start(layout, partition + 1) - 1,
+                              .partition = partition};
+}
+
+struct log_range log_range_of(const struct log_layout *layout, uint64_t hash)
+{
+    unsigned __int128 product = (unsigned __int128)hash * (uint64_t)layout->partitions;
+    return log_range_first(layout, (int64_t)(product >> 64));
+}
+
+static bool hex_read(struct slice text, uint64_t *out)
+{
+    char copy[17], *end;
+    if (text.len != 16) return false;
+    memcpy(copy, text.data, 16);
+    copy[16] = '\0';
+    *out = strtoull(copy, &end, 16);
+    return !*end;
+}
+
+bool log_range_read(struct flow *flow, struct slice item, struct log_range *range)
+{
+    struct slice from = item_text(flow->arena, item, "from"), part = item_text(flow->arena, item, "part");
+    if (!from.data && slice_starts(part, SLICE("from/"))) from = slice_from(part, 5);
+    range->partition = item_int(flow->arena, item, "partition", LOG_PARKED);
+    return hex_read(from, &range->from) && hex_read(item_text(flow->arena, item, "to"), &range->to);
+}
+
+void log_route_ask(struct flow *flow, flow_step *then, uint64_t hash)
+{
+    flow_call(flow, then, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
+              "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/'},':last':{'S':'from/%r'}},"
+              "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
+              &log_table, flow_text(flow, LOG_NAME), log_hex(flow, hash));
+}
+
+/* ---- making one ---- */
+
+enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP };
+
+static const struct field put_fields[] = {
+    FIELD_LOG,
+    [PUT_PARTITIONS] = {"partitions", IN_BODY, FIELD_INT, .min = 1, .max = LOG_PARTITIONS_MOST,
+                        .help =
+                            "how many may be written and read beside each other; 4. One: all events are in "
+                            "one order"},
+    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
+                  .help = "events end after this time; never"},
+};
+
+static int64_t put_partitions(const struct flow *flow)
+{
+    return flow_int_or(flow, PUT_PARTITIONS, 4);
+}
+
+static void put_done(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    int64_t partitions = flow_failed(flow) ? item_int(flow->arena, item, "partitions", 0)
+                                           : put_partitions(flow);
+    if (flow_failed(flow) && item_has(flow->arena, item, "deleted"))
+        flow_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
+    else if (flow_given(flow, PUT_PARTITIONS) && partitions != put_partitions(flow))
+        flow_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
+                         "This log began with %lld partitions; split and merge change them.",
+                         (long long)partitions);
+    else
+        flow_answer(flow, flow_failed(flow) ? 200 : 201, "{'log':%s,'partitions':%d}",
+                    flow_text(flow, LOG_NAME), partitions);
+}
+
+static void put_begin(struct flow *flow)
+{
+    int64_t partitions = put_partitions(flow), slots = partitions < LOG_SLOTS ? partitions : LOG_SLOTS;
+    flow_call(flow, put_done, "PutItem",
+              "{'TableName':%T,'Item':{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':"
+              "'0'},'next':%N,'created':%S%r},'ConditionExpression':'attribute_not_exists(part)',%O}",
+              &log_table, flow_text(flow, LOG_NAME), partitions, slots, partitions,
+              moment_text(flow->arena, flow->now_ms),
+              flow_given(flow, PUT_KEEP) ? flow_compose(flow, ",'keep':%N", flow_int(flow, PUT_KEEP) / 1000)
+                                         : SLICE(""));
+}
+
+/* ---- looking at it ---- */
+
+enum { GET_LIMIT = LOG_NAME + 1, GET_AFTER };
+
+static const struct field get_fields[] = {
+    FIELD_LOG,
+    [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                   .help = "so many partitions at most; 100"},
+    [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
+};
+
+struct get {
+    struct log_layout layout;
+    struct slice item, consumers; /* names, each behind a comma but the first */
+    struct log_range *routes;     /* in order, without gaps of their own making */
+    size_t route_count, route_room;
+    struct log_range shown[LIST_MOST];
+    unsigned shown_count;
+    bool is_all;
+};
+
+static flow_step get_taken, get_heads;
+
+static void get_ask(struct flow *flow, struct slice start)
+{
+    flow_call(flow, get_taken, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,'ExpressionAttributeValues':{':log':"
+              "%S},'ConsistentRead':true%A}",
+              &log_table, flow_text(flow, LOG_NAME),
+              start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+}
+
+static void get_begin(struct flow *flow)
+{
+    struct get *get = flow->state = arena_new(flow->arena, struct get);
+    get->consumers = SLICE("");
+    get_ask(flow, SLICE_NONE);
+}
+
+static void get_take_route(struct flow *flow, struct get *get, struct slice item)
+{
+    struct log_range range;
+    if (!log_range_read(flow, item, &range)) return;
+    if (get->route_count == get->route_room) {
+        struct log_range *larger = arena_array(flow->arena, struct log_range, get->route_room * 2 + 16);
+        if (get->route_count) memcpy(larger, get->routes, get->route_count * sizeof *larger);
+        get->routes = larger;
+        get->route_room = get->route_room * 2 + 16;
+    }
+    get->routes[get->route_count++] = range;
+}
+
+static void get_take_part(struct flow *flow, struct get *get, struct slice item)
+{
+    struct slice part = item_text(flow->arena, item, "part");
+    if (slice_starts(part, SLICE("from/"))) get_take_route(flow, get, item);
+    if (slice_equal(part, SLICE("log"))) get->item = item;
+    if (slice_starts(part, SLICE("group/")))
+        get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
+                                      get->consumers.len ? SLICE(",") : SLICE(""), slice_from(part, 6));
+}
+
+/* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
+static void get_choose(struct flow *flow, struct get *get)
+{
+    uint64_t at = 0;
+    size_t route = 0;
+    get->is_all = flow_given(flow, GET_AFTER) && hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
+    while (!get->is_all && get->shown_count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
+        while (route < get->route_count && get->routes[route].to < at) route++;
+        bool is_route = route < get->route_count && get->routes[route].from <= at;
+        struct log_range range = is_route ? get->routes[route] : log_range_of(&get->layout, at);
+        get->shown[get->shown_count++] = range;
+        get->is_all = range.to == UINT64_MAX;
+        at = range.to + 1;
+    }
+}
+
+static void get_taken(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct raw_walk walk;
+    struct slice item, last = flow_last_key(flow);
+    struct buf keys = {0};
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (raw_walk_next(&walk, NULL, &item)) get_take_part(flow, get, item);
+    if (last.data) {
+        get_ask(flow, last);
+        return;
+    }
+    if (!log_layout_read(flow, get->item, &get->layout)) return;
+    get_choose(flow, get);
+    for (unsigned i = 0; i < get->shown_count; i++)
+        buf_slice(&keys, flow_compose(flow, "%r{'partition':%S}", i ? SLICE(",") : SLICE(""),
+                                      log_key(flow, get->shown[i].partition)));
+    flow_call(flow, get_heads, "BatchGetItem", "{'RequestItems':{%T:{'Keys':[%A]}}}", &log_heads,
+              buf_view(&keys));
+    buf_free(&keys);
+}
+
+static struct slice head_find(struct flow *flow, struct slice heads, struct slice key)
+{
+    struct raw_walk walk;
+    struct slice item;
+    raw_walk_begin(&walk, flow->arena, heads);
+    while (raw_walk_next(&walk, NULL, &item))
+        if (slice_equal(item_text(flow->arena, item, "partition"), key)) return item;
+    return SLICE_NONE;
+}
+
+static void get_heads(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct slice heads = log_batch_items(flow, &log_heads);
+    buf_slice(flow->body,
+              flow_compose(flow, "{'log':%s,'created':%P,'version':%d,'consumers':[%A],'partitions':[",
+                           flow_text(flow, LOG_NAME), item_attribute(flow->arena, get->item, "created"),
+                           get->layout.version, get->consumers));
+    for (unsigned i = 0; i < get->shown_count; i++) {
+        const struct log_range *range = &get->shown[i];
+        struct slice head = head_find(flow, heads, log_key(flow, range->partition));
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+                               i ? SLICE(",") : SLICE(""), log_partition_text(flow, range->partition),
+                               log_hex(flow, range->from), log_hex(flow, range->to),
+                               item_int(flow->arena, head, "sequence", 0)));
+    }
+    buf_text(flow->body, "]");
+    if (!get->is_all)
+        buf_slice(flow->body,
+                  flow_compose(flow, ",'next':%s", log_hex(flow, get->shown[get->shown_count - 1].to)));
+    buf_text(flow->body, "}");
+    flow_finish(flow, 200);
+}
+
+/* ---- looking into it ---- */
+
+enum { EVENTS_PARTITION = LOG_NAME + 1, EVENTS_AFTER, EVENTS_LIMIT };
+
+static const struct field events_fields[] = {
+    FIELD_LOG,
+    [EVENTS_PARTITION] = {"partition", IN_PATH, FIELD_NAME, true, .help = "the partition"},
+    [EVENTS_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = LOG_NUMBER_MOST,
+                      .help = "only behind this number; 0"},
+    [EVENTS_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = EVENTS_MOST,
+                      .help = "at most so many; 100"},
+};
+
+struct events {
+    int64_t partition;
+    struct slice head;
+};
+
+static flow_step events_head, events_taken;
+
+static void events_layout(struct flow *flow)
+{
+    struct events *events = flow->state;
+    struct log_layout layout;
+    if (!log_layout_read(flow, flow_item(flow), &layout)) return;
+    if (events->partition >= layout.next) {
+        log_refuse_partition(flow, events->partition);
+        return;
+    }
+    flow_call(flow, events_head, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}",
+              &log_heads, log_key(flow, events->partition));
+}
+
+static void events_begin(struct flow *flow)
+{
+    struct events *events = flow->state = arena_new(flow->arena, struct events);
+    if (log_partition_parse(flow, flow_text(flow, EVENTS_PARTITION), false, &events->partition))
+        log_layout_ask(flow, events_layout);
+}
+
+static void events_head(struct flow *flow)
+{
+    struct events *events = flow->state;
+    events->head = flow_item(flow);
+    flow_call(flow, events_taken, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > :after',%#,"
+              "'ExpressionAttributeValues':{':partition':%S,':after':%N},'Limit':%d}",
+              &log_events, log_key(flow, events->partition), flow_int_or(flow, EVENTS_AFTER, 0),
+              flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL));
+}
+
+static struct slice member_of(struct flow *flow, struct slice item, const char *name)
+{
+    if (!item_has(flow->arena, item, name)) return SLICE("");
+    return flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name));
+}
+
+static void events_taken(struct flow *flow)
+{
+    struct events *events = flow->state;
+    struct slice head = events->head, state = item_text(flow->arena, head, "state"), item;
+    struct raw_walk walk;
+    bool first = true;
+    buf_slice(flow->body,
+              flow_compose(flow, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
+                           log_partition_text(flow, events->partition), state.data ? state : SLICE("OPEN"),
+                           item_int(flow->arena, head, "sequence", 0), member_of(flow, head, "parents"),
+                           member_of(flow, head, "children")));
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    for (; raw_walk_next(&walk, NULL, &item); first = false) {
+        if (!first) buf_byte(flow->body, ',');
+        log_put_event(flow, item);
+    }
+    buf_text(flow->body, "]}");
+    flow_finish(flow, 200);
+}
+
+/* ---- rows ---- */
+
+static const struct field log_fields[] = {FIELD_LOG};
+static const struct field group_fields[] = {FIELD_LOG, FIELD_LOG_GROUP};
+
+/* clang-format off */
+const struct flow_row log_rows[] = {
+    {"POST", "/v1/logs/{log}", log_append_begin, "Appends an event, or several.", FIELDS(log_append_fields),
+     "{'partition':'3','sequence':17}"},
+    {"POST", "/v1/logs/{log}/consumers/{name}/read", log_read_begin,
+     "Leases a partition with unread events to a consumer and answers the next of them; 204 when there are none.",
+     FIELDS(log_read_fields),
+     "{'partition':'3','fence':7,'until':'2026-11-15T03:42:36.250Z','position':16,'more':false,'events':"
+     "[{'sequence':17,'key':'k','time':'2026-11-15T03:42:06.250Z','data':{}}]}"},
+    {"POST", "/v1/logs/{log}/consumers/{name}/ack", log_ack_begin,
+     "Events up to a number are done with; behind the last that was given the partition is free for others.",
+     FIELDS(log_ack_fields), "{'partition':'3','position':17,'held':false}"},
+    {"POST", "/v1/logs/{log}/consumers/{name}/park", log_park_begin,
+     "Sets an event aside with a reason; those before it are done with.", FIELDS(log_park_fields),
+     "{'partition':'3','position':17,'held':false}"},
+    {"POST", "/v1/logs/{log}/consumers/{name}/replay", log_replay_begin,
+     "Reads again: all from a time on, a partition from a number on, or what was parked.",
+     FIELDS(log_replay_fields), "{'replayed':3}"},
+    {"GET", "/v1/logs/{log}/consumers/{name}/lag", log_lag_begin, "What a group has not read yet.",
+     FIELDS(log_lag_fields),
+     "{'partitions':[{'partition':'3','lag':12,'position':5,'sequence':17}],'lag':12,'parked':0}"},
+    {"GET", "/v1/logs/{log}/consumers/{name}/parked", log_parked_begin, "What a group has set aside.",
+     FIELDS(log_parked_fields),
+     "{'parked':[{'partition':'3','sequence':17,'key':'k','reason':'bad','parked':'2026-11-15T03:42:06.250Z',"
+     "'data':{}}]}"},
+    {"DELETE", "/v1/logs/{log}/consumers/{name}", log_leave_begin, "Removes a group: positions and parked events.",
+     FIELDS(group_fields), "{'deleted':true}"},
+    {"PUT", "/v1/logs/{log}", put_begin, "Makes a log.", FIELDS(put_fields), "{'log':'clicks','partitions':4}"},
+    {"GET", "/v1/logs/{log}", get_begin, "The open partitions and the groups of a log.", FIELDS(get_fields),
+     "{'log':'clicks','created':'2026-11-15T03:42:06.250Z','version':0,'consumers':['mail'],'partitions':"
+     "[{'partition':'0','from':'0000000000000000','to':'ffffffffffffffff','sequence':17}]}"},
+    {"GET", "/v1/logs/{log}/partitions/{partition}", events_begin, "Events of a partition, without a group.",
+     FIELDS(events_fields),
+     "{'partition':'3','state':'OPEN','sequence':1,'events':"
+     "[{'sequence':1,'key':'k','time':'2026-11-15T03:42:06.250Z','data':{}}]}"},
+    {"POST", "/v1/logs/{log}/split", log_split_begin, "Seals a partition and goes on with two in its place.",
+     FIELDS(log_split_fields), "{'partition':'3','children':['4','5']}"},
+    {"POST", "/v1/logs/{log}/merge", log_merge_begin, "Seals two neighbours and goes on with one in their place.",
+     FIELDS(log_merge_fields), "{'partitions':['4','5'],'child':'6'}"},
+    {"DELETE", "/v1/logs/{log}", log_delete_begin, "Deletes a log with all that belongs to it.", FIELDS(log_fields),
+     "{'deleted':true}"},
+};
+/* clang-format on */
+ROW_COUNT(log);

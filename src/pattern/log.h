@@ -1,0 +1,157 @@
+/* What the files of logs share: tables, the layout, keys, and the walk through what is unread. log.c tells
+ * the story. */
+#ifndef PATTERN_LOG_H
+#define PATTERN_LOG_H
+
+#include "pattern/flow.h"
+
+extern const struct flow_table log_table, log_heads, log_events, log_positions, log_parked;
+
+#define LOG_SLOTS           16      /* of the index of news, at most */
+#define LOG_PARTITIONS_MOST 1000000 /* at the beginning */
+#define LOG_PARKED          (-1) /* the number of a group's own partition: parked events to be read again */
+#define LOG_WAIT_MOST_MS    60000
+#define LOG_LEASE_MOST_MS   (24 * 3600 * 1000ll)
+#define LOG_NUMBER_MOST     9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
+
+/* All rows begin with the log; those of a consumer group go on with its name. */
+enum { LOG_NAME, LOG_GROUP };
+#define FIELD_LOG                                                                                            \
+    {                                                                                                        \
+        "log", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the log"                                      \
+    }
+#define FIELD_LOG_GROUP                                                                                      \
+    {                                                                                                        \
+        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the group of consumers"                      \
+    }
+
+/* ---- log.c: the layout ---- */
+
+/* What the log's own item says. */
+struct log_layout {
+    int64_t partitions; /* at the beginning: 0 .. partitions - 1 share the hashes evenly */
+    int64_t slots;
+    int64_t version; /* grows with each split and merge; 0: there was none */
+    int64_t next;    /* number of the next partition */
+    int64_t keep_s;  /* of events; 0: for ever */
+};
+/* False when there is no such log: refused. */
+bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);
+void log_layout_ask(struct flow *flow, flow_step *then);
+
+struct log_range {
+    uint64_t from, to; /* hashes, both of it */
+    int64_t partition;
+};
+/* The partition that a hash belonged to at the beginning, with its range. */
+struct log_range log_range_of(const struct log_layout *layout, uint64_t hash);
+/* Of one of the first partitions. */
+struct log_range log_range_first(const struct log_layout *layout, int64_t partition);
+/* Of an item of the table: a route, or the head of a partition that was not among the first. */
+bool log_range_read(struct flow *flow, struct slice item, struct log_range *range);
+/* The route at or before the hash, if any: a Query for one item. */
+void log_route_ask(struct flow *flow, flow_step *then, uint64_t hash);
+
+/* ---- log.c: keys and texts ---- */
+
+/* "LOG", percent-encoded. */
+struct slice log_code(struct flow *flow);
+/* Key of a partition's head and events: "LOG/7"; of LOG_PARKED "LOG/parked/GROUP". */
+struct slice log_key(struct flow *flow, int64_t partition);
+/* Its number; LOG_PARKED where it has none. */
+int64_t log_key_number(struct slice key);
+struct slice log_slot(struct flow *flow, int64_t number);
+/* "LOG/GROUP". */
+struct slice log_group_key(struct flow *flow);
+struct slice log_hex(struct flow *flow, uint64_t hash);
+/* As people see a partition: "7", "parked". */
+struct slice log_partition_text(struct flow *flow, int64_t partition);
+/* False when it is none: refused. */
+bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition);
+/* Something was appended, or became free to be read. */
+uint64_t log_topic(const struct flow *flow);
+/* Appends one event as JSON. */
+void log_put_event(struct flow *flow, struct slice item);
+/* The array of a table in a BatchGetItem's reply. */
+struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
+void log_refuse_partition(struct flow *flow, int64_t partition);
+
+/* ---- log_scan.c: what is unread ---- */
+
+struct log_group {
+    struct slice item; /* SLICE_NONE: there was none */
+    int64_t turn, generation, since_ms;
+    bool again; /* parked events are to be read again */
+};
+
+/* A partition with news, and where the group stands in it. */
+struct log_candidate {
+    int64_t partition;
+    int64_t sequence, time_ms; /* of the head: the last number, and its time */
+    struct slice parents;
+    struct slice item; /* the position's; SLICE_NONE: none */
+    int64_t position;  /* -1: to be found by the group's `since` */
+};
+
+#define LOG_PAGE 25 /* candidates at a time: with heads and positions half of what BatchGetItem takes */
+
+struct log_search {
+    int64_t partition, low, high;
+    flow_step *then;
+};
+
+/* The first member of the state of flows that scan. */
+struct log_scan {
+    struct log_layout layout;
+    struct log_group group;
+    struct log_candidate candidates[LOG_PAGE]; /* of this page, not read to their end */
+    unsigned count;
+
+    /* private */
+    flow_step *found, *ended, *then;
+    bool makes_group;
+    unsigned slot, slots_done;
+    struct slice last_key; /* of the slot's page; SLICE_NONE: it was the last */
+    struct slice keys[LOG_PAGE];
+    int64_t touched_s[LOG_PAGE];
+    unsigned key_count;
+    int64_t asked_s;          /* before the slot's first page was asked for */
+    int64_t unread_s;         /* touched of the slot's first unread one; 0: none */
+    int64_t passed_s;         /* touched of the last read one before it */
+    unsigned passed;          /* how many a new mark would spare */
+    unsigned spared;          /* the same of all slots */
+    int64_t marks[LOG_SLOTS]; /* new ones; 0: as it was */
+    bool parked_is_read;
+    struct log_search search;
+};
+
+/* `found` is called with each page, `ended` behind the last. A group that does not exist is made, or refused.
+ */
+void log_scan_begin(struct flow *flow, bool makes_group, flow_step *found, flow_step *ended);
+/* The next page. */
+void log_scan_more(struct flow *flow);
+/* Writes down how far the group has read everything, if that is worth a write, and goes on. */
+void log_scan_mark(struct flow *flow, unsigned worth, flow_step *then);
+void log_group_read(struct flow *flow, struct slice item, struct log_group *group);
+void log_group_ask(struct flow *flow, flow_step *then);
+/* Where the group stands by the position's item: -1 where that is to be found by `since`. */
+int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,
+                        struct slice item);
+/* Before it nothing of the slot is unread; in seconds. */
+int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
+/* "group/GROUP" */
+struct slice log_group_part(struct flow *flow);
+void log_refuse_group(struct flow *flow);
+
+/* Finds, by halves, where a group that begins at a time begins in a partition: `then` finds the position in
+ * scan->search.low. */
+void log_search_begin(struct flow *flow, const struct log_candidate *candidate, flow_step *then);
+
+/* ---- rows of the other files ---- */
+
+flow_step log_append_begin, log_split_begin, log_merge_begin, log_read_begin, log_ack_begin, log_park_begin,
+    log_replay_begin, log_lag_begin, log_parked_begin, log_delete_begin, log_leave_begin;
+extern const struct field log_append_fields[6], log_split_fields[3], log_merge_fields[2], log_read_fields[6],
+    log_ack_fields[6], log_park_fields[6], log_replay_fields[6], log_lag_fields[2], log_parked_fields[4];
+
+#endif

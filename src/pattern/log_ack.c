@@ -1,0 +1,307 @@
+/* What a consumer says of the events that it was given: done with, set aside. And reading again.
+ *
+ * All of it acts on the fence of the lease, so whoever lost its partition moves nothing. An ack of the last
+ * number that was given frees the partition; one of an earlier number keeps it, for the lease's time from
+ * now. A parked event and the position behind it are one transaction, so an event is acked or parked, never
+ * both.
+ *
+ * A replay from a time on is one write: the group's generation grows, positions of older ones count no more,
+ * and where a partition begins is found when it is read. Parked events that are to be read again are moved to
+ * a partition of the group's own, "parked", which is read like the others. */
+#include "base/limits.h"
+#include "calendar/calendar.h"
+#include "pattern/log.h"
+
+#define REASON_BYTES 4096
+#define LIST_MOST    1000
+#define LIST_USUAL   100
+
+enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
+#define FIELDS_OF_ACT(sequence_is_required, sequence_help)                                                   \
+    FIELD_LOG,                                                                                               \
+        FIELD_LOG_GROUP, [ACT_PARTITION] = {"partition", IN_BODY, FIELD_NAME, true, .help = "of the read"},  \
+                         [ACT_FENCE] = {"fence",                                                             \
+                                        IN_BODY,                                                             \
+                                        FIELD_INT,                                                           \
+                                        true,                                                                \
+                                        .min = 1,                                                            \
+                                        .max = LOG_NUMBER_MOST,                                              \
+                                        .help = "of the read"},                                              \
+                         [ACT_SEQUENCE] = {"sequence",           IN_BODY,  FIELD_INT,                        \
+                                           sequence_is_required, .min = 1, .max = LOG_NUMBER_MOST,           \
+                                           .help = sequence_help}
+
+struct act {
+    int64_t partition;
+    struct slice event, position; /* park: the items */
+};
+
+static struct act *act_begin(struct flow *flow)
+{
+    struct act *act = flow->state = arena_new(flow->arena, struct act);
+    return log_partition_parse(flow, flow_text(flow, ACT_PARTITION), true, &act->partition) ? act : NULL;
+}
+
+static void tell_position(struct flow *flow, struct slice item)
+{
+    const struct act *act = flow->state;
+    bool is_held = item_has(flow->arena, item, "owner");
+    int64_t until_ms = item_int(flow->arena, item, "until", 0) - flow->world->skew_ms;
+    if (!is_held) flow_wake(flow, log_topic(flow));
+    flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%r}",
+                log_partition_text(flow, act->partition), item_int(flow->arena, item, "position", 0),
+                (int)is_held,
+                is_held ? flow_compose(flow, ",'until':%s", moment_text(flow->arena, until_ms)) : SLICE(""));
+}
+
+/* The fence does not fit, or the number was not given; false: nothing is wrong with these. */
+static bool refuse_unfit(struct flow *flow, struct slice item)
+{
+    int64_t fence = item_int(flow->arena, item, "fence", 0), given = item_int(flow->arena, item, "given", 0);
+    if (!item.data || !fence)
+        flow_refuse(flow, 409, "not-read", "The group has not read from this partition.");
+    else if (fence != flow_int(flow, ACT_FENCE))
+        flow_refuse_with(
+            flow,
+            flow_compose(flow, "'fence':%d,'position':%d", fence, item_int(flow->arena, item, "position", 0)),
+            409, "stale-fence", "The partition was read by another since: its fence is %lld.",
+            (long long)fence);
+    else if (flow_int(flow, ACT_SEQUENCE) > given)
+        flow_refuse_with(flow, flow_compose(flow, "'given':%d", given), 409, "not-given",
+                         "The last number that was given is %lld.", (long long)given);
+    else
+        return false;
+    return true;
+}
+
+/* ---- ack ---- */
+
+const struct field log_ack_fields[] = {
+    FIELDS_OF_ACT(false, "all up to this number is done with; not given: only the lease is renewed"),
+    [ACT_MORE] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
+                  .help = "how long the partition stays the reader's; as long as before"},
+};
+
+static flow_step ack_done;
+
+static void ack_write(struct flow *flow, const char *update, const char *condition, struct slice values)
+{
+    const struct act *act = flow->state;
+    flow_call(flow, ack_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'%r','"
+              "ConditionExpression':'#fence = "
+              ":fence and "
+              "attribute_exists(#owner)%r',%#,'ExpressionAttributeValues':{':fence':%N%r},'ReturnValues':"
+              "'ALL_NEW',%O}",
+              &log_positions, log_group_key(flow), log_partition_text(flow, act->partition), slice_of(update),
+              slice_of(condition), flow_int(flow, ACT_FENCE), values);
+}
+
+static int64_t ack_until(struct flow *flow, struct slice item)
+{
+    return flow->now_ms + flow->world->skew_ms +
+           flow_int_or(flow, ACT_MORE, item_int(flow->arena, item, "lease", 30000));
+}
+
+void log_ack_begin(struct flow *flow)
+{
+    if (!act_begin(flow)) return;
+    if (flow_given(flow, ACT_SEQUENCE))
+        ack_write(
+            flow, "SET #position = :sequence, #until = :now REMOVE #owner",
+            " and #given = :sequence and #position < :sequence",
+            flow_compose(flow, ",':sequence':%N,':now':%N", flow_int(flow, ACT_SEQUENCE), flow->now_ms));
+    else if (flow_given(flow, ACT_MORE))
+        ack_write(flow, "SET #until = :until", "",
+                  flow_compose(flow, ",':until':%N", ack_until(flow, SLICE_NONE)));
+    else
+        ack_write(flow, "SET #until = :now + #lease", "",
+                  flow_compose(flow, ",':now':%N", flow->now_ms + flow->world->skew_ms));
+}
+
+/* Not the last that was given, it seems: the lease is kept. */
+static void ack_some(struct flow *flow, struct slice item)
+{
+    ack_write(flow, "SET #position = :sequence, #until = :until",
+              " and #given > :sequence and #position < :sequence",
+              flow_compose(flow, ",':sequence':%N,':until':%N", flow_int(flow, ACT_SEQUENCE),
+                           ack_until(flow, item)));
+}
+
+static void ack_done(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    bool is_behind = item_int(flow->arena, item, "position", 0) >= flow_int(flow, ACT_SEQUENCE);
+    if (!flow_failed(flow))
+        tell_position(flow, item);
+    else if (refuse_unfit(flow, item))
+        return;
+    else if (!flow_given(flow, ACT_SEQUENCE))
+        flow_refuse(flow, 409, "not-held", "All that was given is acked: the partition is free.");
+    else if (is_behind)
+        tell_position(flow, item); /* said before */
+    else
+        ack_some(flow, item);
+}
+
+/* ---- park ---- */
+
+const struct field log_park_fields[] = {
+    FIELDS_OF_ACT(true, "the event; those before it are done with"),
+    [ACT_MORE] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "why"},
+};
+
+static flow_step park_taken, park_done;
+
+void log_park_begin(struct flow *flow)
+{
+    struct act *act = act_begin(flow);
+    if (!act) return;
+    flow_call(flow, park_taken, "BatchGetItem",
+              "{'RequestItems':{%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},%T:{'Keys'"
+              ":[{'group':%S,"
+              "'partition':%S}],'ConsistentRead':true}}}",
+              &log_events, log_key(flow, act->partition), flow_int(flow, ACT_SEQUENCE), &log_positions,
+              log_group_key(flow), log_partition_text(flow, act->partition));
+}
+
+static struct slice first_of(struct flow *flow, const struct flow_table *table)
+{
+    struct raw_walk walk;
+    struct slice item;
+    raw_walk_begin(&walk, flow->arena, log_batch_items(flow, table));
+    return raw_walk_next(&walk, NULL, &item) ? item : SLICE_NONE;
+}
+
+/* An event that was parked before keeps its first place. */
+static struct slice parked_item(struct flow *flow, struct slice event)
+{
+    const struct act *act = flow->state;
+    struct slice origin = item_content(flow->arena, event, "origin");
+    struct slice partition = log_partition_text(flow, act->partition);
+    int64_t sequence = flow_int(flow, ACT_SEQUENCE);
+    if (origin.data) {
+        partition = item_text(flow->arena, origin, "partition");
+        sequence = item_int(flow->arena, origin, "sequence", 0);
+    }
+    return flow_compose(
+        flow,
+        "{'group':%S,'event':%S,'partition':%S,'sequence':%N,'key':%A,'time':%A,'data':%A,'reason':%S,"
+        "'parked':%S}",
+        log_group_key(flow),
+        arena_printf(flow->arena, "%.*s/%019lld", SLICE_ARG(partition), (long long)sequence), partition,
+        sequence, item_attribute(flow->arena, event, "key"), item_attribute(flow->arena, event, "time"),
+        item_attribute(flow->arena, event, "data"),
+        flow_given(flow, ACT_MORE) ? flow_text(flow, ACT_MORE) : SLICE("no reason given"),
+        moment_text(flow->arena, flow->now_ms));
+}
+
+static void park_write(struct flow *flow)
+{
+    const struct act *act = flow->state;
+    struct slice given = item_attribute(flow->arena, act->position, "given");
+    bool is_last = item_int(flow->arena, act->position, "given", 0) == flow_int(flow, ACT_SEQUENCE);
+    int64_t until_ms = is_last ? flow->now_ms
+                               : flow->now_ms + flow->world->skew_ms +
+                                     item_int(flow->arena, act->position, "lease", 30000);
+    flow_call(
+        flow, park_done, "TransactWriteItems",
+        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'"
+        "SET "
+        "#position = :sequence, #until = :until%r','ConditionExpression':'#fence = :fence and #position < "
+        ":sequence "
+        "and #given = "
+        ":given',%#,'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}}"
+        ",{'Put':{'TableName':%T,'Item':%A}}]}",
+        &log_positions, log_group_key(flow), log_partition_text(flow, act->partition),
+        is_last ? SLICE(" REMOVE #owner") : SLICE(""), flow_int(flow, ACT_SEQUENCE), until_ms,
+        flow_int(flow, ACT_FENCE), given, &log_parked, parked_item(flow, act->event));
+}
+
+static void park_again(struct flow *flow)
+{
+    log_park_begin(flow);
+}
+
+static void park_taken(struct flow *flow)
+{
+    struct act *act = flow->state;
+    act->event = first_of(flow, &log_events);
+    act->position = first_of(flow, &log_positions);
+    if (raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys")))
+        flow_again(flow, park_again);
+    else if (refuse_unfit(flow, act->position))
+        return;
+    else if (!act->event.data)
+        flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
+    else if (item_int(flow->arena, act->position, "position", 0) >= flow_int(flow, ACT_SEQUENCE))
+        tell_position(flow, act->position); /* said before, of this event or of a later one */
+    else
+        park_write(flow);
+}
+
+static void park_done(struct flow *flow)
+{
+    struct act *act = flow->state;
+    bool is_last = item_int(flow->arena, act->position, "given", 0) == flow_int(flow, ACT_SEQUENCE);
+    if (flow_failed(flow)) {
+        flow_again(flow, park_again);
+        return;
+    }
+    tell_position(flow, flow_compose(flow, "{'position':%N,'until':%N%r}", flow_int(flow, ACT_SEQUENCE),
+                                     flow->now_ms + flow->world->skew_ms +
+                                         item_int(flow->arena, act->position, "lease", 30000),
+                                     is_last ? SLICE("") : SLICE(",\"owner\":{\"S\":\"it\"}")));
+}
+
+/* ---- what is parked ---- */
+
+enum { PARKED_LIMIT = LOG_GROUP + 1, PARKED_AFTER };
+
+const struct field log_parked_fields[] = {
+    FIELD_LOG,
+    FIELD_LOG_GROUP,
+    [PARKED_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                      .help = "at most so many; 100"},
+    [PARKED_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+};
+
+static void parked_ask(struct flow *flow, flow_step *then, int64_t limit, struct slice after)
+{
+    struct slice group = log_group_key(flow);
+    flow_call(flow, then, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#group = "
+              ":group',%#,'ExpressionAttributeValues':{':group':%S},"
+              "'ConsistentRead':true,'Limit':%d%A}",
+              &log_parked, group, limit,
+              after.data ? flow_compose(flow, ",'ExclusiveStartKey':{'group':%S,'event':%S}", group, after)
+                         : SLICE(""));
+}
+
+static void parked_taken(struct flow *flow)
+{
+    struct raw_walk walk;
+    struct slice item, last = flow_last_key(flow);
+    bool first = true;
+    buf_text(flow->body, "{\"parked\":[");
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    for (; raw_walk_next(&walk, NULL, &item); first = false)
+        buf_slice(flow->body,
+                  flow_compose(
+                      flow, "%A{'partition':%P,'sequence':%P,'key':%P,'reason':%P,'parked':%P,'data':%P}",
+                      first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "partition"),
+                      item_attribute(flow->arena, item, "sequence"), item_attribute(flow->arena, item, "key"),
+                      item_attribute(flow->arena, item, "reason"),
+                      item_attribute(flow->arena, item, "parked"),
+                      item_attribute(flow->arena, item, "data")));
+    buf_slice(flow->body, last.data
+                              ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "event"))
+                              : SLICE("]}"));
+    flow_finish(flow, 200);
+}
+
+void log_parked_begin(struct flow *flow)
+{
+    parked_ask(flow, parked_taken, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL),
+               flow_given(flow, PARKED_AFTER) ? flow_text(flow, PARKED_AFTER) : SLICE_NONE);
+}

@@ -1,0 +1,343 @@
+/* Logs by their words. */
+#include "pattern/item.h"
+#include "unit/pattern_fixture.h"
+
+static struct slice member(struct patterns *patterns, struct slice reply, const char *name)
+{
+    return raw_text(&patterns->arena, raw_member(&patterns->arena, reply, name));
+}
+
+static int64_t number(struct patterns *patterns, struct slice reply, const char *name)
+{
+    int64_t value = -1;
+    raw_int(member(patterns, reply, name), &value);
+    return value;
+}
+
+static void makes(struct patterns *patterns, const char *request, const char *body)
+{
+    struct slice reply = asks(patterns, request, body);
+    if (patterns->call.status >= 300) test_failed(__FILE__, __LINE__, "%s: %.*s", request, SLICE_ARG(reply));
+}
+
+#define READ "POST /v1/logs/l/consumers/g/read"
+#define ACK  "POST /v1/logs/l/consumers/g/ack"
+
+TEST(log_appends_without_gap)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":1}", 404, "no-such-log");
+    CHECK_REFUSES(&patterns, "GET /v1/logs/l", NULL, 404, "no-such-log");
+    CHECK_REFUSES(&patterns, READ, "{\"owner\":\"o\"}", 404, "no-such-log");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}", 201, "{\"log\":\"l\",\"partitions\":1}");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}", 200, "{\"log\":\"l\",\"partitions\":1}");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/l", NULL, 200, "{\"log\":\"l\",\"partitions\":1}");
+    CHECK_REFUSES(&patterns, "PUT /v1/logs/l", "{\"partitions\":2}", 409, "exists");
+    CHECK_REFUSES(&patterns, "PUT /v1/logs/l", "{\"partitions\":0}", 400, "bad-request");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":{\"a\":[1,\"#x\"]}}", 201,
+               "{\"partition\":\"0\",\"sequence\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\",\"data\":1},{\"key\":\"b\"}]}", 201,
+               "{\"events\":[{\"partition\":\"0\",\"sequence\":2},{\"partition\":\"0\",\"sequence\":3}]}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/logs/l/partitions/0", NULL, 200,
+        "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,\"events\":["
+        "{\"sequence\":1,\"key\":\"k\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":{\"a\":[1,\"#x\"]}},"
+        "{\"sequence\":2,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":1},"
+        "{\"sequence\":3,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/logs/l", NULL, 200,
+        "{\"log\":\"l\",\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
+        "\"partitions\":["
+        "{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\",\"sequence\":3}]}");
+    CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/1", NULL, 404, "no-such-partition");
+    CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/x", NULL, 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+TEST(log_refuses_bad_events)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[1]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[{\"data\":1}]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":1}]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\",\"kind\":1}]}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\",\"data\":1e200}]}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"a\",\"events\":[{\"key\":\"a\"}]}", 400,
+                  "bad-request");
+    struct buf large = {0};
+    buf_text(&large, "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\",\"data\":\"");
+    for (int i = 0; i < 400 * 1024; i++) buf_byte(&large, 'x');
+    buf_text(&large, "\"}]}");
+    buf_byte(&large, '\0');
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", large.data, 413, "too-large");
+    buf_free(&large);
+    CHECK_INT(number(&patterns, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL), "sequence"), 0);
+    patterns_close(&patterns);
+}
+
+TEST(log_takes_a_token_once)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":1,\"token\":\"t\"}", 201,
+               "{\"partition\":\"0\",\"sequence\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":1,\"token\":\"t\"}", 201,
+               "{\"partition\":\"0\",\"sequence\":1,\"repeated\":true}");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":2,\"token\":\"t\"}", 422,
+                  "token-reused");
+    /* one of three is new, and one comes twice */
+    CHECK_ASKS(
+        &patterns, "POST /v1/logs/l",
+        "{\"events\":[{\"key\":\"k\",\"data\":1,\"token\":\"t\"},{\"key\":\"k\",\"data\":3,\"token\":\"u\"},"
+        "{\"key\":\"k\",\"data\":3,\"token\":\"u\"}]}",
+        201,
+        "{\"events\":[{\"partition\":\"0\",\"sequence\":1,\"repeated\":true},{\"partition\":\"0\","
+        "\"sequence\":2},"
+        "{\"partition\":\"0\",\"sequence\":2,\"repeated\":true}]}");
+    for (int i = 0; i < 2; i++) {
+        with_header(&patterns, "Idempotency-Key", "call-7");
+        CHECK_ASKS(
+            &patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\"}]}", 201,
+            i ? "{\"events\":[{\"partition\":\"0\",\"sequence\":3,\"repeated\":true},"
+                "{\"partition\":\"0\",\"sequence\":4,\"repeated\":true}]}"
+              : "{\"events\":[{\"partition\":\"0\",\"sequence\":3},{\"partition\":\"0\",\"sequence\":4}]}");
+    }
+    CHECK_INT(number(&patterns, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL), "sequence"), 4);
+    patterns_close(&patterns);
+}
+
+TEST(log_appends_more_than_a_transaction_holds)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    buf_text(&body, "{\"events\":[");
+    for (int i = 0; i < 250; i++) buf_printf(&body, "%s{\"key\":\"k%d\",\"data\":%d}", i ? "," : "", i, i);
+    buf_text(&body, "]}");
+    buf_byte(&body, '\0');
+    makes(&patterns, "POST /v1/logs/l", body.data);
+    buf_free(&body);
+    struct slice page = asks(&patterns, "GET /v1/logs/l/partitions/0?limit=1000", NULL), event;
+    struct raw_walk walk;
+    int64_t count = 0;
+    raw_walk_begin(&walk, &patterns.arena, raw_member(&patterns.arena, page, "events"));
+    while (raw_walk_next(&walk, NULL, &event)) {
+        CHECK_INT(number(&patterns, event, "data"), count);
+        CHECK_INT(number(&patterns, event, "sequence"), ++count);
+    }
+    CHECK_INT(count, 250);
+    patterns_close(&patterns);
+}
+
+TEST(log_is_read_acked_and_left)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+    makes(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\"},{\"key\":\"c\"}]}");
+    for (int i = 0; i < 2; i++) /* the same owner gets the same by the same fence */
+        CHECK_ASKS(
+            &patterns, READ, "{\"owner\":\"o\",\"max\":2}", 200,
+            "{\"partition\":\"0\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,\"more\":"
+            "true,"
+            "\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null},"
+            "{\"sequence\":2,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"p\"}", 204, "");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
+               "{\"partitions\":[{\"partition\":\"0\",\"lag\":3,\"position\":0,\"sequence\":3,\"owner\":"
+               "\"o\",\"until\":"
+               "\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
+    CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":2,\"sequence\":1}", 409, "stale-fence");
+    CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":3}", 409, "not-given");
+    CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"1\",\"fence\":1,\"sequence\":3}", 409, "not-read");
+    patterns.now_ms += 1000;
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(
+            &patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":1}", 200,
+            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:56.340Z\"}");
+    patterns.now_ms += 1000;
+    CHECK_ASKS(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1}", 200,
+               "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:57.340Z\"}");
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}", 200,
+                   "{\"partition\":\"0\",\"position\":2,\"held\":false}");
+    CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1}", 409, "not-held");
+    struct slice reply = asks(&patterns, READ, "{\"owner\":\"p\",\"for\":\"5s\"}");
+    CHECK_INT(number(&patterns, reply, "fence"), 2);
+    CHECK_INT(number(&patterns, reply, "position"), 2);
+    patterns.now_ms += 5001; /* its lease is over */
+    reply = asks(&patterns, READ, "{\"owner\":\"o\"}");
+    CHECK_INT(number(&patterns, reply, "fence"), 3);
+    CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":2,\"sequence\":3}", 409, "stale-fence");
+    makes(&patterns, ACK, "{\"partition\":\"0\",\"fence\":3,\"sequence\":3}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
+               "{\"partitions\":[],\"lag\":0,\"parked\":0}");
+    CHECK_REFUSES(&patterns, "GET /v1/logs/l/consumers/h/lag", NULL, 404, "no-such-consumer");
+    CHECK_ASKS(&patterns, "DELETE /v1/logs/l/consumers/g", NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, "DELETE /v1/logs/l/consumers/g", NULL, 404, "no-such-consumer");
+    CHECK_INT(number(&patterns, asks(&patterns, READ, "{\"owner\":\"o\"}"), "position"), 0);
+    patterns_close(&patterns);
+}
+
+TEST(log_parks_and_replays)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    makes(&patterns, "POST /v1/logs/l",
+          "{\"events\":[{\"key\":\"a\",\"data\":1},{\"key\":\"b\",\"data\":2}]}");
+    makes(&patterns, READ, "{\"owner\":\"o\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/park",
+                  "{\"partition\":\"0\",\"fence\":9,\"sequence\":1,\"reason\":\"bad\"}", 409, "stale-fence");
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(
+            &patterns, "POST /v1/logs/l/consumers/g/park",
+            "{\"partition\":\"0\",\"fence\":1,\"sequence\":1,\"reason\":\"bad\"}", 200,
+            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:55.340Z\"}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/park",
+               "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}", 200,
+               "{\"partition\":\"0\",\"position\":2,\"held\":false}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
+               "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"bad\",\"parked\":"
+               "\"2026-11-15T04:13:25.340Z\",\"data\":1},{\"partition\":\"0\",\"sequence\":2,\"key\":\"b\","
+               "\"reason\":"
+               "\"no reason given\",\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":2}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":0}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 200,
+               "{\"partition\":\"parked\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,"
+               "\"more\":false,"
+               "\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"origin\":{"
+               "\"partition\":"
+               "\"0\",\"sequence\":1},\"reason\":\"bad\",\"data\":1},{\"sequence\":2,\"key\":\"b\",\"time\":"
+               "\"2026-11-15T04:13:25.340Z\",\"origin\":{\"partition\":\"0\",\"sequence\":2},\"reason\":"
+               "\"no reason given\",\"data\":2}]}");
+    /* parked again it is where it was first */
+    makes(&patterns, "POST /v1/logs/l/consumers/g/park",
+          "{\"partition\":\"parked\",\"fence\":1,\"sequence\":1,\"reason\":\"still\"}");
+    makes(&patterns, ACK, "{\"partition\":\"parked\",\"fence\":1,\"sequence\":2}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
+        "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\",\"parked\":"
+        "\"2026-11-15T04:13:25.340Z\",\"data\":1}]}");
+    for (int i = 0; i < 2; i++) CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+    patterns_close(&patterns);
+}
+
+TEST(log_replays_from_a_number_or_a_time)
+{
+    struct patterns patterns;
+    char body[100];
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    for (int i = 0; i < 20; i++) {
+        patterns.now_ms += 60000; /* 04:14:25.340, 04:15:25.340 ... */
+        makes(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}");
+    }
+    makes(&patterns, READ, "{\"owner\":\"o\"}");
+    makes(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":20}");
+    patterns.now_ms += 60000;
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, ""); /* the mark is raised */
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"sequence\":1}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"noon\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":22}",
+                  409, "no-such-event");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"1\",\"sequence\":1}",
+                  404, "no-such-partition");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":19}", 200,
+               "{\"partition\":\"0\",\"position\":18}");
+    CHECK_INT(number(&patterns, asks(&patterns, READ, "{\"owner\":\"o\"}"), "position"), 18);
+    static const struct {
+        const char *time;
+        int position;
+    } cases[] = {{"2026-11-15T04:14:25.340Z", 0},
+                 {"2026-11-15T04:14:25.341Z", 1},
+                 {"2026-11-15T04:20:00Z", 6},
+                 {"2026-11-15T04:33:25.340Z", 19},
+                 {"start", 0},
+                 {"2026-11-15T04:33:25.341Z", -1},
+                 {"now", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(body, sizeof body, "{\"time\":\"%s\"}", cases[i].time);
+        makes(&patterns, "POST /v1/logs/l/consumers/g/replay", body);
+        struct slice lag = asks(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL);
+        CHECK_INT(number(&patterns, lag, "lag"), cases[i].position < 0 ? 0 : 20 - cases[i].position);
+        struct slice reply = asks(&patterns, READ, "{\"owner\":\"o\",\"max\":3}");
+        CHECK_INT(patterns.call.status, cases[i].position < 0 ? 204 : 200);
+        if (cases[i].position >= 0) CHECK_INT(number(&patterns, reply, "position"), cases[i].position);
+    }
+    makes(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}");
+    CHECK_INT(number(&patterns, asks(&patterns, READ, "{\"owner\":\"o\"}"), "position"), 20);
+    patterns_close(&patterns);
+}
+
+TEST(log_forgets_old_events)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1,\"keep\":\"1h\"}");
+    makes(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\"},{\"key\":\"c\"}]}");
+    /* as the service deletes them, some day */
+    struct buf reply = {0};
+    for (int i = 1; i <= 2; i++) {
+        struct slice request = arena_printf(
+            &patterns.arena,
+            "{\"TableName\":\"%slog-events\",\"Key\":{\"partition\":{\"S\":\"l/0\"},"
+            "\"sequence\":{\"N\":\"%d\"}}}",
+            patterns.prefix, i);
+        CHECK_INT(dynamo_call(patterns.dynamo, SLICE("DeleteItem"), request, &reply), 200);
+    }
+    buf_free(&reply);
+    struct slice page = asks(&patterns, READ, "{\"owner\":\"o\",\"max\":2}");
+    CHECK_INT(number(&patterns, page, "position"), 2);
+    CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "events")), 1);
+    patterns_close(&patterns);
+}
+
+TEST(log_is_deleted)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    for (int round = 0; round < 2; round++) {
+        makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":3}");
+        struct slice log = asks(&patterns, "GET /v1/logs/l", NULL);
+        CHECK(!slice_contains(log, SLICE("\"sequence\":1")));
+        CHECK(slice_contains(log, SLICE("\"consumers\":[]")));
+        for (int i = 0; i < 30; i++) {
+            char body[60];
+            snprintf(body, sizeof body, "{\"key\":\"k%d\"}", i);
+            makes(&patterns, "POST /v1/logs/l", body);
+        }
+        makes(&patterns, "POST /v1/logs/l/split", "{\"partition\":\"1\"}");
+        makes(&patterns, READ, "{\"owner\":\"o\"}");
+        makes(&patterns, "POST /v1/logs/l/consumers/h/read", "{\"owner\":\"o\"}");
+        CHECK_ASKS(&patterns, "DELETE /v1/logs/l", NULL, 200, "{\"deleted\":true}");
+        CHECK_REFUSES(&patterns, "DELETE /v1/logs/l", NULL, 404, "no-such-log");
+        CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"k\"}", 404, "no-such-log");
+    }
+    static const char *const tables[] = {"logs", "log-heads", "log-events", "log-positions", "log-parked"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct buf reply = {0};
+        struct slice request = arena_printf(&patterns.arena, "{\"TableName\":\"%s%s\"}", patterns.prefix,
+                                            tables[i]);
+        CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), request, &reply), 200);
+        if (!slice_contains(buf_view(&reply), SLICE("\"Count\":0")))
+            test_failed(__FILE__, __LINE__, "%s: %.*s", tables[i], SLICE_ARG(buf_view(&reply)));
+        buf_free(&reply);
+    }
+    patterns_close(&patterns);
+}

@@ -1,0 +1,98 @@
+/* What finding the unread costs: it grows with the news, not with the partitions. */
+#include "pattern/item.h"
+#include "unit/pattern_fixture.h"
+
+#define PARTITIONS 100000
+#define NEWS       10
+#define READ       "POST /v1/logs/l/consumers/g/read?cost=1"
+
+static void call(struct patterns *patterns, const char *operation, struct slice request)
+{
+    struct buf reply = {0};
+    if (dynamo_call(patterns->dynamo, slice_of(operation), request, &reply) != 200)
+        test_failed(__FILE__, __LINE__, "%s: %.*s", operation, SLICE_ARG(buf_view(&reply)));
+    buf_free(&reply);
+}
+
+/* Heads and positions as flows would have left them when one event of each had been read. */
+static void make_partitions(struct patterns *patterns, int64_t touched_s)
+{
+    struct buf request = {0};
+    for (int i = 0; i < PARTITIONS;) {
+        request.len = 0;
+        for (int k = 0; k < 2; k++) {
+            buf_printf(&request, "%s\"%s%s\":[", k ? "]," : "{\"RequestItems\":{", patterns->prefix,
+                       k ? "log-positions" : "log-heads");
+            for (int n = 0; n < 12 && i + n < PARTITIONS; n++) {
+                if (n) buf_byte(&request, ',');
+                if (k)
+                    buf_printf(
+                        &request,
+                        "{\"PutRequest\":{\"Item\":{\"group\":{\"S\":\"l/g\"},\"partition\":{\"S\":\"%d\"},"
+                        "\"position\":{\"N\":\"1\"},\"fence\":{\"N\":\"1\"},\"generation\":{\"N\":\"0\"}}}}",
+                        i + n);
+                else
+                    buf_printf(
+                        &request,
+                        "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"l/"
+                        "%d\"},\"sequence\":{\"N\":\"1\"},"
+                        "\"time\":{\"N\":\"%lld000\"},\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"l/%d\"},"
+                        "\"state\":{\"S\":\"OPEN\"}}}}",
+                        i + n, (long long)touched_s, (long long)touched_s, (i + n) % 16);
+            }
+        }
+        buf_text(&request, "]}}");
+        call(patterns, "BatchWriteItem", buf_view(&request));
+        i += 12;
+    }
+    buf_free(&request);
+}
+
+static int64_t cost_of(struct patterns *patterns, struct slice reply, const char *name)
+{
+    struct slice cost = raw_member(&patterns->arena, reply, "cost");
+    char text[40] = "";
+    struct slice value = raw_text(&patterns->arena, raw_member(&patterns->arena, cost, name));
+    snprintf(text, sizeof text, "%.*s", SLICE_ARG(value));
+    return (int64_t)(strtod(text, NULL) + 0.5);
+}
+
+TEST(log_news_are_found_by_few_reads)
+{
+    struct patterns patterns;
+    char body[100];
+    patterns_open(&patterns);
+    snprintf(body, sizeof body, "{\"partitions\":%d}", PARTITIONS);
+    asks(&patterns, "PUT /v1/logs/l", body);
+    CHECK_INT(patterns.call.status, 201);
+    asks(&patterns, "POST /v1/logs/l", "{\"key\":\"first\"}"); /* makes the tables */
+    asks(&patterns, READ, "{\"owner\":\"o\"}");
+    make_partitions(&patterns, patterns.now_ms / 1000);
+    patterns.now_ms += 60000;
+    asks(&patterns, READ, "{\"owner\":\"o\"}"); /* finds nothing and writes that down */
+    CHECK_INT(patterns.call.status, 204);
+    for (int i = 0; i < NEWS; i++) {
+        snprintf(body, sizeof body, "{\"key\":\"key %d\",\"data\":%d}", i, i);
+        asks(&patterns, "POST /v1/logs/l", body);
+        CHECK_INT(patterns.call.status, 201);
+    }
+    /* all ten are found: 16 queries and, for each that found something, its heads and positions */
+    struct slice lag = asks(&patterns, "GET /v1/logs/l/consumers/g/lag?cost=1", NULL);
+    CHECK(slice_contains(lag, SLICE("\"lag\":10,")));
+    printf("log: %d of %d partitions with news are found by %lld calls of %lld read units\n", NEWS,
+           PARTITIONS, (long long)cost_of(&patterns, lag, "calls"),
+           (long long)cost_of(&patterns, lag, "readUnits"));
+    CHECK(cost_of(&patterns, lag, "calls") <= 30 && cost_of(&patterns, lag, "calls") > 17);
+    CHECK(cost_of(&patterns, lag, "readUnits") <= 30);
+    /* each is read, at the cost of what lies between */
+    for (int i = 0; i < NEWS; i++) {
+        snprintf(body, sizeof body, "{\"owner\":\"o%d\"}", i);
+        struct slice reply = asks(&patterns, READ, body);
+        CHECK_INT(patterns.call.status, 200);
+        CHECK(cost_of(&patterns, reply, "calls") <= 30);
+        CHECK(cost_of(&patterns, reply, "readUnits") <= 45);
+    }
+    asks(&patterns, READ, "{\"owner\":\"another\"}");
+    CHECK_INT(patterns.call.status, 204);
+    patterns_close(&patterns);
+}
