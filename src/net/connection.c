@@ -288,13 +288,14 @@ void connection_refuse(struct connection *connection, int status, const char *re
 void connection_timeout(struct connection *connection)
 {
     enum connection_state state = connection->state;
+    /* Counted first: who sees the connection close may look at once. */
+    if (state != CONNECTION_LINGER) stats_add(&connection->loop->server->stats.timeouts, 1);
     if (state == CONNECTION_HEAD)
         connection_refuse(connection, 408, "the headers took too long");
     else if (state == CONNECTION_BODY)
         connection_refuse(connection, 408, "the body took too long");
     else
         connection_close(connection);
-    if (state != CONNECTION_LINGER) stats_add(&connection->loop->server->stats.timeouts, 1);
 }
 
 void connection_close(struct connection *connection)

@@ -200,11 +200,11 @@ TEST(net_time_outs)
     int64_t took_ms;
     testing_start(&testing, short_times);
     CHECK_INT(dawdle(testing.port, "GET / HT", &took_ms), 408);
-    CHECK(took_ms >= 49 && took_ms < 2000);
+    CHECK(took_ms >= 49 && took_ms < 20000);
     CHECK_INT(dawdle(testing.port, "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nab", &took_ms), 408);
-    CHECK(took_ms >= 149 && took_ms < 2000);
+    CHECK(took_ms >= 149 && took_ms < 20000);
     CHECK_INT(dawdle(testing.port, "", &took_ms), 0);
-    CHECK(took_ms >= 299 && took_ms < 2000);
+    CHECK(took_ms >= 299 && took_ms < 20000);
     CHECK_INT(stats_read(&net_server_stats(testing.server)->timeouts), 3);
     testing_end(&testing);
 }
