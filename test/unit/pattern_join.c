@@ -1,0 +1,184 @@
+/* Flows that do the same thing together: who leads, who follows, and that nothing is lost or doubled. */
+#include "pattern/join.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "unit/pattern_fixture.h"
+
+/* ---- parties ---- */
+
+static void seat_make(struct seat *seat, struct flow *flow, struct arena *arena, uint64_t topic,
+                      size_t actions)
+{
+    *flow = (struct flow){.arena = arena, .topic = topic, .share = {.actions = actions, .bytes = 10}};
+    *seat = (struct seat){.flow = flow};
+}
+
+TEST(join_leads_rounds_in_order)
+{
+    enum { SEATS = 6 };
+    static const size_t actions[SEATS] = {1, 50, 40, 9, 1, 90};
+    struct joins joins;
+    struct arena arena = {0};
+    struct flow flows[SEATS];
+    struct seat seats[SEATS], *next;
+    joins_open(&joins);
+    for (int i = 0; i < SEATS; i++) seat_make(&seats[i], &flows[i], &arena, 7, actions[i]);
+    for (int i = 0; i < SEATS; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
+    CHECK(joins_end(&joins, &seats[0], 0, &next) == NULL); /* it led alone */
+    CHECK(next == &seats[1]);
+    CHECK_INT((int64_t)flows[1].follower_count, 2); /* 50, 40 and 9 make 99 */
+    CHECK(flows[1].followers[0] == &flows[2] && flows[1].followers[1] == &flows[3]);
+    struct seat *followers = joins_end(&joins, &seats[1], 503, &next);
+    CHECK(followers == &seats[2] && followers->next == &seats[3] && !seats[3].next);
+    CHECK(!flows[2].leads && flows[3].led_status == 503);
+    CHECK(next == &seats[4] && flows[4].follower_count == 1 && flows[4].leads);
+    CHECK(joins_end(&joins, &seats[4], 0, &next) == &seats[5]);
+    CHECK(!next && !seats[5].party);
+    seat_make(&seats[0], &flows[0], &arena, 7, 1);
+    seat_make(&seats[1], &flows[1], &arena, 8, 1);
+    CHECK(joins_begin(&joins, &seats[0]) &&
+          joins_begin(&joins, &seats[1])); /* another topic, another party */
+    for (int i = 0; i < 2; i++) joins_end(&joins, &seats[i], 0, &next);
+    joins_close(&joins);
+    arena_free(&arena);
+}
+
+/* ---- appends that are served beside each other ---- */
+
+#define CALLERS 8
+#define CALLS   150
+
+struct served {
+    struct rest_call call;
+    struct arena arena;
+    struct buf reply;
+    sem_t done;
+};
+
+static void served_done(struct rest_call *call)
+{
+    sem_post(&((struct served *)call)->done);
+}
+
+static void serve(struct patterns *patterns, struct served *served, const char *request, const char *body)
+{
+    const char *space = strchr(request, ' ');
+    *served = (struct served){.call = {.method = {request, (size_t)(space - request)},
+                                       .path = slice_of(space + 1),
+                                       .query = SLICE(""),
+                                       .body = slice_of(body),
+                                       .done = served_done}};
+    served->call.arena = &served->arena;
+    served->call.reply = &served->reply;
+    ensure(sem_init(&served->done, 0, 0) == 0);
+    CHECK(pattern_serve(patterns->pattern, &served->call));
+}
+
+static int await(struct served *served)
+{
+    while (sem_wait(&served->done) != 0) {
+        /* a signal's handler ran */
+    }
+    return served->call.status;
+}
+
+static void served_free(struct served *served)
+{
+    sem_destroy(&served->done);
+    arena_free(&served->arena);
+    buf_free(&served->reply);
+}
+
+static int64_t sequence_of(struct arena *arena, struct slice reply)
+{
+    int64_t value = 0;
+    raw_int(raw_text(arena, raw_member(arena, reply, "sequence")), &value);
+    return value;
+}
+
+struct caller {
+    struct patterns *patterns;
+    int number;
+    _Atomic unsigned char *seen; /* of each sequence number */
+};
+
+/* Its own events come back in the order in which it sent them; one in ten is sent twice. */
+static void *append_many(void *argument)
+{
+    const struct caller *caller = argument;
+    char body[120];
+    int64_t last = 0;
+    for (int i = 0; i < CALLS; i++) {
+        struct served first, second;
+        bool twice = i % 10 == 0;
+        snprintf(body, sizeof body, "{\"key\":\"k%d\",\"data\":%d,\"token\":\"%d/%d\"}", caller->number, i,
+                 caller->number, i);
+        serve(caller->patterns, &first, "POST /v1/logs/l", body);
+        if (twice) serve(caller->patterns, &second, "POST /v1/logs/l", body);
+        CHECK_INT(await(&first), 201);
+        int64_t sequence = sequence_of(&first.arena, buf_view(&first.reply));
+        CHECK(sequence > last && sequence <= CALLERS * CALLS);
+        last = sequence;
+        if (sequence > 0 && sequence <= CALLERS * CALLS) CHECK_INT(caller->seen[sequence - 1]++, 0);
+        if (twice) {
+            CHECK_INT(await(&second), 201);
+            CHECK_INT(sequence_of(&second.arena, buf_view(&second.reply)), sequence);
+            served_free(&second);
+        }
+        served_free(&first);
+    }
+    return NULL;
+}
+
+TEST(join_appends_of_many_have_no_gap)
+{
+    static _Atomic unsigned char seen[CALLERS * CALLS];
+    struct patterns patterns;
+    struct caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    memset(seen, 0, sizeof seen);
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){&patterns, i, seen};
+        CHECK(pthread_create(&threads[i], NULL, append_many, &callers[i]) == 0);
+    }
+    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < CALLERS * CALLS; i++) CHECK_INT(seen[i], 1);
+    CHECK_INT(sequence_of(&patterns.arena, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL)),
+              CALLERS * CALLS);
+    patterns_close(&patterns);
+}
+
+/* A reader that waits is woken by an append; one that still waits when all ends is answered. */
+TEST(join_appends_wake_readers)
+{
+    struct patterns patterns;
+    struct served reader, append;
+    char body[100];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/logs/l", "{\"partitions\":40}");
+    for (int i = 0; i < 10; i++) {
+        serve(&patterns, &reader, "POST /v1/logs/l/consumers/g/read", "{\"owner\":\"o\",\"wait\":\"60s\"}");
+        snprintf(body, sizeof body, "{\"key\":\"k%d\"}", i);
+        serve(&patterns, &append, "POST /v1/logs/l", body);
+        CHECK_INT(await(&append), 201);
+        CHECK_INT(await(&reader), 200);
+        served_free(&append);
+        struct slice reply = buf_view(&reader.reply);
+        struct slice partition = raw_text(&reader.arena, raw_member(&reader.arena, reply, "partition"));
+        snprintf(body, sizeof body, "{\"partition\":\"%.*s\",\"fence\":1,\"sequence\":1}",
+                 SLICE_ARG(partition));
+        serve(&patterns, &append, "POST /v1/logs/l/consumers/g/ack", body);
+        CHECK_INT(await(&append), 200);
+        served_free(&append);
+        served_free(&reader);
+    }
+    serve(&patterns, &reader, "POST /v1/logs/l/consumers/g/read", "{\"owner\":\"o\",\"wait\":\"60s\"}");
+    pattern_stop(patterns.pattern);
+    CHECK_INT(await(&reader), 503);
+    served_free(&reader);
+    patterns_close(&patterns);
+}
