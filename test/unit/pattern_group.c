@@ -230,9 +230,8 @@ TEST(group_larger_than_an_item)
     CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"id\":\"one more\"}", 409, "closed-group");
     CHECK_ASKS(&patterns, "DELETE /v1/groups/g/k", NULL, 200, "{\"deleted\":1}");
     struct buf reply = {0};
-    CHECK_INT(
-        dynamo_call(patterns.dynamo, SLICE("Scan"), SLICE("{\"TableName\":\"quipu-group-events\"}"), &reply),
-        200);
+    struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%sgroup-events\"}", patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply), 200);
     CHECK(slice_contains(buf_view(&reply), SLICE("\"Count\":0")));
     buf_free(&reply);
     buf_free(&body);
