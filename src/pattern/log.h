@@ -64,6 +64,7 @@ struct slice log_slot(struct flow *flow, int64_t number);
 /* "LOG/GROUP". */
 struct slice log_group_key(struct flow *flow);
 struct slice log_hex(struct flow *flow, uint64_t hash);
+bool log_hex_read(struct slice text, uint64_t *out);
 /* As people see a partition: "7", "parked". */
 struct slice log_partition_text(struct flow *flow, int64_t partition);
 /* False when it is none: refused. */
@@ -149,9 +150,11 @@ void log_search_begin(struct flow *flow, const struct log_candidate *candidate, 
 
 /* ---- rows of the other files ---- */
 
-flow_step log_append_begin, log_split_begin, log_merge_begin, log_read_begin, log_ack_begin, log_park_begin,
-    log_replay_begin, log_lag_begin, log_parked_begin, log_delete_begin, log_leave_begin;
-extern const struct field log_append_fields[6], log_split_fields[3], log_merge_fields[2], log_read_fields[6],
-    log_ack_fields[6], log_park_fields[6], log_replay_fields[6], log_lag_fields[2], log_parked_fields[4];
+flow_step log_get_begin, log_events_begin, log_append_begin, log_split_begin, log_merge_begin, log_read_begin,
+    log_ack_begin, log_park_begin, log_replay_begin, log_lag_begin, log_parked_begin, log_delete_begin,
+    log_leave_begin;
+extern const struct field log_get_fields[3], log_events_fields[4], log_append_fields[6], log_split_fields[3],
+    log_merge_fields[2], log_read_fields[6], log_ack_fields[6], log_park_fields[6], log_replay_fields[6],
+    log_lag_fields[2], log_parked_fields[4];
 
 #endif

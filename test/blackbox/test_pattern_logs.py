@@ -174,7 +174,8 @@ def test_parked_events_and_replays(log):
     log("PUT", body={"partitions": 1})
     log("POST", body={"events": [{"key": "k", "data": n} for n in range(3)]})
     page = log.read("one")
-    parked = log("POST", "/consumers/g/park", {"partition": "0", "fence": page["fence"], "sequence": 2, "reason": "odd"})
+    parked = log("POST", "/consumers/g/park",
+                 {"partition": "0", "fence": page["fence"], "sequence": 2, "reason": "odd"})
     assert parked["position"] == 2
     log.ack(page)
     assert [(p["data"], p["reason"]) for p in log("GET", "/consumers/g/parked")["parked"]] == [(1, "odd")]

@@ -522,7 +522,7 @@ static void prepare(struct explorer *explorer)
 {
     const struct exploration *exploration = explorer->exploration;
     int status;
-    for (unsigned i = 0; i < EXPLORED_FLOWS && exploration->before[i].request; i++) {
+    for (unsigned i = 0; i < EXPLORED_BEFORE && exploration->before[i].request; i++) {
         struct slice reply = run_to_end(explorer, &exploration->before[i], &explorer->scratch, &status);
         if (status >= 300) test_failed(__FILE__, __LINE__, "%s: %.*s", exploration->name, SLICE_ARG(reply));
     }
@@ -615,6 +615,11 @@ int64_t outcome_int(struct outcome *outcome, unsigned flow, const char *member)
 struct slice outcome_text(struct outcome *outcome, unsigned flow, const char *member)
 {
     return raw_text(outcome->arena, raw_member(outcome->arena, outcome->answers[flow].body, member));
+}
+
+void outcome_jump(struct outcome *outcome, int64_t ms)
+{
+    outcome->explorer->now_ms += ms;
 }
 
 struct slice outcome_ask(struct outcome *outcome, const char *request, const char *body)

@@ -19,8 +19,9 @@
 #include "pattern/pattern.h"
 #include "unit/test.h"
 
-#define EXPLORED_FLOWS 4
-#define EXPLORED_JUMPS 4
+#define EXPLORED_FLOWS  4
+#define EXPLORED_BEFORE 6
+#define EXPLORED_JUMPS  4
 
 struct explorer;
 
@@ -58,7 +59,7 @@ struct exploration {
     struct explored_flow flows[EXPLORED_FLOWS];
     /* Before the flows: requests that are simply run; also to have the tables, whose making would multiply
      * the schedules. */
-    struct explored_flow before[EXPLORED_FLOWS];
+    struct explored_flow before[EXPLORED_BEFORE];
     int64_t jumps[EXPLORED_JUMPS]; /* of the clock in ms, each once, in this order, at any point */
     unsigned faults;               /* crashes, retries and late copies, at most so many in one schedule */
     bool never_late;               /* where a late copy is harmful by its nature: a write that overwrites */
@@ -78,6 +79,8 @@ void outcome_fault(struct outcome *outcome, const char *format, ...) __attribute
 int64_t outcome_int(struct outcome *outcome, unsigned flow, const char *member);
 struct slice outcome_text(struct outcome *outcome, unsigned flow, const char *member);
 /* Runs a further request to its end, or a call; what it writes is taken back. */
+/* Time passes, for what is asked behind it. */
+void outcome_jump(struct outcome *outcome, int64_t ms);
 struct slice outcome_ask(struct outcome *outcome, const char *request, const char *body);
 struct slice outcome_call(struct outcome *outcome, const char *operation, const char *request);
 

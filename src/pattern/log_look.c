@@ -1,0 +1,219 @@
+/* Looking at a log: its open partitions, and events without a group. */
+#include "calendar/calendar.h"
+#include "pattern/log.h"
+
+#define LIST_MOST    100 /* partitions: their heads are read by one BatchGetItem */
+#define EVENTS_MOST  1000
+#define EVENTS_USUAL 100
+
+/* ---- looking at it ---- */
+
+enum { GET_LIMIT = LOG_NAME + 1, GET_AFTER };
+
+const struct field log_get_fields[] = {
+    FIELD_LOG,
+    [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                   .help = "so many partitions at most; 100"},
+    [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
+};
+
+struct get {
+    struct log_layout layout;
+    struct slice item, consumers; /* names, each behind a comma but the first */
+    struct log_range *routes;     /* in order, without gaps of their own making */
+    size_t route_count, route_room;
+    struct log_range shown[LIST_MOST];
+    unsigned shown_count;
+    bool is_all;
+};
+
+static flow_step get_taken, get_heads;
+
+static void get_ask(struct flow *flow, struct slice start)
+{
+    flow_call(flow, get_taken, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,'ExpressionAttributeValues':{':log':"
+              "%S},'ConsistentRead':true%A}",
+              &log_table, flow_text(flow, LOG_NAME),
+              start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+}
+
+void log_get_begin(struct flow *flow)
+{
+    struct get *get = flow->state = arena_new(flow->arena, struct get);
+    get->consumers = SLICE("");
+    get_ask(flow, SLICE_NONE);
+}
+
+static void get_take_route(struct flow *flow, struct get *get, struct slice item)
+{
+    struct log_range range;
+    if (!log_range_read(flow, item, &range)) return;
+    if (get->route_count == get->route_room) {
+        struct log_range *larger = arena_array(flow->arena, struct log_range, get->route_room * 2 + 16);
+        if (get->route_count) memcpy(larger, get->routes, get->route_count * sizeof *larger);
+        get->routes = larger;
+        get->route_room = get->route_room * 2 + 16;
+    }
+    get->routes[get->route_count++] = range;
+}
+
+static void get_take_part(struct flow *flow, struct get *get, struct slice item)
+{
+    struct slice part = item_text(flow->arena, item, "part");
+    if (slice_starts(part, SLICE("from/"))) get_take_route(flow, get, item);
+    if (slice_equal(part, SLICE("log"))) get->item = item;
+    if (slice_starts(part, SLICE("group/")))
+        get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
+                                      get->consumers.len ? SLICE(",") : SLICE(""), slice_from(part, 6));
+}
+
+/* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
+static void get_choose(struct flow *flow, struct get *get)
+{
+    uint64_t at = 0;
+    size_t route = 0;
+    get->is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
+    while (!get->is_all && get->shown_count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
+        while (route < get->route_count && get->routes[route].to < at) route++;
+        bool is_route = route < get->route_count && get->routes[route].from <= at;
+        struct log_range range = is_route ? get->routes[route] : log_range_of(&get->layout, at);
+        get->shown[get->shown_count++] = range;
+        get->is_all = range.to == UINT64_MAX;
+        at = range.to + 1;
+    }
+}
+
+static void get_taken(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct raw_walk walk;
+    struct slice item, last = flow_last_key(flow);
+    struct buf keys = {0};
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (raw_walk_next(&walk, NULL, &item)) get_take_part(flow, get, item);
+    if (last.data) {
+        get_ask(flow, last);
+        return;
+    }
+    if (!log_layout_read(flow, get->item, &get->layout)) return;
+    get_choose(flow, get);
+    for (unsigned i = 0; i < get->shown_count; i++)
+        buf_slice(&keys, flow_compose(flow, "%r{'partition':%S}", i ? SLICE(",") : SLICE(""),
+                                      log_key(flow, get->shown[i].partition)));
+    flow_call(flow, get_heads, "BatchGetItem", "{'RequestItems':{%T:{'Keys':[%A]}}}", &log_heads,
+              buf_view(&keys));
+    buf_free(&keys);
+}
+
+static struct slice head_find(struct flow *flow, struct slice heads, struct slice key)
+{
+    struct raw_walk walk;
+    struct slice item;
+    raw_walk_begin(&walk, flow->arena, heads);
+    while (raw_walk_next(&walk, NULL, &item))
+        if (slice_equal(item_text(flow->arena, item, "partition"), key)) return item;
+    return SLICE_NONE;
+}
+
+static void get_heads(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct slice heads = log_batch_items(flow, &log_heads);
+    buf_slice(flow->body,
+              flow_compose(flow, "{'log':%s,'created':%P,'version':%d,'consumers':[%A],'partitions':[",
+                           flow_text(flow, LOG_NAME), item_attribute(flow->arena, get->item, "created"),
+                           get->layout.version, get->consumers));
+    for (unsigned i = 0; i < get->shown_count; i++) {
+        const struct log_range *range = &get->shown[i];
+        struct slice head = head_find(flow, heads, log_key(flow, range->partition));
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+                               i ? SLICE(",") : SLICE(""), log_partition_text(flow, range->partition),
+                               log_hex(flow, range->from), log_hex(flow, range->to),
+                               item_int(flow->arena, head, "sequence", 0)));
+    }
+    buf_text(flow->body, "]");
+    if (!get->is_all)
+        buf_slice(flow->body,
+                  flow_compose(flow, ",'next':%s", log_hex(flow, get->shown[get->shown_count - 1].to)));
+    buf_text(flow->body, "}");
+    flow_finish(flow, 200);
+}
+
+/* ---- looking into it ---- */
+
+enum { EVENTS_PARTITION = LOG_NAME + 1, EVENTS_AFTER, EVENTS_LIMIT };
+
+const struct field log_events_fields[] = {
+    FIELD_LOG,
+    [EVENTS_PARTITION] = {"partition", IN_PATH, FIELD_NAME, true, .help = "the partition"},
+    [EVENTS_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = LOG_NUMBER_MOST,
+                      .help = "only behind this number; 0"},
+    [EVENTS_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = EVENTS_MOST,
+                      .help = "at most so many; 100"},
+};
+
+struct events {
+    int64_t partition;
+    struct slice head;
+};
+
+static flow_step events_head, events_taken;
+
+static void events_layout(struct flow *flow)
+{
+    struct events *events = flow->state;
+    struct log_layout layout;
+    if (!log_layout_read(flow, flow_item(flow), &layout)) return;
+    if (events->partition >= layout.next) {
+        log_refuse_partition(flow, events->partition);
+        return;
+    }
+    flow_call(flow, events_head, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}",
+              &log_heads, log_key(flow, events->partition));
+}
+
+void log_events_begin(struct flow *flow)
+{
+    struct events *events = flow->state = arena_new(flow->arena, struct events);
+    if (log_partition_parse(flow, flow_text(flow, EVENTS_PARTITION), false, &events->partition))
+        log_layout_ask(flow, events_layout);
+}
+
+static void events_head(struct flow *flow)
+{
+    struct events *events = flow->state;
+    events->head = flow_item(flow);
+    flow_call(flow, events_taken, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > :after',%#,"
+              "'ExpressionAttributeValues':{':partition':%S,':after':%N},'Limit':%d}",
+              &log_events, log_key(flow, events->partition), flow_int_or(flow, EVENTS_AFTER, 0),
+              flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL));
+}
+
+static struct slice member_of(struct flow *flow, struct slice item, const char *name)
+{
+    if (!item_has(flow->arena, item, name)) return SLICE("");
+    return flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name));
+}
+
+static void events_taken(struct flow *flow)
+{
+    struct events *events = flow->state;
+    struct slice head = events->head, state = item_text(flow->arena, head, "state"), item;
+    struct raw_walk walk;
+    bool first = true;
+    buf_slice(flow->body,
+              flow_compose(flow, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
+                           log_partition_text(flow, events->partition), state.data ? state : SLICE("OPEN"),
+                           item_int(flow->arena, head, "sequence", 0), member_of(flow, head, "parents"),
+                           member_of(flow, head, "children")));
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    for (; raw_walk_next(&walk, NULL, &item); first = false) {
+        if (!first) buf_byte(flow->body, ',');
+        log_put_event(flow, item);
+    }
+    buf_text(flow->body, "]}");
+    flow_finish(flow, 200);
+}

@@ -1,0 +1,49 @@
+/* What the two files of periods share: a period's settings and its buckets. */
+#ifndef PATTERN_PERIOD_H
+#define PATTERN_PERIOD_H
+
+#include "pattern/flow.h"
+
+extern const struct flow_table period_table, period_gates, period_events, period_buckets, period_parts;
+
+#define PERIOD_SHARDS_MOST 16
+
+enum { PERIOD_NAME, PERIOD_BUCKET };
+#define FIELD_PERIOD                                                                                         \
+    {                                                                                                        \
+        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the period"                                  \
+    }
+
+struct timetable;
+
+struct period {
+    struct slice name, item;
+    int64_t every_ms;                  /* 0: by the timetable */
+    const struct timetable *timetable; /* NULL: by every_ms */
+    int64_t shards, grace_ms, keep_s;
+    int64_t closed_ms; /* buckets that begin before are closed */
+    struct slice then; /* SLICE_NONE: nothing */
+};
+
+/* ---- period.c ---- */
+
+/* False when there is no such period, or its settings cannot be understood; period_take refuses that. */
+bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period);
+bool period_take(struct flow *flow, struct slice name, struct slice item, struct period *period);
+/* Begin and end of the bucket that a moment belongs to. */
+int64_t period_start(const struct period *period, int64_t time_ms);
+int64_t period_end(const struct period *period, int64_t start_ms);
+/* Keys: "NAME/3" of a gate, "NAME/START/3" of a bucket's events, "NAME/START" of its parts. */
+struct slice period_gate_key(struct flow *flow, const struct period *period, int64_t shard);
+struct slice period_events_key(struct flow *flow, const struct period *period, int64_t start_ms,
+                               int64_t shard);
+struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms);
+uint64_t period_topic(struct slice name);
+void period_refuse_unknown(struct flow *flow);
+
+/* ---- period_close.c ---- */
+
+flow_step period_close_begin;
+extern const struct field period_close_fields[1];
+
+#endif

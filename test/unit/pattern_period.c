@@ -1,0 +1,150 @@
+/* Periods by their words. The clock begins at 2026-11-15T04:13:25.340Z, a Sunday. */
+#include "pattern/item.h"
+#include "unit/pattern_fixture.h"
+
+#define HOUR_MS 3600000
+#define FOUR    "2026-11-15T04:00:00.000Z"
+#define FIVE    "2026-11-15T05:00:00.000Z"
+#define SIX     "2026-11-15T06:00:00.000Z"
+
+static void makes(struct patterns *patterns, const char *request, const char *body)
+{
+    struct slice reply = asks(patterns, request, body);
+    if (patterns->call.status >= 300) test_failed(__FILE__, __LINE__, "%s: %.*s", request, SLICE_ARG(reply));
+}
+
+TEST(period_is_made_and_changed)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, "GET /v1/periods/p", NULL, 404, "no-such-period");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"data\":1}", 404, "no-such-period");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"cron\":\"0 9 * * *\"}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"zone\":\"Europe/Berlin\"}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 99 * * *\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"at(2027-01-01T00:00:00)\"}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"No/Where\"}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1ms\"}", 400, "bad-request");
+    CHECK_ASKS(
+        &patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"then\":\"digest\"}", 201,
+        "{\"name\":\"p\",\"every\":\"1h\",\"grace\":\"0s\",\"shards\":4,\"keep\":\"7d\",\"then\":\"digest\","
+        "\"bucket\":\"" FOUR "\",\"end\":\"" FIVE "\"}");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":2}", 409, "exists");
+    CHECK_ASKS(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"Europe/Berlin\"}", 200,
+               "{\"name\":\"p\",\"cron\":\"0 9 * * "
+               "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,\"keep\":"
+               "\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
+    CHECK_ASKS(&patterns, "DELETE /v1/periods/p", NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, "DELETE /v1/periods/p", NULL, 404, "no-such-period");
+    patterns_close(&patterns);
+}
+
+TEST(period_hands_over_what_came)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1,\"then\":\"digest\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 201,
+               "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 200,
+               "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"b\",\"data\":2}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
+               "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE
+               "\",\"state\":\"OPEN\",\"events\":["
+               "{\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":{\"n\":1}},"
+               "{\"id\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
+    patterns.now_ms += HOUR_MS;
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, i ? "{\"closed\":0}" : "{\"closed\":1}");
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(
+            &patterns, i ? "GET /v1/periods/p/last" : "GET /v1/periods/p/2026-11-15T04:00:00Z", NULL, 200,
+            "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE "\",\"state\":\"DONE\",\"count\":2,"
+            "\"parts\":1,\"events\":[{\"data\":{\"n\":1},\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\"},"
+            "{\"data\":2,\"id\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\"}]}");
+    /* the same id in the next hour is the same event; of the closed hour, late */
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 200,
+               "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"c\",\"time\":\"2026-11-15T04:59:00Z\"}", 201,
+               "{\"bucket\":\"" FIVE "\",\"id\":\"c\",\"late\":true}");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T07:00:00Z\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"noon\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "GET /v1/periods/p/noon", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "GET /v1/periods/p/last?part=2", NULL, 404, "no-such-part");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
+               "{\"period\":\"p\",\"bucket\":\"" FIVE "\",\"end\":\"" SIX "\",\"state\":\"OPEN\",\"events\":["
+               "{\"id\":\"c\",\"time\":\"2026-11-15T04:59:00.000Z\",\"late\":true,\"data\":null}]}");
+    patterns_close(&patterns);
+}
+
+TEST(period_catches_up_in_order)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"grace\":\"5m\"}");
+    for (int hour = 0; hour < 60; hour += 2) { /* every second hour has events, and nobody closes anything */
+        for (int i = 0; i < 5; i++) makes(&patterns, "POST /v1/periods/p", "{\"data\":1}");
+        patterns.now_ms += 2 * HOUR_MS;
+    }
+    patterns.now_ms += 5 * 60000;
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":20}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":10}");
+    struct buf reply = {0};
+    struct slice request = arena_printf(
+        &patterns.arena,
+        "{\"TableName\":\"%speriod-buckets\",\"KeyConditionExpression\":\"period = :p\","
+        "\"ExpressionAttributeValues\":{\":p\":{\"S\":\"p\"}}}",
+        patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Query"), request, &reply), 200);
+    struct raw_walk walk;
+    struct slice item;
+    int count = 0;
+    raw_walk_begin(&walk, &patterns.arena, raw_member(&patterns.arena, buf_view(&reply), "Items"));
+    for (; raw_walk_next(&walk, NULL, &item); count++) {
+        CHECK(item_says(&patterns.arena, item, "state", "DONE"));
+        CHECK_INT(item_int(&patterns.arena, item, "count", 0), 5);
+    }
+    CHECK_INT(count, 30);
+    buf_free(&reply);
+    patterns_close(&patterns);
+}
+
+TEST(period_has_large_buckets_in_parts)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":2}");
+    buf_text(&body, "{\"data\":\"");
+    for (int i = 0; i < 90000; i++) buf_byte(&body, 'x');
+    buf_text(&body, "\"}");
+    buf_byte(&body, '\0');
+    for (int i = 0; i < 10; i++) makes(&patterns, "POST /v1/periods/p", body.data);
+    body.len = 0;
+    buf_text(&body, "{\"data\":\"");
+    for (int i = 0; i < 410000; i++) buf_byte(&body, 'x');
+    buf_text(&body, "\"}");
+    buf_byte(&body, '\0');
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", body.data, 413, "too-large");
+    patterns.now_ms += HOUR_MS;
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    size_t count = 0;
+    for (int part = 1; part <= 4; part++) { /* three fit one, so the last has one */
+        char request[60];
+        snprintf(request, sizeof request, "GET /v1/periods/p/last?part=%d", part);
+        struct slice reply = asks(&patterns, request, NULL);
+        CHECK_INT(patterns.call.status, 200);
+        CHECK(slice_contains(reply, SLICE("\"count\":10,\"parts\":4")));
+        count += raw_count(&patterns.arena, raw_member(&patterns.arena, reply, "events"));
+    }
+    CHECK_INT((int64_t)count, 10);
+    buf_free(&body);
+    patterns_close(&patterns);
+}
