@@ -56,7 +56,7 @@ enum { GROUP_NAME, GROUP_KEY };
     }
 #define FIELD_GROUP_KEY                                                                                      \
     {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .max = 1000, .help = "the group: what its events have in common"   \
+        "key", IN_PATH, FIELD_NAME, true, .max = 900, .help = "the group: what its events have in common"    \
     }
 
 /* ---- group.c ---- */

@@ -275,6 +275,14 @@ static struct slice head_update(struct flow *flow)
         slice_from(counting_values, 1), opening_values, condition_values);
 }
 
+/* With the length of one of them, so that no other key and id look the same together. */
+static struct slice token_key(struct flow *flow)
+{
+    const struct group_work *work = flow->state;
+    const struct add *add = work->own;
+    return arena_printf(flow->arena, "%zu/%.*s/%.*s", work->key.len, SLICE_ARG(work->id), SLICE_ARG(add->id));
+}
+
 /* Ids are kept for all generations only where there can be several. */
 static void add_write(struct flow *flow)
 {
@@ -300,7 +308,7 @@ static void add_write(struct flow *flow)
                                  : SLICE(""));
     if (add->has_token)
         token = flow_compose(flow, ",%A",
-                             token_put(flow, "group", work->id, add->id,
+                             token_put(flow, "group", SLICE(""), token_key(flow),
                                        flow_compose(flow, ",'generation':%N", add->generation)));
     flow_call(flow, add_together, "TransactWriteItems", "{'TransactItems':[{'Update':{%A}}%A%A]}",
               head_update(flow), event, token);

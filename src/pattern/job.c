@@ -232,6 +232,7 @@ static struct slice counts_text(struct flow *flow, int64_t missing)
     const struct job *job = &work->job;
     int64_t counted = item_int(flow->arena, job->item, "counted", -1);
     if (counted < 0 && job->state == JOB_COMPLETE) counted = job->total - job->failures;
+    if (counted < 0 && missing >= 0 && job->named && !job->prepared) return SLICE("");
     if (counted < 0 && missing >= 0)
         counted = job->total < 0 ? work->walk.done : job->total - missing - job->failures;
     if (counted < 0) return SLICE("");

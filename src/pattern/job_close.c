@@ -59,13 +59,19 @@ static void expire_marked(struct flow *flow)
     job_walk(flow, 0, work->job.leaves, false, NULL, NULL, expire_walked);
 }
 
+/* Nobody can say how many tasks there are: the total was not told, or its leaves were not all written. */
+static bool is_unknown(const struct job *job)
+{
+    return job->total < 0 || (job->named && !job->prepared);
+}
+
 /* All leaves but those that are known to be full and can change no more. */
 static void expire_walked(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct expiry *expiry = work->own;
     for (int64_t i = 0; i < work->job.leaves; i++)
-        if (!work->walk.marked[i]) expiry->leaves[expiry->count++] = i;
+        if (!work->walk.marked[i] || is_unknown(&work->job)) expiry->leaves[expiry->count++] = i;
     expire_leaf(flow);
 }
 

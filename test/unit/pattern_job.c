@@ -365,3 +365,46 @@ TEST(job_tells_its_last_caller_again_by_its_key)
     check_member(&patterns, "POST /v1/jobs/a/done", "{\"task\":0}", "last", "false");
     patterns_close(&patterns);
 }
+
+/* A call of the database with the prefix of the tables in its place. */
+__attribute__((format(printf, 3, 0))) static void calls(struct patterns *patterns, const char *operation,
+                                                        const char *format, struct slice more)
+{
+    struct arena arena = {0};
+    struct buf reply = {0};
+    struct slice request = arena_printf(&arena, format, patterns->prefix, SLICE_ARG(more));
+    CHECK_INT(dynamo_call(patterns->dynamo, slice_of(operation), request, &reply), 200);
+    buf_free(&reply);
+    arena_free(&arena);
+}
+
+/* A PUT of names that was interrupted: the same one again goes on, and else the job ends by its deadline. */
+TEST(job_whose_names_were_not_all_written)
+{
+    static const char unprepared[] =
+        "{\"TableName\":\"%sjobs\",\"Key\":{\"id\":{\"S\":\"a\"}},\"UpdateExpression\":"
+        "\"REMOVE prepared\"%.*s}";
+    struct patterns patterns;
+    struct arena arena = {0};
+    struct buf reply = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\",\"y\"],\"deadline\":\"10s\"}");
+    struct slice scan = arena_printf(
+        &arena, "{\"TableName\":\"%sjob-parts\",\"ProjectionExpression\":\"part,task\"}", patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply), 200);
+    struct slice leaf = raw_member(&arena, buf_view(&reply), "Items");
+    CHECK_INT(raw_count(&arena, leaf), 1);
+    calls(&patterns, "DeleteItem", "{\"TableName\":\"%sjob-parts\",\"Key\":%.*s}",
+          (struct slice){leaf.data + 1, leaf.len - 2});
+    calls(&patterns, "UpdateItem", unprepared, SLICE(""));
+    CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"x\"}", 409, "not-prepared");
+    check_member(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\",\"y\"]}", "total", "2");
+    check_member(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"x\"}", "counted", "1");
+    calls(&patterns, "UpdateItem", unprepared, SLICE(""));
+    patterns.now_ms += 10000;
+    check_member(&patterns, "GET /v1/jobs/a", NULL, "state", "\"EXPIRED\"");
+    check_member(&patterns, "GET /v1/jobs/a", NULL, "done", "1");
+    buf_free(&reply);
+    arena_free(&arena);
+    patterns_close(&patterns);
+}
