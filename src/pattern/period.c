@@ -1,5 +1,6 @@
 /* Periods: what comes within an hour, a day, or between two times of a timetable is collected in a bucket,
- * which is handed over once, when it is over. Here: settings, adding, looking; period_close.c hands over.
+ * which is handed over once, when it is over. Here: settings and adding; period_look.c shows and
+ * period_close.c hands over buckets.
  *
  * Table PREFIXperiods: hash key `name` (S); `every` (N, ms) or `cron` (S) with `zone` (S); `shards`, `grace`
  * (N, ms), `keep` (N, s); `then` (S); `closed` (N, ms): buckets that begin before are closed. Index due: hash
@@ -35,7 +36,6 @@
 #define KEEP_USUAL_S  (7 * 24 * 3600)
 #define CRON_BYTES    256
 #define ITEM_SLACK    4096
-#define LIST_MOST     1000
 
 const struct flow_table period_table = {
     "periods",
@@ -233,10 +233,10 @@ static struct slice put_item(struct flow *flow, struct slice old)
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
 }
 
-static void period_ask(struct flow *flow, flow_step *then)
+void period_ask(struct flow *flow, struct slice name, flow_step *then)
 {
     flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &period_table, flow_text(flow, PERIOD_NAME));
+              &period_table, name);
 }
 
 static void put_begin(struct flow *flow)
@@ -256,7 +256,7 @@ static void put_begin(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "cron cannot be understood: %s", error);
         return;
     }
-    period_ask(flow, put_seen);
+    period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
 }
 
 struct put {
@@ -266,7 +266,7 @@ struct put {
 
 static void put_again(struct flow *flow)
 {
-    period_ask(flow, put_seen);
+    period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
 }
 
 static void put_seen(struct flow *flow)
@@ -307,7 +307,7 @@ static void settings_taken(struct flow *flow)
 
 static void settings_begin(struct flow *flow)
 {
-    period_ask(flow, settings_taken);
+    period_ask(flow, flow_text(flow, PERIOD_NAME), settings_taken);
 }
 
 static void delete_done(struct flow *flow)
@@ -367,7 +367,7 @@ static void add_begin(struct flow *flow)
     else if (add->time_ms > flow->now_ms + flow->world->skew_ms)
         flow_refuse(flow, 400, "bad-request", "time must not lie in the future.");
     else if (add_fits(flow))
-        period_ask(flow, add_taken);
+        period_ask(flow, flow_text(flow, PERIOD_NAME), add_taken);
 }
 
 static void add_taken(struct flow *flow)
@@ -444,155 +444,6 @@ static void add_done(struct flow *flow)
     }
 }
 
-/* ---- looking ---- */
-
-enum { GET_BUCKET = PERIOD_NAME + 1, GET_PART, GET_WAIT };
-
-static const struct field get_fields[] = {
-    FIELD_PERIOD,
-    [GET_BUCKET] = {"bucket", IN_PATH, FIELD_NAME, true, .max = 40,
-                    .help = "its begin, or any time within it; \"now\", \"last\": the one before"},
-    [GET_PART] = {"part", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
-                  .help = "of a large bucket that is DONE; 1"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = 60000, .help = "wait so long until it is DONE"},
-};
-
-struct get {
-    struct period period;
-    struct slice bucket; /* item */
-    int64_t start_ms, until_ms, shard, listed;
-};
-
-static flow_step get_taken, get_ask, get_bucket, get_listed, get_part;
-
-static bool get_start(struct flow *flow, struct get *get)
-{
-    struct slice text = flow_text(flow, GET_BUCKET);
-    int64_t time_ms = flow->now_ms;
-    bool is_last = slice_equal(text, SLICE("last"));
-    if (!is_last && !slice_equal(text, SLICE("now")) && (!moment_parse(text, &time_ms) || time_ms < 0)) {
-        flow_refuse(flow, 400, "bad-request",
-                    "bucket must be a time like 2026-11-15T03:00:00Z, or \"now\", or \"last\".");
-        return false;
-    }
-    get->start_ms = period_start(&get->period, time_ms);
-    if (is_last && get->start_ms > 0) get->start_ms = period_start(&get->period, get->start_ms - 1);
-    return true;
-}
-
-static void get_begin(struct flow *flow)
-{
-    struct get *get = flow->state = arena_new(flow->arena, struct get);
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    period_ask(flow, get_taken);
-}
-
-static void get_taken(struct flow *flow)
-{
-    struct get *get = flow->state;
-    if (period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &get->period) &&
-        get_start(flow, get))
-        get_ask(flow);
-}
-
-static void get_ask(struct flow *flow)
-{
-    const struct get *get = flow->state;
-    flow_call(flow, get_bucket, "GetItem",
-              "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}", &period_buckets,
-              get->period.name, moment_text(flow->arena, get->start_ms));
-}
-
-static void put_head(struct flow *flow, const char *state)
-{
-    const struct get *get = flow->state;
-    buf_slice(flow->body, flow_compose(flow, "{'period':%s,'bucket':%s,'end':%s,'state':%s", get->period.name,
-                                       moment_text(flow->arena, get->start_ms),
-                                       moment_text(flow->arena, period_end(&get->period, get->start_ms)),
-                                       slice_of(state)));
-}
-
-static void get_done(struct flow *flow, struct slice item)
-{
-    struct get *get = flow->state;
-    int64_t parts = item_int(flow->arena, item, "parts", 0), part = flow_int_or(flow, GET_PART, 1);
-    get->bucket = item;
-    if (part > parts) {
-        flow_refuse(flow, 404, "no-such-part", "The bucket has %lld parts.", (long long)parts);
-        return;
-    }
-    if (parts > 1) {
-        flow_call(flow, get_part, "GetItem", "{'TableName':%T,'Key':{'bucket':%S,'part':%N}}", &period_parts,
-                  period_parts_key(flow, &get->period, get->start_ms), part);
-        return;
-    }
-    put_head(flow, "DONE");
-    buf_slice(flow->body, flow_compose(flow, ",'count':%P,'parts':%d,'events':%P}",
-                                       item_attribute(flow->arena, item, "count"), parts,
-                                       item_attribute(flow->arena, item, "events")));
-    flow_finish(flow, 200);
-}
-
-static void get_part(struct flow *flow)
-{
-    const struct get *get = flow->state;
-    put_head(flow, "DONE");
-    buf_slice(flow->body,
-              flow_compose(flow, ",'count':%P,'parts':%P,'part':%d,'events':%P}",
-                           item_attribute(flow->arena, get->bucket, "count"),
-                           item_attribute(flow->arena, get->bucket, "parts"), flow_int_or(flow, GET_PART, 1),
-                           item_attribute(flow->arena, flow_item(flow), "events")));
-    flow_finish(flow, 200);
-}
-
-static void get_list(struct flow *flow)
-{
-    const struct get *get = flow->state;
-    flow_call(flow, get_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#bucket = "
-              ":bucket',%#,'ExpressionAttributeValues':{':bucket':%S},"
-              "'ConsistentRead':true,'Limit':%d}",
-              &period_events, period_events_key(flow, &get->period, get->start_ms, get->shard),
-              LIST_MOST - get->listed);
-}
-
-static void get_bucket(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct slice item = flow_item(flow);
-    if (item_says(flow->arena, item, "state", "DONE")) {
-        get_done(flow, item);
-    } else if (flow->now_ms < get->until_ms) {
-        flow_watch(flow, period_topic(get->period.name), get->until_ms, get_ask);
-    } else {
-        put_head(flow, item.data ? "CLOSING" : "OPEN");
-        buf_text(flow->body, ",\"events\":[");
-        get_list(flow);
-    }
-}
-
-/* Of one that is not DONE: what has come so far, up to a limit. */
-static void get_listed(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct raw_walk walk;
-    struct slice item;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_walk_next(&walk, NULL, &item); get->listed++)
-        buf_slice(flow->body,
-                  flow_compose(flow, "%A{'id':%P,'time':%P%A,'data':%P}",
-                               get->listed ? SLICE(",") : SLICE(""), item_attribute(flow->arena, item, "id"),
-                               item_attribute(flow->arena, item, "time"),
-                               item_has(flow->arena, item, "late") ? SLICE(",\"late\":true") : SLICE(""),
-                               item_attribute(flow->arena, item, "data")));
-    if (++get->shard < get->period.shards && get->listed < LIST_MOST) {
-        get_list(flow);
-        return;
-    }
-    buf_text(flow->body, "]}");
-    flow_finish(flow, 200);
-}
-
 /* ---- rows ---- */
 
 #define EXAMPLE_BUCKET                                                                                       \
@@ -611,9 +462,11 @@ const struct flow_row period_rows[] = {
     {"POST", "/v1/periods/{name}/close", period_close_begin,
      "Closes the buckets that are over, in order, as the server does by itself.", FIELDS(period_close_fields),
      "{'closed':1}"},
-    {"GET", "/v1/periods/{name}/{bucket}", get_begin, "A bucket and what is in it.", FIELDS(get_fields),
+    {"GET", "/v1/periods/{name}/{bucket}", period_get_begin, "A bucket and what is in it.",
+     FIELDS(period_get_fields),
      "{" EXAMPLE_BUCKET ",'count':1,'parts':1,'events':[{'id':'a','time':'2026-11-15T03:42:06.250Z','data':{}}]}"},
-    {"DELETE", "/v1/periods/{name}", delete_begin, "Removes a period; its buckets end by their age.", FIELDS(name_fields),
+    {"DELETE", "/v1/periods/{name}", delete_begin, "Removes a period; its buckets end by their age.",
+     FIELDS(name_fields),
      "{'deleted':true}"},
 };
 /* clang-format on */

@@ -30,6 +30,7 @@ struct period {
 /* False when there is no such period, or its settings cannot be understood; period_take refuses that. */
 bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period);
 bool period_take(struct flow *flow, struct slice name, struct slice item, struct period *period);
+void period_ask(struct flow *flow, struct slice name, flow_step *then);
 /* Begin and end of the bucket that a moment belongs to. */
 int64_t period_start(const struct period *period, int64_t time_ms);
 int64_t period_end(const struct period *period, int64_t start_ms);
@@ -41,9 +42,9 @@ struct slice period_parts_key(struct flow *flow, const struct period *period, in
 uint64_t period_topic(struct slice name);
 void period_refuse_unknown(struct flow *flow);
 
-/* ---- period_close.c ---- */
+/* ---- period_look.c, period_close.c ---- */
 
-flow_step period_close_begin;
-extern const struct field period_close_fields[1];
+flow_step period_get_begin, period_close_begin;
+extern const struct field period_get_fields[4], period_close_fields[1];
 
 #endif

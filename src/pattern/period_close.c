@@ -330,12 +330,6 @@ const struct field period_close_fields[] = {FIELD_PERIOD};
 
 static flow_step request_taken;
 
-static void period_ask(struct flow *flow, struct slice name, flow_step *then)
-{
-    flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &period_table, name);
-}
-
 static void request_done(struct flow *flow)
 {
     const struct closing *closing = flow->state;

@@ -6,7 +6,9 @@
 
 #include "pattern/flow.h"
 
-#define PATTERNS(X) X(counter) X(log) X(lease) X(document) X(work) X(job) X(group) X(period) X(board) X(original) X(openapi)
+#define PATTERNS(X)                                                                                          \
+    X(counter)                                                                                               \
+    X(log) X(lease) X(document) X(work) X(job) X(group) X(period) X(board) X(original) X(openapi)
 
 /* X(name): struct flow_sweep NAME_sweep. */
 #define PATTERN_SWEEPS(X) X(job) X(group) X(period)
