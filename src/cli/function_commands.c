@@ -169,8 +169,7 @@ static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the a
 static const struct command children[] = {
     {.name = "add",
      .summary = "make a function, or change one",
-     .usage = "NAME --dir DIR | --zip FILE | --url URL | --to-table TABLE | --to-queue NAME | --to-pattern "
-              "CALL [flags]",
+     .usage = "NAME --dir DIR | --zip FILE | --url URL | --to-table|-queue|-pattern TARGET [flags]",
      .about =
          "Makes a function of a server, or changes the code and settings of one. Runtime and handler are\n"
          "guessed from a folder where that is safe: bootstrap is provided.al2023, index.mjs, index.js or\n"
