@@ -84,6 +84,10 @@ struct quipu_options {
     uint32_t in_flight;  /* calls on the wire at the same time; more wait; 0: 64, at most 1024 */
     uint32_t connect_ms; /* time-out of connecting; 0: 5000 */
     uint32_t attempt_ms; /* time-out of an attempt; 0: 60000 */
+
+    /* ---- for patterns ---- */
+
+    const char *prefix; /* of the names of their tables; NULL: "quipu-" */
 };
 
 /* clang-format off */
@@ -109,12 +113,27 @@ struct quipu_reply {
     const char *message; /* of the error, never NULL; "" when all went well */
     const char *json;    /* the whole reply, an error's too */
     size_t json_len;
+
+    /* Of patterns: the version of a document, without quotes; NULL: none was told. */
+    const char *etag;
+    /* Of patterns: what HTTP would tell besides (ETag, Quipu-Cost, Retry-After), lines "Name: value\n"; "". */
+    const char *headers;
 };
 
 /* Calls an operation of DynamoDB ("PutItem") or DynamoDB Streams ("GetRecords") with a request in DynamoDB's
  * JSON, and waits. Never NULL; free it with quipu_reply_free. */
 struct quipu_reply *quipu_call(struct quipu *db, const char *operation, const char *request);
 void quipu_reply_free(struct quipu_reply *reply); /* NULL is allowed */
+
+/* ---- patterns ---- */
+
+/* Calls a pattern by the method and the path of its HTTP route ("POST", "/v1/counters/orders?cost=1"), and
+ * waits. All of it runs in this process; behind a URL, only the calls of DynamoDB's API that it makes go
+ * there. Names in the path are percent-encoded. headers: NULL, or lines "If-Match: \"7\"\nIdempotency-Key:
+ * x"; body: NULL, or what the route takes, mostly JSON. Routes that answer in pieces are answered when they
+ * have ended. In the reply, error is a pattern's own code ("no-such-job"). Never NULL. */
+struct quipu_reply *quipu_pattern(struct quipu *db, const char *method, const char *path, const char *headers,
+                                  const char *body);
 
 /* What the iterators below answer. */
 enum quipu_result {

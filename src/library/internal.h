@@ -12,13 +12,24 @@
 #include "base/json.h"
 #include "base/slice.h"
 #include "dynamo/dynamo.h"
+#include "pattern/pattern.h"
 
 struct quipu {
     struct dynamo *dynamo;
+    struct pattern *pattern;
+};
+
+/* A reply and what it points at. */
+struct owned_reply {
+    struct quipu_reply reply; /* the program's part, first */
+    struct buf json;
+    struct arena arena;
 };
 
 /* A call with a request that need not end in NUL. */
 struct quipu_reply *library_call(struct quipu *db, struct slice operation, struct slice request);
+/* Lets the reply show its JSON, which is complete. */
+void library_show_json(struct owned_reply *owned);
 /* The reply's JSON. */
 struct slice library_json(const struct quipu_reply *reply);
 /* Puts a failure in the place of a reply that makes no sense. */
@@ -26,6 +37,11 @@ struct quipu_reply *library_bad_reply(struct quipu_reply *reply, const char *wha
 
 /* Sets a text that ends in NUL, which is not counted. */
 void text_set(struct buf *buf, struct slice text);
+
+/* ---- pattern.c ---- */
+
+/* How flows borrow the threads that call. */
+extern const struct pattern_host library_host;
 
 /* ---- members.c: parts of JSON texts, as they stand ---- */
 

@@ -5,12 +5,7 @@
 #include "base/fail.h"
 #include "library/internal.h"
 
-/* A reply and what it points at. */
-struct owned_reply {
-    struct quipu_reply reply; /* the program's part, first */
-    struct buf json;
-    struct arena arena;
-};
+#define PREFIX_MOST 128 /* a table's name has up to 255 characters */
 
 void text_set(struct buf *buf, struct slice text)
 {
@@ -26,23 +21,35 @@ const char *quipu_version(void)
 }
 
 /* A program built against an older header gives a shorter struct. */
-static struct dynamo_options options_of(const struct quipu_options *given)
+static struct quipu_options options_of(const struct quipu_options *given)
 {
     struct quipu_options options = QUIPU_OPTIONS;
     if (given) memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
-    return (struct dynamo_options){.region = options.region,
-                                   .cache_bytes = options.cache_bytes,
-                                   .must_exist = options.must_exist != 0,
-                                   .unsynced = options.unsynced != 0,
-                                   .access_key = options.access_key,
-                                   .secret_key = options.secret_key,
-                                   .session_token = options.session_token,
-                                   .profile = options.profile,
-                                   .ca_file = options.ca_file,
-                                   .attempts = options.attempts,
-                                   .in_flight = options.in_flight,
-                                   .connect_ms = options.connect_ms,
-                                   .attempt_ms = options.attempt_ms};
+    return options;
+}
+
+static struct dynamo_options door_of(const struct quipu_options *options)
+{
+    return (struct dynamo_options){.region = options->region,
+                                   .cache_bytes = options->cache_bytes,
+                                   .must_exist = options->must_exist != 0,
+                                   .unsynced = options->unsynced != 0,
+                                   .access_key = options->access_key,
+                                   .secret_key = options->secret_key,
+                                   .session_token = options->session_token,
+                                   .profile = options->profile,
+                                   .ca_file = options->ca_file,
+                                   .attempts = options->attempts,
+                                   .in_flight = options->in_flight,
+                                   .connect_ms = options->connect_ms,
+                                   .attempt_ms = options->attempt_ms};
+}
+
+static bool prefix_is_fit(const char *prefix)
+{
+    const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t len = strspn(prefix, fit);
+    return !prefix[len] && len >= 1 && len <= PREFIX_MOST;
 }
 
 struct quipu *quipu_open(const char *where, const struct quipu_options *options, char *error,
@@ -52,17 +59,25 @@ struct quipu *quipu_open(const char *where, const struct quipu_options *options,
         snprintf(error, error_len, "the options do not tell their size: begin with QUIPU_OPTIONS");
         return NULL;
     }
-    struct dynamo_options door = options_of(options);
+    struct quipu_options all = options_of(options);
+    if (all.prefix && !prefix_is_fit(all.prefix)) {
+        snprintf(error, error_len, "a prefix of tables is 1 to %d letters, digits and _.-", PREFIX_MOST);
+        return NULL;
+    }
+    struct dynamo_options door = door_of(&all);
     struct dynamo *dynamo = dynamo_open(where, &door, error, error_len);
     if (!dynamo) return NULL;
     struct quipu *db = must_zero(1, sizeof *db);
     db->dynamo = dynamo;
+    db->pattern = pattern_open(
+        &(struct pattern_options){.dynamo = dynamo, .prefix = all.prefix, .host = &library_host});
     return db;
 }
 
 void quipu_close(struct quipu *db)
 {
     if (!db) return;
+    pattern_close(db->pattern);
     dynamo_close(db->dynamo);
     free(db);
 }
@@ -78,7 +93,7 @@ static void name_error(struct owned_reply *owned)
     owned->reply.message = arena_copy(&owned->arena, message).data;
 }
 
-static void show_json(struct owned_reply *owned)
+void library_show_json(struct owned_reply *owned)
 {
     buf_byte(&owned->json, '\0');
     owned->json.len--;
@@ -90,9 +105,9 @@ struct quipu_reply *library_call(struct quipu *db, struct slice operation, struc
 {
     struct owned_reply *owned = must_zero(1, sizeof *owned);
     owned->reply.status = dynamo_call(db->dynamo, operation, request, &owned->json);
-    owned->reply.message = "";
+    owned->reply.message = owned->reply.headers = "";
     if (owned->reply.status != 200) name_error(owned);
-    show_json(owned);
+    library_show_json(owned);
     return &owned->reply;
 }
 
@@ -110,7 +125,7 @@ struct quipu_reply *library_bad_reply(struct quipu_reply *reply, const char *wha
     buf_byte(&owned->json, '}');
     owned->reply.status = 502;
     name_error(owned);
-    show_json(owned);
+    library_show_json(owned);
     return reply;
 }
 

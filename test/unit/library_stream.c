@@ -273,7 +273,7 @@ TEST(expired_iterators_are_replaced)
     struct clock clock = {moved_ms, &moved};
     char error[QUIPU_ERROR_BYTES];
     struct quipu db = {
-        dynamo_open(":memory:", &(struct dynamo_options){.clock = &clock}, error, sizeof error)};
+        .dynamo = dynamo_open(":memory:", &(struct dynamo_options){.clock = &clock}, error, sizeof error)};
     create_table(&db, true);
     struct quipu_stream *all = follow(&db, "Tab", QUIPU_OLDEST), *latest = follow(&db, "Tab", QUIPU_LATEST);
     write_rounds(&db, 0, 5);
