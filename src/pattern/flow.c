@@ -116,7 +116,7 @@ static void call_repeat(struct flow *flow)
     flow->repeats = true;
 }
 
-static void call_refused(struct flow *flow)
+void flow_refuse_call(struct flow *flow)
 {
     struct slice name, message;
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
@@ -151,7 +151,7 @@ static bool trouble_taken(struct flow *flow)
                flow->table_count) {
         tables_make(flow);
     } else {
-        call_refused(flow);
+        flow_refuse_call(flow);
     }
     return true;
 }
@@ -196,6 +196,11 @@ void flow_call(struct flow *flow, flow_step *then, const char *operation, const 
     flow->call = cost_ask(flow, buf_view(&out));
     flow->then = then;
     buf_free(&out);
+}
+
+void flow_expect_error(struct flow *flow)
+{
+    flow->sees_error = true;
 }
 
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then)

@@ -237,6 +237,11 @@ struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
+/* The call just asked for is of a table of the user's: its step sees a failure whatever it is, but for what is
+ * repeated. */
+void flow_expect_error(struct flow *flow);
+/* Ends with what the service said of such a call. */
+void flow_refuse_call(struct flow *flow);
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then);
 void flow_again(struct flow *flow, flow_step *then);
 /* Goes on when the topic is woken, at `until_ms` at the latest, or earlier for no reason: look, do not trust.

@@ -73,6 +73,12 @@ bool pattern_run(struct pattern *pattern, struct rest_call *call);
 bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
                    struct arena *arena, struct buf *reply);
 
+/* For triggers, too: what the records of an event of a table's stream become in its history (history.c), as
+ * {"quipu":{"transact":[...]}}, one put for each. Pure; the same record is always the same item. `keep_s`: of
+ * the history's settings. False: the reply is a sentence that says why. */
+bool pattern_history(struct slice prefix, struct slice table, int64_t keep_s, struct slice event,
+                     struct arena *arena, struct buf *reply);
+
 /* The description of all routes, OpenAPI 3.1, which is also served as /v1/openapi.json. */
 void pattern_put_openapi(struct buf *out);
 

@@ -8,10 +8,10 @@
 
 #define PATTERNS(X)                                                                                          \
     X(counter)                                                                                               \
-    X(log) X(lease) X(document) X(work) X(job) X(group) X(period) X(board) X(original) X(openapi)
+    X(log) X(lease) X(document) X(work) X(job) X(group) X(period) X(history) X(board) X(original) X(openapi)
 
 /* X(name): struct flow_sweep NAME_sweep. */
-#define PATTERN_SWEEPS(X) X(job) X(group) X(period)
+#define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history)
 
 #define X(name)                                                                                              \
     extern const struct flow_row name##_rows[];                                                              \

@@ -1,0 +1,319 @@
+/* Histories by their words, fed with what the streams of tables really hold. */
+#include "pattern/flow.h"
+#include "pattern/item.h"
+#include "pattern/rows.h"
+#include "unit/pattern_fixture.h"
+
+#define TABLE "orders"
+
+static struct slice call(struct patterns *patterns, const char *operation, const char *format, ...)
+{
+    static struct buf reply;
+    va_list args;
+    va_start(args, format);
+    struct slice request = arena_vprintf(&patterns->arena, format, args);
+    va_end(args);
+    buf_free(&reply);
+    if (dynamo_call(patterns->dynamo, slice_of(operation), request, &reply) != 200)
+        test_failed(__FILE__, __LINE__, "%s: %.*s", operation, SLICE_ARG(buf_view(&reply)));
+    struct slice copy = arena_copy(&patterns->arena, buf_view(&reply));
+    buf_free(&reply);
+    return copy;
+}
+
+static void make_table(struct patterns *patterns, const char *name, bool has_range)
+{
+    call(patterns, "CreateTable",
+         "{\"TableName\":\"%s%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":"
+         "\"id\",\"KeyType\":"
+         "\"HASH\"}%s],\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}%s]}",
+         patterns->prefix, name, has_range ? ",{\"AttributeName\":\"at\",\"KeyType\":\"RANGE\"}" : "",
+         has_range ? ",{\"AttributeName\":\"at\",\"AttributeType\":\"N\"}" : "");
+}
+
+static void put(struct patterns *patterns, const char *item)
+{
+    call(patterns, "PutItem", "{\"TableName\":\"%s" TABLE "\",\"Item\":%s}", patterns->prefix, item);
+}
+
+static struct slice text_of(struct patterns *patterns, struct slice object, const char *name)
+{
+    return raw_text(&patterns->arena, raw_member(&patterns->arena, object, name));
+}
+
+static void feed(struct patterns *patterns, const char *table, struct slice records)
+{
+    struct slice body = arena_printf(&patterns->arena, "{\"Records\":%.*s}", SLICE_ARG(records));
+    struct arena kept = patterns->arena; /* asks empties the arena, and the request is in it */
+    char *copy = strndup(body.data, body.len), request[300];
+    patterns->arena = (struct arena){0};
+    snprintf(request, sizeof request, "POST /v1/history/%s%s", patterns->prefix, table);
+    struct slice reply = asks(patterns, request, copy);
+    if (patterns->call.status != 200) test_failed(__FILE__, __LINE__, "%.*s", SLICE_ARG(reply));
+    free(copy);
+    arena_free(&patterns->arena);
+    patterns->arena = kept;
+}
+
+/* What the stream holds goes into the history, from its begin: what is there already stays as it is. */
+static void pump(struct patterns *patterns, const char *table)
+{
+    struct raw_walk walk;
+    struct slice shard;
+    struct slice described = call(patterns, "DescribeTable", "{\"TableName\":\"%s%s\"}", patterns->prefix,
+                                  table);
+    struct slice arn = text_of(patterns, raw_member(&patterns->arena, described, "Table"), "LatestStreamArn");
+    struct slice stream = call(patterns, "DescribeStream", "{\"StreamArn\":\"%.*s\"}", SLICE_ARG(arn));
+    raw_walk_begin(
+        &walk, &patterns->arena,
+        raw_member(&patterns->arena, raw_member(&patterns->arena, stream, "StreamDescription"), "Shards"));
+    while (raw_walk_next(&walk, NULL, &shard)) {
+        struct slice id = text_of(patterns, shard, "ShardId");
+        struct slice iterator = call(
+            patterns, "GetShardIterator",
+            "{\"StreamArn\":\"%.*s\",\"ShardId\":\"%.*s\",\"ShardIteratorType\":\"TRIM_HORIZON\"}",
+            SLICE_ARG(arn), SLICE_ARG(id));
+        struct slice records = call(patterns, "GetRecords", "{\"ShardIterator\":\"%.*s\",\"Limit\":100}",
+                                    SLICE_ARG(text_of(patterns, iterator, "ShardIterator")));
+        records = raw_member(&patterns->arena, records, "Records");
+        if (raw_count(&patterns->arena, records)) feed(patterns, table, records);
+    }
+}
+
+static const char *path(struct patterns *patterns, const char *method, const char *rest)
+{
+    static char request[300];
+    snprintf(request, sizeof request, "%s /v1/history/%s" TABLE "%s", method, patterns->prefix, rest);
+    return request;
+}
+
+static struct slice get(struct patterns *patterns, const char *rest)
+{
+    return asks(patterns, path(patterns, "GET", rest), NULL);
+}
+
+/* Three versions a minute apart, 04:13, 04:14, 04:15, then removed at 04:16. */
+static void make_history(struct patterns *patterns)
+{
+    make_table(patterns, TABLE, false);
+    asks(patterns, path(patterns, "PUT", ""), "{\"keep\":\"30d\"}");
+    CHECK_INT(patterns->call.status, 200);
+    put(patterns, "{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"1\"},\"s\":{\"SS\":[\"x\"]}}");
+    patterns->now_ms += 60000;
+    put(patterns, "{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"2\"},\"s\":{\"SS\":[\"x\"]}}");
+    put(patterns, "{\"id\":{\"S\":\"other\"}}");
+    patterns->now_ms += 60000;
+    put(patterns, "{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"2\"},\"t\":{\"BOOL\":true}}");
+    patterns->now_ms += 60000;
+    call(patterns, "DeleteItem", "{\"TableName\":\"%s" TABLE "\",\"Key\":{\"id\":{\"S\":\"a b\"}}}",
+         patterns->prefix);
+    for (int i = 0; i < 2; i++) pump(patterns, TABLE);
+}
+
+TEST(history_needs_a_table)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_REFUSES(&patterns, path(&patterns, "PUT", ""), NULL, 404, "no-such-table");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", ""), NULL, 404, "no-such-history");
+    make_table(&patterns, TABLE, true);
+    struct slice reply = asks(&patterns, path(&patterns, "PUT", ""), "{\"keep\":\"30d\",\"versions\":5}");
+    CHECK_INT(patterns.call.status, 200);
+    CHECK(slice_contains(reply,
+                         SLICE("\"hash\":\"id\",\"range\":\"at\",\"since\":\"2026-11-15T04:13:25.340Z\"")));
+    CHECK(slice_contains(reply, SLICE("\"keep\":\"30d\",\"versions\":5")));
+    CHECK(slice_contains(get(&patterns, ""), SLICE("\"versions\":5")));
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a"), NULL, 400, "bad-request"); /* the range key */
+    CHECK_ASKS(&patterns, path(&patterns, "GET", "/a?range=7"), NULL, 200, "{\"versions\":[]}");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=7&at=noon"), NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, path(&patterns, "POST", ""), "{\"Records\":[{}]}", 400, "bad-request");
+    CHECK_ASKS(&patterns, path(&patterns, "DELETE", ""), NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, path(&patterns, "DELETE", ""), NULL, 404, "no-such-history");
+    patterns_close(&patterns);
+}
+
+TEST(history_tells_versions_and_what_changed)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    make_history(&patterns);
+    struct slice all = get(&patterns, "/a%20b?diff"), version;
+    static const char *const events[] = {"INSERT", "MODIFY", "MODIFY", "REMOVE"};
+    static const char *const changes[] = {
+        "\"changes\":[{\"name\":\"id\",\"after\":\"a "
+        "b\"},{\"name\":\"n\",\"after\":1},{\"name\":\"s\",\"after\":[\"x\"]}]",
+        "\"changes\":[{\"name\":\"n\",\"before\":1,\"after\":2}]",
+        "\"changes\":[{\"name\":\"t\",\"after\":true},{\"name\":\"s\",\"before\":[\"x\"]}]",
+        "\"changes\":[{\"name\":\"id\",\"before\":\"a "
+        "b\"},{\"name\":\"n\",\"before\":2},{\"name\":\"t\",\"before\":true}]"};
+    struct raw_walk walk;
+    unsigned count = 0;
+    raw_walk_begin(&walk, &patterns.arena, raw_member(&patterns.arena, all, "versions"));
+    for (; count < 4 && raw_walk_next(&walk, NULL, &version); count++) {
+        CHECK_TEXT(text_of(&patterns, version, "event"), events[count]);
+        if (!slice_contains(version, slice_of(changes[count])))
+            test_failed(__FILE__, __LINE__, "%s: %.*s", changes[count], SLICE_ARG(version));
+    }
+    CHECK(count == 4 && !raw_walk_next(&walk, NULL, &version));
+    /* pages, and what the first of a page changed */
+    struct slice page = get(&patterns, "/a%20b?limit=1");
+    char next[200];
+    snprintf(next, sizeof next, "/a%%20b?diff&limit=1&after=%.*s",
+             SLICE_ARG(text_of(&patterns, page, "next")));
+    for (char *hash = strchr(next, '#'); hash; hash = NULL) {
+        memmove(hash + 3, hash + 1, strlen(hash));
+        memcpy(hash, "%23", 3);
+    }
+    CHECK(slice_contains(get(&patterns, next), slice_of(changes[1])));
+    page = get(&patterns, "/a%20b?from=2026-11-15T04:14:00Z&to=2026-11-15T04:15:30Z");
+    CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "versions")), 2);
+    patterns_close(&patterns);
+}
+
+TEST(history_knows_what_held_at_a_time)
+{
+    static const struct {
+        const char *at, *item;
+    } cases[] = {{"2026-11-15T04:13:25Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
+                 {"2026-11-15T04:14:24Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
+                 {"2026-11-15T04:14:25Z", "{\"id\":\"a b\",\"n\":2,\"s\":[\"x\"]}"},
+                 {"2026-11-15T04:16:00Z", "{\"id\":\"a b\",\"n\":2,\"t\":true}"},
+                 {"2026-11-15T04:17:00Z", "null"}};
+    struct patterns patterns;
+    char rest[100];
+    patterns_open(&patterns);
+    if (getenv("PATTERNS_ON")) { /* there the clock of the changes is another's */
+        patterns_close(&patterns);
+        return;
+    }
+    make_history(&patterns);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(rest, sizeof rest, "/a%%20b?at=%s", cases[i].at);
+        struct slice reply = get(&patterns, rest);
+        CHECK_TEXT(raw_member(&patterns.arena, reply, "item"), cases[i].item);
+    }
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2026-11-15T04:13:24Z"), NULL, 404,
+                  "no-version");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/x?at=2026-11-15T04:13:30Z"), NULL, 404, "no-version");
+    patterns_close(&patterns);
+}
+
+static struct slice current(struct patterns *patterns)
+{
+    return call(patterns, "GetItem", "{\"TableName\":\"%s" TABLE "\",\"Key\":{\"id\":{\"S\":\"a b\"}}}",
+                patterns->prefix);
+}
+
+TEST(history_restores_what_nobody_has_changed)
+{
+    struct patterns patterns;
+    char body[200];
+    patterns_open(&patterns);
+    make_history(&patterns);
+    struct slice all = get(&patterns, "/a%20b"), version;
+    struct raw_walk walk;
+    char versions[4][100];
+    raw_walk_begin(&walk, &patterns.arena, raw_member(&patterns.arena, all, "versions"));
+    for (int i = 0; i < 4 && raw_walk_next(&walk, NULL, &version); i++)
+        snprintf(versions[i], sizeof versions[i], "%.*s", SLICE_ARG(text_of(&patterns, version, "version")));
+    CHECK_REFUSES(&patterns, path(&patterns, "POST", "/a%20b/restore"), NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, path(&patterns, "POST", "/a%20b/restore"), "{\"version\":\"x\"}", 404,
+                  "no-version");
+    snprintf(body, sizeof body, "{\"version\":\"%s\"}", versions[1]);
+    struct slice reply = asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), body);
+    CHECK_INT(patterns.call.status, 200);
+    CHECK_TEXT(raw_member(&patterns.arena, reply, "item"), "{\"id\":\"a b\",\"n\":2,\"s\":[\"x\"]}");
+    CHECK(slice_contains(current(&patterns), SLICE("{\"N\":\"2\"}")));
+    /* the history has not heard of that yet */
+    snprintf(body, sizeof body, "{\"version\":\"%s\"}", versions[0]);
+    CHECK_REFUSES(&patterns, path(&patterns, "POST", "/a%20b/restore"), body, 409, "changed-since");
+    pump(&patterns, TABLE);
+    asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), body);
+    CHECK_INT(patterns.call.status, 200);
+    CHECK(slice_contains(current(&patterns), SLICE("{\"N\":\"1\"}")));
+    pump(&patterns, TABLE);
+    snprintf(body, sizeof body, "{\"version\":\"%s\"}", versions[3]); /* it was not there */
+    asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), body);
+    CHECK_INT(patterns.call.status, 200);
+    CHECK(!slice_contains(current(&patterns), SLICE("Item")));
+    patterns_close(&patterns);
+}
+
+static void sweep(struct patterns *patterns)
+{
+    struct flow flow;
+    struct buf body = {0};
+    struct arena arena = {0};
+    struct flow_world world = {.prefix = slice_of(patterns->prefix), .poll_ms = 1000};
+    struct flow_start start = {
+        .world = &world, .arena = &arena, .body = &body, .seed = 1, .now_ms = patterns->now_ms};
+    flow_begin_sweep(&flow, &start, &history_sweep);
+    while (flow.want != FLOW_DONE) {
+        struct buf reply = {0};
+        int status = dynamo_call(patterns->dynamo, flow.operation, flow.call, &reply);
+        struct flow_reply taken = {.status = status, .body = arena_copy(&arena, buf_view(&reply))};
+        buf_free(&reply);
+        flow_next(&flow, patterns->now_ms, &taken);
+    }
+    CHECK_TEXT(buf_view(&body), "");
+    arena_free(&arena);
+    buf_free(&body);
+}
+
+TEST(history_keeps_so_many_versions)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, false);
+    asks(&patterns, path(&patterns, "PUT", ""), "{\"versions\":3}");
+    for (int i = 0; i < 40; i++) {
+        char item[80];
+        snprintf(item, sizeof item, "{\"id\":{\"S\":\"%s\"},\"n\":{\"N\":\"%d\"}}", i % 4 ? "busy" : "calm",
+                 i);
+        put(&patterns, item);
+        if (i == 8) pump(&patterns, TABLE);
+    }
+    pump(&patterns, TABLE);
+    sweep(&patterns);
+    sweep(&patterns);
+    struct slice busy = get(&patterns, "/busy");
+    CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, busy, "versions")), 3);
+    CHECK(slice_contains(busy, SLICE("\"n\":39")) && slice_contains(busy, SLICE("\"n\":37")));
+    CHECK_INT(
+        (int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, get(&patterns, "/calm"), "versions")),
+        3);
+    patterns_close(&patterns);
+}
+
+TEST(history_of_records_is_pure)
+{
+    struct arena arena = {0};
+    struct buf first = {0}, second = {0}, wrong = {0};
+    struct slice event = SLICE("{\"Records\":[{\"eventName\":\"MODIFY\",\"cause\":\"f\",\"dynamodb\":{"
+                               "\"ApproximateCreationDateTime\":1794716005,"
+                               "\"Keys\":{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/"
+                               "y\"}},\"NewImage\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}},"
+                               "\"SequenceNumber\":\"42\"}}]}");
+    CHECK(pattern_history(SLICE("quipu-"), SLICE("t"), 60, event, &arena, &first));
+    CHECK(pattern_history(SLICE("quipu-"), SLICE("t"), 60, event, &arena, &second));
+    CHECK(slice_equal(buf_view(&first), buf_view(&second)));
+    CHECK_TEXT(
+        buf_view(&first),
+        "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"quipu-history\",\"Item\":{\"item\":{\"S\":"
+        "\"t/"
+        "a=x%2Fy&b=7\"},\"version\":{\"S\":\"2026-11-15T04:13:25.000Z#"
+        "0000000000000000000000000000000000000042\"},"
+        "\"table\":{\"S\":\"t\"},\"event\":{\"S\":\"MODIFY\"},\"time\":{\"S\":\"2026-11-15T04:13:25.000Z\"},"
+        "\"sequence\":{\"S\":\"42\"},\"cause\":{\"S\":\"f\"},\"expires\":{\"N\":\"1794716065\"},\"keys\":{"
+        "\"M\":"
+        "{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}}},\"image\":{\"M\":{\"a\":{\"S\":\"x/"
+        "y\"},\"b\":{\"N\":\"7\"}}}}}}"
+        "]}}");
+    CHECK(!pattern_history(SLICE("quipu-"), SLICE("t"), 0,
+                           SLICE("{\"Records\":[{\"eventName\":\"MODIFY\"}]}"), &arena, &wrong));
+    CHECK(!pattern_history(SLICE("quipu-"), SLICE("t"), 0, SLICE("{}"), &arena, &wrong));
+    buf_free(&first);
+    buf_free(&second);
+    buf_free(&wrong);
+    arena_free(&arena);
+}
