@@ -1,10 +1,10 @@
 /* Load generator of the benchmark: N connections, each with one request in flight, one epoll loop a thread.
  *
- * It speaks just enough HTTP/1.1 (DynamoDB's JSON and plain GET) and RESP (Redis) to drive every server of
- * the benchmark alike. It shares its two cores with the server it measures, so it must cost little: a request
- * is built once as a template, and per operation only digits are patched into its holes; a reply is parsed
- * just enough to know its end and that it succeeded. One send and one receive per operation, one reading of
- * the clock per reply.
+ * It speaks just enough HTTP/1.1 (DynamoDB's JSON, the patterns' routes and plain GET) and RESP (Redis) to
+ * drive every server of the benchmark alike. It shares its two cores with the server it measures, so it must
+ * cost little: a request is built once as a template, and per operation only digits are patched into its
+ * holes; a reply is parsed just enough to know its end and that it succeeded. One send and one receive per
+ * operation, one reading of the clock per reply.
  *
  * Invariants: 1. a connection has at most one request in flight; 2. holes have fixed widths, so a request
  * never changes its length; 3. an operation is counted only after its whole reply was checked; any error
@@ -32,7 +32,7 @@
 #include "operations.h"
 
 #define REPLY_BYTES_MAX   (64 * 1024) /* the longest, ten items of Query, has about 5 KB */
-#define HOLES_MAX         256         /* a batch of 25 items has 100 */
+#define HOLES_MAX         512         /* a batch of 25 events has 176 */
 #define CONNECTIONS_MAX   4096
 #define THREADS_MAX       64
 #define EVENTS_MAX        256
@@ -62,7 +62,8 @@ struct settings {
     double seconds, warmup_seconds;
     uint64_t count; /* operations to do; 0: as many as --seconds allow */
     uint64_t items, seed;
-    bool in_order; /* ticket i writes the i-th items, instead of random ones */
+    uint64_t first; /* number of the first request, where requests are numbered */
+    bool in_order;  /* ticket i writes the i-th items, instead of random ones */
     bool verbose;
 };
 
@@ -151,24 +152,39 @@ static double quantile_us(const struct worker *sum, double quantile)
 }
 
 /* ---- building the template ---- */
-static void body_put_batch(struct buf *body)
+/* What stands between the marks of repetition comes BATCH_ITEMS times. */
+static void body_put(struct buf *body, const char *text)
 {
-    buf_text(body, "{\"RequestItems\":{\"bench\":[");
+    const char *from = strchr(text, REPEAT_FROM), *to = from ? strchr(from, REPEAT_TO) : NULL;
+    if (!from) {
+        buf_slice(body, slice_of(text));
+        return;
+    }
+    ensure(to);
+    buf_put(body, text, (size_t)(from - text));
     for (int i = 0; i < BATCH_ITEMS; i++) {
         if (i) buf_byte(body, ',');
-        buf_text(body, "{\"PutRequest\":{\"Item\":{" KEY "," REST "}}}");
+        buf_put(body, from + 1, (size_t)(to - from) - 1);
     }
-    buf_text(body, "]}}");
+    buf_slice(body, slice_of(to + 1));
+}
+
+static void request_put_route(struct buf *out, const struct operation *operation)
+{
+    struct buf body = {0};
+    body_put(&body, operation->body);
+    buf_printf(out,
+               "%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nContent-Type: application/json\r\n"
+               "Content-Length: %zu\r\n\r\n",
+               operation->target, ntohs(settings.address.sin_port), body.len);
+    buf_slice(out, buf_view(&body));
+    buf_free(&body);
 }
 
 static void request_put_dynamo(struct buf *out, const struct operation *operation)
 {
     struct buf body = {0};
-    if (operation->body) {
-        buf_slice(&body, slice_of(operation->body));
-    } else {
-        body_put_batch(&body);
-    }
+    body_put(&body, operation->body);
     char stamp[32];
     time_t now = time(NULL);
     struct tm utc;
@@ -185,19 +201,19 @@ static void request_put_dynamo(struct buf *out, const struct operation *operatio
     buf_free(&body);
 }
 
-/* Words hold no blanks of their own except the last, which is whatever remains. */
 static void request_put_resp(struct buf *out, const struct operation *operation)
 {
     struct slice rest = slice_of(operation->body);
-    int words = strncmp(operation->body, "SET ", 4) == 0 ? 3 : 2;
+    int words = 1;
+    for (size_t i = 0; i < rest.len; i++) words += rest.data[i] == '|';
     buf_printf(out, "*%d\r\n", words);
     for (; words; words--) {
-        const char *blank = words > 1 ? memchr(rest.data, ' ', rest.len) : NULL;
-        size_t len = blank ? (size_t)(blank - rest.data) : rest.len;
+        const char *bar = memchr(rest.data, '|', rest.len);
+        size_t len = bar ? (size_t)(bar - rest.data) : rest.len;
         buf_printf(out, "$%zu\r\n", len);
         buf_put(out, rest.data, len);
         buf_text(out, "\r\n");
-        rest = slice_from(rest, blank ? len + 1 : len);
+        rest = slice_from(rest, bar ? len + 1 : len);
     }
 }
 
@@ -207,7 +223,7 @@ static void plan_find_holes(struct plan *out)
     for (size_t at = 0; at < bytes->len;) {
         char kind = bytes->data[at];
         size_t end = at + 1;
-        if (kind >= HOLE_PARTITION && kind <= HOLE_RANDOM) {
+        if (kind >= HOLE_PARTITION && kind <= HOLE_TASK) {
             while (end < bytes->len && bytes->data[end] == kind) end++;
             ensure(out->hole_count < HOLES_MAX);
             out->holes[out->hole_count++] = (struct hole){(uint32_t)at, (uint16_t)(end - at), kind};
@@ -220,6 +236,7 @@ static void plan_build(struct plan *out, const struct operation *operation)
 {
     switch (operation->protocol) {
     case DYNAMO: request_put_dynamo(&out->bytes, operation); break;
+    case ROUTE: request_put_route(&out->bytes, operation); break;
     case RESP: request_put_resp(&out->bytes, operation); break;
     case PLAIN:
         buf_printf(&out->bytes, "GET / HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
@@ -238,7 +255,7 @@ static void digits_put(char *at, unsigned width, uint64_t value)
     }
 }
 
-static void request_patch(char *request, uint64_t item, struct random *random)
+static void request_patch(char *request, uint64_t ticket, uint64_t item, struct random *random)
 {
     for (size_t i = 0; i < plan.hole_count; i++) {
         const struct hole *hole = &plan.holes[i];
@@ -246,6 +263,9 @@ static void request_patch(char *request, uint64_t item, struct random *random)
         switch (hole->kind) {
         case HOLE_PARTITION: digits_put(at, hole->width, item / PARTITION_ITEMS); break;
         case HOLE_ORDER: digits_put(at, hole->width, item++ % PARTITION_ITEMS); break;
+        case HOLE_TICKET: digits_put(at, hole->width, ticket); break;
+        case HOLE_LEAF: digits_put(at, hole->width, ticket / LEAF_TASKS); break;
+        case HOLE_TASK: digits_put(at, hole->width, ticket % LEAF_TASKS); break;
         default: digits_put(at, hole->width, random_next(random)); break;
         }
     }
@@ -255,7 +275,7 @@ static void request_patch(char *request, uint64_t item, struct random *random)
 static uint64_t item_choose(uint64_t ticket, struct random *random)
 {
     if (!settings.in_order) return random_below(random, settings.items);
-    if (settings.operation->body) return ticket;
+    if (settings.operation->protocol == RESP) return ticket;
     uint64_t batches = settings.items / BATCH_ITEMS;
     return ticket * LOAD_SCATTER % batches * BATCH_ITEMS;
 }
@@ -290,7 +310,8 @@ static void connection_next(struct worker *worker, struct connection *connection
         connection_stop(worker, connection);
         return;
     }
-    request_patch(connection->request, item_choose(ticket, &worker->random), &worker->random);
+    uint64_t item = item_choose(ticket, &worker->random);
+    request_patch(connection->request, settings.first + ticket, item, &worker->random);
     connection->got = 0;
     connection->started_ns = now;
     if (!send_all(connection->fd, connection->request, plan.bytes.len)) {
@@ -394,7 +415,7 @@ static bool body_contains(struct slice body, const char *part, size_t part_len)
 static bool reply_is_success(const struct connection *connection, const struct reply *reply)
 {
     const struct operation *operation = settings.operation;
-    if (reply->status != 200) return false;
+    if (reply->status != 200 && (reply->status != 201 || operation->protocol != ROUTE)) return false;
     if (!body_contains(reply->body, operation->expect, strlen(operation->expect))) return false;
     if (!operation->echo_key) return true;
     const struct hole *key = &plan.holes[0];
@@ -594,6 +615,7 @@ static void help_print(FILE *out)
         "  --warmup S         seconds before that, which do not count (0)\n"
         "  --count N          do N operations instead; no warm-up\n"
         "  --items N          items in the table, a multiple of 50 (10000)\n"
+        "  --first N          number of the first request, where requests are numbered (0)\n"
         "  --seed N           of keys and values; another seed gives put-new other keys (1)\n"
         "  --verbose          print for people\n\noperations:\n",
         out);
@@ -629,7 +651,8 @@ static void settings_parse(int argc, char **argv)
         {"op", 1, NULL, 'o'},      {"port", 1, NULL, 'p'},    {"connections", 1, NULL, 'c'},
         {"threads", 1, NULL, 't'}, {"seconds", 1, NULL, 's'}, {"warmup", 1, NULL, 'w'},
         {"count", 1, NULL, 'n'},   {"items", 1, NULL, 'i'},   {"seed", 1, NULL, 'r'},
-        {"verbose", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0},
+        {"first", 1, NULL, 'f'},   {"verbose", 0, NULL, 'v'}, {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     settings.seconds = 1;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -643,6 +666,7 @@ static void settings_parse(int argc, char **argv)
         case 'n': settings.count = (uint64_t)option_number(optarg, 1, 1e15); break;
         case 'i': settings.items = (uint64_t)option_number(optarg, 50, 1e10); break;
         case 'r': settings.seed = (uint64_t)option_number(optarg, 0, 1e15); break;
+        case 'f': settings.first = (uint64_t)option_number(optarg, 0, 1e15); break;
         case 'v': settings.verbose = true; break;
         case 'h': help_print(stdout); exit(0);
         default: usage_fail("unknown option");
@@ -664,7 +688,7 @@ static void settings_complete(void)
     settings.in_order = load || redis_load;
     if (load) settings.count = settings.items / BATCH_ITEMS;
     if (redis_load) settings.count = settings.items;
-    if (strncmp(name, "create", 6) == 0) settings.count = 1;
+    if (strncmp(name, "create", 6) == 0 || strstr(name, "-make")) settings.count = 1;
 }
 
 int main(int argc, char **argv)

@@ -7,16 +7,27 @@
 
 #include <stdbool.h>
 
-#define BATCH_ITEMS     25 /* DynamoDB's limit of BatchWriteItem */
-#define PARTITION_ITEMS 10 /* what one Query returns */
+#define BATCH_ITEMS     25  /* DynamoDB's limit of BatchWriteItem */
+#define PARTITION_ITEMS 10  /* what one Query returns */
+#define LEAF_TASKS      256 /* of a job */
 
-/* ---- templates: bytes 1 to 3 are holes, one digit each ---- */
+/* ---- templates: bytes 1 to 6 are holes, one digit each ---- */
 #define HOLE_PARTITION '\1' /* item / PARTITION_ITEMS */
 #define HOLE_ORDER     '\2' /* item % PARTITION_ITEMS; the next hole belongs to the next item */
 #define HOLE_RANDOM    '\3' /* new digits in every request, so that no write leaves its item as it was */
+#define HOLE_TICKET    '\4' /* the request's number */
+#define HOLE_LEAF      '\5' /* its number / LEAF_TASKS, */
+#define HOLE_TASK      '\6' /* and % LEAF_TASKS */
+#define REPEAT_FROM    '\7' /* what follows, up to REPEAT_TO, comes BATCH_ITEMS times, commas between */
+#define REPEAT_TO      '\b'
 #define PARTITION      "\1\1\1\1\1\1\1\1\1\1"
 #define ORDER          "\2\2"
 #define RANDOM_8       "\3\3\3\3\3\3\3\3"
+#define TICKET_7       "\4\4\4\4\4\4\4"
+#define TICKET_10      "\4\4\4" TICKET_7
+#define REPEATED(text) "\7" text "\b"
+#define LEAF_7         "\5\5\5\5\5\5\5"
+#define TASK_3         "\6\6\6"
 
 #define TABLE   "\"TableName\":\"bench\""
 #define INDEXED "\"TableName\":\"bench-indexed\""
@@ -31,13 +42,63 @@
     "\"tags\":{\"L\":[{\"S\":\"gift\"},{\"S\":\"fragile\"}]},\"created\":{\"S\":\"2026-11-15T10:20:30Z\"},"  \
     "\"note\":{\"S\":\"leave it with the neighbours; parcel " RANDOM_8 "-" RANDOM_8 "-" RANDOM_8 "\"}"
 
-enum protocol { DYNAMO, PLAIN, RESP };
+/* What happened, about 150 bytes; the same for a log and for a stream of Redis. */
+#define EVENT                                                                                                \
+    "{\"order\":\"" RANDOM_8 "\",\"status\":\"PAID\",\"total\":1" RANDOM_8 ",\"email\":\"customer" RANDOM_8  \
+    "@example.com\",\"note\":\"leave it with the neighbours; parcel " RANDOM_8 "\"}"
+#define LOG_EVENT "{\"key\":\"customer#" RANDOM_8 "\",\"data\":" EVENT "}"
+
+/* What patterns write, for whoever makes their calls without them. The keys are none of theirs. */
+#define RAW_HEAD                                                                                             \
+    "{\"Update\":{\"TableName\":\"quipu-log-heads\",\"Key\":{\"partition\":{\"S\":\"raw#" RANDOM_8 "\"}},"   \
+    "\"UpdateExpression\":\"SET #sequence = :new, #time = :time, #touched = "                                \
+    ":touched\",\"ConditionExpression\":"                                                                    \
+    "\"attribute_not_exists(#state) or #state = "                                                            \
+    ":open\",\"ExpressionAttributeNames\":{\"#sequence\":\"sequence\","                                      \
+    "\"#time\":\"time\",\"#touched\":\"touched\",\"#state\":\"state\"},\"ExpressionAttributeValues\":{\":"   \
+    "new\":"                                                                                                 \
+    "{\"N\":\"1" RANDOM_8 "\"},\":time\":{\"N\":\"1794739230123\"},\":touched\":{\"N\":\"1794739230\"},"     \
+    "\":open\":{\"S\":\"OPEN\"}}}}"
+#define RAW_EVENT                                                                                            \
+    "{\"Put\":{\"TableName\":\"quipu-log-events\",\"Item\":{\"partition\":{\"S\":\"raw\"},\"sequence\":{"    \
+    "\"N\":\"1" RANDOM_8 RANDOM_8 "\"},\"key\":{\"S\":\"customer#" RANDOM_8                                  \
+    "\"},\"time\":{\"N\":\"1794739230123\"},\"data\":"                                                       \
+    "{\"M\":{\"order\":{\"S\":\"" RANDOM_8 "\"},\"status\":{\"S\":\"PAID\"},\"total\":{\"N\":\"1" RANDOM_8   \
+    "\"},"                                                                                                   \
+    "\"email\":{\"S\":\"customer" RANDOM_8                                                                   \
+    "@example.com\"},\"note\":{\"S\":\"leave it with the neighbours; "                                       \
+    "parcel " RANDOM_8 "\"}}}},\"ConditionExpression\":\"attribute_not_exists(#sequence)\","                 \
+    "\"ExpressionAttributeNames\":{\"#sequence\":\"sequence\"}}}"
+
+#define RAW_LEAF                                                                                             \
+    "{\"TableName\":\"quipu-job-parts\",\"Key\":{\"part\":{\"S\":\"raw/"                                     \
+    "2026-11-15T10:20:30.000Z-000000-000000/0/" LEAF_7                                                       \
+    "\"},\"task\":{\"S\":\"-\"}},\"UpdateExpression\":\"SET #wanted = if_not_exists(#wanted, :wanted) ADD "  \
+    "#done "                                                                                                 \
+    ":tasks\",\"ConditionExpression\":\"attribute_not_exists(#closed)\",\"ExpressionAttributeNames\":{"      \
+    "\"#wanted\":\"wanted\",\"#done\":\"done\",\"#closed\":\"closed\"},\"ExpressionAttributeValues\":{\":"   \
+    "wanted\":"                                                                                              \
+    "{\"N\":\"256\"},\":tasks\":{\"NS\":[\"1" TASK_3 "\"]}},\"ReturnValues\":\"ALL_OLD\","                   \
+    "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}"
+#define RAW_LEASE                                                                                            \
+    "{\"TableName\":\"quipu-leases\",\"Key\":{\"name\":{\"S\":\"raw-" TICKET_10 "\"}},\"UpdateExpression\":" \
+    "\"SET #owner = :owner, #fence = if_not_exists(#fence, :zero) + :one, #until = :until REMOVE #data\","   \
+    "\"ConditionExpression\":\"(attribute_not_exists(#owner) or #until < :now) and "                         \
+    "(attribute_not_exists(#waiting) or size(#waiting) = :zero)\",\"ExpressionAttributeNames\":{"            \
+    "\"#owner\":\"owner\",\"#fence\":\"fence\",\"#until\":\"until\",\"#data\":\"data\",\"#waiting\":"        \
+    "\"waiting\"},"                                                                                          \
+    "\"ExpressionAttributeValues\":{\":owner\":{\"S\":\"worker\"},\":zero\":{\"N\":\"0\"},\":one\":{\"N\":"  \
+    "\"1\"},"                                                                                                \
+    "\":until\":{\"N\":\"1794739830123\"},\":now\":{\"N\":\"1794739230123\"}},\"ReturnValues\":\"ALL_NEW\"," \
+    "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}"
+
+enum protocol { DYNAMO, ROUTE, PLAIN, RESP };
 
 struct operation {
     const char *name;
     enum protocol protocol;
-    const char *target; /* DynamoDB's operation */
-    const char *body;   /* RESP: words, a blank between them */
+    const char *target; /* DYNAMO: the operation; ROUTE: method and path */
+    const char *body;   /* RESP: words, a | between them */
     const char *expect; /* must occur in the reply */
     bool echo_key;      /* the reply must name the partition that was asked for */
     const char *help;
@@ -50,8 +111,9 @@ static const struct operation operations[] = {
      "\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"sk\",\"KeyType\":"
      "\"RANGE\"}]}",
      "\"TableDescription\"", false, "create the table, once"},
-    {"load", DYNAMO, "BatchWriteItem", NULL, "\"UnprocessedItems\":{}", false,
-     "write items 0 .. --items - 1, once"},
+    {"load", DYNAMO, "BatchWriteItem",
+     "{\"RequestItems\":{\"bench\":[" REPEATED("{\"PutRequest\":{\"Item\":{" KEY "," REST "}}}") "]}}",
+     "\"UnprocessedItems\":{}", false, "write items 0 .. --items - 1, once"},
     {"get-item", DYNAMO, "GetItem", "{" TABLE ",\"Key\":{" KEY "}}", "\"Item\":{", true,
      "GetItem of a random item"},
     {"query", DYNAMO, "Query",
@@ -73,30 +135,80 @@ static const struct operation operations[] = {
      "\"UPDATED_NEW\"}",
      "\"hits\":{\"N\":\"", false, "UpdateItem, one counter that everybody raises"},
     {"transact", DYNAMO, "TransactWriteItems",
-     "{\"TransactItems\":[{\"Put\":{" TABLE ",\"Item\":{" FRESH "," REST "}}},{\"Put\":{" TABLE ",\"Item\":{" FRESH
-     "," REST "}}}]}",
+     "{\"TransactItems\":[{\"Put\":{" TABLE ",\"Item\":{" FRESH "," REST "}}},{\"Put\":{" TABLE
+     ",\"Item\":{" FRESH "," REST "}}}]}",
      "{}", false, "TransactWriteItems of two new items"},
     {"create-indexed", DYNAMO, "CreateTable",
      "{" INDEXED ",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
      "{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"},{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"},"
-     "{\"AttributeName\":\"email\",\"AttributeType\":\"S\"},{\"AttributeName\":\"status\",\"AttributeType\":\"S\"},"
+     "{\"AttributeName\":\"email\",\"AttributeType\":\"S\"},{\"AttributeName\":\"status\",\"AttributeType\":"
+     "\"S\"},"
      "{\"AttributeName\":\"total\",\"AttributeType\":\"N\"}],"
      "\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"sk\",\"KeyType\":"
      "\"RANGE\"}],\"GlobalSecondaryIndexes\":["
      "{\"IndexName\":\"by-email\",\"Projection\":{\"ProjectionType\":\"ALL\"},\"KeySchema\":["
      "{\"AttributeName\":\"email\",\"KeyType\":\"HASH\"}]},"
      "{\"IndexName\":\"by-total\",\"Projection\":{\"ProjectionType\":\"ALL\"},\"KeySchema\":["
-     "{\"AttributeName\":\"status\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"total\",\"KeyType\":\"RANGE\"}]}]}",
+     "{\"AttributeName\":\"status\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"total\",\"KeyType\":\"RANGE\"}"
+     "]}]}",
      "\"TableDescription\"", false, "create the table with two global indexes, once"},
     {"put-indexed", DYNAMO, "PutItem", "{" INDEXED ",\"Item\":{" KEY "," REST "}}", "{}", false,
      "PutItem over a random item of the table with two global indexes"},
     {"http-get", PLAIN, NULL, "", "", false, "GET / (nginx)"},
-    {"redis-load", RESP, NULL, "SET customer#" PARTITION "#" ORDER " {" REST "}", "+OK", false,
+    {"redis-load", RESP, NULL, "SET|customer#" PARTITION "#" ORDER "|{" REST "}", "+OK", false,
      "SET of items 0 .. --items - 1, once"},
-    {"redis-get", RESP, NULL, "GET customer#" PARTITION "#" ORDER, "\"note\"", false, "GET of a random item"},
-    {"redis-set", RESP, NULL, "SET customer#" PARTITION "#" ORDER " {" REST "}", "+OK", false,
+    {"redis-get", RESP, NULL, "GET|customer#" PARTITION "#" ORDER, "\"note\"", false, "GET of a random item"},
+    {"redis-set", RESP, NULL, "SET|customer#" PARTITION "#" ORDER "|{" REST "}", "+OK", false,
      "SET of a random item"},
-    {"redis-incr", RESP, NULL, "INCR counter", ":", false, "INCR of one counter"},
+    {"redis-incr", RESP, NULL, "INCR|counter", ":", false, "INCR of one counter"},
+    {"redis-xadd", RESP, NULL, "XADD|log|*|data|" EVENT, "$", false, "XADD of one event to one stream"},
+    {"counter-next", ROUTE, "POST /v1/counters/bench", "", "{\"value\":", false,
+     "the next number of a counter"},
+    {"counter-raw", DYNAMO, "UpdateItem",
+     "{\"TableName\":\"quipu-counters\",\"Key\":{\"name\":{\"S\":\"raw\"}},\"UpdateExpression\":\"ADD #value "
+     ":by\","
+     "\"ExpressionAttributeNames\":{\"#value\":\"value\"},\"ExpressionAttributeValues\":{\":by\":{\"N\":"
+     "\"1\"}},"
+     "\"ReturnValues\":\"UPDATED_NEW\"}",
+     "\"value\":{\"N\":\"", false, "the UpdateItem that counter-next makes"},
+    {"job-make", ROUTE, "PUT /v1/jobs/bench", "{\"total\":9000000,\"first\":1000000}", "\"bench\"", false,
+     "make the job, once"},
+    {"job-done", ROUTE, "POST /v1/jobs/bench/done", "{\"task\":" TICKET_7 "}", "\"counted\":1", false,
+     "a task of the job is done; --first from 1000000 on"},
+    {"job-raw-head", DYNAMO, "GetItem", "{\"TableName\":\"quipu-jobs\",\"Key\":{\"id\":{\"S\":\"bench\"}}}",
+     "\"Item\":", false, "the GetItem that job-done makes"},
+    {"job-raw-leaf", DYNAMO, "UpdateItem", RAW_LEAF, "{", false, "the UpdateItem that job-done makes"},
+    {"log-make", ROUTE, "PUT /v1/logs/bench", "{\"partitions\":1}", "\"bench\"", false,
+     "make a log of one partition, once"},
+    {"log-make-4", ROUTE, "PUT /v1/logs/bench4", "{\"partitions\":4}", "\"bench4\"", false,
+     "make a log of four partitions, once"},
+    {"log-append", ROUTE, "POST /v1/logs/bench", LOG_EVENT, "\"sequence\":", false, "append an event"},
+    {"log-append-4", ROUTE, "POST /v1/logs/bench4", LOG_EVENT, "\"sequence\":", false,
+     "append an event, to one of four partitions"},
+    {"log-append-25", ROUTE, "POST /v1/logs/bench", "{\"events\":[" REPEATED(LOG_EVENT) "]}",
+     "\"sequence\":", false, "append 25 events at once"},
+    {"log-raw-layout", DYNAMO, "GetItem",
+     "{\"TableName\":\"quipu-logs\",\"Key\":{\"log\":{\"S\":\"bench\"},\"part\":{\"S\":\"log\"}}}",
+     "\"Item\":", false, "the first GetItem that log-append makes"},
+    {"log-raw", DYNAMO, "TransactWriteItems", "{\"TransactItems\":[" RAW_HEAD "," RAW_EVENT "]}", "{}", false,
+     "a transaction as log-append makes it for one event, each on another head"},
+    {"log-raw-25", DYNAMO, "TransactWriteItems", "{\"TransactItems\":[" RAW_HEAD "," REPEATED(RAW_EVENT) "]}",
+     "{}", false, "the same of 25 events"},
+    {"lease-grant", ROUTE, "POST /v1/leases/bench-" TICKET_10, "{\"owner\":\"worker\",\"for\":\"10m\"}",
+     "\"fence\":1,", false, "take a lease that nobody had before"},
+    {"lease-release", ROUTE, "DELETE /v1/leases/bench-" TICKET_10 "?owner=worker&fence=1", "",
+     "\"released\":true", false, "give it back"},
+    {"lease-raw", DYNAMO, "UpdateItem", RAW_LEASE, "\"Attributes\"", false,
+     "the UpdateItem that lease-grant makes"},
+    {"lease-raw-release", DYNAMO, "UpdateItem",
+     "{\"TableName\":\"quipu-leases\",\"Key\":{\"name\":{\"S\":\"raw-" TICKET_10 "\"}},\"UpdateExpression\":"
+     "\"SET #until = :now REMOVE #owner, #data\",\"ConditionExpression\":\"#owner = :owner and #fence = "
+     ":fence\","
+     "\"ExpressionAttributeNames\":{\"#until\":\"until\",\"#owner\":\"owner\",\"#data\":\"data\",\"#fence\":"
+     "\"fence\"},\"ExpressionAttributeValues\":{\":owner\":{\"S\":\"worker\"},\":fence\":{\"N\":\"1\"},"
+     "\":now\":{\"N\":\"1794739230123\"}},\"ReturnValues\":\"ALL_NEW\","
+     "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}",
+     "\"Attributes\"", false, "the UpdateItem that lease-release makes"},
 };
 #define OPERATION_COUNT (sizeof operations / sizeof *operations)
 

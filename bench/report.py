@@ -78,7 +78,18 @@ def target_rows(results):
                                             NGINX_GET_RATIO)):
         rows.append(target_row(name, rate_ratio(results, operation, server), ratio, " x", True,
                                cpu_ratio(results, operation, server)))
-    return rows + start_rows(results) + scale_rows(results["scale"])
+    return rows + pattern_targets(results["patterns"]) + start_rows(results) + scale_rows(results["scale"])
+
+
+def pattern_targets(rows):
+    targets = []
+    for row in rows:
+        for other in row["others"]:
+            if other["target"]:
+                ours, theirs = row["rate"] * row["events"], other["rate"]
+                targets.append(target_row(f"{row['name']} / {other['name']}", ours / theirs, other["target"], " x", True,
+                                          f"{other['cpu_us'] * row['events'] / row['cpu_us']:.2f} x"))
+    return targets
 
 
 def start_rows(results):
@@ -112,6 +123,18 @@ def cell_rows(results):
     return rows
 
 
+def pattern_rows(patterns):
+    """Each pattern, and below it whatever it is compared with; the ratio counts events, where there are many."""
+    rows = []
+    for row in patterns:
+        rate = row["rate"] * row["events"]
+        rows.append([row["name"], f"{rate:.0f}", f"{row['p50_us']:.0f}", f"{row['p99_us']:.0f}", f"{row['cpu_us']:.1f}", ""])
+        for other in row["others"]:
+            rows.append([f"- {other['name']}", f"{other['rate']:.0f}", f"{other['p50_us']:.0f}", f"{other['p99_us']:.0f}",
+                         f"{other['cpu_us']:.1f}", f"{rate / other['rate']:.2f}"])
+    return rows
+
+
 def scale_lines(scale):
     lines = [f"Loaded {scale['items']} items in {scale['load_seconds']:.1f} s "
              f"({scale['items'] / scale['load_seconds']:.0f} items/s, BatchWriteItem of 25, "
@@ -141,6 +164,9 @@ def render(results):
     if results["cells"]:
         heads = ["operation", "server", "connections", "ops/s", "p50 us", "p99 us", "CPU us/op"]
         lines += ["", "## Operations", "", table(heads, cell_rows(results))]
+    if results["patterns"]:
+        heads = ["pattern, and what it is compared with", "per second", "p50 us", "p99 us", "CPU us/op", "pattern / this"]
+        lines += ["", f"## Patterns (at {TARGET_CONNECTIONS} connections)", "", table(heads, pattern_rows(results["patterns"]))]
     if results["start_ms"]:
         rows = [[name, f"{value:.1f}"] for name, value in results["start_ms"].items()]
         lines += ["", "## Start-up", "", table(["server", "ms until ready"], rows)]
