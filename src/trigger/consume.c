@@ -246,6 +246,7 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
         const _Atomic uint64_t *value;
     } metrics[] = {
         {"quipu_trigger_mappings", "gauge", "Event source mappings that are known.", &counts->feeds},
+        {"quipu_trigger_watches", "gauge", "Streams that the server itself follows.", &counts->watches},
         {"quipu_trigger_shards", "gauge", "Shards that are being read.", &counts->strands_held},
         {"quipu_trigger_buffered_bytes", "gauge", "Records that wait or run.", &counts->buffered_bytes},
         {"quipu_trigger_reads_total", "counter", "Answers to GetRecords.", &counts->reads},

@@ -507,7 +507,7 @@ void delete_attend(struct feed *feed);
 struct consumer_counts {
     _Atomic uint64_t records_read, records_filtered, records_done, records_given_up, records_looped;
     _Atomic uint64_t batches, failures, throttled, commits, effects, conflicts, leases_lost, trimmed, reads;
-    _Atomic uint64_t feeds, strands_held, buffered_bytes;
+    _Atomic uint64_t feeds, watches, strands_held, buffered_bytes;
     struct histogram start_us; /* from the arrival of a batch's first record to
                                   its invocation */
 };

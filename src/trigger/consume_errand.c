@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "trigger/consume.h"
+#include "trigger/watch.h"
 
 #define SPARE_ERRANDS     64
 #define SPARE_REPLY_BYTES (2 * 1024 * 1024) /* a buffer that has grown larger is given back */
@@ -196,7 +197,11 @@ void errand_invoke(struct errand *errand)
     errand->invocation.done = invocation_done;
     consumer->invocations++;
     atomic_fetch_add_explicit(&errand->inbox->references, 1, memory_order_relaxed);
-    consumer->world.invoke(consumer->world.self, &errand->invocation);
+    struct watch *watch = errand->feed->mapping->watch;
+    if (watch)
+        watch_invoke(watch, &errand->invocation);
+    else
+        consumer->world.invoke(consumer->world.self, &errand->invocation);
 }
 
 void errand_free(struct errand *errand)

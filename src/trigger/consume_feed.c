@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
+#include "trigger/watch.h"
 
 #define RETRY_MAX_US     10000000
 #define LOOK_EVERY_US    60000000 /* for shards, where none has ended */
@@ -27,6 +28,12 @@ static void set_mapping(struct feed *feed, struct mapping *mapping)
     if (former) mapping_release(former);
 }
 
+static _Atomic uint64_t *feeds_beside(const struct feed *feed)
+{
+    struct consumer_counts *counts = &feed->consumer->counts;
+    return feed->mapping->watch ? &counts->watches : &counts->feeds;
+}
+
 struct feed *feed_new(struct consumer *consumer, struct mapping *mapping)
 {
     struct feed *feed = must_zero(1, sizeof *feed);
@@ -37,7 +44,7 @@ struct feed *feed_new(struct consumer *consumer, struct mapping *mapping)
     json_put_string(&feed->arn_json, mapping->stream_arn);
     feed->stage = mapping->enabled ? FEED_TABLE : FEED_DRAINS;
     feed_touch(feed);
-    stats_add(&consumer->counts.feeds, 1);
+    stats_add(feeds_beside(feed), 1);
     return feed;
 }
 
@@ -53,7 +60,7 @@ static void free_strands(struct feed *feed)
 void feed_free(struct feed *feed)
 {
     free_strands(feed);
-    stats_add(&feed->consumer->counts.feeds, (uint64_t)-1);
+    stats_add(feeds_beside(feed), (uint64_t)-1);
     mapping_release(feed->mapping);
     buf_free(&feed->arn_json);
     buf_free(&feed->hash_key);
@@ -135,6 +142,8 @@ void feed_note(struct feed *feed, const char *format, ...)
     va_end(args);
     if (strcmp(text, feed->result) == 0) return;
     memcpy(feed->result, text, sizeof text);
+    if (feed->mapping->watch && slice_starts(slice_of(text), SLICE("PROBLEM"))) /* no API shows it */
+        log_line("triggers: watch %s: %s", watch_name(feed->mapping->watch), text);
     feed->consumer->world.note_result(feed->consumer->world.self, feed->mapping->id, text);
 }
 

@@ -96,7 +96,9 @@ static bool take_effects(struct lane *lane, struct errand *errand)
     }
     unlearn_cap(lane, count, members.len);
     if (!count) return true;
-    cause = world->cause_add(&errand->arena, errand->invocation.cause, lane->strand->feed->function_name);
+    cause = errand->invocation.cause;
+    if (!lane_mapping(lane)->watch)
+        cause = world->cause_add(&errand->arena, cause, lane->strand->feed->function_name);
     buf_slice(&settlement->members, members);
     buf_slice(&settlement->cause, cause);
     settlement->member_count = settlement->effect_count = count;
@@ -127,6 +129,13 @@ static void take_answer(struct lane *lane, struct errand *errand)
         lane_result(lane, answer.outcome, answer.done);
 }
 
+/* Of a watch, whose failures are told in the log. */
+static const char *own_words(const struct lane *lane, struct errand *errand)
+{
+    struct slice reply = buf_view(&errand->invocation.reply);
+    return lane_mapping(lane)->watch ? arena_printf(&errand->arena, "%.*s", SLICE_ARG(reply)).data : NULL;
+}
+
 void lane_answered(struct errand *errand)
 {
     struct lane *lane = errand->lane;
@@ -136,7 +145,7 @@ void lane_answered(struct errand *errand)
     remember(lane, invocation);
     switch (invocation->end) {
     case INVOCATION_ANSWERED: take_answer(lane, errand); break;
-    case INVOCATION_FAILED: lane_fail(lane, NULL); break;
+    case INVOCATION_FAILED: lane_fail(lane, own_words(lane, errand)); break;
     case INVOCATION_THROTTLED:
     case INVOCATION_UNKNOWN:
     case INVOCATION_REFUSED: put_off(lane, invocation); break;

@@ -12,6 +12,8 @@
 struct mappings;
 struct consumer;
 struct schedules;
+struct watches;
+struct watch;
 
 struct trigger {
     struct trigger_options options;
@@ -19,6 +21,7 @@ struct trigger {
     struct mappings *mappings;   /* mapping_*.c: settings, API */
     struct consumer *consumer;   /* consume*.c: what reads streams and invokes */
     struct schedules *schedules; /* schedule_*.c */
+    struct watches *watches;     /* watch.c */
     struct rest_workers *workers;
 };
 
@@ -58,6 +61,7 @@ struct mapping {
     struct slice on_failure; /* destination; empty: none */
     uint32_t depth_max; /* of its own doing that it still wants to see (MaximumRecursionDepth); 0: none */
     bool counts_events; /* MetricsConfig EventCount */
+    struct watch *watch; /* who answers in the place of a function; NULL: a function does. Kept */
     /* private */
     struct arena arena;
     _Atomic uint32_t references;

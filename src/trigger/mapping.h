@@ -134,6 +134,9 @@ enum stored mapping_table_put(struct trigger *trigger, const struct settings *se
 bool mapping_table_get(struct trigger *trigger, struct slice id, struct arena *arena, struct settings *out,
                        bool *is_there, struct refusal *refusal);
 bool mapping_table_delete(struct trigger *trigger, struct slice id);
+/* The newest stream of a table; empty: there is no such table, or it has none. False: nobody can tell. */
+bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct arena *arena,
+                           struct slice *arn);
 /* The stream that a source names: its ARN, or the newest one of a table. */
 bool mapping_source_find(struct trigger *trigger, struct slice source, struct arena *arena, struct slice *arn,
                          struct refusal *refusal);

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "trigger/mapping.h"
+#include "trigger/watch.h"
 
 const struct number_rule number_rules[SETTING_NUMBERS] = {
 #define X(name, member, attribute, min, max, otherwise)                                                      \
@@ -88,6 +89,7 @@ void mapping_release(struct mapping *mapping)
     uint32_t before = atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel);
     ensure(before > 0);
     if (before > 1) return;
+    if (mapping->watch) watch_release(mapping->watch);
     arena_free(&mapping->arena);
     free(mapping);
 }

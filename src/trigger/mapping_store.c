@@ -248,17 +248,34 @@ static struct slice inner_text(struct slice text, const char *outer, const char 
     return found;
 }
 
-static bool newest_stream(struct trigger *trigger, struct slice table, struct arena *arena, struct slice *arn,
-                          struct refusal *refusal)
+static void describe_table(struct trigger *trigger, struct slice table, struct arena *arena,
+                           struct reply *reply, struct slice *text)
 {
     struct buf request = {0};
-    struct reply reply;
     buf_text(&request, "{\"TableName\":");
     json_put_string(&request, table);
     buf_byte(&request, '}');
-    call_door(trigger, "DescribeTable", &request, arena, &reply);
-    struct slice text = arena_copy(arena, buf_view(&reply.text));
-    buf_free(&reply.text);
+    call_door(trigger, "DescribeTable", &request, arena, reply);
+    *text = arena_copy(arena, buf_view(&reply->text));
+    buf_free(&reply->text);
+}
+
+bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct arena *arena,
+                           struct slice *arn)
+{
+    struct reply reply;
+    struct slice text;
+    describe_table(trigger, table, arena, &reply, &text);
+    *arn = reply.status == 200 ? inner_text(text, "Table", "LatestStreamArn", arena) : SLICE_NONE;
+    return reply.status == 200 || reply_fails(&reply, "ResourceNotFoundException");
+}
+
+static bool newest_stream(struct trigger *trigger, struct slice table, struct arena *arena, struct slice *arn,
+                          struct refusal *refusal)
+{
+    struct reply reply;
+    struct slice text;
+    describe_table(trigger, table, arena, &reply, &text);
     if (reply.status >= 500 || reply.status == 0) return refuse_service(refusal, arena, &reply);
     *arn = reply.status == 200 ? inner_text(text, "Table", "LatestStreamArn", arena) : SLICE_NONE;
     if (arn->len) return true;

@@ -1,4 +1,4 @@
-/* The room's front: opens and closes its three parts and hands each request to
+/* The room's front: opens and closes its parts and hands each request to
  * the one it is for. */
 #include "trigger/trigger.h"
 
@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "trigger/consume.h"
+#include "trigger/watch.h"
 
 #define WORKERS          2
 #define LEASE_DEFAULT_MS 10000
@@ -35,6 +36,7 @@ struct trigger *trigger_open(const struct trigger_options *options, char *error,
 {
     struct trigger *trigger = trigger_new(options);
     trigger->consumer = consumer_open(trigger);
+    trigger->watches = watches_open(trigger);
     trigger->mappings = mappings_open(trigger, error, error_len);
     if (trigger->mappings) trigger->schedules = schedules_open(trigger, error, error_len);
     if (trigger->schedules) return trigger;
@@ -47,6 +49,7 @@ void trigger_start(struct trigger *trigger)
     consumer_start(trigger->consumer);
     mappings_start(trigger->mappings);
     schedules_start(trigger->schedules);
+    watches_start(trigger->watches);
 }
 
 /* Requests first, since they use the rest; the consumer's thread before the
@@ -56,9 +59,11 @@ void trigger_close(struct trigger *trigger)
 {
     rest_workers_free(trigger->workers);
     if (trigger->schedules) schedules_close(trigger->schedules);
+    watches_halt(trigger->watches);
     consumer_halt(trigger->consumer);
     if (trigger->mappings) mappings_close(trigger->mappings);
     consumer_close(trigger->consumer);
+    watches_close(trigger->watches);
     free((char *)trigger->prefix.data);
     free((char *)trigger->region.data);
     free((char *)trigger->account.data);
@@ -88,5 +93,6 @@ void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 
 bool trigger_is_idle(struct trigger *trigger)
 {
+    watches_look(trigger->watches);
     return consumer_is_idle(trigger->consumer) && schedules_are_idle(trigger->schedules);
 }

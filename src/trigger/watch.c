@@ -1,0 +1,355 @@
+/* Watches: mappings of our own, whose records something in this process answers.
+ *
+ * A watch names a table, not a stream: the table may be made later, or be deleted and made again. So a thread
+ * asks for the table's newest stream, often while there is none, rarely afterwards, and hands the consumer a
+ * mapping for each stream that it finds. The mapping's id is made of the watch's name and the stream, so that
+ * all servers and all starts of one keep the same positions, and a new stream is read from its beginning.
+ *
+ * Others that share the tables learn of a new stream by themselves, in less time than it takes them to miss
+ * the positions of the old one and make them anew (consume_shards.c). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digest.h"
+#include "base/fail.h"
+#include "base/log.h"
+#include "trigger/mapping.h"
+#include "trigger/watch.h"
+
+#define LOOK_MISSING_US 1000000  /* for a stream that is not there yet */
+#define LOOK_FOUND_US   10000000 /* for another one than we know */
+#define BATCH_SIZE      100
+
+struct watch {
+    struct watch *next;
+    _Atomic uint32_t references; /* the list's, and one for each mapping */
+    char *name, *table, *filter; /* filter: NULL: none */
+    uint32_t batch_size;
+    pthread_mutex_t answering; /* held over each answer, so that none begins after the end */
+    bool (*answer)(void *context, struct slice event, struct slice cause, struct arena *arena,
+                   struct buf *reply); /* NULL: nobody listens any more */
+    void *context;
+    struct mapping *mapping; /* of the stream that was found last; NULL: none. Whoever looks may change it */
+    /* with the list's lock held */
+    int64_t look_us;
+    bool is_ending;
+};
+
+struct watches {
+    struct trigger *trigger;
+    pthread_mutex_t looking; /* held by whoever looks, over calls of the door; taken first */
+    pthread_mutex_t lock;    /* of the list, briefly */
+    pthread_cond_t woken;
+    struct watch *list;
+    bool is_running, is_closing;
+    pthread_t thread;
+};
+
+/* ---- one watch ---- */
+
+static char *copy(const char *text)
+{
+    char *own = text ? strdup(text) : NULL;
+    ensure(own || !text);
+    return own;
+}
+
+static struct watch *watch_new(const struct trigger_watch *asked)
+{
+    struct watch *watch = must_zero(1, sizeof *watch);
+    watch->references = 1;
+    watch->name = copy(asked->name);
+    watch->table = copy(asked->table);
+    watch->filter = copy(asked->filter);
+    watch->batch_size = asked->batch_size ? asked->batch_size : BATCH_SIZE;
+    watch->answer = asked->answer;
+    watch->context = asked->context;
+    pthread_mutex_init(&watch->answering, NULL);
+    return watch;
+}
+
+static struct watch *watch_keep(struct watch *watch)
+{
+    atomic_fetch_add_explicit(&watch->references, 1, memory_order_relaxed);
+    return watch;
+}
+
+void watch_release(struct watch *watch)
+{
+    if (atomic_fetch_sub_explicit(&watch->references, 1, memory_order_acq_rel) > 1) return;
+    pthread_mutex_destroy(&watch->answering);
+    free(watch->name);
+    free(watch->table);
+    free(watch->filter);
+    free(watch);
+}
+
+const char *watch_name(const struct watch *watch)
+{
+    return watch->name;
+}
+
+void watch_invoke(struct watch *watch, struct invocation *invocation)
+{
+    bool is_fine = false;
+    pthread_mutex_lock(&watch->answering);
+    bool is_heard = watch->answer != NULL;
+    if (is_heard)
+        is_fine = watch->answer(watch->context, invocation->payload, invocation->cause, invocation->arena,
+                                &invocation->reply);
+    pthread_mutex_unlock(&watch->answering);
+    if (!is_heard) buf_text(&invocation->reply, "the watch has ended");
+    invocation->end = !is_heard ? INVOCATION_REFUSED : is_fine ? INVOCATION_ANSWERED : INVOCATION_FAILED;
+    invocation->error_kind = "Handled";
+    invocation->done(invocation);
+}
+
+/* ---- its mapping ---- */
+
+/* In the form of a UUID, as all ids of mappings are. */
+static struct slice id_of(const struct watch *watch, struct slice arn, struct arena *arena)
+{
+    struct buf hex = {0};
+    digest_put_sha256(&hex, arena_printf(arena, "%s\n%.*s", watch->name, SLICE_ARG(arn)));
+    struct slice id = arena_printf(arena, "%.8s-%.4s-8%.3s-8%.3s-%.12s", hex.data, hex.data + 8,
+                                   hex.data + 12, hex.data + 15, hex.data + 18);
+    buf_free(&hex);
+    return id;
+}
+
+static struct mapping *mapping_for(struct watches *watches, struct watch *watch, struct slice arn)
+{
+    struct arena arena = {0};
+    struct settings settings;
+    struct slice filter = slice_of(watch->filter ? watch->filter : "");
+    char error[256];
+    settings_defaults(&settings);
+    settings.id = id_of(watch, arn, &arena);
+    settings.stream_arn = arn;
+    settings.start = START_TRIM_HORIZON;
+    settings.revision = 1;
+    settings.created_ms = clock_now_ms(watches->trigger->options.clock);
+    settings.numbers[SETTING_BATCH_SIZE] = watch->batch_size;
+    settings.filters = &filter;
+    settings.filter_count = watch->filter != NULL;
+    struct mapping *mapping = mapping_new(&settings, error, sizeof error);
+    ensure(mapping); /* our own filters are good ones */
+    mapping->watch = watch_keep(watch);
+    arena_free(&arena);
+    return mapping;
+}
+
+/* ---- looking ---- */
+
+static void drop_mapping(struct watches *watches, struct watch *watch)
+{
+    if (!watch->mapping) return;
+    consumer_remove(watches->trigger->consumer, watch->mapping->id);
+    mapping_release(watch->mapping);
+    watch->mapping = NULL;
+}
+
+static void take_stream(struct watches *watches, struct watch *watch, struct slice arn)
+{
+    if (watch->mapping && slice_equal(watch->mapping->stream_arn, arn)) return;
+    drop_mapping(watches, watch);
+    watch->mapping = mapping_for(watches, watch, arn);
+    consumer_set(watches->trigger->consumer, watch->mapping);
+}
+
+static void list_remove(struct watches *watches, struct watch *watch)
+{
+    pthread_mutex_lock(&watches->lock);
+    struct watch **at = &watches->list;
+    while (*at != watch) at = &(*at)->next;
+    *at = watch->next;
+    pthread_mutex_unlock(&watches->lock);
+    watch_release(watch);
+}
+
+/* Its positions are found by the stream: where that was not found before, it is looked for first. */
+static void look_at(struct watches *watches, struct watch *watch, bool is_ending)
+{
+    struct arena arena = {0};
+    struct slice arn;
+    bool is_told = mapping_newest_stream(watches->trigger, slice_of(watch->table), &arena, &arn);
+    if (is_told && arn.len) take_stream(watches, watch, arn);
+    int64_t pause_us = is_told && arn.len ? LOOK_FOUND_US : LOOK_MISSING_US;
+    pthread_mutex_lock(&watches->lock);
+    watch->look_us = watch->is_ending && !is_ending ? 0 : monotonic_us() + pause_us; /* it ended meanwhile */
+    pthread_mutex_unlock(&watches->lock);
+    if (is_ending && (is_told || watch->mapping)) {
+        drop_mapping(watches, watch);
+        list_remove(watches, watch);
+    }
+    arena_free(&arena);
+}
+
+/* The next one that was not looked at since; NULL: none, and *next_us is when there will be. */
+static struct watch *find_due(struct watches *watches, int64_t now_us, bool *is_ending, int64_t *next_us)
+{
+    struct watch *found = NULL;
+    *next_us = INT64_MAX;
+    pthread_mutex_lock(&watches->lock);
+    for (struct watch *watch = watches->list; watch && !found; watch = watch->next) {
+        if (watch->look_us <= now_us) found = watch;
+        if (watch->look_us < *next_us) *next_us = watch->look_us;
+    }
+    *is_ending = found && found->is_ending;
+    pthread_mutex_unlock(&watches->lock);
+    return found;
+}
+
+/* Answers when the next look is due. Each is looked at once, however long the looks take. */
+static int64_t look_at_due(struct watches *watches)
+{
+    struct watch *watch;
+    bool is_ending;
+    int64_t next_us, now_us = monotonic_us();
+    pthread_mutex_lock(&watches->looking);
+    while ((watch = find_due(watches, now_us, &is_ending, &next_us))) look_at(watches, watch, is_ending);
+    pthread_mutex_unlock(&watches->looking);
+    return next_us;
+}
+
+static void mark_all(struct watches *watches)
+{
+    pthread_mutex_lock(&watches->lock);
+    for (struct watch *watch = watches->list; watch; watch = watch->next) watch->look_us = 0;
+    pthread_cond_signal(&watches->woken);
+    pthread_mutex_unlock(&watches->lock);
+}
+
+static bool is_any_due(const struct watches *watches, int64_t now_us)
+{
+    for (const struct watch *watch = watches->list; watch; watch = watch->next)
+        if (watch->look_us <= now_us) return true;
+    return false;
+}
+
+static void wait_until(struct watches *watches, int64_t until_us)
+{
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    pthread_mutex_lock(&watches->lock);
+    while (!watches->is_closing && !is_any_due(watches, monotonic_us()))
+        if (!watches->list)
+            pthread_cond_wait(&watches->woken, &watches->lock);
+        else if (pthread_cond_timedwait(&watches->woken, &watches->lock, &until) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&watches->lock);
+}
+
+static void *run(void *argument)
+{
+    struct watches *watches = argument;
+    pthread_setname_np(pthread_self(), "quipu-watches");
+    for (;;) {
+        int64_t next_us = look_at_due(watches);
+        wait_until(watches, next_us);
+        pthread_mutex_lock(&watches->lock);
+        bool is_closing = watches->is_closing;
+        pthread_mutex_unlock(&watches->lock);
+        if (is_closing) return NULL;
+    }
+}
+
+/* ---- the room's front ---- */
+
+/* With the lock held; one that ends does not count. */
+static struct watch *find(struct watches *watches, const char *name)
+{
+    struct watch *watch = watches->list;
+    while (watch && (watch->is_ending || strcmp(watch->name, name) != 0)) watch = watch->next;
+    return watch;
+}
+
+void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
+{
+    struct watches *watches = trigger->watches;
+    pthread_mutex_lock(&watches->lock);
+    if (!find(watches, asked->name)) {
+        struct watch *watch = watch_new(asked);
+        watch->next = watches->list;
+        watches->list = watch;
+        pthread_cond_signal(&watches->woken);
+    }
+    pthread_mutex_unlock(&watches->lock);
+}
+
+void trigger_unwatch(struct trigger *trigger, const char *name)
+{
+    struct watches *watches = trigger->watches;
+    pthread_mutex_lock(&watches->lock);
+    struct watch *watch = find(watches, name);
+    if (watch) {
+        pthread_mutex_lock(&watch->answering);
+        watch->answer = NULL;
+        pthread_mutex_unlock(&watch->answering);
+        watch->is_ending = true;
+        watch->look_us = 0;
+        pthread_cond_signal(&watches->woken);
+    }
+    pthread_mutex_unlock(&watches->lock);
+}
+
+void trigger_look(struct trigger *trigger)
+{
+    mark_all(trigger->watches);
+}
+
+/* ---- opening and closing ---- */
+
+struct watches *watches_open(struct trigger *trigger)
+{
+    struct watches *watches = must_zero(1, sizeof *watches);
+    pthread_condattr_t monotonic;
+    watches->trigger = trigger;
+    pthread_mutex_init(&watches->looking, NULL);
+    pthread_mutex_init(&watches->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&watches->woken, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return watches;
+}
+
+void watches_start(struct watches *watches)
+{
+    ensure(pthread_create(&watches->thread, NULL, run, watches) == 0);
+    watches->is_running = true;
+}
+
+void watches_halt(struct watches *watches)
+{
+    if (!watches->is_running) return;
+    pthread_mutex_lock(&watches->lock);
+    watches->is_closing = true;
+    pthread_cond_signal(&watches->woken);
+    pthread_mutex_unlock(&watches->lock);
+    pthread_join(watches->thread, NULL);
+    watches->is_running = false;
+}
+
+void watches_close(struct watches *watches)
+{
+    watches_halt(watches);
+    while (watches->list) {
+        struct watch *watch = watches->list;
+        watches->list = watch->next;
+        mapping_release(watch->mapping);
+        watch_release(watch);
+    }
+    pthread_cond_destroy(&watches->woken);
+    pthread_mutex_destroy(&watches->lock);
+    pthread_mutex_destroy(&watches->looking);
+    free(watches);
+}
+
+/* A stream that nobody has found yet may have records. */
+void watches_look(struct watches *watches)
+{
+    if (!watches->is_running) return;
+    mark_all(watches);
+    look_at_due(watches);
+}
