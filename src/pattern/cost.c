@@ -1,13 +1,11 @@
 /* What a flow would cost on AWS: the capacity that its calls consumed, and its price on demand. It is told as
  * member "cost" of the answer, or by the header Quipu-Cost where the answer is somebody's own document or
- * text. */
+ * text. What reads the stream of a table, or ends items by their time to live, is no call of a flow:
+ * doc/scale.md reckons with it. */
 #include <stdlib.h>
 
 #include "pattern/flow.h"
-
-/* Dollars per million units on demand, us-east-1, standard table class. */
-#define DOLLARS_WRITE 0.625
-#define DOLLARS_READ  0.125
+#include "pattern/pattern.h"
 
 #define WRITE_UNIT_BYTES 1024
 
@@ -51,17 +49,38 @@ static double write_units(uint64_t bytes)
     return bytes <= WRITE_UNIT_BYTES ? 1 : (double)((bytes + WRITE_UNIT_BYTES - 1) / WRITE_UNIT_BYTES);
 }
 
-/* The service charges a failed condition by the item's size, without saying so in the reply. */
+/* Of what a write found and of what it would have put, the larger counts. */
+static double refused_write(struct flow *flow, struct slice found, struct slice put)
+{
+    uint64_t found_bytes = item_bytes(flow->arena, found), put_bytes = item_bytes(flow->arena, put);
+    return write_units(found_bytes > put_bytes ? found_bytes : put_bytes);
+}
+
+/* A cancelled transaction is counted as if it had been done, without its index entries: the service has
+ * prepared it, and tells nothing of what that took. */
+static double cancelled_units(struct flow *flow)
+{
+    struct raw_walk reasons, actions;
+    struct slice reason, action;
+    double units = 0;
+    raw_walk_begin(&reasons, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    raw_walk_begin(&actions, flow->arena, raw_member(flow->arena, flow->call, "TransactItems"));
+    while (raw_walk_next(&reasons, NULL, &reason) && raw_walk_next(&actions, NULL, &action)) {
+        struct slice put = raw_member(flow->arena, action, "Put");
+        units += 2 * refused_write(flow, raw_member(flow->arena, reason, "Item"),
+                                   raw_member(flow->arena, put, "Item"));
+    }
+    return units;
+}
+
+/* A failed condition is charged by the items' size, which the reply does not say; what was throttled, or
+ * refused as nonsense, costs nothing. */
 static double refused_units(struct flow *flow)
 {
-    struct raw_walk walk;
-    struct slice reason;
-    double units = 0;
-    raw_walk_begin(&walk, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    while (raw_walk_next(&walk, NULL, &reason))
-        units += 2 * write_units(item_bytes(flow->arena, raw_member(flow->arena, reason, "Item")));
-    if (units > 0) return units;
-    return write_units(item_bytes(flow->arena, raw_member(flow->arena, flow->reply.body, "Item")));
+    if (slice_equal(flow->reply.error, SLICE("TransactionCanceledException"))) return cancelled_units(flow);
+    if (!slice_equal(flow->reply.error, SLICE("ConditionalCheckFailedException"))) return 0;
+    return refused_write(flow, raw_member(flow->arena, flow->reply.body, "Item"),
+                         raw_member(flow->arena, flow->call, "Item"));
 }
 
 void cost_count(struct flow *flow)
@@ -71,7 +90,6 @@ void cost_count(struct flow *flow)
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
     double units = 0;
     struct raw_walk walk;
-    if (flow->reply.status == 400 && slice_contains(flow->reply.error, SLICE("ResourceNotFound"))) return;
     if (flow->reply.status != 200) {
         units = refused_units(flow);
     } else if (raw_kind(consumed) == JSON_ARRAY) {
@@ -92,7 +110,7 @@ static void put_cost(struct flow *flow, struct buf *out)
     buf_text(out, ",\"calls\":");
     json_put_int(out, (int64_t)flow->calls);
     buf_text(out, ",\"dollarsPerMillion\":");
-    json_put_double(out, flow->write_units * DOLLARS_WRITE + flow->read_units * DOLLARS_READ);
+    json_put_double(out, flow->write_units * PRICE_WRITES + flow->read_units * PRICE_READS);
     buf_byte(out, '}');
 }
 

@@ -82,6 +82,15 @@ bool pattern_history(struct slice prefix, struct slice table, int64_t keep_s, st
 /* The description of all routes, OpenAPI 3.1, which is also served as /v1/openapi.json. */
 void pattern_put_openapi(struct buf *out);
 
+/* ---- what it costs ---- */
+
+/* Prices of Amazon DynamoDB, on demand, standard tables, region us-east-1, since November 2024, in dollars
+ * per million. Writes that end an item by its time to live cost nothing. */
+#define PRICE_WRITES 0.625  /* write request units: 1 KB of an item, of an index entry; two in a transaction \
+                             */
+#define PRICE_READS   0.125 /* read request units: 4 KB; half of one where the read need not be consistent */
+#define PRICE_STREAMS 0.2   /* GetRecords of a stream; those of Lambda itself are free */
+
 /* ---- what others react to ---- */
 
 /* Patterns that were given a `then` leave it, as attribute "then", on the item whose change of state is the

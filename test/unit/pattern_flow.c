@@ -225,6 +225,49 @@ TEST(flow_counts_its_cost)
     trial_end(&trial);
 }
 
+/* What the service does not charge for is not counted; what it charges for without saying so, is. */
+TEST(flow_counts_what_was_refused)
+{
+    static const char cost[] =
+        "\"cost\":{\"writeUnits\":1,\"readUnits\":0,\"calls\":3,\"dollarsPerMillion\":0.625}}";
+    struct trial trial;
+    trial_begin(&trial, "cost=1");
+    give(&trial, 400, "ThrottlingException", "{}");
+    flow_next(&trial.flow, 1000, NULL);
+    give(&trial, 500, "InternalServerError", "{}");
+    flow_next(&trial.flow, 1000, NULL);
+    give(&trial, 200, "", "{\"ConsumedCapacity\":{\"CapacityUnits\":1.0}}");
+    CHECK(slice_contains(buf_view(&trial.body), slice_of(cost)));
+    trial_end(&trial);
+    trial_begin(&trial, "cost=1");
+    give(&trial, 400, "ValidationException", "{}");
+    CHECK(slice_contains(buf_view(&trial.body), SLICE("\"writeUnits\":0,\"readUnits\":0,\"calls\":1,")));
+    trial_end(&trial);
+}
+
+/* The larger of what stood there and what was to be put, in units of 1 KB, twice in a transaction. */
+TEST(flow_counts_a_refused_transaction)
+{
+    struct trial trial;
+    char body[3000], text[2500];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    trial_begin(&trial, "cost=1");
+    snprintf(body, sizeof body,
+             "{\"TransactItems\":[{\"Update\":{}},{\"Put\":{\"Item\":{\"a\":{\"S\":\"%.1500s\"}}}},{}]}",
+             text);
+    trial.flow.operation = SLICE("TransactWriteItems");
+    trial.flow.call = arena_copy(&trial.arena, slice_of(body));
+    snprintf(
+        body, sizeof body,
+        "{\"CancellationReasons\":[{\"Code\":\"ConditionalCheckFailed\",\"Item\":{\"a\":{\"S\":\"%s\"}}},"
+        "{\"Code\":\"None\"},{\"Code\":\"None\"}]}",
+        text);
+    give(&trial, 400, "TransactionCanceledException", body);
+    CHECK(slice_contains(buf_view(&trial.body), SLICE("\"writeUnits\":12,\"readUnits\":0,\"calls\":1,")));
+    trial_end(&trial);
+}
+
 static void compose_all(struct flow *flow)
 {
     struct slice text = flow_compose(flow,
