@@ -183,6 +183,27 @@ void flow_give_up(struct flow *flow)
     flow_refuse(flow, 503, "stopping", "The server is stopping. Try again.");
 }
 
+static void flow_drop(struct flow *flow)
+{
+    flow_refuse(flow, 408, "client-gone", "The connection was closed while the request waited.");
+}
+
+void flow_abandon(struct flow *flow, int64_t now_ms)
+{
+    ensure(flow->want == FLOW_WATCH);
+    flow->is_gone = true;
+    flow->now_ms = now_ms;
+    if (flow->leave)
+        flow_take_step(flow, flow->leave);
+    else
+        flow_drop(flow);
+}
+
+void flow_when_gone(struct flow *flow, flow_step *leave)
+{
+    flow->leave = leave;
+}
+
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
 {
     struct buf out = {0};
@@ -223,6 +244,10 @@ void flow_again(struct flow *flow, flow_step *then)
 
 void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then)
 {
+    if (flow->is_gone) {
+        flow_drop(flow);
+        return;
+    }
     flow->want = FLOW_WATCH;
     flow->topic = topic;
     flow->until_ms = until_ms;

@@ -171,7 +171,9 @@ struct flow {
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;
     flow_step *then;
-    flow_step *led; /* JOIN: instead of it, when others did it */
+    flow_step *led;   /* JOIN: instead of it, when others did it */
+    flow_step *leave; /* see flow_when_gone */
+    bool is_gone;     /* its client: nothing is waited for any more */
     struct random random;
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
@@ -269,6 +271,10 @@ void flow_refuse(struct flow *flow, int status, const char *code, const char *fo
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* Where a flow that waits is not simply dropped when its client has gone: the step that puts things in order
+ * for those who wait behind it, and ends. NULL: none any more. */
+void flow_when_gone(struct flow *flow, flow_step *leave);
+
 /* What flows wait for: "lease", the name, and what else tells it from others. */
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more);
 /* Something about it has been written. */
@@ -296,6 +302,9 @@ void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply
 const struct flow_sweep *sweep_at(size_t number);
 /* Ends a flow that waits, because whoever runs it ends. */
 void flow_give_up(struct flow *flow);
+/* The client of a flow that watches has gone: ends it, or has it leave first. (Who pauses is at work, and
+ * others may rely on it: that is finished.) */
+void flow_abandon(struct flow *flow, int64_t now_ms);
 
 /* ---- private parts ---- */
 

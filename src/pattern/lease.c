@@ -151,9 +151,10 @@ static const struct field grant_fields[] = {
 struct grant {
     int64_t until_ms; /* of the waiting */
     struct slice item;
+    bool is_gone; /* nobody is there to hold it */
 };
 
-static flow_step grant_taken, grant_seen, grant_look, grant_left;
+static flow_step grant_taken, grant_seen, grant_look, grant_left, grant_gone;
 
 static struct slice grant_owner(const struct flow *flow)
 {
@@ -182,6 +183,7 @@ static void grant_begin(struct flow *flow)
 {
     struct grant *grant = flow->state = arena_new(flow->arena, struct grant);
     grant->until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
+    flow_when_gone(flow, grant_gone);
     grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
                 SLICE(""));
 }
@@ -286,6 +288,14 @@ static void grant_read(struct flow *flow)
               &leases, flow_text(flow, NAME));
 }
 
+/* Those behind must not wait for one who is not there. */
+static void grant_gone(struct flow *flow)
+{
+    struct grant *grant = flow->state;
+    grant->is_gone = true;
+    grant_read(flow);
+}
+
 /* Decides by an image of the lease, from wherever it came. */
 static void grant_seen(struct flow *flow)
 {
@@ -303,7 +313,9 @@ static void grant_look(struct flow *flow)
     line_read(flow, item, grant_owner(flow), &line);
     int64_t turn_ms = item_int(flow->arena, item, "until", 0) + (held ? 1 : 0) +
                       line.ahead * (int64_t)GRACE_MS;
-    if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
+    if (grant->is_gone)
+        grant_leave(flow, &line);
+    else if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
         grant_again(flow, item);
     else if (!held && (line.ahead == 0 || flow->now_ms >= turn_ms))
         grant_turn(flow, &line);

@@ -79,6 +79,9 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
 bool pattern_history(struct slice prefix, struct slice table, int64_t keep_s, struct slice event,
                      struct arena *arena, struct buf *reply);
 
+/* Lines for /metrics. */
+void pattern_put_metrics(struct pattern *pattern, struct buf *out);
+
 /* The description of all routes, OpenAPI 3.1, which is also served as /v1/openapi.json. */
 void pattern_put_openapi(struct buf *out);
 

@@ -12,6 +12,7 @@
 
 #include "base/fail.h"
 #include "base/log.h"
+#include "base/stats.h"
 #include "pattern/internal.h"
 #include "pattern/join.h"
 #include "pattern/rows.h"
@@ -53,7 +54,7 @@ struct sweep {
 
 struct server {
     struct pattern *pattern;
-    _Atomic uint64_t epoch, parked;
+    _Atomic uint64_t epoch, parked, gone;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     struct joins joins; /* with its own lock */
@@ -129,6 +130,20 @@ void server_close(struct server *server)
     free(server);
 }
 
+void pattern_put_metrics(struct pattern *pattern, struct buf *out)
+{
+    struct server *server = pattern->server;
+    pthread_mutex_lock(&server->lock);
+    size_t alive = server->alive;
+    pthread_mutex_unlock(&server->lock);
+    stats_put_head(out, "quipu_flows", "gauge", "Calls of patterns that are under way.");
+    buf_printf(out, "quipu_flows %zu\n", alive);
+    stats_put_head(out, "quipu_flows_waiting", "gauge", "Those of them that wait for something or pause.");
+    buf_printf(out, "quipu_flows_waiting %llu\n", (unsigned long long)atomic_load(&server->parked));
+    stats_put_head(out, "quipu_flows_gone_total", "counter", "Ended because their client had gone.");
+    buf_printf(out, "quipu_flows_gone_total %llu\n", (unsigned long long)stats_read(&server->gone));
+}
+
 /* ---- ready ---- */
 
 /* Under the lock. */
@@ -137,6 +152,15 @@ static void ready_add(struct server *server, struct run *run)
     run->next = NULL;
     *(server->ready ? &server->ready_last->next : &server->ready) = run;
     server->ready_last = run;
+}
+
+/* Nobody is there any more for whom it watches. */
+static bool is_gone(struct run *run)
+{
+    if (run->flow.want != FLOW_WATCH || !run->rest || !run->rest->gone) return false;
+    if (!run->rest->gone(run->rest)) return false;
+    stats_add(&run->server->gone, 1);
+    return true;
 }
 
 /* Something has happened that the run waited for: takes it a step further and on. */
@@ -149,8 +173,12 @@ static void run_resume(struct run *run, struct dynamo_turn *turn)
         struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, buf_view(&run->reply));
         flow_next(&run->flow, now_ms, &reply);
     } else {
+        bool was_parked = !run->has_led;
         run->has_led = false;
-        flow_next(&run->flow, now_ms, NULL);
+        if (was_parked && is_gone(run))
+            flow_abandon(&run->flow, now_ms);
+        else
+            flow_next(&run->flow, now_ms, NULL);
     }
     run_drive(run, turn);
 }

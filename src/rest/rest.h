@@ -35,6 +35,9 @@ struct rest_call {
      * status, content_type and headers as they stand; `done` ends the reply and sends what is in `reply` as
      * its last piece. False: the client has gone. From any thread. */
     bool (*piece)(struct rest_call *call, struct slice bytes);
+    /* Whoever asked has closed its connection, so that nobody takes an answer. NULL: not known. On the thread
+     * that the call came in by only. */
+    bool (*gone)(const struct rest_call *call);
 
     /* the answer */
     int status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "func/func.h"
+#include "pattern/pattern.h"
 #include "trigger/trigger.h"
 #include "web/internal.h"
 
@@ -114,6 +115,7 @@ void web_put_metrics(struct web *web, struct buf *out)
     }
     if (web->func) func_put_metrics(web->func, out);
     if (web->trigger) trigger_put_metrics(web->trigger, out);
+    if (web->pattern) pattern_put_metrics(web->pattern, out);
     if (web->server) put_connections(web, out);
     put_number(out, "quipu_uptime_seconds", "gauge", "Since the start.",
                (uint64_t)(clock_now_ms(web->clock) - web->started_ms) / 1000);

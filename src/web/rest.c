@@ -108,6 +108,11 @@ static bool call_piece(struct rest_call *call, struct slice bytes)
     return true;
 }
 
+static bool call_is_gone(const struct rest_call *call)
+{
+    return http_client_left(((const struct web_rest *)call)->exchange);
+}
+
 /* ---- what flows are lent ---- */
 
 static void run_flow(struct net_task *task)
@@ -219,6 +224,7 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
                                     .arena = &exchange->arena,
                                     .done = call_done,
                                     .piece = call_piece,
+                                    .gone = call_is_gone,
                                     .reply = &exchange->reply};
     return rest;
 }

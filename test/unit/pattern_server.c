@@ -15,6 +15,7 @@ struct served {
     struct buf reply;
     sem_t done;
     unsigned order; /* in which calls were answered */
+    _Atomic bool has_gone;
 };
 
 static _Atomic unsigned answered;
@@ -26,6 +27,11 @@ static void served_done(struct rest_call *call)
     sem_post(&served->done);
 }
 
+static bool served_gone(const struct rest_call *call)
+{
+    return ((const struct served *)call)->has_gone;
+}
+
 static void serve(struct patterns *patterns, struct served *served, const char *request, const char *body)
 {
     const char *space = strchr(request, ' '), *query = strchr(request, '?');
@@ -34,7 +40,8 @@ static void serve(struct patterns *patterns, struct served *served, const char *
                                        .path = {space + 1, path_len},
                                        .query = query ? slice_of(query + 1) : SLICE(""),
                                        .body = body ? slice_of(body) : SLICE_NONE,
-                                       .done = served_done}};
+                                       .done = served_done,
+                                       .gone = served_gone}};
     served->call.arena = &served->arena;
     served->call.reply = &served->reply;
     ensure(sem_init(&served->done, 0, 0) == 0);
@@ -148,6 +155,43 @@ TEST(server_keeps_the_line_of_a_lease)
         if (i) CHECK(waiters[i].order > waiters[i - 1].order);
     }
     for (unsigned i = 0; i < WAITERS; i++) served_free(&waiters[i]);
+    patterns_close(&patterns);
+}
+
+/* Who waits in front of others and is not there any more gets nothing and holds up nobody. */
+TEST(server_passes_over_those_who_have_gone)
+{
+    enum { WAITERS = 30, LAST = WAITERS - 1 };
+    struct patterns patterns;
+    struct served waiters[WAITERS], reader;
+    char bodies[WAITERS][80];
+    patterns_open(&patterns);
+    CHECK_INT(served_status(&patterns, "POST /v1/leases/x", "{\"owner\":\"first\"}"), 200);
+    for (unsigned i = 0; i < WAITERS; i++) {
+        snprintf(bodies[i], sizeof bodies[i], "{\"owner\":\"w%u\",\"wait\":\"60s\"}", i);
+        serve(&patterns, &waiters[i], "POST /v1/leases/x", bodies[i]);
+        await_line(&patterns, i + 1);
+    }
+    serve(&patterns, &reader, "GET /v1/documents/c/a?wait=60s", NULL);
+    for (unsigned i = 0; i < LAST; i++) waiters[i].has_gone = true;
+    reader.has_gone = true;
+    CHECK_INT(served_status(&patterns, "DELETE /v1/leases/x?owner=first&fence=1", NULL), 200);
+    await(&waiters[LAST]);
+    CHECK_INT(waiters[LAST].call.status, 200);
+    CHECK(slice_contains(buf_view(&waiters[LAST].reply), SLICE("\"fence\":2,"))); /* nobody between */
+    for (unsigned i = 0; i < LAST; i++) {
+        await(&waiters[i]);
+        CHECK(waiters[i].call.status >= 400);
+    }
+    await(&reader);
+    CHECK_INT(reader.call.status, 408);
+    struct buf metrics = {0};
+    pattern_put_metrics(patterns.pattern, &metrics);
+    CHECK(slice_contains(buf_view(&metrics), SLICE("\nquipu_flows_waiting 0\n")));
+    CHECK(slice_contains(buf_view(&metrics), SLICE("\nquipu_flows_gone_total 30\n")));
+    buf_free(&metrics);
+    for (unsigned i = 0; i < WAITERS; i++) served_free(&waiters[i]);
+    served_free(&reader);
     patterns_close(&patterns);
 }
 
