@@ -310,12 +310,14 @@ static void remove_begin(struct flow *flow)
 /* clang-format off */
 const struct flow_row board_rows[] = {
     {"GET", "/v1/boards/{name}", list_begin, "The messages of a board, oldest first.", FIELDS(list_fields),
-     "{'messages':[{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z','text':'hello'}]}"},
+     "{'messages':[{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z','text':'hello'}]}",
+     "board ls -> messages"},
     {"POST", "/v1/boards/{name}", post_begin, "Posts a message.", FIELDS(post_fields),
-     "{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z'}"},
+     "{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z'}", "board post text -> id"},
     {"DELETE", "/v1/boards/{name}", delete_begin, "Deletes the messages that are there now.", FIELDS(board_fields),
-     "{'deleted':3}"},
-    {"DELETE", "/v1/boards/{name}/{id}", remove_begin, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}"},
+     "{'deleted':3}", "board clear"},
+    {"DELETE", "/v1/boards/{name}/{id}", remove_begin, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}",
+     "board rm"},
 };
 /* clang-format on */
 ROW_COUNT(board);

@@ -279,12 +279,13 @@ static void delete_begin(struct flow *flow)
 /* clang-format off */
 const struct flow_row counter_rows[] = {
     {"POST", "/v1/counters/{name}", next_begin, "The next number of a counter, or a block of them.",
-     FIELDS(next_fields), "{'value':42}"},
+     FIELDS(next_fields), "{'value':42}", "counter add by? -> value"},
     {"GET", "/v1/counters/{name}", read_begin, "The last number that a counter gave.", FIELDS(name_fields),
-     "{'value':42}"},
+     "{'value':42}", "counter get -> value"},
     {"PUT", "/v1/counters/{name}", set_begin, "Sets a counter: numbers may be given again.", FIELDS(set_fields),
-     "{'value':42}"},
-    {"DELETE", "/v1/counters/{name}", delete_begin, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}"},
+     "{'value':42}", "counter set value -> value"},
+    {"DELETE", "/v1/counters/{name}", delete_begin, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}",
+     "counter rm"},
 };
 /* clang-format on */
 ROW_COUNT(counter);

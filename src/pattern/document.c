@@ -402,14 +402,15 @@ static void list_begin(struct flow *flow)
 /* clang-format off */
 const struct flow_row document_rows[] = {
     {"GET", "/v1/documents/{collection}/{key}", get_begin, "A document; its ETag is its version.", FIELDS(get_fields),
-     "{'any':'JSON'}"},
-    {"PUT", "/v1/documents/{collection}/{key}", put_begin, "Writes a document.", FIELDS(put_fields), "{'version':7}"},
+     "{'any':'JSON'}", "doc get -> *"},
+    {"PUT", "/v1/documents/{collection}/{key}", put_begin, "Writes a document.", FIELDS(put_fields), "{'version':7}",
+     "doc put document? -> version"},
     {"PATCH", "/v1/documents/{collection}/{key}", patch_begin, "Changes members of a document.", FIELDS(patch_fields),
-     "{'version':8}"},
+     "{'version':8}", "doc patch patch? -> version"},
     {"DELETE", "/v1/documents/{collection}/{key}", delete_begin, "Deletes a document.", FIELDS(delete_fields),
-     "{'deleted':true,'version':9}"},
+     "{'deleted':true,'version':9}", "doc rm"},
     {"GET", "/v1/documents/{collection}", list_begin, "The documents of a collection, by key.", FIELDS(list_fields),
-     "{'documents':[{'key':'a','version':7,'data':{'any':'JSON'}}],'next':'a'}"},
+     "{'documents':[{'key':'a','version':7,'data':{'any':'JSON'}}],'next':'a'}", "doc ls -> documents"},
 };
 /* clang-format on */
 ROW_COUNT(document);

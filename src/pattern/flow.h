@@ -36,9 +36,9 @@
 #include "base/random.h"
 #include "base/slice.h"
 #include "pattern/item.h"
+#include "pattern/operation.h"
 #include "rest/rest.h"
 
-struct flow;
 typedef void flow_step(struct flow *flow);
 
 /* ---- tables ---- */
@@ -53,45 +53,12 @@ struct flow_table {
 
 #define FLOW_STREAM "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
 
-/* ---- rows and fields ---- */
-
-enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, WHOLE_BODY };
-enum field_type {
-    FIELD_NAME,     /* text of 1 .. max bytes (0: 255), no control characters */
-    FIELD_TEXT,     /* any text of min .. max bytes (0: LIMIT_ITEM_BYTES) */
-    FIELD_INT,      /* whole number in min .. max */
-    FIELD_DURATION, /* "30s", or a number of milliseconds; in min .. max ms */
-    FIELD_BOOL,     /* true, false; in a query also 1, 0 and nothing: ?cost */
-    FIELD_JSON,     /* any JSON that DynamoDB can hold */
-    FIELD_CHOICE,   /* one of the words in `words`, "tree|set"; the number is its place */
-    FIELD_LIST,     /* an array, its elements unseen */
-    FIELD_RAW,      /* WHOLE_BODY: bytes that must be UTF-8, no JSON */
-};
-
-struct field {
-    const char *name;
-    enum field_place place;
-    enum field_type type;
-    bool required;
-    int64_t min, max;
-    const char *words; /* CHOICE */
-    const char *help;  /* a phrase, for the description */
-};
+/* ---- fields: what a row says of them is in operation.h ---- */
 
 struct field_value {
     bool given;
     struct slice text; /* NAME, TEXT, CHOICE, RAW: the characters; JSON, LIST: as it stands */
     int64_t number;    /* INT, DURATION in ms, BOOL, CHOICE */
-};
-
-/* Fields that stand in the path come first, in its order. */
-struct flow_row {
-    const char *method, *path;
-    flow_step *begin;
-    const char *summary; /* one sentence */
-    const struct field *fields;
-    uint32_t field_count;
-    const char *reply; /* an example, with ' for " */
 };
 
 /* What a server does by itself every so often. Its flow has no request and makes no tables. */
@@ -147,26 +114,26 @@ struct flow {
 
     /* wanted, for those who run it */
     enum flow_want want;
-    struct slice operation, call; /* CALL: the request's JSON */
-    int64_t pause_ms;             /* PAUSE */
-    uint64_t topic;               /* WATCH */
+    struct slice operation, call;                          /* CALL: the request's JSON */
+    int64_t pause_ms;                                      /* PAUSE */
+    uint64_t topic;                                        /* WATCH */
     enum { LOOK_AT_CALL, LOOK_BEGINS, LOOK_GOES_ON } look; /* since when a wake counts; see flow_look */
-    int64_t until_ms;             /*   on the clock that now_ms is of */
-    struct slice piece;           /* PIECE */
-    struct flow_share share;      /* JOIN, on the topic */
-    bool leads;                   /*   set by the runner: not, when it has been led */
-    bool disbands;                /* the round is over for those who followed; taken like the wakes */
-    struct flow **followers;      /* of a leader, in the order in which they came */
+    int64_t until_ms;                                      /*   on the clock that now_ms is of */
+    struct slice piece;                                    /* PIECE */
+    struct flow_share share;                               /* JOIN, on the topic */
+    bool leads;              /*   set by the runner: not, when it has been led */
+    bool disbands;           /* the round is over for those who followed; taken like the wakes */
+    struct flow **followers; /* of a leader, in the order in which they came */
     size_t follower_count;
-    int led_status;               /* of one who was led: how its leader ended, 0 when it went well */
-    int status;                   /* DONE */
-    struct buf *body;             /*   the caller's */
-    struct slice content_type;    /*   empty: JSON; also before the first PIECE */
-    struct slice etag;            /*   without quotes; empty: none */
-    bool is_bare;                 /*   the body is no object of ours: no member may be added to it */
-    struct slice cost;            /*   where it is not in the body; empty: not told */
-    int64_t retry_after_ms;       /*   0: not told */
-    struct flow_wake *wakes;      /* topics to be woken; taken by the runner after each step */
+    int led_status;            /* of one who was led: how its leader ended, 0 when it went well */
+    int status;                /* DONE */
+    struct buf *body;          /*   the caller's */
+    struct slice content_type; /*   empty: JSON; also before the first PIECE */
+    struct slice etag;         /*   without quotes; empty: none */
+    bool is_bare;              /*   the body is no object of ours: no member may be added to it */
+    struct slice cost;         /*   where it is not in the body; empty: not told */
+    int64_t retry_after_ms;    /*   0: not told */
+    struct flow_wake *wakes;   /* topics to be woken; taken by the runner after each step */
 
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;

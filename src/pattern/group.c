@@ -445,19 +445,21 @@ static void list_taken(struct flow *flow)
 #define RULES "{'name':'clicks','complete':{'size':10},'late':'discard'}"
 const struct flow_row group_rows[] = {
     {"POST", "/v1/groups/{name}/{key}", group_add, "Adds an event; one of them completes the group.",
-     FIELDS(group_add_fields), "{'accepted':true,'generation':1,'count':10,'state':'COMPLETE','completed':true}"},
+     FIELDS(group_add_fields), "{'accepted':true,'generation':1,'count':10,'state':'COMPLETE','completed':true}",
+     "group add data?"},
     {"GET", "/v1/groups/{name}/{key}", get_begin, "A group and its events, perhaps after waiting for its completion.",
      FIELDS(get_fields), "{'name':'clicks','key':'session-7','generation':1,'state':'OPEN','count':1,"
      "'opened':'2026-11-15T03:42:06.250Z','touched':'2026-11-15T03:42:06.250Z','events':[{'id':'a','data':{'x':1},"
-     "'time':'2026-11-15T03:42:06.250Z'}]}"},
+     "'time':'2026-11-15T03:42:06.250Z'}]}", "group get"},
     {"DELETE", "/v1/groups/{name}/{key}", group_delete, "Deletes a group, all generations of it.",
-     FIELDS(group_only_fields), "{'deleted':1}"},
+     FIELDS(group_only_fields), "{'deleted':1}", "group rm"},
     {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete; open ones keep their rules.",
-     FIELDS(group_put_fields), RULES},
+     FIELDS(group_put_fields), RULES, "group put"},
     {"GET", "/v1/groups/{name}", list_begin, "The rules; or the open groups, the oldest first: no table is scanned.",
-     FIELDS(list_fields), "{'groups':[{'key':'session-7','generation':1,'opened':'2026-11-15T03:42:06.250Z'}]}"},
+     FIELDS(list_fields), "{'groups':[{'key':'session-7','generation':1,'opened':'2026-11-15T03:42:06.250Z'}]}",
+     "group show -> groups"},
     {"DELETE", "/v1/groups/{name}", group_forget, "Forgets the rules; open groups keep theirs.",
-     FIELDS(group_name_fields), "{'deleted':true}"},
+     FIELDS(group_name_fields), "{'deleted':true}", "group forget"},
 };
 /* clang-format on */
 ROW_COUNT(group);

@@ -291,19 +291,20 @@ static void feed_done(struct flow *flow)
 /* clang-format off */
 const struct flow_row history_rows[] = {
     {"PUT", "/v1/history/{table}", put_look, "Keeps every change of a table from now on.", FIELDS(put_fields),
-     EXAMPLE_SETTINGS},
+     EXAMPLE_SETTINGS, "history put"},
     {"GET", "/v1/history/{table}", settings_begin, "Whether a table's changes are kept, and for how long.",
-     FIELDS(table_fields), EXAMPLE_SETTINGS},
+     FIELDS(table_fields), EXAMPLE_SETTINGS, "history show"},
     {"DELETE", "/v1/history/{table}", delete_begin, "Keeps a table's changes no more.", FIELDS(table_fields),
-     "{'deleted':true}"},
+     "{'deleted':true}", "history rm"},
     {"POST", "/v1/history/{table}", feed_begin, "Takes records of the table's stream, each once.", FIELDS(feed_fields),
-     "{'kept':2}"},
+     "{'kept':2}", "history feed Records?"},
     {"GET", "/v1/history/{table}/{key}", history_get_begin, "The versions of an item, or the one of a moment.",
-     FIELDS(history_get_fields), "{'versions':[" EXAMPLE_VERSION "]}"},
+     FIELDS(history_get_fields), "{'versions':[" EXAMPLE_VERSION "]}", "history get -> versions"},
     {"POST", "/v1/history/{table}/{key}/restore", history_restore_begin,
      "Makes an item what it was, unless somebody has changed it since its last version.",
      FIELDS(history_restore_fields),
-     "{'restored':'2026-11-15T03:42:06.000Z#0000000000000000000000000000000000000042','item':{'id':'a','n':2}}"},
+     "{'restored':'2026-11-15T03:42:06.000Z#0000000000000000000000000000000000000042','item':{'id':'a','n':2}}",
+     "history restore"},
 };
 /* clang-format on */
 ROW_COUNT(history);

@@ -473,13 +473,14 @@ static void read_begin(struct flow *flow)
 /* clang-format off */
 const struct flow_row lease_rows[] = {
     {"POST", "/v1/leases/{name}", grant_begin, "Grants a lease, perhaps after waiting in line for it.",
-     FIELDS(grant_fields), "{'fence':7,'until':'2026-11-15T03:42:36.250Z'}"},
+     FIELDS(grant_fields), "{'fence':7,'until':'2026-11-15T03:42:36.250Z'}", "lease take owner"},
     {"PUT", "/v1/leases/{name}", renew_begin, "Renews a lease.", FIELDS(renew_fields),
-     "{'fence':7,'until':'2026-11-15T03:43:06.250Z'}"},
+     "{'fence':7,'until':'2026-11-15T03:43:06.250Z'}", "lease renew owner fence"},
     {"DELETE", "/v1/leases/{name}", release_begin, "Releases a lease.", FIELDS(release_fields),
-     "{'released':true,'fence':7}"},
+     "{'released':true,'fence':7}", "lease release owner fence"},
     {"GET", "/v1/leases/{name}", read_begin, "Who holds a lease, and who waits.", FIELDS(read_fields),
-     "{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z','waiting':['b']}"},
+     "{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z','waiting':['b']}",
+     "lease get"},
 };
 /* clang-format on */
 ROW_COUNT(lease);

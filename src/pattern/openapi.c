@@ -155,6 +155,10 @@ static void put_operation(struct buf *out, const struct flow_row *row)
     for (const char *at = row->method; *at; at++) buf_byte(out, (unsigned char)(*at | 32));
     buf_text(out, "\":{\"summary\":");
     put_string(out, row->summary);
+    if (row->command) {
+        buf_text(out, ",\"x-command\":");
+        put_string(out, row->command);
+    }
     put_parameters(out, row);
     put_request(out, row);
     put_replies(out, row);
@@ -203,5 +207,5 @@ static void openapi_begin(struct flow *flow)
 }
 
 const struct flow_row openapi_rows[] = {
-    {"GET", "/v1/openapi.json", openapi_begin, "This description.", NULL, 0, NULL}};
+    {"GET", "/v1/openapi.json", openapi_begin, "This description.", NULL, 0, NULL, NULL}};
 ROW_COUNT(openapi);

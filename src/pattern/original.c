@@ -99,12 +99,15 @@ static void wall_other(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row original_rows[] = {
-    {"GET", "/counter", counter_begin, "The next number of a counter, bare.", FIELDS(counter_fields), "42"},
-    {"GET", "/wall", wall_begin, "All messages of the wall.", FIELDS(wall_fields), "hello\n"},
-    {"POST", "/wall", wall_post, "Writes the body on the wall; answers all messages.", FIELDS(wall_fields), "hello\n"},
-    {"DELETE", "/wall", wall_delete, "Clears the wall.", FIELDS(wall_fields), "Messages deleted."},
-    {"PUT", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields), "Method unsupported."},
-    {"PATCH", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields), "Method unsupported."},
+    {"GET", "/counter", counter_begin, "The next number of a counter, bare.", FIELDS(counter_fields), "42", NULL},
+    {"GET", "/wall", wall_begin, "All messages of the wall.", FIELDS(wall_fields), "hello\n", NULL},
+    {"POST", "/wall", wall_post, "Writes the body on the wall; answers all messages.", FIELDS(wall_fields),
+     "hello\n", NULL},
+    {"DELETE", "/wall", wall_delete, "Clears the wall.", FIELDS(wall_fields), "Messages deleted.", NULL},
+    {"PUT", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields),
+     "Method unsupported.", NULL},
+    {"PATCH", "/wall", wall_other, "Not known to the original either.", FIELDS(wall_fields),
+     "Method unsupported.", NULL},
 };
 /* clang-format on */
 ROW_COUNT(original);

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/slice.h"
 #include "dynamo/dynamo.h"
+#include "pattern/operation.h"
 #include "rest/rest.h"
 
 struct pattern;

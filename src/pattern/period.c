@@ -452,22 +452,23 @@ static void add_done(struct flow *flow)
 /* clang-format off */
 const struct flow_row period_rows[] = {
     {"POST", "/v1/periods/{name}", add_begin, "Adds to the bucket of the present period.", FIELDS(add_fields),
-     "{'bucket':'2026-11-15T03:00:00.000Z','id':'2026-11-15T03:42:06.250Z-00002a-5f3c9d'}"},
+     "{'bucket':'2026-11-15T03:00:00.000Z','id':'2026-11-15T03:42:06.250Z-00002a-5f3c9d'}", "period add data?"},
     {"PUT", "/v1/periods/{name}", put_begin, "Makes a period, or changes it.", FIELDS(put_fields),
      "{'name':'digest','every':'1h','grace':'0s','shards':4,'keep':'7d','bucket':'2026-11-15T03:00:00.000Z',"
-     "'end':'2026-11-15T04:00:00.000Z'}"},
+     "'end':'2026-11-15T04:00:00.000Z'}", "period put"},
     {"GET", "/v1/periods/{name}", settings_begin, "A period and its present bucket.", FIELDS(name_fields),
      "{'name':'digest','every':'1h','grace':'0s','shards':4,'keep':'7d','bucket':'2026-11-15T03:00:00.000Z',"
-     "'end':'2026-11-15T04:00:00.000Z'}"},
+     "'end':'2026-11-15T04:00:00.000Z'}", "period show"},
     {"POST", "/v1/periods/{name}/close", period_close_begin,
      "Closes the buckets that are over, in order, as the server does by itself.", FIELDS(period_close_fields),
-     "{'closed':1}"},
+     "{'closed':1}", "period close"},
     {"GET", "/v1/periods/{name}/{bucket}", period_get_begin, "A bucket and what is in it.",
      FIELDS(period_get_fields),
-     "{" EXAMPLE_BUCKET ",'count':1,'parts':1,'events':[{'id':'a','time':'2026-11-15T03:42:06.250Z','data':{}}]}"},
+     "{" EXAMPLE_BUCKET ",'count':1,'parts':1,'events':[{'id':'a','time':'2026-11-15T03:42:06.250Z','data':{}}]}",
+     "period get"},
     {"DELETE", "/v1/periods/{name}", delete_begin, "Removes a period; its buckets end by their age.",
      FIELDS(name_fields),
-     "{'deleted':true}"},
+     "{'deleted':true}", "period rm"},
 };
 /* clang-format on */
 ROW_COUNT(period);

@@ -28,7 +28,4 @@ PATTERN_SWEEPS(X)
 /* The fields of a row. */
 #define FIELDS(table) table, sizeof table / sizeof *table
 
-/* The rows of all patterns, in order; NULL behind the last. */
-const struct flow_row *row_at(size_t number);
-
 #endif

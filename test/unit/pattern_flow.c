@@ -17,7 +17,7 @@ static void ask(struct flow *flow)
     flow_call(flow, told, "UpdateItem", "{'TableName':%T}", &table);
 }
 
-static const struct flow_row row = {"POST", "/x", ask, "A call.", NULL, 0, NULL};
+static const struct flow_row row = {"POST", "/x", ask, "A call.", NULL, 0, NULL, NULL};
 
 /* A flow that is begun, and given replies. */
 struct trial {
@@ -282,7 +282,7 @@ static void compose_all(struct flow *flow)
 
 TEST(flow_composes_requests)
 {
-    static const struct flow_row compose_row = {"POST", "/x", compose_all, "Formats.", NULL, 0, NULL};
+    static const struct flow_row compose_row = {"POST", "/x", compose_all, "Formats.", NULL, 0, NULL, NULL};
     struct trial trial;
     trial_begin_row(&trial, &compose_row, "");
     check_done(
@@ -303,7 +303,7 @@ static void race(struct flow *flow)
 
 TEST(flow_ends_races_that_it_never_wins)
 {
-    static const struct flow_row race_row = {"POST", "/x", race, "A race.", NULL, 0, NULL};
+    static const struct flow_row race_row = {"POST", "/x", race, "A race.", NULL, 0, NULL, NULL};
     struct trial trial;
     unsigned pauses = 0;
     trial_begin_row(&trial, &race_row, "");

@@ -27,3 +27,44 @@ TEST(openapi_describes_every_route)
     }
     patterns_close(&patterns);
 }
+
+static bool has_body_field(const struct flow_row *row, struct slice name)
+{
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place >= IN_BODY && slice_equal(slice_of(row->fields[i].name), name)) return true;
+    return false;
+}
+
+static void words_name_fields(const struct flow_row *row)
+{
+    unsigned nth = 0;
+    for (const char *at = row->command; *at && *at != '-'; nth++) {
+        size_t whole = strcspn(at, " "), len = strcspn(at, " ?|.");
+        struct slice word = {at, len};
+        if (nth > 1 && !has_body_field(row, word))
+            test_failed(__FILE__, __LINE__, "'%s' names no field: %s", row->command, at);
+        at += whole + strspn(at + whole, " ");
+    }
+    CHECK(nth >= 2);
+}
+
+static bool is_same_command(const char *a, const char *b)
+{
+    size_t first = strcspn(a, " "), len = first + 1 + strcspn(a + first + 1, " ");
+    return strncmp(a, b, len) == 0 && (b[len] == ' ' || b[len] == '\0');
+}
+
+TEST(operations_have_commands_of_their_own)
+{
+    for (size_t i = 0; row_at(i); i++) {
+        const struct flow_row *row = row_at(i);
+        bool is_ours = strncmp(row->path, "/v1/", 4) == 0 && strcmp(row->path, "/v1/openapi.json") != 0;
+        if (is_ours != (row->command != NULL))
+            test_failed(__FILE__, __LINE__, "%s %s: its command", row->method, row->path);
+        if (!row->command) continue;
+        words_name_fields(row);
+        for (size_t j = 0; j < i; j++)
+            if (row_at(j)->command && is_same_command(row_at(j)->command, row->command))
+                test_failed(__FILE__, __LINE__, "'%s' is two operations", row->command);
+    }
+}

@@ -1,0 +1,53 @@
+/* The operations of the patterns as rows: what each takes and answers. HTTP, its description, the command
+ * line and the library are derived from them. A part of pattern.h. */
+#ifndef PATTERN_OPERATION_H
+#define PATTERN_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct flow;
+
+enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, WHOLE_BODY };
+enum field_type {
+    FIELD_NAME,     /* text of 1 .. max bytes (0: 255), no control characters */
+    FIELD_TEXT,     /* any text of min .. max bytes (0: LIMIT_ITEM_BYTES) */
+    FIELD_INT,      /* whole number in min .. max */
+    FIELD_DURATION, /* "30s", or a number of milliseconds; in min .. max ms */
+    FIELD_BOOL,     /* true, false; in a query also 1, 0 and nothing: ?cost */
+    FIELD_JSON,     /* any JSON that DynamoDB can hold */
+    FIELD_CHOICE,   /* one of the words in `words`, "tree|set"; the number is its place */
+    FIELD_LIST,     /* an array, its elements unseen */
+    FIELD_RAW,      /* WHOLE_BODY: bytes that must be UTF-8, no JSON */
+};
+
+struct field {
+    const char *name;
+    enum field_place place;
+    enum field_type type;
+    bool required;
+    int64_t min, max;
+    const char *words; /* CHOICE */
+    const char *help;  /* a phrase, for the description */
+};
+
+/* Fields that stand in the path come first, in its order. */
+struct flow_row {
+    const char *method, *path;
+    void (*begin)(struct flow *flow); /* private: the first step */
+    const char *summary;              /* one sentence */
+    const struct field *fields;
+    uint32_t field_count;
+    const char *reply; /* an example, with ' for " */
+    /* How it is called on the command line; NULL: not at all. Two words, then the fields of the body that are
+     * words there, behind those of the path: "by?" need not be given, "tasks..." takes all words that are
+     * left as a list, "task|tasks..." is one where there is one word. "-> value": the member of the reply
+     * that people want to see; "-> *": the reply is what was stored. */
+    const char *command;
+};
+
+/* The rows of all patterns, in order; NULL behind the last. */
+const struct flow_row *row_at(size_t number);
+
+#endif
