@@ -7,14 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "func/pool.h"
 #include "func/queue.h"
 #include "func/routes.h"
 
-#define PATTERN_CALLERS 2 /* threads that wait for patterns */
-#define WORKERS         4 /* for requests that wait for the door */
+#define PATTERN_CALLERS 2       /* threads that wait for patterns */
+#define WORKERS         4       /* for requests that wait for the door */
+#define STOP_US         5000000 /* for invocations under way, when the server ends */
+#define STOP_LOOK_US    2000
 
 /* ---- opening and closing ---- */
 
@@ -83,6 +86,14 @@ void func_set_pattern(struct func *func, func_pattern *pattern, void *context)
 void func_drain(struct func *func)
 {
     logs_drain(func->logs);
+}
+
+void func_stop(struct func *func)
+{
+    int64_t until_us = monotonic_us() + STOP_US;
+    queue_stop(func->queue);
+    while (monotonic_us() < until_us && !(queue_is_at_rest(func->queue) && pool_is_idle(func->pool)))
+        usleep(STOP_LOOK_US);
 }
 
 void func_close(struct func *func)

@@ -63,6 +63,9 @@ void func_drain(struct func *func);
 typedef bool func_pattern(void *context, struct slice call, struct slice body, struct slice event,
                           struct arena *arena, struct buf *reply);
 void func_set_pattern(struct func *func, func_pattern *pattern, void *context);
+/* No asynchronous call is begun from here on; waits for the invocations under way, as long as they may take a
+ * moment. While the server's loops still run: functions speak to us through them. */
+void func_stop(struct func *func);
 /* Ends all processes; invocations under way fail. After the server's loops have ended or before. */
 void func_close(struct func *func);
 

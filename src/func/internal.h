@@ -141,6 +141,8 @@ struct queued {
     int status;
 };
 void queue_accept(struct queue *queue, struct queued *queued);
+/* Nothing is under way; what is due may wait. */
+bool queue_is_at_rest(struct queue *queue);
 bool queue_is_idle(struct queue *queue);
 void queue_put_metrics(struct queue *queue, struct buf *out);
 

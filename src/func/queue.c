@@ -128,9 +128,14 @@ int64_t queue_now_ms(const struct queue *queue)
     return clock_now_ms(queue->func->options.clock);
 }
 
+bool queue_is_at_rest(struct queue *queue)
+{
+    return atomic_load(&queue->active) == 0;
+}
+
 bool queue_is_idle(struct queue *queue)
 {
-    return atomic_load(&queue->active) == 0 && atomic_load(&queue->next_due_ms) > queue_now_ms(queue);
+    return queue_is_at_rest(queue) && atomic_load(&queue->next_due_ms) > queue_now_ms(queue);
 }
 
 void queue_put_metrics(struct queue *queue, struct buf *out)

@@ -20,6 +20,7 @@
 #include "dynamo/dynamo.h"
 #include "func/func.h"
 #include "main/main.h"
+#include "main/stop.h"
 #include "net/net.h"
 #include "pattern/pattern.h"
 #include "sandbox/sandbox.h"
@@ -194,12 +195,14 @@ struct parts {
     bool owns_folder;  /* which goes with us */
 };
 
-static struct net_server *server_to_stop;
-
-static void stop_on_signal(int signal_number)
+/* What starts functions first, then what runs them, and only then the loops, by which functions speak to us:
+ * a batch under way is finished, and need not be run again after the next start. */
+static void stop_orderly(void *context)
 {
-    (void)signal_number;
-    if (server_to_stop) net_server_stop(server_to_stop);
+    struct parts *parts = context;
+    if (parts->trigger) trigger_stop(parts->trigger);
+    if (parts->func) func_stop(parts->func);
+    net_server_stop(parts->server);
 }
 
 static void stop_on_failure(void *context)
@@ -217,15 +220,6 @@ static void raise_descriptor_limit(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void catch_signals(struct net_server *server)
-{
-    struct sigaction stop = {.sa_handler = stop_on_signal}, ignore = {.sa_handler = SIG_IGN};
-    server_to_stop = server;
-    sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGINT, &stop, NULL);
-    sigaction(SIGPIPE, &ignore, NULL);
 }
 
 static bool open_data(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
@@ -410,15 +404,16 @@ static int serve(const struct arguments *arguments)
         close_all(&parts);
         return complain("%s", error);
     }
-    catch_signals(parts.server);
+    signal(SIGPIPE, SIG_IGN);
     start_all(&parts);
+    stop_expect(stop_orderly, &parts);
     bool bracket = strchr(settings.host, ':') && settings.host[0] != '[';
     printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "",
            settings.host, bracket ? "]" : "", net_server_port(parts.server));
     fflush(stdout);
     net_server_run(parts.server);
     bool failed = parts.engine && engine_has_failed(parts.engine, error, sizeof error);
-    server_to_stop = NULL;
+    stop_settle();
     close_all(&parts);
     return failed ? complain("stopped, because %s", error) : EXIT_FINE;
 }

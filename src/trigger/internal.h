@@ -104,6 +104,8 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out);
 
 struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len);
 void schedules_start(struct schedules *schedules);
+/* Nothing is fired any more. */
+void schedules_halt(struct schedules *schedules);
 void schedules_close(struct schedules *schedules);
 bool schedules_are_idle(struct schedules *schedules);
 extern const struct rest_route schedule_routes[];

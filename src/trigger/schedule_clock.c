@@ -253,14 +253,20 @@ void schedules_start(struct schedules *schedules)
     if (!schedules->has_thread) log_line("schedules: there is no thread to be had, nothing will be fired");
 }
 
-void schedules_close(struct schedules *schedules)
+void schedules_halt(struct schedules *schedules)
 {
-    if (!schedules) return;
     pthread_mutex_lock(&schedules->lock);
     schedules->is_stopping = true;
     pthread_cond_signal(&schedules->news);
     pthread_mutex_unlock(&schedules->lock);
     if (schedules->has_thread) pthread_join(schedules->thread, NULL);
+    schedules->has_thread = false;
+}
+
+void schedules_close(struct schedules *schedules)
+{
+    if (!schedules) return;
+    schedules_halt(schedules);
     agenda_free(&schedules->agenda);
     pthread_mutex_destroy(&schedules->lock);
     pthread_cond_destroy(&schedules->news);

@@ -52,15 +52,21 @@ void trigger_start(struct trigger *trigger)
     watches_start(trigger->watches);
 }
 
+void trigger_stop(struct trigger *trigger)
+{
+    if (trigger->schedules) schedules_halt(trigger->schedules);
+    watches_halt(trigger->watches);
+    consumer_halt(trigger->consumer);
+}
+
 /* Requests first, since they use the rest; the consumer's thread before the
  * mappings that it tells of its results, and the consumer itself after them,
  * since they tell it of changes. */
 void trigger_close(struct trigger *trigger)
 {
     rest_workers_free(trigger->workers);
-    if (trigger->schedules) schedules_close(trigger->schedules);
-    watches_halt(trigger->watches);
-    consumer_halt(trigger->consumer);
+    trigger_stop(trigger);
+    schedules_close(trigger->schedules);
     if (trigger->mappings) mappings_close(trigger->mappings);
     consumer_close(trigger->consumer);
     watches_close(trigger->watches);

@@ -46,8 +46,10 @@ struct trigger_options {
 /* Reads what the tables hold. NULL and a sentence. */
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len);
 void trigger_start(struct trigger *trigger);
-/* Waits for what is under way as long as it may take a moment, gives the leases back, ends. Before
- * func_close. */
+/* Nothing new is begun from here on; waits for what is under way as long as it may take a moment, and gives
+ * the leases back. While functions can still be run: before func_stop. */
+void trigger_stop(struct trigger *trigger);
+/* Stops, if that was not done before, and ends. Before func_close. */
 void trigger_close(struct trigger *trigger);
 
 /* Lambda's event source mappings, EventBridge Scheduler's API, and our own under /v1. False: no route is

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from conftest import boto_client, create_table
+from lambdas import Function, Mapping, eventually, lambda_client
 from support.process import Quipu, run_quipu
 from support.wire import Closed, Connection, call_headers, request_bytes
 from values import B, L, M, N, NS, S, SS, same
@@ -152,3 +153,60 @@ def test_many_restarts(tmp_path):
             assert reply["Attributes"]["n"] == N(number + 1)
             assert server.stop() == 0
     assert run_quipu("check", "--data", data).returncode == 0
+
+
+SLOW = """
+def handle(event):
+    note(begun=True)
+    time.sleep(%s)
+    key = {"pk": {"S": "effects"}}
+    return {"quipu": {"transact": [{"Update": {"TableName": "effects", "Key": key,
+        "UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}}]}}
+"""
+
+
+def slow_function(server, folder, seconds):
+    create_table(boto_client(server.url), "watched",
+                 StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+    create_table(boto_client(server.url), "effects")
+    return Function(lambda_client(server.url), folder, "slow", SLOW % seconds)
+
+
+def await_begun(function, count):
+    eventually(lambda: len([line for line in function.lines() if "begun" in line]) >= count, f"{count} have begun")
+
+
+def test_what_functions_do_when_the_signal_comes_is_finished_once(tmp_path):
+    """A batch and an asynchronous call are under way: both end, what they return is applied, and neither runs again."""
+    data = str(tmp_path / "data")
+    with Quipu("--data", data) as server:
+        function = slow_function(server, tmp_path, 1)
+        Mapping(function.client, "watched", "slow")
+        boto_client(server.url).put_item(TableName="watched", Item={"pk": S("a")})
+        function.client.invoke(FunctionName="slow", InvocationType="Event", Payload=b"{}")
+        await_begun(function, 2)
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+    with Quipu("--data", data) as server:
+        client = boto_client(server.url)
+        effects = client.get_item(TableName="effects", Key={"pk": S("effects")}, ConsistentRead=True)["Item"]
+        assert effects["n"] == N(2)
+        client.put_item(TableName="watched", Item={"pk": S("b")})
+        eventually(lambda: client.get_item(TableName="effects", Key={"pk": S("effects")})["Item"]["n"] == N(3),
+                   "the mapping went on")
+        keys = [[record["dynamodb"]["Keys"]["pk"]["S"] for record in event.get("Records", [])]
+                for event in function.events()]
+        assert sorted(keys) == [[], ["a"], ["b"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(tmp_path, number):
+    with Quipu("--memory") as server:
+        function = slow_function(server, tmp_path, 60)
+        Mapping(function.client, "watched", "slow")
+        boto_client(server.url).put_item(TableName="watched", Item={"pk": S("a")})
+        await_begun(function, 1)
+        server.signal(signal.SIGTERM)
+        time.sleep(0.5)
+        server.signal(number)
+        assert server.wait() == 128 + number
