@@ -98,17 +98,21 @@ void job_done(struct flow *flow)
 /* ---- where they belong ---- */
 
 /* NULL, or why the job does not take this task. */
-static const char *task_fault(const struct job *job, struct task *task)
+static const char *task_fault(struct flow *flow, const struct job *job, struct task *task)
 {
     if (job->named != (task->name.data != NULL))
-        return job->named ? "the tasks of this job have names" : "the tasks of this job are numbers";
+        return job->named ? "The tasks of this job have names." : "The tasks of this job are numbers.";
     if (job->named) {
         task->leaf = job_leaf_of_name(job, task->name);
         return NULL;
     }
     int64_t number = task->number - job->first, most = job->total < 0 ? JOB_TASKS_MOST : job->total;
     if (job->total < 0 && job->fan == JOB_SET_MOST) most = JOB_SET_MOST;
-    if (number < 0 || number >= most) return "its number is not in the job";
+    if (number < 0 || number >= most)
+        return arena_printf(flow->arena, "The job has no task %lld: they go from %lld to %lld.",
+                            (long long)task->number, (long long)job->first,
+                            (long long)(job->first + most - 1))
+            .data;
     task->leaf = number / job->fan;
     return NULL;
 }
@@ -124,7 +128,7 @@ static bool is_refused(struct flow *flow)
     bool closed = over || job->state == JOB_CLOSING || job->state == JOB_EXPIRED ||
                   job->state == JOB_DELETING;
     for (size_t i = 0; job->item.data && !fault && i < done->count; i++)
-        fault = task_fault(job, &done->tasks[i]);
+        fault = task_fault(flow, job, &done->tasks[i]);
     if (job->item.data && !closed && !fault) return false;
     if (!work->fresh)
         job_load(flow, true, done_loaded);
@@ -134,7 +138,7 @@ static bool is_refused(struct flow *flow)
         flow_refuse_with(flow,
                          job->total < 0 ? SLICE("")
                                         : flow_compose(flow, "'total':%d,'first':%d", job->total, job->first),
-                         400, "task-outside", "A task is not one of the job's: %s.", fault);
+                         400, "task-outside", "%s", fault);
     else
         job_refuse_closed(flow);
     return true;

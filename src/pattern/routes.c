@@ -63,18 +63,51 @@ static void put_refusal(struct rest_call *call, int status, const char *code, co
     buf_text(call->reply, "}");
 }
 
+/* "GET, PUT": what the path of the call can be asked by. */
+static struct slice methods_of(struct pattern *pattern, const struct rest_call *call)
+{
+    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+    struct slice known = SLICE("");
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const struct rest_route *route;
+        struct rest_call probe = *call;
+        probe.method = slice_of(methods[i]);
+        if (rest_route(pattern->routes, pattern->route_count, &probe, &route) == REST_FOUND)
+            known = arena_printf(call->arena, "%.*s%s%s", SLICE_ARG(known), known.len ? ", " : "",
+                                 methods[i]);
+    }
+    return known;
+}
+
+static void refuse_method(struct pattern *pattern, struct rest_call *call)
+{
+    struct slice known = methods_of(pattern, call);
+    rest_add_header(call, "Allow: %.*s", SLICE_ARG(known));
+    put_refusal(call, 405, "wrong-method",
+                arena_printf(call->arena, "This path knows %.*s.", SLICE_ARG(known)).data);
+}
+
+/* Patterns are asked last: what they do not know under /v1 is known to nobody. */
+static void refuse_path(struct rest_call *call)
+{
+    put_refusal(call, 404, "no-such-route",
+                arena_printf(call->arena, "There is no route %.*s; GET /v1/openapi.json describes all.",
+                             SLICE_ARG(call->path))
+                    .data);
+}
+
 const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused)
 {
     const struct rest_route *route = NULL;
-    *refused = false;
+    *refused = true;
     switch (rest_route(pattern->routes, pattern->route_count, call, &route)) {
-    case REST_FOUND: return row_at((size_t)(route - pattern->routes));
-    case REST_OTHER_METHOD:
-        put_refusal(call, 405, "wrong-method", "This path knows other methods than this one.");
-        *refused = true;
-        return NULL;
-    default: return NULL;
+    case REST_FOUND: *refused = false; return row_at((size_t)(route - pattern->routes));
+    case REST_OTHER_METHOD: refuse_method(pattern, call); break;
+    default:
+        *refused = slice_starts(call->path, SLICE("/v1/"));
+        if (*refused) refuse_path(call);
     }
+    return NULL;
 }
 
 /* ---- opening ---- */

@@ -277,8 +277,8 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
         buf_text(&exchange->reply, ".amazonaws.com ");
         reply(web, exchange, 200, text_type);
     } else {
-        buf_text(&exchange->reply, "There is nothing here. DynamoDB's API is POST /, health is /healthz, "
-                                   "metrics are /metrics.\n");
+        buf_text(&exchange->reply, "There is nothing here. DynamoDB's API is POST /, patterns are described in "
+                                   "/v1/openapi.json, health is /healthz, metrics are /metrics.\n");
         reply(web, exchange, 404, text_type);
     }
 }

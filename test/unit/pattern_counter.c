@@ -70,6 +70,7 @@ TEST(counter_refuses_what_makes_no_sense)
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":}", 400, "bad-json");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x%0a", NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, "PATCH /v1/counters/x", NULL, 405, "wrong-method");
+    CHECK_REFUSES(&patterns, "POST /v1/counter/x", NULL, 404, "no-such-route");
     CHECK_REFUSES(&patterns, "GET /v1/counters/x", NULL, 404, "no-such-counter");
     patterns_close(&patterns);
 }

@@ -71,7 +71,9 @@ TEST(target_refusals_tell_why)
     expect(&patterns, "POST /v1/counters/x", "{", "", false, "the body is not JSON");
     expect(&patterns, "POST /v1/counters/x", "{}", "", true, "{\"called\":0}");
     expect(&patterns, "POST /v1/counters/{NewImage.y}", NULL, event, false, "the record has no NewImage.y");
-    expect(&patterns, "POST /v1/nothing/x", NULL, event, false, "there is no pattern behind /v1/nothing/x");
+    expect(&patterns, "POST /v1/nothing/x", NULL, event, false,
+           "POST /v1/nothing/x answered with status 404: {\"error\":\"no-such-route\",\"message\":"
+           "\"There is no route /v1/nothing/x; GET /v1/openapi.json describes all.\"}");
     expect(&patterns, "POST /v1/counters/x", "{\"by\":\"{NewImage.shop}\"}", event, false,
            "POST /v1/counters/x answered with status 400");
     patterns_close(&patterns);
