@@ -62,11 +62,20 @@ static void wait_for(struct waited_call *waited)
 
 int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice request, struct buf *reply)
 {
+    return dynamo_call_caused(dynamo, SLICE_NONE, operation, request, reply);
+}
+
+int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
+                       struct slice request, struct buf *reply)
+{
     struct arena arena = {0};
     struct dynamo_turn turn = {0};
-    struct waited_call waited = {
-        .call = {
-            .name = operation, .request = request, .arena = &arena, .reply = reply, .done = wake_caller}};
+    struct waited_call waited = {.call = {.name = operation,
+                                          .request = request,
+                                          .cause = cause,
+                                          .arena = &arena,
+                                          .reply = reply,
+                                          .done = wake_caller}};
     ensure(sem_init(&waited.answered, 0, 0) == 0);
     if (!dynamo_begin(dynamo, &waited.call, &turn)) {
         dynamo_turn_end(dynamo, &turn);

@@ -79,6 +79,10 @@ struct engine *dynamo_engine(struct dynamo *dynamo);
  * the status is 0 and the error is the door's own NoReplyException: a write may then have happened or not. */
 int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice request, struct buf *reply);
 
+/* The same; what led to the call goes into the stream records of its writes (a local door only). */
+int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
+                       struct slice request, struct buf *reply);
+
 /* The exception's short name and the message of an error's JSON; empty where there is none. In the arena, or
  * slices of the reply. */
 void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);

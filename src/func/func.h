@@ -61,7 +61,7 @@ void func_start(struct func *func, struct net_server *server, func_forward *forw
 void func_drain(struct func *func);
 /* Who calls patterns for targets that are one: before func_start. See pattern_apply, whose shape it has. */
 typedef bool func_pattern(void *context, struct slice call, struct slice body, struct slice event,
-                          struct arena *arena, struct buf *reply);
+                          struct slice cause, struct arena *arena, struct buf *reply);
 void func_set_pattern(struct func *func, func_pattern *pattern, void *context);
 /* No asynchronous call is begun from here on; waits for the invocations under way, as long as they may take a
  * moment. While the server's loops still run: functions speak to us through them. */

@@ -8,7 +8,7 @@
 struct pattern_call {
     struct rest_call call; /* what such a thread takes; nobody else sees it */
     struct invocation *invocation;
-    struct slice pattern, body;
+    struct slice pattern, body, cause;
 };
 
 static void run(void *room, struct rest_call *call)
@@ -18,7 +18,7 @@ static void run(void *room, struct rest_call *call)
     struct invocation *invocation = own->invocation;
     struct buf reply = {0};
     bool fine = func->pattern(func->pattern_context, own->pattern, own->body, target_event(invocation),
-                              invocation->arena, &reply);
+                              own->cause, invocation->arena, &reply);
     if (fine) {
         invocation->end = INVOCATION_ANSWERED;
         buf_slice(&invocation->reply, buf_view(&reply));
@@ -40,13 +40,15 @@ void target_pattern(struct func *func, const struct function *function, struct i
     own->invocation = invocation;
     own->pattern = arena_copy(invocation->arena, function->pattern);
     own->body = arena_copy(invocation->arena, function->body);
+    own->cause = cause_add(invocation->arena, invocation->cause, function->name);
     rest_workers_run(func->callers, run, func, &own->call);
 }
 
 bool target_pattern_is_sound(struct func *func, struct slice pattern, struct slice body, struct arena *arena,
                              struct buf *why)
 {
-    if (func->pattern) return func->pattern(func->pattern_context, pattern, body, SLICE_NONE, arena, why);
+    if (func->pattern)
+        return func->pattern(func->pattern_context, pattern, body, SLICE_NONE, SLICE_NONE, arena, why);
     buf_text(why, "this server calls no patterns");
     return false;
 }

@@ -316,9 +316,9 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
 
 /* Functions know nothing of patterns. */
 static bool apply_pattern(void *pattern, struct slice call, struct slice body, struct slice event,
-                          struct arena *arena, struct buf *reply)
+                          struct slice cause, struct arena *arena, struct buf *reply)
 {
-    return pattern_apply(pattern, call, body, event, arena, reply);
+    return pattern_apply(pattern, call, body, event, cause, arena, reply);
 }
 
 static void open_patterns(struct parts *parts)

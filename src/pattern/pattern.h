@@ -69,10 +69,10 @@ bool pattern_serve(struct pattern *pattern, struct rest_call *call);
 bool pattern_run(struct pattern *pattern, struct rest_call *call);
 
 /* For triggers: calls a pattern for each record of an event (target.c tells the form of `call` and `body`),
- * and waits. An empty event: only looks whether the two can be understood. False: the reply is a sentence
- * that says why. */
+ * and waits. `cause` is the lineage of what it writes (func.h). An empty event: only looks whether the two can
+ * be understood. False: the reply is a sentence that says why. */
 bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
-                   struct arena *arena, struct buf *reply);
+                   struct slice cause, struct arena *arena, struct buf *reply);
 
 /* For triggers, too: what the records of an event of a table's stream become in its history (history.c), as
  * {"quipu":{"transact":[...]}}, one put for each. Pure; the same record is always the same item. `keep_s`: of

@@ -16,7 +16,8 @@ static void sleep_ms(int64_t ms)
 static void call_make(struct pattern *pattern, struct flow *flow)
 {
     struct buf body = {0};
-    int status = dynamo_call(pattern->dynamo, flow->operation, flow->call, &body);
+    int status = dynamo_call_caused(pattern->dynamo, flow->request->cause, flow->operation, flow->call,
+                                    &body);
     struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
     buf_free(&body);
     flow_next(flow, clock_now_ms(pattern->clock), &reply);

@@ -14,7 +14,7 @@
 
 struct target {
     struct pattern *pattern;
-    struct slice method, path, body;
+    struct slice method, path, body, cause;
     struct arena *arena;
     struct buf *reply; /* of a call */
     struct slice record;
@@ -181,9 +181,13 @@ static struct slice header_of(const struct rest_call *call, struct slice name)
 static bool call_pattern(struct target *target, struct slice path, struct slice body)
 {
     struct arena *arena = target->arena;
-    struct target_call own = {
-        .call = {.method = target->method, .path = path, .body = body, .header = header_of, .arena = arena},
-        .id = raw_text(arena, raw_member(arena, target->record, "eventID"))};
+    struct target_call own = {.call = {.method = target->method,
+                                       .path = path,
+                                       .body = body,
+                                       .header = header_of,
+                                       .cause = target->cause,
+                                       .arena = arena},
+                              .id = raw_text(arena, raw_member(arena, target->record, "eventID"))};
     target->reply->len = 0;
     own.call.reply = target->reply;
     pattern_run(target->pattern, &own.call); /* which answers whatever begins with /v1/ */
@@ -235,10 +239,11 @@ static bool understand(struct target *target, struct slice call)
 }
 
 bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
-                   struct arena *arena, struct buf *reply)
+                   struct slice cause, struct arena *arena, struct buf *reply)
 {
     struct buf answer = {0};
-    struct target target = {.pattern = pattern, .body = body, .arena = arena, .reply = &answer};
+    struct target target = {
+        .pattern = pattern, .body = body, .cause = cause, .arena = arena, .reply = &answer};
     struct raw_walk walk;
     struct slice record, records = event.len ? raw_member(arena, event, "Records") : SLICE_NONE;
     int64_t count = 0;

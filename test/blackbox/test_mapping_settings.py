@@ -571,6 +571,39 @@ def test_a_loop_is_allowed_up_to_its_depth(server, dynamodb, table, make_functio
     assert function.numbers() == [1, 2, 3, 4]
 
 
+CALLS_A_PATTERN = """
+import urllib.request
+
+def handle(event):
+    for record in event["Records"]:
+        url = os.environ["AWS_ENDPOINT_URL_DYNAMODB"] + "/v1/counters/" + os.environ["AWS_LAMBDA_FUNCTION_NAME"]
+        urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST")).read()
+"""
+
+
+@pytest.mark.parametrize("way", ["a function's request", "a target"])
+def test_a_loop_through_a_pattern_is_found_and_broken(server, dynamodb, functions, make_function, make_mapping, way):
+    name = f"counting-{next(numbers)}"
+    if way == "a target":
+        assert send(server.url, "POST", "/2015-03-31/functions", {
+            "FunctionName": name, "Role": "arn:aws:iam::000000000000:role/any",
+            "Code": {"Pattern": "POST /v1/counters/{NewImage.name}"}})[0] == 201
+    else:
+        name = make_function(CALLS_A_PATTERN).name
+    counter = f"/v1/counters/{name}"
+    assert send(server.url, "POST", counter) == (200, {"value": 1})
+    dynamodb.update_table(TableName="quipu-counters", StreamSpecification={
+        "StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
+    mapping = Mapping(functions, "quipu-counters", name, FilterCriteria={"Filters": [{"Pattern": json.dumps(
+        {"dynamodb": {"Keys": {"name": {"S": [name]}}}})}]})
+    assert send(server.url, "POST", counter) == (200, {"value": 2})
+    eventually(lambda: send(server.url, "GET", counter)[1]["value"] >= 3, "the change called it")
+    settle(server)
+    assert send(server.url, "GET", counter) == (200, {"value": 3}), "what it wrote did not call it again"
+    mapping.delete()
+    dynamodb.update_table(TableName="quipu-counters", StreamSpecification={"StreamEnabled": False})
+
+
 # ---- the API ----
 
 def test_what_a_mapping_tells(functions, dynamodb, table, make_function, make_mapping):
