@@ -4,6 +4,7 @@
  * arguments, the help text and the shells' completion are derived from the row, so they cannot differ from
  * each other. The rooms above add rows of their own (the server's); everything here sees data only through
  * quipu_call and its helpers, so a command works alike on a folder, in memory, and on any DynamoDB endpoint.
+ * Only `quipu cost` goes past the library: what it measures depends on the clock, so it brings its own.
  *
  * Invariants:
  *  C1. Standard output carries what was asked for and nothing else; everything said to the person goes to
@@ -61,7 +62,7 @@ int program_run(const struct program *program, int argc, char **argv);
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
     command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
-    command_function, command_trigger, command_schedule, command_queue;
+    command_function, command_trigger, command_schedule, command_queue, command_cost;
 
 /* ---- arguments ---- */
 

@@ -7,7 +7,7 @@ static const struct command *const commands[] = {
     &command_serve,  &command_table, &command_get,      &command_put,        &command_update,
     &command_delete, &command_query, &command_scan,     &command_tail,       &command_dump,
     &command_load,   &command_copy,  &command_function, &command_trigger,    &command_schedule,
-    &command_queue,  &command_check, &command_show,     &command_completion,
+    &command_queue,  &command_cost, &command_check, &command_show,     &command_completion,
 };
 
 static const struct program program = {

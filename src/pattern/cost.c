@@ -1,7 +1,8 @@
 /* What a flow would cost on AWS: the capacity that its calls consumed, and its price on demand. It is told as
  * member "cost" of the answer, or by the header Quipu-Cost where the answer is somebody's own document or
  * text. What reads the stream of a table, or ends items by their time to live, is no call of a flow:
- * doc/scale.md reckons with it. */
+ * doc/scale.md reckons with it. Tables are made on first use and for nothing; the calls for that are not
+ * counted. */
 #include <stdlib.h>
 
 #include "pattern/flow.h"
@@ -85,8 +86,9 @@ static double refused_units(struct flow *flow)
 
 void cost_count(struct flow *flow)
 {
-    flow->calls++;
     if (!flow->tells_cost || !is_of_items(flow->operation)) return;
+    if (slice_equal(flow->reply.error, SLICE("ResourceNotFoundException"))) return;
+    flow->calls++;
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
     double units = 0;
     struct raw_walk walk;

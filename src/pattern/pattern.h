@@ -90,8 +90,7 @@ void pattern_put_openapi(struct buf *out);
 
 /* Prices of Amazon DynamoDB, on demand, standard tables, region us-east-1, since November 2024, in dollars
  * per million. Writes that end an item by its time to live cost nothing. */
-#define PRICE_WRITES 0.625  /* write request units: 1 KB of an item, of an index entry; two in a transaction \
-                             */
+#define PRICE_WRITES  0.625 /* write request units: 1 KB of an item or index entry, twice in a transaction */
 #define PRICE_READS   0.125 /* read request units: 4 KB; half of one where the read need not be consistent */
 #define PRICE_STREAMS 0.2   /* GetRecords of a stream; those of Lambda itself are free */
 
