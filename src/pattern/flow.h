@@ -138,9 +138,10 @@ struct flow {
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;
     flow_step *then;
-    flow_step *led;   /* JOIN: instead of it, when others did it */
-    flow_step *leave; /* see flow_when_gone */
-    bool is_gone;     /* its client: nothing is waited for any more */
+    flow_step *led;           /* JOIN: instead of it, when others did it */
+    flow_step *leave;         /* see flow_when_gone */
+    bool is_gone;             /* its client: nothing is waited for any more */
+    struct sweep_walk *sweep; /* sweep.c's own */
     struct random random;
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
@@ -206,8 +207,8 @@ struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
-/* The call just asked for is of a table of the user's: its step sees a failure whatever it is, but for what is
- * repeated. */
+/* The call just asked for is of a table of the user's: its step sees a failure whatever it is, but for what
+ * is repeated. */
 void flow_expect_error(struct flow *flow);
 /* Ends with what the service said of such a call. */
 void flow_refuse_call(struct flow *flow);

@@ -23,6 +23,7 @@
 
 #include "base/hash.h"
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define LOOK_AGAIN_MS                                                                                        \
@@ -30,6 +31,7 @@
 #define WAIT_MOST_MS 60000
 #define LIST_MOST    1000
 #define LIST_USUAL   100
+#define MOMENT_BYTES (sizeof "2026-11-15T03:42:06.250Z" - 1)
 
 const struct flow_table group_rules_table = {
     "group-rules",
@@ -343,17 +345,9 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-struct listed {
-    struct slice since, key;
-    int64_t generation;
-};
-
 struct list {
-    unsigned slot;
-    struct slice encoded;  /* the name, as the index has it */
-    struct listed *groups; /* of all slots, the oldest first, not more than asked for */
-    int64_t count, most;
-    bool more;
+    struct listing *open; /* of all slots, the oldest first */
+    struct slice encoded; /* the name, as the index has it */
 };
 
 static flow_step list_slot, list_taken;
@@ -367,8 +361,7 @@ static void list_begin(struct flow *flow)
     struct list *list = arena_new(flow->arena, struct list);
     struct slice id = group_work_new(flow, flow_text(flow, GROUP_NAME), SLICE(""))->id;
     list->encoded = (struct slice){id.data, id.len - 1};
-    list->most = flow_int_or(flow, LIST_LIMIT, LIST_USUAL);
-    list->groups = arena_array(flow->arena, struct listed, (size_t)list->most + 1);
+    list->open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     flow->state = list;
     list_slot(flow);
 }
@@ -377,63 +370,36 @@ static void list_slot(struct flow *flow)
 {
     const struct list *list = flow->state;
     struct slice before = moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER));
-    struct slice listed = arena_printf(flow->arena, "%.*s/%u", SLICE_ARG(list->encoded), list->slot);
+    struct slice listed = arena_printf(flow->arena, "%.*s/%u", SLICE_ARG(list->encoded), list->open->slot);
     flow_call(
         flow, list_taken, "Query",
         "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
         ":after and "
         ":before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},'Limit':%d}",
         &group_table, listed, flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before,
-        list->most + 2);
-}
-
-/* Keeps the list in order and within its bound. */
-static void list_insert(struct list *list, struct listed group)
-{
-    int64_t at = list->count;
-    while (at > 0 && slice_compare(list->groups[at - 1].since, group.since) > 0) at--;
-    if (at >= list->most) {
-        list->more = true;
-        return;
-    }
-    if (list->count == list->most) {
-        list->more = true;
-        list->count--;
-    }
-    memmove(&list->groups[at + 1], &list->groups[at], (size_t)(list->count - at) * sizeof *list->groups);
-    list->groups[at] = group;
-    list->count++;
+        list->open->most + 2);
 }
 
 static void list_answer(struct flow *flow)
 {
-    const struct list *list = flow->state;
+    const struct listing *open = ((const struct list *)flow->state)->open;
     buf_text(flow->body, "{\"groups\":[");
-    for (int64_t i = 0; i < list->count; i++)
-        buf_slice(
-            flow->body,
-            flow_compose(flow, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
-                         list->groups[i].key, list->groups[i].generation,
-                         (struct slice){list->groups[i].since.data, sizeof "2026-11-15T03:42:06.250Z" - 1}));
-    buf_text(flow->body, "]");
-    if (list->more)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", list->groups[list->count - 1].since));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    for (int64_t i = 0; i < open->count; i++) {
+        const struct listing_entry *entry = &open->entries[i];
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
+                               item_text(flow->arena, entry->item, "key"),
+                               item_int(flow->arena, entry->item, "generation", 0),
+                               (struct slice){entry->order.data, MOMENT_BYTES}));
+    }
+    listing_finish(flow, open);
 }
 
 static void list_taken(struct flow *flow)
 {
     struct list *list = flow->state;
-    struct raw_walk walk;
-    struct slice item;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_walk_next(&walk, NULL, &item)) {
-        struct listed group = {item_text(flow->arena, item, "since"), item_text(flow->arena, item, "key"),
-                               item_int(flow->arena, item, "generation", 0)};
-        if (!slice_equal(group.since, flow_text(flow, LIST_AFTER))) list_insert(list, group);
-    }
-    if (++list->slot < GROUP_SLOTS)
+    listing_take(flow, list->open, "since", flow_text(flow, LIST_AFTER));
+    if (++list->open->slot < GROUP_SLOTS)
         list_slot(flow);
     else
         list_answer(flow);

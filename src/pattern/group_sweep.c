@@ -4,9 +4,9 @@
 #include "base/limits.h"
 #include "pattern/group.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 
 #define SWEEP_MS 1000
-#define SWEPT    25 /* groups of one slot, at a time */
 
 /* ---- removing a generation ---- */
 
@@ -139,69 +139,20 @@ static void delete_marked(struct flow *flow)
 
 /* ---- the sweep ---- */
 
-struct swept {
-    struct slice name, key;
-    int64_t generation;
-};
+static flow_step sweep_loaded, sweep_evaluated, sweep_marked;
 
-struct sweep {
-    unsigned slot, slots; /* from any on, so that several servers begin at different ones */
-    struct swept groups[SWEPT];
-    unsigned count, at;
-};
-
-static flow_step sweep_slot, sweep_listed, sweep_next, sweep_loaded, sweep_evaluated, sweep_marked;
+/* Each group has a state of its own. */
+static void sweep_each(struct flow *flow)
+{
+    struct slice entry = sweep_entry(flow);
+    group_work_new(flow, item_text(flow->arena, entry, "name"), item_text(flow->arena, entry, "key"));
+    group_load(flow, item_int(flow->arena, entry, "generation", 0), sweep_loaded);
+}
 
 static void sweep_begin(struct flow *flow)
 {
-    struct group_work *work = group_work_new(flow, SLICE(""), SLICE(""));
-    struct sweep *sweep = work->own = arena_new(flow->arena, struct sweep);
-    sweep->slot = (unsigned)flow_random_below(flow, GROUP_SLOTS);
-    sweep_slot(flow);
-}
-
-static void sweep_slot(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    if (sweep->slots++ == GROUP_SLOTS)
-        flow_finish(flow, 200);
-    else
-        flow_call(
-            flow, sweep_listed, "Query",
-            "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-            "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d}",
-            &group_table, (int64_t)(sweep->slot++ % GROUP_SLOTS), flow->now_ms, (int64_t)SWEPT);
-}
-
-static void sweep_listed(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    struct raw_walk walk;
-    struct slice item;
-    sweep->count = sweep->at = 0;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (sweep->count < SWEPT && raw_walk_next(&walk, NULL, &item))
-        sweep->groups[sweep->count++] = (struct swept){item_text(flow->arena, item, "name"),
-                                                       item_text(flow->arena, item, "key"),
-                                                       item_int(flow->arena, item, "generation", 0)};
-    sweep_next(flow);
-}
-
-/* Each group has a state of its own; the sweep's goes from one to the next. */
-static void sweep_next(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    if (sweep->at == sweep->count) {
-        sweep_slot(flow);
-        return;
-    }
-    const struct swept *next = &sweep->groups[sweep->at++];
-    work = group_work_new(flow, next->name, next->key);
-    work->own = sweep;
-    group_load(flow, next->generation, sweep_loaded);
+    static const struct sweep_plan plan = {&group_table, GROUP_SLOTS, sweep_each};
+    sweep_over(flow, &plan);
 }
 
 static void sweep_loaded(struct flow *flow)

@@ -27,6 +27,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define LOOK_AGAIN_MS                                                                                        \
@@ -343,32 +344,19 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-struct listed {
-    struct slice run, id;
-};
-
-struct list {
-    unsigned slot;
-    struct listed *jobs; /* of all slots, the oldest first, not more than asked for */
-    int64_t count, most;
-    bool more;
-};
-
 static flow_step list_slot, list_taken;
 
 static const enum job_state list_states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED};
 
 static void list_begin(struct flow *flow)
 {
-    struct list *list = flow->state = arena_new(flow->arena, struct list);
-    list->most = flow_int_or(flow, LIST_LIMIT, LIST_USUAL);
-    list->jobs = arena_array(flow->arena, struct listed, (size_t)list->most + 1);
+    flow->state = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     list_slot(flow);
 }
 
 static void list_slot(struct flow *flow)
 {
-    const struct list *list = flow->state;
+    const struct listing *list = flow->state;
     int64_t before_ms = flow->now_ms - flow_int(flow, LIST_OLDER) + 1;
     struct slice state = job_state_name(list_states[flow_int(flow, LIST_STATE)]);
     flow_call(
@@ -380,49 +368,23 @@ static void list_slot(struct flow *flow)
         flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before_ms, list->most + 2);
 }
 
-/* Keeps the list in order and within its bound. */
-static void list_insert(struct list *list, struct listed job)
-{
-    int64_t at = list->count;
-    while (at > 0 && slice_compare(list->jobs[at - 1].run, job.run) > 0) at--;
-    if (at >= list->most) {
-        list->more = true;
-        return;
-    }
-    if (list->count == list->most) {
-        list->more = true;
-        list->count--;
-    }
-    memmove(&list->jobs[at + 1], &list->jobs[at], (size_t)(list->count - at) * sizeof *list->jobs);
-    list->jobs[at] = job;
-    list->count++;
-}
-
 static void list_answer(struct flow *flow)
 {
-    const struct list *list = flow->state;
+    const struct listing *list = flow->state;
     struct slice state = job_state_name(list_states[flow_int(flow, LIST_STATE)]);
     buf_text(flow->body, "{\"jobs\":[");
     for (int64_t i = 0; i < list->count; i++)
-        buf_slice(flow->body, flow_compose(flow, "%r{'id':%s,'state':%s,'opened':%s}",
-                                           i ? SLICE(",") : SLICE(""), list->jobs[i].id, state,
-                                           moment_text(flow->arena, opened_ms(list->jobs[i].run))));
-    buf_text(flow->body, "]");
-    if (list->more) buf_slice(flow->body, flow_compose(flow, ",'next':%s", list->jobs[list->count - 1].run));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+        buf_slice(flow->body,
+                  flow_compose(flow, "%r{'id':%s,'state':%s,'opened':%s}", i ? SLICE(",") : SLICE(""),
+                               item_text(flow->arena, list->entries[i].item, "id"), state,
+                               moment_text(flow->arena, opened_ms(list->entries[i].order))));
+    listing_finish(flow, list);
 }
 
 static void list_taken(struct flow *flow)
 {
-    struct list *list = flow->state;
-    struct raw_walk walk;
-    struct slice item;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_walk_next(&walk, NULL, &item)) {
-        struct listed job = {item_text(flow->arena, item, "run"), item_text(flow->arena, item, "id")};
-        if (!slice_equal(job.run, flow_text(flow, LIST_AFTER))) list_insert(list, job);
-    }
+    struct listing *list = flow->state;
+    listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
     if (++list->slot < JOB_SLOTS)
         list_slot(flow);
     else

@@ -6,9 +6,9 @@
 #include "base/limits.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 
 #define SWEEP_MS 2000
-#define SWEPT    25 /* jobs of one slot, at a time */
 
 /* ---- deleting ---- */
 
@@ -132,59 +132,20 @@ void job_delete(struct flow *flow)
 
 /* ---- the sweep ---- */
 
-struct sweep {
-    unsigned slot, slots; /* from any on, so that several servers begin at different ones */
-    struct slice ids[SWEPT];
-    unsigned count, at;
-};
+static flow_step sweep_loaded, sweep_healed, sweep_marked;
 
-static flow_step sweep_slot, sweep_listed, sweep_next, sweep_loaded, sweep_healed, sweep_marked;
+static void sweep_each(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    work->id = item_text(flow->arena, sweep_entry(flow), "id");
+    job_load(flow, true, sweep_loaded);
+}
 
 static void sweep_begin(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, SLICE(""));
-    struct sweep *sweep = work->own = arena_new(flow->arena, struct sweep);
-    sweep->slot = (unsigned)flow_random_below(flow, JOB_SLOTS);
-    sweep_slot(flow);
-}
-
-static void sweep_slot(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    if (sweep->slots++ == JOB_SLOTS)
-        flow_finish(flow, 200);
-    else
-        flow_call(
-            flow, sweep_listed, "Query",
-            "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-            "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d}",
-            &job_table, (int64_t)(sweep->slot++ % JOB_SLOTS), flow->now_ms, (int64_t)SWEPT);
-}
-
-static void sweep_listed(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    struct raw_walk walk;
-    struct slice item;
-    sweep->count = sweep->at = 0;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (sweep->count < SWEPT && raw_walk_next(&walk, NULL, &item))
-        sweep->ids[sweep->count++] = item_text(flow->arena, item, "id");
-    sweep_next(flow);
-}
-
-static void sweep_next(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct sweep *sweep = work->own;
-    if (sweep->at == sweep->count) {
-        sweep_slot(flow);
-        return;
-    }
-    work->id = sweep->ids[sweep->at++];
-    job_load(flow, true, sweep_loaded);
+    static const struct sweep_plan plan = {&job_table, JOB_SLOTS, sweep_each};
+    job_work_new(flow, SLICE(""));
+    sweep_over(flow, &plan);
 }
 
 static void sweep_loaded(struct flow *flow)

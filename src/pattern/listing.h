@@ -1,0 +1,26 @@
+/* Listings in one order over the slots of an index: the first of each slot, put together, not more than were
+ * asked for. */
+#ifndef PATTERN_LISTING_H
+#define PATTERN_LISTING_H
+
+#include "pattern/flow.h"
+
+struct listing_entry {
+    struct slice order, item;
+};
+
+struct listing {
+    unsigned slot; /* that is asked now; the caller's */
+    struct listing_entry *entries;
+    int64_t count, most;
+    bool more; /* there are others behind them */
+};
+
+struct listing *listing_new(struct flow *flow, int64_t most);
+/* Takes in what a Query of a slot has answered (of up to most + 2 items), in the order of the attribute.
+ * `after`: the order of the last one of the page before, which is left out; empty: none. */
+void listing_take(struct flow *flow, struct listing *listing, const char *attribute, struct slice after);
+/* Appends ],"next":...} to the body, or only ]}, and ends the flow. */
+void listing_finish(struct flow *flow, const struct listing *listing);
+
+#endif

@@ -1,0 +1,24 @@
+/* What sweeps have in common: the walk over everything that is due.
+ *
+ * A table with things that are due has an index `due`: hash key `slot` (S), "0" and on, so that many things
+ * spread over several, and range key `due` (N, ms since 1970). A walk takes each entry of each slot that is
+ * due, the most overdue first. */
+#ifndef PATTERN_SWEEP_H
+#define PATTERN_SWEEP_H
+
+#include "pattern/flow.h"
+
+struct sweep_plan {
+    const struct flow_table *table;
+    unsigned slots;
+    flow_step *each; /* what is done with an entry; it ends in sweep_next */
+};
+
+/* Takes up the walk; the flow ends behind its last entry. */
+void sweep_over(struct flow *flow, const struct sweep_plan *plan);
+/* A step: goes on to the next entry. */
+void sweep_next(struct flow *flow);
+/* The entry as the index has it. */
+struct slice sweep_entry(const struct flow *flow);
+
+#endif
