@@ -62,7 +62,7 @@ class Turns:
         rate = 1 / sum(1 / self.median(operation, "rate") for operation in operations)
         sums = {figure: sum(self.median(operation, figure) for operation in operations)
                 for figure in ("p50_us", "p99_us", "cpu_us")}
-        return dict(sums, rate=rate * events)
+        return dict(sums, rate=rate * events, events=events)
 
 
 def measure(bench):
@@ -81,9 +81,9 @@ def measure(bench):
         for _ in range(bench.pace.rounds[report.TARGET_CONNECTIONS]):
             for operation in operations:
                 turns.slice(operation)
-        row = {"name": name, "operation": ours, "events": events, "others": [],
+        row = {"name": name, "operation": ours, "others": [],
                "rates": [one["rate"] for one in turns.slices[ours]]}
-        row.update(turns.figures((ours,), 1))
+        row.update(turns.figures((ours,), 1), events=events)
         for other_name, calls, other_events, target in able:
             row["others"].append(dict(turns.figures(calls, other_events), name=other_name, target=target))
         bench.results["patterns"].append(row)

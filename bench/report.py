@@ -87,8 +87,9 @@ def pattern_targets(rows):
         for other in row["others"]:
             if other["target"]:
                 ours, theirs = row["rate"] * row["events"], other["rate"]
-                targets.append(target_row(f"{row['name']} / {other['name']}", ours / theirs, other["target"], " x", True,
-                                          f"{other['cpu_us'] * row['events'] / row['cpu_us']:.2f} x"))
+                cpu = other["cpu_us"] * row["events"] / other["events"] / row["cpu_us"]
+                targets.append(target_row(f"{row['name']} / {other['name']}", ours / theirs, other["target"], " x",
+                                          True, f"{cpu:.2f} x"))
     return targets
 
 
@@ -128,10 +129,11 @@ def pattern_rows(patterns):
     rows = []
     for row in patterns:
         rate = row["rate"] * row["events"]
-        rows.append([row["name"], f"{rate:.0f}", f"{row['p50_us']:.0f}", f"{row['p99_us']:.0f}", f"{row['cpu_us']:.1f}", ""])
-        for other in row["others"]:
-            rows.append([f"- {other['name']}", f"{other['rate']:.0f}", f"{other['p50_us']:.0f}", f"{other['p99_us']:.0f}",
-                         f"{other['cpu_us']:.1f}", f"{rate / other['rate']:.2f}"])
+        for name, one, ratio in ([(row["name"], dict(row, rate=rate), "")] +
+                                 [(f"- {other['name']}", other, f"{rate / other['rate']:.2f}")
+                                  for other in row["others"]]):
+            rows.append([name, f"{one['rate']:.0f}", f"{one['p50_us']:.0f}", f"{one['p99_us']:.0f}",
+                         f"{one['cpu_us']:.1f}", ratio])
     return rows
 
 
@@ -165,8 +167,10 @@ def render(results):
         heads = ["operation", "server", "connections", "ops/s", "p50 us", "p99 us", "CPU us/op"]
         lines += ["", "## Operations", "", table(heads, cell_rows(results))]
     if results["patterns"]:
-        heads = ["pattern, and what it is compared with", "per second", "p50 us", "p99 us", "CPU us/op", "pattern / this"]
-        lines += ["", f"## Patterns (at {TARGET_CONNECTIONS} connections)", "", table(heads, pattern_rows(results["patterns"]))]
+        heads = ["pattern, and what it is compared with", "per second", "p50 us", "p99 us", "CPU us/request",
+                 "pattern / this"]
+        lines += ["", f"## Patterns (at {TARGET_CONNECTIONS} connections)", "",
+                  table(heads, pattern_rows(results["patterns"]))]
     if results["start_ms"]:
         rows = [[name, f"{value:.1f}"] for name, value in results["start_ms"].items()]
         lines += ["", "## Start-up", "", table(["server", "ms until ready"], rows)]
