@@ -49,10 +49,15 @@ static void put_names(struct composer *composer)
 /* Text of ours: quotes are turned, #words noted. */
 static void put_own(struct composer *composer, const char *at, const char *end)
 {
+    struct buf *out = composer->out;
+    size_t len = (size_t)(end - at);
+    buf_reserve(out, len);
+    char *to = out->data + out->len;
     for (; at < end; at++) {
         if (*at == '#') name_note(composer, at, end);
-        buf_byte(composer->out, *at == '\'' ? '"' : (unsigned char)*at);
+        *to++ = *at == '\'' ? '"' : *at;
     }
+    out->len += len;
 }
 
 static void put_raw(struct composer *composer, struct slice text)
@@ -132,6 +137,14 @@ void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_li
         at = mark + 2;
     }
     va_end(own);
+}
+
+void flow_put(struct flow *flow, struct buf *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcompose(flow, out, format, args);
+    va_end(args);
 }
 
 struct slice flow_compose(struct flow *flow, const char *format, ...)

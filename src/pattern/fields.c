@@ -176,31 +176,57 @@ static bool take_whole(struct flow *flow, const struct field *field, struct fiel
     return is_json(flow, body) && take_json(flow, field, body, out);
 }
 
-static bool take_member(struct flow *flow, struct slice name, struct slice value)
+static int field_of_member(const struct flow_row *row, struct slice name)
 {
-    const struct flow_row *row = flow->row;
     for (uint32_t i = 0; i < row->field_count; i++)
         if (row->fields[i].place == IN_BODY && slice_equal(slice_of(row->fields[i].name), name))
-            return take_json(flow, &row->fields[i], value, &flow->fields[i]);
-    flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
-                (int)(name.len > 80 ? 80 : name.len), name.data);
-    return false;
+            return (int)i;
+    return -1;
+}
+
+/* Walks over the body once and leaves each member's text in its field; false: it is no JSON. */
+static bool members_find(struct flow *flow, struct slice *unknown)
+{
+    struct json_reader reader;
+    struct slice name;
+    json_begin(&reader, flow->request->body, flow->arena);
+    json_enter(&reader);
+    while (json_member(&reader, &name)) {
+        struct slice value = raw_value(&reader);
+        int field = field_of_member(flow->row, name);
+        if (field >= 0)
+            flow->fields[field].text = value;
+        else if (!unknown->data)
+            *unknown = name;
+    }
+    return json_done(&reader) || is_json(flow, flow->request->body);
+}
+
+static bool members_take(struct flow *flow)
+{
+    const struct flow_row *row = flow->row;
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        struct slice value = flow->fields[i].text;
+        if (row->fields[i].place != IN_BODY || !value.data) continue;
+        flow->fields[i].text = SLICE_NONE;
+        if (!take_json(flow, &row->fields[i], value, &flow->fields[i])) return false;
+    }
+    return true;
 }
 
 static bool read_body(struct flow *flow)
 {
-    struct slice body = flow->request->body, name, value;
-    struct raw_walk walk;
+    struct slice body = flow->request->body, unknown = SLICE_NONE;
     if (!body.len) return true;
-    if (!is_json(flow, body)) return false;
     if (raw_kind(body) != JSON_OBJECT) {
-        flow_refuse(flow, 400, "bad-json", "The body must be a JSON object.");
+        if (is_json(flow, body)) flow_refuse(flow, 400, "bad-json", "The body must be a JSON object.");
         return false;
     }
-    raw_walk_begin(&walk, flow->arena, body);
-    while (raw_walk_next(&walk, &name, &value))
-        if (!take_member(flow, name, value)) return false;
-    return true;
+    if (!members_find(flow, &unknown)) return false;
+    if (!unknown.data) return members_take(flow);
+    flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
+                (int)(unknown.len > 80 ? 80 : unknown.len), unknown.data);
+    return false;
 }
 
 /* ---- all of them ---- */

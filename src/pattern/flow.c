@@ -381,8 +381,12 @@ bool flow_failed(const struct flow *flow)
 
 struct slice flow_item(const struct flow *flow)
 {
-    struct slice item = raw_member(flow->arena, flow->reply.body, "Item");
-    return item.data ? item : raw_member(flow->arena, flow->reply.body, "Attributes");
+    struct raw_walk walk;
+    struct slice name, value;
+    raw_walk_begin(&walk, flow->arena, flow->reply.body);
+    while (walk.is_object && raw_walk_next(&walk, &name, &value))
+        if (slice_equal(name, SLICE("Item")) || slice_equal(name, SLICE("Attributes"))) return value;
+    return SLICE_NONE;
 }
 
 bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)

@@ -204,6 +204,7 @@ struct slice flow_new_id(struct flow *flow);
  * Integers must be passed as int64_t, whatever their size. Write attribute names as #words in expressions:
  * many good words are reserved. */
 struct slice flow_compose(struct flow *flow, const char *format, ...);
+void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* the same, appended */
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);

@@ -13,15 +13,6 @@ enum json_kind raw_kind(struct slice value)
     return json_peek(&reader);
 }
 
-/* The text of the value that comes next. */
-static struct slice value_take(struct json_reader *reader)
-{
-    if (json_peek(reader) == JSON_FAULT) return SLICE_NONE;
-    const char *start = reader->at;
-    if (!json_skip(reader)) return SLICE_NONE;
-    return (struct slice){start, (size_t)(reader->at - start)};
-}
-
 struct slice raw_member(struct arena *arena, struct slice object, const char *name)
 {
     struct raw_walk walk;
@@ -126,7 +117,7 @@ bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *valu
     bool more = walk->is_object ? json_member(&walk->reader, name ? name : &unused)
                                 : json_element(&walk->reader);
     if (!more) return false;
-    *value = value_take(&walk->reader);
+    *value = raw_value(&walk->reader);
     return value->data != NULL;
 }
 
@@ -138,6 +129,14 @@ size_t raw_count(struct arena *arena, struct slice value)
     raw_walk_begin(&walk, arena, value);
     while (raw_walk_next(&walk, NULL, &element)) count++;
     return count;
+}
+
+struct slice raw_value(struct json_reader *reader)
+{
+    if (json_peek(reader) == JSON_FAULT) return SLICE_NONE;
+    const char *start = reader->at;
+    if (!json_skip(reader)) return SLICE_NONE;
+    return (struct slice){start, (size_t)(reader->at - start)};
 }
 
 /* ---- items ---- */
@@ -253,53 +252,63 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
         buf_slice(out, content); /* S, BOOL, B, SS, BS stand as they would in plain JSON */
 }
 
-static void attribute_put_members(struct buf *out, struct arena *arena, struct slice value)
+static void attribute_put_next(struct buf *out, struct json_reader *reader);
+
+static void attribute_put_map(struct buf *out, struct json_reader *reader)
 {
-    struct raw_walk walk;
-    struct slice name, member;
+    struct slice name;
     bool first = true;
-    raw_walk_begin(&walk, arena, value);
-    buf_byte(out, walk.is_object ? '{' : '[');
-    while (raw_walk_next(&walk, &name, &member)) {
+    buf_text(out, "{\"M\":{");
+    json_enter(reader);
+    while (json_member(reader, &name)) {
         if (!first) buf_byte(out, ',');
         first = false;
-        if (walk.is_object) {
-            json_put_string(out, name);
-            buf_byte(out, ':');
-        }
-        attribute_put_plain(out, arena, member);
+        json_put_string(out, name);
+        buf_byte(out, ':');
+        attribute_put_next(out, reader);
     }
-    buf_byte(out, walk.is_object ? '}' : ']');
+    buf_text(out, "}}");
+}
+
+static void attribute_put_list(struct buf *out, struct json_reader *reader)
+{
+    bool first = true;
+    buf_text(out, "{\"L\":[");
+    json_enter(reader);
+    while (json_element(reader)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        attribute_put_next(out, reader);
+    }
+    buf_text(out, "]}");
+}
+
+static void attribute_put_scalar(struct buf *out, const char *type, struct slice text, const char *end)
+{
+    buf_slice(out, slice_of(type));
+    buf_slice(out, text);
+    buf_slice(out, slice_of(end));
+}
+
+/* The value that the reader comes to: whatever its depth, all of it is read once. */
+static void attribute_put_next(struct buf *out, struct json_reader *reader)
+{
+    switch (json_peek(reader)) {
+    case JSON_STRING: attribute_put_scalar(out, "{\"S\":", raw_value(reader), "}"); return;
+    case JSON_NUMBER: attribute_put_scalar(out, "{\"N\":\"", raw_value(reader), "\"}"); return;
+    case JSON_TRUE:
+    case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", raw_value(reader), "}"); return;
+    case JSON_OBJECT: attribute_put_map(out, reader); return;
+    case JSON_ARRAY: attribute_put_list(out, reader); return;
+    default: json_skip(reader); buf_text(out, "{\"NULL\":true}");
+    }
 }
 
 void attribute_put_plain(struct buf *out, struct arena *arena, struct slice value)
 {
-    switch (raw_kind(value)) {
-    case JSON_STRING:
-        buf_text(out, "{\"S\":");
-        buf_slice(out, value);
-        break;
-    case JSON_NUMBER:
-        buf_text(out, "{\"N\":\"");
-        buf_slice(out, value);
-        buf_byte(out, '"');
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        buf_text(out, "{\"BOOL\":");
-        buf_slice(out, value);
-        break;
-    case JSON_OBJECT:
-        buf_text(out, "{\"M\":");
-        attribute_put_members(out, arena, value);
-        break;
-    case JSON_ARRAY:
-        buf_text(out, "{\"L\":");
-        attribute_put_members(out, arena, value);
-        break;
-    default: buf_text(out, "{\"NULL\":true"); break;
-    }
-    buf_byte(out, '}');
+    struct json_reader reader;
+    json_begin(&reader, value.data ? value : SLICE(""), arena);
+    attribute_put_next(out, &reader);
 }
 
 static const char *number_fault(struct slice number)
@@ -313,25 +322,28 @@ static const char *number_fault(struct slice number)
     return NULL;
 }
 
-static const char *fault_at(struct arena *arena, struct slice value, unsigned depth)
+static const char *fault_next(struct json_reader *reader, unsigned depth)
 {
-    struct raw_walk walk;
-    struct slice name, member;
-    enum json_kind kind = raw_kind(value);
-    if (kind == JSON_NUMBER) return number_fault(value);
-    if (kind != JSON_OBJECT && kind != JSON_ARRAY) return NULL;
-    if (depth >= LIMIT_NESTING) return "lists and objects are nested more than 31 deep";
-    raw_walk_begin(&walk, arena, value);
-    while (raw_walk_next(&walk, &name, &member)) {
-        const char *fault = fault_at(arena, member, depth + 1);
-        if (fault) return fault;
+    struct slice text;
+    const char *fault = NULL;
+    enum json_kind kind = json_peek(reader);
+    if (kind == JSON_NUMBER) return json_number(reader, &text) ? number_fault(text) : NULL;
+    if (kind != JSON_OBJECT && kind != JSON_ARRAY) {
+        json_skip(reader);
+        return NULL;
     }
-    return NULL;
+    if (depth >= LIMIT_NESTING) return "lists and objects are nested more than 31 deep";
+    json_enter(reader);
+    while (!fault && (kind == JSON_OBJECT ? json_member(reader, &text) : json_element(reader)))
+        fault = fault_next(reader, depth + 1);
+    return fault;
 }
 
 const char *plain_fault(struct arena *arena, struct slice value)
 {
-    return fault_at(arena, value, 1);
+    struct json_reader reader;
+    json_begin(&reader, value.data ? value : SLICE(""), arena);
+    return fault_next(&reader, 1);
 }
 
 /* ---- sizes, by the service's rules: names and texts by their bytes, numbers by pairs of digits ---- */

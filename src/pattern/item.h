@@ -34,6 +34,8 @@ void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice val
 /* `name` may be NULL for arrays. */
 bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value);
 size_t raw_count(struct arena *arena, struct slice value);
+/* The text of the value that a reader comes to next; SLICE_NONE at a fault. */
+struct slice raw_value(struct json_reader *reader);
 
 /* ---- items ---- */
 

@@ -11,10 +11,11 @@
 #include "pattern/log.h"
 #include "pattern/tokens.h"
 
-#define EVENTS_MOST 1000 /* of one request */
-#define KEY_MOST    1024
-#define TOKEN_MOST  255
-#define ITEM_SLACK  4096 /* of an event's item, besides key, data and token */
+#define EVENTS_MOST  1000 /* of one request */
+#define EVENTS_FIRST 32   /* room for so many at first */
+#define KEY_MOST     1024
+#define TOKEN_MOST   255
+#define ITEM_SLACK   4096 /* of an event's item, besides key, data and token */
 
 enum { APPEND_KEY = LOG_NAME + 1, APPEND_DATA, APPEND_TOKEN, APPEND_EVENTS, APPEND_REPEATS };
 
@@ -52,7 +53,7 @@ struct batch {
 struct append {
     struct log_layout layout;
     struct event *events;
-    size_t count;
+    size_t count, room;
     bool asks_routes; /* the layout is not the first any more */
     bool is_alone;    /* it went wrong together */
     struct batch batch;
@@ -88,32 +89,32 @@ static bool take_data(struct flow *flow, size_t number, struct slice value, stru
     return false;
 }
 
-static bool take_event(struct flow *flow, size_t number, struct slice value, struct event *event)
+static bool take_member(struct flow *flow, size_t number, struct slice name, struct slice member,
+                        struct event *event)
 {
-    struct raw_walk walk;
-    struct slice name, member;
-    bool fine = raw_kind(value) == JSON_OBJECT;
+    if (slice_equal(name, SLICE("key"))) return take_name(flow, number, "key", member, KEY_MOST, &event->key);
+    if (slice_equal(name, SLICE("data"))) return take_data(flow, number, member, &event->data);
+    if (slice_equal(name, SLICE("token")))
+        return take_name(flow, number, "token", member, TOKEN_MOST, &event->token);
+    flow_refuse(flow, 400, "bad-request", "event %zu has a member that is not known here: %.*s.", number,
+                (int)(name.len > 80 ? 80 : name.len), name.data);
+    return false;
+}
+
+/* The event that the reader comes to. */
+static bool take_event(struct flow *flow, size_t number, struct json_reader *reader, struct event *event)
+{
+    struct slice name;
     *event = (struct event){.data = SLICE("null")};
-    if (!fine) flow_refuse(flow, 400, "bad-request", "event %zu must be an object.", number);
-    raw_walk_begin(&walk, flow->arena, value);
-    while (fine && raw_walk_next(&walk, &name, &member)) {
-        if (slice_equal(name, SLICE("key"))) {
-            fine = take_name(flow, number, "key", member, KEY_MOST, &event->key);
-        } else if (slice_equal(name, SLICE("token"))) {
-            fine = take_name(flow, number, "token", member, TOKEN_MOST, &event->token);
-        } else if (slice_equal(name, SLICE("data"))) {
-            fine = take_data(flow, number, member, &event->data);
-        } else {
-            fine = false;
-            flow_refuse(flow, 400, "bad-request", "event %zu has a member that is not known here: %.*s.",
-                        number, (int)(name.len > 80 ? 80 : name.len), name.data);
-        }
+    if (json_peek(reader) != JSON_OBJECT) {
+        flow_refuse(flow, 400, "bad-request", "event %zu must be an object.", number);
+        return false;
     }
-    if (fine && !event->key.data) {
-        fine = false;
-        flow_refuse(flow, 400, "bad-request", "event %zu: key is missing.", number);
-    }
-    return fine;
+    json_enter(reader);
+    while (json_member(reader, &name))
+        if (!take_member(flow, number, name, raw_value(reader), event)) return false;
+    if (!event->key.data) flow_refuse(flow, 400, "bad-request", "event %zu: key is missing.", number);
+    return event->key.data != NULL;
 }
 
 /* The call's own key is the token of each event that has none. */
@@ -137,20 +138,29 @@ static bool event_fits(struct flow *flow, size_t number, const struct event *eve
     return false;
 }
 
+/* Room for one more: the list is read once, so its length is not known before. */
+static void events_grow(struct flow *flow, struct append *append)
+{
+    if (append->count < append->room) return;
+    struct event *old = append->events;
+    append->room = append->room ? append->room * 2 : EVENTS_FIRST;
+    append->events = arena_array(flow->arena, struct event, append->room);
+    if (old) memcpy(append->events, old, append->count * sizeof *old);
+}
+
 static bool take_list(struct flow *flow, struct append *append)
 {
-    struct raw_walk walk;
-    struct slice value, list = flow_text(flow, APPEND_EVENTS);
-    append->count = raw_count(flow->arena, list);
-    if (append->count == 0 || append->count > EVENTS_MOST) {
-        flow_refuse(flow, 400, "bad-request", "events must be 1 to %d.", EVENTS_MOST);
-        return false;
+    struct json_reader reader;
+    json_begin(&reader, flow_text(flow, APPEND_EVENTS), flow->arena);
+    json_enter(&reader);
+    while (json_element(&reader) && append->count < EVENTS_MOST) {
+        events_grow(flow, append);
+        if (!take_event(flow, append->count, &reader, &append->events[append->count])) return false;
+        append->count++;
     }
-    append->events = arena_array(flow->arena, struct event, append->count);
-    raw_walk_begin(&walk, flow->arena, list);
-    for (size_t i = 0; raw_walk_next(&walk, NULL, &value); i++)
-        if (!take_event(flow, i, value, &append->events[i])) return false;
-    return true;
+    if (append->count && json_done(&reader)) return true;
+    flow_refuse(flow, 400, "bad-request", "events must be 1 to %d.", EVENTS_MOST);
+    return false;
 }
 
 static bool take_one(struct flow *flow, struct append *append)
@@ -437,17 +447,12 @@ static void put_head_action(struct flow *flow, struct buf *out, int64_t sequence
 static void put_event_action(struct flow *flow, struct buf *out, const struct event *event)
 {
     const struct append *append = flow->state;
-    int64_t time_ms = time_of(flow);
-    buf_slice(out,
-              flow_compose(
-                  flow,
-                  ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%J"
-                  "%r},'ConditionExpression':'attribute_not_exists(#sequence)','ExpressionAttributeNames':{"
-                  "'#sequence':'sequence'}}}",
-                  &log_events, append->key, event->sequence, event->key, time_ms, event->data,
-                  append->layout.keep_s
-                      ? flow_compose(flow, ",'expires':%N", time_ms / 1000 + append->layout.keep_s)
-                      : SLICE("")));
+    int64_t time_ms = time_of(flow), keep_s = append->layout.keep_s;
+    flow_put(flow, out,
+             ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%J%r},"
+             "'ConditionExpression':'attribute_not_exists(#sequence)',%#}}",
+             &log_events, append->key, event->sequence, event->key, time_ms, event->data,
+             keep_s ? flow_compose(flow, ",'expires':%N", time_ms / 1000 + keep_s) : SLICE(""));
     if (!event->token.data) return;
     buf_byte(out, ',');
     buf_slice(out, token_put(flow, "log", flow_text(flow, LOG_NAME), event->token,
