@@ -84,10 +84,24 @@ static void digits_read(struct slice number, struct digits *out)
     out->exponent = out->count ? out->exponent + zeros : 0;
 }
 
+/* Most are a few digits and nothing else. */
+static bool short_int(struct slice number, int64_t *out)
+{
+    int64_t value = 0;
+    if (number.len > 18) return false;
+    for (size_t i = 0; i < number.len; i++) {
+        if (number.data[i] < '0' || number.data[i] > '9') return false;
+        value = value * 10 + (number.data[i] - '0');
+    }
+    *out = value;
+    return number.len > 0;
+}
+
 bool raw_int(struct slice number, int64_t *out)
 {
     struct digits digits;
     __int128 value = 0;
+    if (short_int(number, out)) return true;
     if (!number.len) return false;
     digits_read(number, &digits);
     if (digits.too_many || digits.exponent < 0 || digits.count + (uint64_t)digits.exponent > 19) return false;
@@ -181,8 +195,13 @@ bool item_says(struct arena *arena, struct slice item, const char *name, const c
 
 struct slice item_content(struct arena *arena, struct slice item, const char *name)
 {
+    return attribute_content(arena, item_attribute(arena, item, name));
+}
+
+struct slice attribute_content(struct arena *arena, struct slice attribute)
+{
     struct slice type, content;
-    return attribute_open(arena, item_attribute(arena, item, name), &type, &content) ? content : SLICE_NONE;
+    return attribute_open(arena, attribute, &type, &content) ? content : SLICE_NONE;
 }
 
 /* ---- from one form into the other ---- */

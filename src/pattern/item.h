@@ -49,6 +49,8 @@ bool item_says(struct arena *arena, struct slice item, const char *name, const c
 /* What is in a list, map or set attribute: L's and M's elements have types, those of SS and NS are strings.
  */
 struct slice item_content(struct arena *arena, struct slice item, const char *name);
+/* The same of an attribute's value. */
+struct slice attribute_content(struct arena *arena, struct slice attribute);
 
 /* Appends an attribute value as plain JSON: sets become arrays, binaries their base64. Nothing for SLICE_NONE
  * but null. */

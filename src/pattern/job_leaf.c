@@ -47,17 +47,50 @@ int64_t job_leaf_of_name(const struct job *job, struct slice name)
 
 /* ---- reading ---- */
 
+/* The attributes of a leaf's item, found in one walk: its sets may be long. */
+struct parts {
+    struct slice waiting, done, failed, wanted, closed;
+};
+
+static struct parts parts_find(struct flow *flow, struct slice item)
+{
+    struct parts parts = {0};
+    struct raw_walk walk;
+    struct slice name, value;
+    raw_walk_begin(&walk, flow->arena, item);
+    while (raw_walk_next(&walk, &name, &value)) {
+        if (slice_equal(name, SLICE("waiting"))) parts.waiting = value;
+        if (slice_equal(name, SLICE("done"))) parts.done = value;
+        if (slice_equal(name, SLICE("failed"))) parts.failed = value;
+        if (slice_equal(name, SLICE("wanted"))) parts.wanted = value;
+        if (slice_equal(name, SLICE("closed"))) parts.closed = value;
+    }
+    return parts;
+}
+
+/* The elements of a set, one after the other. */
+static void set_begin(struct flow *flow, struct slice set, struct json_reader *reader)
+{
+    struct slice content = attribute_content(flow->arena, set);
+    json_begin(reader, content.data ? content : SLICE("[]"), flow->arena);
+    json_enter(reader);
+}
+
+static bool set_next(struct json_reader *reader, struct slice *element)
+{
+    return json_element(reader) && json_string(reader, element);
+}
+
 /* Marks the numbers of a set. What lies behind the leaf's end does not count: the total came later. Answers
  * how many do not. */
-static int64_t mark_numbers(struct flow *flow, struct slice item, const char *name, uint8_t mark,
-                            struct leaf *leaf)
+static int64_t mark_numbers(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct raw_walk walk;
+    struct json_reader reader;
     struct slice element;
     int64_t offset, beyond = 0;
-    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, name));
-    while (raw_walk_next(&walk, NULL, &element)) {
-        if (raw_int(raw_text(flow->arena, element), &offset) && offset >= 0 && offset < leaf->count)
+    set_begin(flow, set, &reader);
+    while (set_next(&reader, &element)) {
+        if (raw_int(element, &offset) && offset >= 0 && offset < leaf->count)
             leaf->marks[offset] |= mark;
         else
             beyond++;
@@ -65,14 +98,12 @@ static int64_t mark_numbers(struct flow *flow, struct slice item, const char *na
     return beyond;
 }
 
-static void mark_names(struct flow *flow, struct slice item, const char *name, uint8_t mark,
-                       struct leaf *leaf)
+static void mark_names(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct raw_walk walk;
+    struct json_reader reader;
     struct slice element;
-    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, item, name));
-    while (raw_walk_next(&walk, NULL, &element)) {
-        element = raw_text(flow->arena, element);
+    set_begin(flow, set, &reader);
+    while (set_next(&reader, &element)) {
         int64_t offset = job_leaf_find(leaf, element);
         if (offset < 0) {
             offset = leaf->count++;
@@ -83,32 +114,34 @@ static void mark_names(struct flow *flow, struct slice item, const char *name, u
     }
 }
 
-static size_t set_size(struct flow *flow, struct slice item, const char *name)
+static size_t set_size(struct flow *flow, struct slice set)
 {
-    return raw_count(flow->arena, item_content(flow->arena, item, name));
+    return raw_count(flow->arena, attribute_content(flow->arena, set));
 }
 
 void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct leaf *leaf)
 {
     const struct job_work *work = flow->state;
     const struct job *job = &work->job;
+    struct parts parts = parts_find(flow, item);
     *leaf = (struct leaf){.index = index, .there = item.data != NULL};
-    leaf->failed_set = item_attribute(flow->arena, item, "failed");
-    leaf->closed = item_has(flow->arena, item, "closed");
-    leaf->wanted = item_int(flow->arena, item, "wanted", job->named ? 0 : job_leaf_wanted(job, index));
+    leaf->failed_set = parts.failed;
+    leaf->closed = parts.closed.data != NULL;
+    if (!raw_int(raw_text(flow->arena, attribute_content(flow->arena, parts.wanted)), &leaf->wanted))
+        leaf->wanted = job->named ? 0 : job_leaf_wanted(job, index);
     if (job->named) {
-        size_t most = set_size(flow, item, "waiting") + set_size(flow, item, "done") +
-                      set_size(flow, item, "failed");
+        size_t most = set_size(flow, parts.waiting) + set_size(flow, parts.done) +
+                      set_size(flow, parts.failed);
         leaf->names = arena_array(flow->arena, struct slice, most);
         leaf->marks = arena_zero(flow->arena, most);
-        mark_names(flow, item, "waiting", 0, leaf);
-        mark_names(flow, item, "done", LEAF_DONE, leaf);
-        mark_names(flow, item, "failed", LEAF_FAILED, leaf);
+        mark_names(flow, parts.waiting, 0, leaf);
+        mark_names(flow, parts.done, LEAF_DONE, leaf);
+        mark_names(flow, parts.failed, LEAF_FAILED, leaf);
     } else {
         leaf->count = leaf->wanted;
         leaf->marks = arena_zero(flow->arena, (size_t)leaf->count);
-        leaf->done_beyond = mark_numbers(flow, item, "done", LEAF_DONE, leaf);
-        leaf->failed_beyond = mark_numbers(flow, item, "failed", LEAF_FAILED, leaf);
+        leaf->done_beyond = mark_numbers(flow, parts.done, LEAF_DONE, leaf);
+        leaf->failed_beyond = mark_numbers(flow, parts.failed, LEAF_FAILED, leaf);
     }
     job_leaf_count(leaf);
 }
