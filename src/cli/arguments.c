@@ -178,7 +178,8 @@ static bool read_flag(struct arguments *arguments, int argc, char **argv, int *i
     struct slice wanted = {name, equals ? (size_t)(equals - name) : strlen(name)};
     const struct flag *flag = find_flag(arguments->command, wanted);
     if (!flag) return complain_of_usage(arguments, "unknown flag '--%.*s'", SLICE_ARG(wanted)), false;
-    if (!flag->takes) {
+    bool is_switch = !flag->takes || (flag->takes[0] == '[' && !equals);
+    if (is_switch) {
         if (equals) return complain_of_usage(arguments, "the flag '--%s' takes no value", flag->name), false;
         give(arguments, flag, "yes");
     } else if (equals) {

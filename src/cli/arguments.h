@@ -24,6 +24,9 @@ struct arguments {
 /* Flags that a command takes besides its own: where the data or the server is. */
 const struct flag *common_flags(const struct command *command, size_t *count);
 
+/* The commands of a command, if it has any. */
+const struct command *command_children(const struct command *command, size_t *count);
+
 /* Fills *out, whose program, command and parent are set. False after saying what is wrong. */
 bool arguments_read(struct arguments *out, int argc, char **argv);
 void arguments_free(struct arguments *arguments);

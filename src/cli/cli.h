@@ -9,24 +9,27 @@
  * Invariants:
  *  C1. Standard output carries what was asked for and nothing else; everything said to the person goes to
  * standard error. Readable tables only on a terminal, JSON lines otherwise. C2. The exit status is 0 when it
- * was done, 1 when not (with one sentence that says why), 2 when the arguments make no sense. C3. Nothing is
- * written before all arguments were understood. */
+ * was done, 1 when not (with one sentence that says why), 2 when the arguments make no sense; patterns have 3
+ * and 4. C3. Nothing is written before all arguments were understood. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Exit statuses, as other tools use them. */
-enum { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_USAGE = 2 };
+/* Exit statuses: the first three as other tools use them. Patterns have two more for what scripts go on from:
+ * it is not the time yet (another holds the lease, there is nothing to claim, the wait is over), and somebody
+ * else has changed it since (the version, the fence). */
+enum { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_LATER = 3, EXIT_LOST = 4 };
 
 /* ---- what a command is ---- */
 
 struct arguments;
+struct flow_row;
 
 struct flag {
     const char *name;  /* "data" is --data; NULL: `about` is a heading in the help */
-    const char *takes; /* what follows it: "DIR"; NULL: nothing, it is a switch */
+    const char *takes; /* what follows it: "DIR"; NULL: nothing, it is a switch; "[=...]": only behind an = */
     const char *about; /* lines separated by \n */
 };
 
@@ -40,7 +43,10 @@ struct command {
     const char *examples;           /* lines; NULL: none */
     const struct command *children; /* "table" has "ls", "create", ...; then there is no run */
     size_t child_count;
-    bool works_on_data;            /* takes --on and its companions */
+    /* Instead of children: makes them when they are first asked for. */
+    const struct command *(*grow)(const struct command *parent, size_t *count);
+    const struct flow_row *operation; /* of a pattern, from which the row is made; NULL: none */
+    bool works_on_data;               /* takes --on and its companions */
     bool works_on_server;          /* the same, where it must be a server: functions and what starts them */
     bool has_environment;          /* each flag may stand in QUIPU_NAME */
     unsigned words_min, words_max; /* arguments that are no flags */
@@ -62,7 +68,9 @@ int program_run(const struct program *program, int argc, char **argv);
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
     command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
-    command_function, command_trigger, command_schedule, command_queue, command_cost;
+    command_function, command_trigger, command_schedule, command_queue, command_counter, command_job,
+    command_group, command_period, command_work, command_doc, command_lease, command_history, command_log,
+    command_board, command_cost;
 
 /* ---- arguments ---- */
 

@@ -11,6 +11,11 @@ static bool takes_table(const struct command *command)
            strstr(command->usage, "[TABLE...]") != NULL;
 }
 
+static bool needs_value(const struct flag *flag)
+{
+    return flag->takes && flag->takes[0] != '[';
+}
+
 /* All flags of a command, each once. */
 static void print_flag_names(const struct command *command, const char *before, const char *after)
 {
@@ -27,7 +32,7 @@ static void print_parents(const struct program *program)
 {
     const char *between = "";
     for (size_t i = 0; i < program->count; i++) {
-        if (!program->commands[i]->child_count) continue;
+        if (program->commands[i]->run) continue;
         printf("%s%s", between, program->commands[i]->name);
         between = "|";
     }
@@ -42,6 +47,16 @@ static void print_bash_case(const struct command *command, const char *parent)
     printf("'\n");
     if (takes_table(command)) printf("        words=$(_quipu_tables)\n");
     printf("        ;;\n");
+}
+
+static void print_bash_children(const struct command *command)
+{
+    size_t count;
+    const struct command *children = command_children(command, &count);
+    printf("    '%s')\n        words='", command->name);
+    for (size_t i = 0; i < count; i++) printf("%s%s", i ? " " : "", children[i].name);
+    printf("'\n        ;;\n");
+    for (size_t i = 0; i < count; i++) print_bash_case(&children[i], command->name);
 }
 
 static void print_bash(const struct program *program)
@@ -75,16 +90,10 @@ static void print_bash(const struct program *program)
            "    case $command in\n");
     for (size_t i = 0; i < program->count; i++) {
         const struct command *command = program->commands[i];
-        if (!command->child_count) {
+        if (command->run)
             print_bash_case(command, "");
-            continue;
-        }
-        printf("    '%s')\n        words='", command->name);
-        for (size_t child = 0; child < command->child_count; child++)
-            printf("%s%s", child ? " " : "", command->children[child].name);
-        printf("'\n        ;;\n");
-        for (size_t child = 0; child < command->child_count; child++)
-            print_bash_case(&command->children[child], command->name);
+        else
+            print_bash_children(command);
     }
     printf("    esac\n"
            "    case $current in\n"
@@ -110,6 +119,17 @@ static void print_quoted(const char *text)
     }
 }
 
+/* What may follow a flag: files, one of some words, or anything. */
+static void print_zsh_value(const char *takes)
+{
+    bool is_file = strstr(takes, "FILE") || strstr(takes, "DIR") || strcmp(takes, "WHERE") == 0;
+    printf(":%s:%s", takes, is_file ? "_files" : "");
+    if (!strchr(takes, '|') || strpbrk(takes, "ABCDEFGHIJKLMNOPQRSTUVWXYZ[")) return;
+    putchar('(');
+    for (; *takes; takes++) putchar(*takes == '|' ? ' ' : *takes);
+    putchar(')');
+}
+
 static void print_zsh_flags(const struct flag *flags, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -117,11 +137,7 @@ static void print_zsh_flags(const struct flag *flags, size_t count)
         printf(" \\\n        '*--%s[", flags[i].name);
         print_quoted(flags[i].about);
         printf("]");
-        if (flags[i].takes) {
-            bool is_file = strstr(flags[i].takes, "FILE") || strstr(flags[i].takes, "DIR") ||
-                           strcmp(flags[i].takes, "WHERE") == 0;
-            printf(":%s:%s", flags[i].takes, is_file ? "_files" : "");
-        }
+        if (needs_value(&flags[i])) print_zsh_value(flags[i].takes);
         printf("'");
     }
 }
@@ -148,14 +164,16 @@ static void print_zsh_names(const struct command *const *commands, size_t count)
 
 static void print_zsh_children(const struct command *command)
 {
+    size_t count;
+    const struct command *children = command_children(command, &count);
     printf("    '%s')\n        local -a actions=(", command->name);
-    for (size_t i = 0; i < command->child_count; i++) {
-        printf(" '%s:", command->children[i].name);
-        print_quoted(command->children[i].summary);
+    for (size_t i = 0; i < count; i++) {
+        printf(" '%s:", children[i].name);
+        print_quoted(children[i].summary);
         printf("'");
     }
     printf(" )\n        _describe 'what to do' actions\n        ;;\n");
-    for (size_t i = 0; i < command->child_count; i++) print_zsh_case(&command->children[i], command->name);
+    for (size_t i = 0; i < count; i++) print_zsh_case(&children[i], command->name);
 }
 
 static void print_zsh(const struct program *program)
@@ -189,10 +207,10 @@ static void print_zsh(const struct program *program)
            "    fi ;; esac\n"
            "    case $command in\n");
     for (size_t i = 0; i < program->count; i++) {
-        if (program->commands[i]->child_count)
-            print_zsh_children(program->commands[i]);
-        else
+        if (program->commands[i]->run)
             print_zsh_case(program->commands[i], "");
+        else
+            print_zsh_children(program->commands[i]);
     }
     printf("    esac\n"
            "}\n"
@@ -214,7 +232,7 @@ static void print_fish_flags(const struct flag *flags, size_t count, const char 
     for (size_t i = 0; i < count; i++) {
         if (!flags[i].name) continue;
         printf("complete -c quipu -n '%s' -l %s%s -d '", condition, flags[i].name,
-               flags[i].takes ? " -r" : "");
+               needs_value(&flags[i]) ? " -r" : "");
         print_fish_text(flags[i].about);
         printf("'\n");
     }
@@ -234,12 +252,13 @@ static void print_fish_command(const struct command *command, const struct comma
     const struct flag *common = common_flags(command, &count);
     print_fish_flags(common, count, condition);
     if (takes_table(command)) printf("complete -c quipu -f -n '%s' -a '(__quipu_tables)'\n", condition);
-    for (size_t i = 0; i < command->child_count; i++) {
+    const struct command *children = command_children(command, &count);
+    for (size_t i = 0; i < count; i++) {
         printf("complete -c quipu -f -n '%s; and test (count (commandline -opc)) -eq 2' -a %s -d '",
-               condition, command->children[i].name);
-        print_fish_text(command->children[i].summary);
+               condition, children[i].name);
+        print_fish_text(children[i].summary);
         printf("'\n");
-        print_fish_command(&command->children[i], command);
+        print_fish_command(&children[i], command);
     }
 }
 

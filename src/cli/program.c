@@ -28,7 +28,8 @@ static void put_flag(struct buf *out, const struct flag *flag)
         return;
     }
     size_t start = out->len;
-    buf_printf(out, "  --%s%s%s", flag->name, flag->takes ? " " : "", flag->takes ? flag->takes : "");
+    bool is_apart = flag->takes && flag->takes[0] != '[';
+    buf_printf(out, "  --%s%s%s", flag->name, is_apart ? " " : "", flag->takes ? flag->takes : "");
     size_t width = out->len - start;
     if (width >= FLAG_COLUMN) {
         buf_byte(out, '\n');
@@ -50,18 +51,18 @@ static void put_flags(struct buf *out, const struct flag *flags, size_t count)
 
 static void put_children(struct buf *out, const struct command *command)
 {
-    buf_text(out, "\nCommands:\n");
-    for (size_t i = 0; i < command->child_count; i++) {
-        const struct command *child = &command->children[i];
-        buf_printf(out, "  %s %-10s %s\n", command->name, child->name, child->summary);
-    }
+    size_t count;
+    const struct command *children = command_children(command, &count);
+    if (count) buf_text(out, "\nCommands:\n");
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "  %s %-10s %s\n", command->name, children[i].name, children[i].summary);
 }
 
 void help_put(struct buf *out, const struct command *command, const struct command *parent)
 {
     buf_printf(out, "Usage: quipu %s%s%s %s\n\n%s\n", parent ? parent->name : "", parent ? " " : "",
                command->name, command->usage, command->about);
-    if (command->child_count) put_children(out, command);
+    put_children(out, command);
     put_flags(out, command->flags, command->flag_count);
     size_t count;
     const struct flag *common = common_flags(command, &count);
@@ -98,6 +99,13 @@ static int print_help(const struct program *program, const struct command *comma
 
 /* ---- running ---- */
 
+const struct command *command_children(const struct command *command, size_t *count)
+{
+    if (command->grow) return command->grow(command, count);
+    *count = command->child_count;
+    return command->children;
+}
+
 static const struct command *find_command(const struct program *program, const char *name)
 {
     for (size_t i = 0; i < program->count; i++)
@@ -107,8 +115,10 @@ static const struct command *find_command(const struct program *program, const c
 
 static const struct command *find_child(const struct command *command, const char *name)
 {
-    for (size_t i = 0; i < command->child_count; i++)
-        if (strcmp(command->children[i].name, name) == 0) return &command->children[i];
+    size_t count;
+    const struct command *children = command_children(command, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(children[i].name, name) == 0) return &children[i];
     return NULL;
 }
 
@@ -172,6 +182,6 @@ int program_run(const struct program *program, int argc, char **argv)
     }
     const struct command *command = find_command(program, argv[1]);
     if (!command) return unknown_command(argv[1]);
-    return command->child_count ? run_child(program, command, argc - 2, argv + 2)
-                                : run_command(program, command, NULL, argc - 2, argv + 2);
+    return command->run ? run_command(program, command, NULL, argc - 2, argv + 2)
+                        : run_child(program, command, argc - 2, argv + 2);
 }

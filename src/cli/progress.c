@@ -16,8 +16,11 @@
 
 void progress_begin(struct progress *progress, const char *what, unsigned long long total)
 {
-    *progress = (struct progress){
-        .what = what, .total = total, .began_us = monotonic_us(), .is_drawn = errors_are_terminal()};
+    *progress = (struct progress){.what = what,
+                                  .thing = "item",
+                                  .total = total,
+                                  .began_us = monotonic_us(),
+                                  .is_drawn = errors_are_terminal()};
 }
 
 static void put_bar(struct buf *out, unsigned long long percent)
@@ -28,16 +31,17 @@ static void put_bar(struct buf *out, unsigned long long percent)
     buf_printf(out, "] %2llu%%", percent);
 }
 
-void progress_put(struct buf *out, const char *what, unsigned long long done, unsigned long long total,
+void progress_put(struct buf *out, const struct progress *progress, unsigned long long done,
                   int64_t elapsed_us)
 {
+    unsigned long long total = progress->total;
     unsigned long long percent = total ? done * 100 / total : 0;
     unsigned long long rate = elapsed_us > 0 ? done * SECOND_US / (unsigned long long)elapsed_us : 0;
-    buf_slice(out, slice_of(what));
+    buf_slice(out, slice_of(progress->what));
     if (total) put_bar(out, percent > 99 ? 99 : percent);
     buf_text(out, "  ");
     put_grouped(out, done);
-    buf_slice(out, slice_of(done == 1 ? " item" : " items"));
+    buf_printf(out, " %s%s", progress->thing, done == 1 ? "" : "s");
     if (!rate) return;
     buf_text(out, "  ");
     put_grouped(out, rate);
@@ -51,7 +55,7 @@ void progress_show(struct progress *progress, unsigned long long done)
     if (!progress->is_drawn || now_us - progress->drawn_us < REDRAW_US) return;
     struct buf line = {0};
     progress->drawn_us = now_us;
-    progress_put(&line, progress->what, done, progress->total, now_us - progress->began_us);
+    progress_put(&line, progress, done, now_us - progress->began_us);
     fprintf(stderr, WIPE "%.*s", (int)line.len, line.data);
     fflush(stderr);
     buf_free(&line);
@@ -62,8 +66,8 @@ void progress_end(struct progress *progress, const char *verb, unsigned long lon
     struct buf line = {0};
     double seconds = (double)(monotonic_us() - progress->began_us) / SECOND_US;
     put_grouped(&line, done);
-    fprintf(stderr, "%s%s: %.*s item%s %s in %.1f s\n", progress->is_drawn ? WIPE : "", progress->what,
-            (int)line.len, line.data, done == 1 ? "" : "s", verb, seconds);
+    fprintf(stderr, "%s%s: %.*s %s%s %s in %.1f s\n", progress->is_drawn ? WIPE : "", progress->what,
+            (int)line.len, line.data, progress->thing, done == 1 ? "" : "s", verb, seconds);
     buf_free(&line);
 }
 

@@ -9,6 +9,7 @@
 
 struct progress {
     const char *what;         /* "Music" */
+    const char *thing;        /* what is counted: "item" */
     unsigned long long total; /* as far as it is known; 0: unknown */
     int64_t began_us, drawn_us;
     bool is_drawn; /* on a terminal */
@@ -22,7 +23,7 @@ void progress_end(struct progress *progress, const char *verb, unsigned long lon
 void progress_say(struct progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The line itself: "Music  [=====>    ]  52%  1,234 items  500/s  3 s left". Pure. */
-void progress_put(struct buf *out, const char *what, unsigned long long done, unsigned long long total,
+void progress_put(struct buf *out, const struct progress *progress, unsigned long long done,
                   int64_t elapsed_us);
 
 #endif

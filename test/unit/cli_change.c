@@ -155,13 +155,14 @@ TEST(keys_are_the_same_when_their_values_are)
 
 TEST(progress_lines)
 {
-    progress_put(&out, "T", 500, 2000, 1000000);
+    progress_put(&out, &(struct progress){.what = "T", .thing = "item", .total = 2000}, 500, 1000000);
     CHECK_TEXT(buf_view(&out), "T  [======>                 ] 25%  500 items  500/s  3 s left");
     out.len = 0;
-    progress_put(&out, "T", 1, 0, 0);
+    progress_put(&out, &(struct progress){.what = "T", .thing = "item", .total = 0}, 1, 0);
     CHECK_TEXT(buf_view(&out), "T  1 item");
     out.len = 0;
-    progress_put(&out, "T", 3000, 2000, 2000000); /* the total was only a guess */
+    progress_put(&out, &(struct progress){.what = "T", .thing = "item", .total = 2000}, 3000,
+                 2000000); /* the total was only a guess */
     CHECK_TEXT(buf_view(&out), "T  [=======================>] 99%  3,000 items  1,500/s");
     finish();
 }

@@ -1,0 +1,107 @@
+/* The rows of commands that are more than one call of a pattern. */
+#include "cli/operation.h"
+#include "cli/special.h"
+
+#define FLAGS(table) .flags = table, .flag_count = sizeof table / sizeof *table
+
+// clang-format off
+static const struct flag lease_flags[] = {
+    {"for", "TIME", "how long the lease lasts without a renewal; 30s"},
+    {"wait", "TIME", "how long to wait for it; for ever"},
+    {"owner", "TEXT", "who holds it; a name of this process"},
+};
+static const struct flag work_flags[] = {
+    {"for", "TIME", "how long a claim lasts without a beat; the queue's lease"},
+    {"drain", NULL, "end when nothing can be claimed"},
+    {"units", "N", "end after so many units"},
+    {"owner", "TEXT", "who works; a name of this process"},
+};
+static const struct flag read_flags[] = {
+    {"follow", NULL, "go on with what comes, until a signal; also -f"},
+};
+// clang-format on
+
+const struct special special_commands[] = {
+    {.parent = "lease",
+     .name = "run",
+     .summary = "run a command while a lease is held",
+     .usage = "NAME [flags] -- COMMAND [ARGUMENT...]",
+     .about =
+         "Waits for a lease, runs a command while it holds it, and releases it. The command finds\n"
+         "QUIPU_FENCE, QUIPU_LEASE and QUIPU_OWNER in its environment. When the lease cannot be kept, the\n"
+         "command is asked to end (SIGTERM) and killed before others may have the lease; it is killed,\n"
+         "too, when this process is.\n"
+         "\n"
+         "The exit status is the command's; 3: another holds the lease and the wait is over; 4: it was\n"
+         "lost; 126 and 127: the command could not be started.",
+     FLAGS(lease_flags),
+     .words_min = 2,
+     .words_max = WORDS_MANY,
+     .run = lease_run},
+    {.parent = "work",
+     .name = "run",
+     .summary = "claim units one after the other and run a command for each",
+     .usage = "QUEUE [flags] -- COMMAND [ARGUMENT...]",
+     .about = "Claims units of work and runs a command for each: its data on standard input (a text without\n"
+              "quotes), QUIPU_QUEUE, QUIPU_ID, QUIPU_FENCE, QUIPU_ATTEMPT and QUIPU_PROGRESS in the\n"
+              "environment. Exit status 0 finishes the unit, with what was printed as its result (JSON, or\n"
+              "else a text); any other fails it, to be tried again as the queue says. Beats keep the unit\n"
+              "meanwhile; when it is lost to another, the command is ended.\n"
+              "\n"
+              "Prints a line of JSON for each unit. A signal is handed on to the command, and ends the loop\n"
+              "behind the unit.",
+     FLAGS(work_flags),
+     .words_min = 2,
+     .words_max = WORDS_MANY,
+     .run = work_run},
+    {.parent = "job",
+     .name = "watch",
+     .summary = "show how far a job is until its end",
+     .about =
+         "Shows how far a job is until its end: a bar on a terminal, otherwise a line of JSON for each\n"
+         "change. The exit status is 0 when it is COMPLETE, 1 when it FAILED or EXPIRED, 3 when --for was\n"
+         "over before.",
+     .words_min = 1,
+     .words_max = 1,
+     .run = job_watch},
+    {.parent = "doc",
+     .name = "edit",
+     .summary = "edit a document in $EDITOR",
+     .usage = "COLLECTION KEY [flags]",
+     .about =
+         "Opens a document in $VISUAL, $EDITOR or vi, and writes it if nobody has changed it meanwhile\n"
+         "(If-Match). If somebody has, the editor is opened again with what it is now, and what you wrote\n"
+         "stays in a file. A document that is not there yet is made. Prints its new version.",
+     .words_min = 2,
+     .words_max = 2,
+     .run = doc_edit},
+    {.parent = "log",
+     .name = "append",
+     .usage = "LOG [KEY [DATA]] [flags]",
+     .about =
+         "Appends an event and prints where it is. Without DATA, events are read from standard input, one\n"
+         "on each line: with KEY its data (JSON, or else a text), without it {\"key\":...,\"data\":...} and\n"
+         "perhaps \"token\". Lines are appended in batches of 99, each as a whole.\n"
+         "\n"
+         "On HTTP: POST /v1/logs/{log}",
+     .words_min = 1,
+     .words_max = 3,
+     .run = log_append},
+    {.parent = "log",
+     .name = "read",
+     .summary = "print unread events and ack them",
+     .usage = "LOG NAME [OWNER] [flags]",
+     .about =
+         "Reads what a group of consumers (NAME) has not read yet, prints each event on a line and acks "
+         "what\n"
+         "was printed, until there is no more (or for ever with --follow). Whoever is killed in between\n"
+         "leaves them to the next, who prints them again. With --json it is one reply, as HTTP has it, and\n"
+         "nothing is acked. Exit status 3: there was nothing.\n"
+         "\n"
+         "On HTTP: POST /v1/logs/{log}/consumers/{name}/read",
+     FLAGS(read_flags),
+     .words_min = 2,
+     .words_max = 3,
+     .run = log_read},
+};
+const size_t special_count = sizeof special_commands / sizeof *special_commands;

@@ -1,0 +1,14 @@
+/* The patterns' commands that are more than one call, see pattern_special.c. */
+#ifndef CLI_SPECIAL_H
+#define CLI_SPECIAL_H
+
+#include "cli/cli.h"
+
+int lease_run(const struct arguments *arguments);
+int work_run(const struct arguments *arguments);
+int doc_edit(const struct arguments *arguments);
+int job_watch(const struct arguments *arguments);
+int log_append(const struct arguments *arguments);
+int log_read(const struct arguments *arguments);
+
+#endif
