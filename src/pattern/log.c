@@ -21,8 +21,8 @@
  * `owner` (S), `fence` (N), `until` (N, ms), `lease` (N, ms), `given` (N): the last number that the owner was
  * given; `generation`, `turn` (N). Table PREFIXlog-parked: hash key `group` (S), range key `event` (S):
  * partition and number; `reason` (S), `parked` (S, time), `partition` (S), `sequence` (N), `key`, `data`,
- * `time`. Table PREFIXtokens (tokens.h), kind "log": `partition`, `sequence` (N) of the event that was
- * appended with the token; `hash` (S) of its key and data.
+ * `time`. Table PREFIXtokens (tokens.h), kind "log", name "LOG/CREATED": `partition`, `sequence` (N) of the
+ * event that was appended with the token; `hash` (S) of its key and data.
  *
  * Head and events are written by one transaction on the head that was seen: numbers have no gap and no event
  * is without its number. A partition is sealed by the transaction that makes its children, so nothing is
@@ -188,6 +188,7 @@ bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *la
     layout->version = item_int(flow->arena, item, "version", 0);
     layout->next = item_int(flow->arena, item, "next", layout->partitions);
     layout->keep_s = item_int(flow->arena, item, "keep", 0);
+    layout->created = item_text(flow->arena, item, "created");
     bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
     if (is_sane && !item_has(flow->arena, item, "deleted")) return true;
     flow_refuse(flow, 404, "no-such-log", "There is no log of this name; PUT makes it.");

@@ -34,6 +34,7 @@ struct log_layout {
     int64_t version; /* grows with each split and merge; 0: there was none */
     int64_t next;    /* number of the next partition */
     int64_t keep_s;  /* of events; 0: for ever */
+    struct slice created;
 };
 /* False when there is no such log: refused. */
 bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);

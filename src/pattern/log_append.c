@@ -444,6 +444,14 @@ static void put_head_action(struct flow *flow, struct buf *out, int64_t sequence
                                     log_slot(flow, partition % append->layout.slots)));
 }
 
+/* What tokens are known by: a log that is made anew knows none of those of the one before. */
+static struct slice token_name(struct flow *flow)
+{
+    const struct append *append = flow->state;
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(flow_text(flow, LOG_NAME)),
+                        SLICE_ARG(append->layout.created));
+}
+
 static void put_event_action(struct flow *flow, struct buf *out, const struct event *event)
 {
     const struct append *append = flow->state;
@@ -455,7 +463,7 @@ static void put_event_action(struct flow *flow, struct buf *out, const struct ev
              keep_s ? flow_compose(flow, ",'expires':%N", time_ms / 1000 + keep_s) : SLICE(""));
     if (!event->token.data) return;
     buf_byte(out, ',');
-    buf_slice(out, token_put(flow, "log", flow_text(flow, LOG_NAME), event->token,
+    buf_slice(out, token_put(flow, "log", token_name(flow), event->token,
                              flow_compose(flow, ",'partition':%N,'sequence':%N,'hash':%S", event->partition,
                                           event->sequence, content_hash(flow, event))));
 }

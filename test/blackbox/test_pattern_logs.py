@@ -194,7 +194,7 @@ def test_parked_events_and_replays(log):
 def test_a_deleted_log_is_empty_when_it_is_made_again(log):
     for _ in range(2):
         log("PUT", body={"partitions": 2}, status=201)
-        log("POST", body={"events": [{"key": f"k{n}", "data": n} for n in range(30)]})
+        log("POST", body={"events": [{"key": f"k{n}", "data": n, "token": f"t{n}"} for n in range(30)]})
         assert len(log.drain()) == 30
         assert log("DELETE") == {"deleted": True}
         assert log("DELETE", status=404)["error"] == "no-such-log"
