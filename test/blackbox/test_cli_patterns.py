@@ -1,5 +1,6 @@
 """The patterns on the command line: every operation has a command, on a folder and on a server's URL."""
 import json
+import os
 import re
 import signal
 import subprocess
@@ -8,8 +9,9 @@ import urllib.request
 
 import pytest
 from cli import items, on_terminal, output, quipu, start
-from support.process import BINARY, Quipu
+from support.process import BINARY, ROOT, Quipu
 
+COMMON_FLAGS = {"--json", "--cost", "--on", "--region", "--profile"}
 PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "history", "log", "board"]
 
 
@@ -244,8 +246,18 @@ def names_all_fields(shown, fields):
     return all(f"  --{field.lower()}" in shown or field.upper() in words for field in fields)
 
 
+@pytest.fixture(scope="module")
+def manual():
+    with open(os.path.join(ROOT, "doc", "quipu.1"), encoding="utf-8") as page:
+        return page.read().replace("\\-", "-")
+
+
+def manual_entry(manual, pattern, name):
+    return re.search(rf"^\\fB{pattern} {name}\\fR.*?(?=^\.(TP|SS))", manual, re.M | re.S).group(0)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_help(operations, pattern):
+def test_help(operations, manual, pattern):
     shown = output(pattern, "--help")
     assert all(len(line) <= 118 for line in shown.splitlines()), shown
     names = re.findall(rf"^  {pattern} ([a-z]+) ", shown, re.M)
@@ -259,6 +271,9 @@ def test_help(operations, pattern):
             method, path, fields = operations[pattern, name]
             assert name == "watch" or f"On HTTP: {method} {path}\n" in shown
             assert names_all_fields(shown, fields), (shown, fields)
+        entry = manual_entry(manual, pattern, name)
+        for flag in set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) - COMMON_FLAGS:
+            assert f"\\fB{flag}\\fR" in entry, (entry, flag)
     assert {name for parent, name in operations if parent == pattern} <= set(names)
 
 
