@@ -6,31 +6,53 @@
 #define LIST_MOST  1000
 #define LIST_USUAL 100
 
-enum { GET_RANGE = HISTORY_KEY + 1, GET_AT, GET_FROM, GET_TO, GET_LIMIT, GET_AFTER, GET_DIFF };
+enum {
+    GET_AT = HISTORY_RANGE + 1,
+    GET_VERSION,
+    GET_FROM,
+    GET_TO,
+    GET_LIMIT,
+    GET_AFTER,
+    GET_DIFF,
+    GET_AGAINST
+};
 
 const struct field history_get_fields[] = {
     FIELD_HISTORY_TABLE,
     FIELD_HISTORY_KEY,
-    [GET_RANGE] = {"range", IN_QUERY, FIELD_NAME, .max = 1024,
-                   .help = "the item's range key, where the table has one"},
+    FIELD_HISTORY_RANGE(IN_QUERY),
     [GET_AT] = {"at", IN_QUERY, FIELD_NAME, .max = 40,
                 .help = "only what held at this time, to the second: 2026-11-15T03:42:06Z"},
+    [GET_VERSION] = {"version", IN_QUERY, FIELD_NAME, .help = "only this version"},
     [GET_FROM] = {"from", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes from this time on"},
     [GET_TO] = {"to", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes up to this time"},
     [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
     [GET_DIFF] = {"diff", IN_QUERY, FIELD_BOOL, .help = "also what each change changed"},
+    [GET_AGAINST] = {"against", IN_QUERY, FIELD_NAME,
+                     .help = "with at or version: also what differs from this version, or time"},
 };
 
 struct get {
-    struct slice key, items, last_key;
+    struct slice key;
+    struct slice one;             /* the version asked for */
+    struct slice items, last_key; /* of a list */
 };
 
-static flow_step get_settings, get_at, get_listed, get_before;
+static flow_step get_settings, get_one, get_listed;
 
 struct slice history_image(struct flow *flow, struct slice version)
 {
-    return item_content(flow->arena, version, "image");
+    struct slice image = item_content(flow->arena, version, "image");
+    return image.data ? image : item_text(flow->arena, version, "imageText");
+}
+
+struct slice history_first(struct flow *flow)
+{
+    struct raw_walk walk;
+    struct slice version;
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    return raw_walk_next(&walk, NULL, &version) ? version : SLICE_NONE;
 }
 
 bool history_bound(struct flow *flow, unsigned field, struct slice *bound)
@@ -41,52 +63,91 @@ bool history_bound(struct flow *flow, unsigned field, struct slice *bound)
         *bound = moment_text(flow->arena, time_ms);
         return true;
     }
-    flow_refuse(flow, 400, "bad-request", "A time must be like 2026-11-15T03:42:06Z.");
+    flow_refuse(flow, 400, "bad-request", "\"%.*s\" is no time: one is like 2026-11-15T03:42:06Z.",
+                SLICE_ARG(flow_text(flow, field)));
     return false;
 }
 
-/* Versions between two bounds, both included. */
-static void versions_ask(struct flow *flow, flow_step *then, struct slice from, struct slice to,
-                         struct slice more)
+void history_ask_last(struct flow *flow, struct slice key, struct slice bound, flow_step *then)
+{
+    flow_call(flow, then, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version <= :bound',%#,"
+              "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ScanIndexForward':false,'Limit':1,"
+              "'ConsistentRead':true}",
+              &history_table, key, bound);
+}
+
+/* Asks for the one before a version. */
+static void before_ask(struct flow *flow, struct slice version, flow_step *then)
 {
     const struct get *get = flow->state;
-    flow_call(
-        flow, then, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :from and :to',%#,"
-        "'ExpressionAttributeValues':{':item':%S,':from':%S,':to':%S},'ConsistentRead':true%A}",
-        &history_table, get->key, from, to, more);
+    flow_call(flow, then, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',%#,"
+              "'ExpressionAttributeValues':{':item':%S,':version':%A},'ScanIndexForward':false,'Limit':1,"
+              "'ConsistentRead':true}",
+              &history_table, get->key, item_attribute(flow->arena, version, "version"));
+}
+
+/* The bound behind everything of a moment. */
+static struct slice up_to(struct flow *flow, struct slice bound)
+{
+    return arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound));
+}
+
+static bool get_is_understood(struct flow *flow)
+{
+    bool is_one = flow_given(flow, GET_AT) || flow_given(flow, GET_VERSION);
+    bool is_list = flow_given(flow, GET_FROM) || flow_given(flow, GET_TO) || flow_given(flow, GET_AFTER);
+    if (flow_given(flow, GET_AT) && flow_given(flow, GET_VERSION))
+        flow_refuse(flow, 400, "bad-request", "at and version exclude each other.");
+    else if (is_one && is_list)
+        flow_refuse(flow, 400, "bad-request", "at and version tell one: from, to and after are of lists.");
+    else if (flow_given(flow, GET_AGAINST) && !is_one)
+        flow_refuse(flow, 400, "bad-request", "against needs at or version.");
+    else
+        return true;
+    return false;
 }
 
 void history_get_begin(struct flow *flow)
 {
     flow->state = arena_new(flow->arena, struct get);
-    if (flow_given(flow, GET_AT) && (flow_given(flow, GET_FROM) || flow_given(flow, GET_TO)))
-        flow_refuse(flow, 400, "bad-request", "at excludes from and to.");
-    else
-        history_settings_ask(flow, get_settings);
+    if (get_is_understood(flow)) history_settings_ask(flow, get_settings);
+}
+
+/* A page of the versions between two bounds, both included. */
+static void list_ask(struct flow *flow, struct slice from, struct slice to)
+{
+    const struct get *get = flow->state;
+    struct slice start = SLICE("");
+    if (flow_given(flow, GET_AFTER))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", get->key,
+                             flow_text(flow, GET_AFTER));
+    flow_call(
+        flow, get_listed, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :from and :to',%#,"
+        "'ExpressionAttributeValues':{':item':%S,':from':%S,':to':%S},'ConsistentRead':true,'Limit':%d%A}",
+        &history_table, get->key, from, up_to(flow, to), flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
 }
 
 static void get_settings(struct flow *flow)
 {
     struct get *get = flow->state;
     struct history_settings settings;
-    struct slice at = SLICE_NONE, from = SLICE(" "), to = SLICE("~"), start = SLICE("");
-    struct slice range = flow_given(flow, GET_RANGE) ? flow_text(flow, GET_RANGE) : SLICE_NONE;
+    struct slice at = SLICE_NONE, from = SLICE(" "), to = SLICE("~");
     if (!history_settings_read(flow, flow_item(flow), &settings)) return;
-    if (!history_item_key(flow, &settings, range, &get->key)) return;
+    if (!history_item_key(flow, &settings, &get->key)) return;
     if (!history_bound(flow, GET_AT, &at) || !history_bound(flow, GET_FROM, &from) ||
         !history_bound(flow, GET_TO, &to))
         return;
-    if (at.data) {
-        versions_ask(flow, get_at, SLICE(" "), arena_printf(flow->arena, "%.*s~", SLICE_ARG(at)),
-                     SLICE(",\"ScanIndexForward\":false,\"Limit\":1"));
-        return;
-    }
-    if (flow_given(flow, GET_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", get->key,
-                             flow_text(flow, GET_AFTER));
-    versions_ask(flow, get_listed, from, arena_printf(flow->arena, "%.*s~", SLICE_ARG(to)),
-                 flow_compose(flow, ",'Limit':%d%A", flow_int_or(flow, GET_LIMIT, LIST_USUAL), start));
+    if (slice_compare(from, to) > 0)
+        flow_refuse(flow, 400, "bad-request", "from is behind to.");
+    else if (at.data)
+        history_ask_last(flow, get->key, up_to(flow, at), get_one);
+    else if (flow_given(flow, GET_VERSION))
+        history_ask_last(flow, get->key, flow_text(flow, GET_VERSION), get_one);
+    else
+        list_ask(flow, from, to);
 }
 
 /* ---- telling ---- */
@@ -100,7 +161,7 @@ static struct slice member_of(struct flow *flow, struct slice item, const char *
 static void put_change(struct flow *flow, struct slice name, struct slice before, struct slice after,
                        bool *first)
 {
-    if (slice_equal(before, after)) return;
+    if (before.data && after.data && attribute_equal(flow->arena, before, after)) return;
     buf_slice(flow->body, flow_compose(flow, "%A{'name':%s", *first ? SLICE("") : SLICE(","), name));
     if (before.data) buf_slice(flow->body, flow_compose(flow, ",'before':%P", before));
     if (after.data) buf_slice(flow->body, flow_compose(flow, ",'after':%P", after));
@@ -113,12 +174,13 @@ static struct slice attribute_of(struct flow *flow, struct slice image, struct s
     return raw_member(flow->arena, image, arena_printf(flow->arena, "%.*s", SLICE_ARG(name)).data);
 }
 
-/* The attributes that differ. */
-static void put_changes(struct flow *flow, struct slice before, struct slice after)
+/* The attributes that differ; of images that were not kept nobody knows. */
+static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
     struct raw_walk walk;
-    struct slice name, value;
+    struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
     bool first = true;
+    if (item_has(flow->arena, old, "large") || item_has(flow->arena, version, "large")) return;
     buf_text(flow->body, ",\"changes\":[");
     raw_walk_begin(&walk, flow->arena, after);
     while (raw_walk_next(&walk, &name, &value))
@@ -129,15 +191,17 @@ static void put_changes(struct flow *flow, struct slice before, struct slice aft
     buf_byte(flow->body, ']');
 }
 
-static void put_version(struct flow *flow, struct slice version, const struct slice *before)
+/* `old`: the version to compare with, SLICE_NONE where there is none; NULL: not compared. */
+static void put_version(struct flow *flow, struct slice version, const struct slice *old)
 {
     struct slice image = history_image(flow, version);
-    buf_slice(flow->body, flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A",
-                                       item_attribute(flow->arena, version, "version"),
-                                       item_attribute(flow->arena, version, "event"),
-                                       item_attribute(flow->arena, version, "time"),
-                                       member_of(flow, version, "cause"), member_of(flow, version, "large")));
-    if (before) put_changes(flow, *before, image);
+    buf_slice(flow->body,
+              flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A%A",
+                           item_attribute(flow->arena, version, "version"),
+                           item_attribute(flow->arena, version, "event"),
+                           item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
+                           member_of(flow, version, "by"), member_of(flow, version, "large")));
+    if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
     if (image.data)
         plain_put_item(flow->body, flow->arena, image);
@@ -146,21 +210,56 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
     buf_byte(flow->body, '}');
 }
 
-static void get_at(struct flow *flow)
+/* ---- one ---- */
+
+static void tell_one(struct flow *flow)
 {
-    struct raw_walk walk;
-    struct slice version;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    if (!raw_walk_next(&walk, NULL, &version)) {
-        flow_refuse(flow, 404, "no-version",
-                    "The history has no version of this item at or before this time.");
-        return;
-    }
-    put_version(flow, version, NULL);
+    const struct get *get = flow->state;
+    put_version(flow, get->one, NULL);
     flow_finish(flow, 200);
 }
 
-static void tell_list(struct flow *flow, struct slice before)
+static void tell_compared(struct flow *flow)
+{
+    const struct get *get = flow->state;
+    struct slice old = history_first(flow);
+    put_version(flow, get->one, &old);
+    flow_finish(flow, 200);
+}
+
+/* What it is compared with: what was asked for, or the one before it. */
+static void compare(struct flow *flow)
+{
+    const struct get *get = flow->state;
+    struct slice against = flow_text(flow, GET_AGAINST), bound = SLICE_NONE;
+    if (!flow_given(flow, GET_AGAINST))
+        before_ask(flow, get->one, tell_compared);
+    else if (slice_contains(against, SLICE("Z-")))
+        history_ask_last(flow, get->key, against, tell_compared);
+    else if (history_bound(flow, GET_AGAINST, &bound))
+        history_ask_last(flow, get->key, up_to(flow, bound), tell_compared);
+}
+
+static void get_one(struct flow *flow)
+{
+    struct get *get = flow->state;
+    struct slice wanted = flow_text(flow, GET_VERSION);
+    get->one = history_first(flow);
+    bool is_it = slice_equal(item_text(flow->arena, get->one, "version"), wanted);
+    if (!get->one.data || (flow_given(flow, GET_VERSION) && !is_it))
+        flow_refuse(flow, 404, "no-version",
+                    flow_given(flow, GET_AT)
+                        ? "The history has no version of this item at or before this time."
+                        : "The history has no such version of this item.");
+    else if (flow_given(flow, GET_AGAINST) || flow_int_or(flow, GET_DIFF, 0))
+        compare(flow);
+    else
+        tell_one(flow);
+}
+
+/* ---- lists ---- */
+
+static void tell_list(struct flow *flow, struct slice old)
 {
     const struct get *get = flow->state;
     struct raw_walk walk;
@@ -170,8 +269,8 @@ static void tell_list(struct flow *flow, struct slice before)
     raw_walk_begin(&walk, flow->arena, get->items);
     for (; raw_walk_next(&walk, NULL, &version); first = false) {
         if (!first) buf_byte(flow->body, ',');
-        put_version(flow, version, diff ? &before : NULL);
-        before = history_image(flow, version);
+        put_version(flow, version, diff ? &old : NULL);
+        old = version;
     }
     buf_slice(flow->body, get->last_key.data ? flow_compose(flow, "],'next':%s}",
                                                             item_text(flow->arena, get->last_key, "version"))
@@ -179,28 +278,20 @@ static void tell_list(struct flow *flow, struct slice before)
     flow_finish(flow, 200);
 }
 
+static void tell_list_compared(struct flow *flow)
+{
+    tell_list(flow, history_first(flow));
+}
+
 /* What the first of the page changed is told by the one before it. */
 static void get_listed(struct flow *flow)
 {
     struct get *get = flow->state;
-    struct raw_walk walk;
-    struct slice first;
+    struct slice first = history_first(flow);
     get->items = flow_items(flow);
     get->last_key = flow_last_key(flow);
-    raw_walk_begin(&walk, flow->arena, get->items);
-    if (flow_int_or(flow, GET_DIFF, 0) && raw_walk_next(&walk, NULL, &first))
-        flow_call(flow, get_before, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :first',%#,"
-                  "'ExpressionAttributeValues':{':item':%S,':first':%A},'ScanIndexForward':false,'Limit':1}",
-                  &history_table, get->key, item_attribute(flow->arena, first, "version"));
+    if (flow_int_or(flow, GET_DIFF, 0) && first.data)
+        before_ask(flow, first, tell_list_compared);
     else
         tell_list(flow, SLICE_NONE);
-}
-
-static void get_before(struct flow *flow)
-{
-    struct raw_walk walk;
-    struct slice version;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    tell_list(flow, raw_walk_next(&walk, NULL, &version) ? history_image(flow, version) : SLICE_NONE);
 }

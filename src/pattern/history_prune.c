@@ -1,152 +1,282 @@
-/* Histories: of items with more versions than are to be kept, the oldest go.
+/* Histories: versions that are no longer to be kept go.
  *
- * A sweep walks through the table of versions, a page at a time, slowly: where it stands, and how many
- * versions of the item there it has seen, is the item "*" of the settings. Several servers may walk at the
- * same time; what one has deleted the other does not find. So an item has a few versions more than needed,
- * for as long as a walk takes. */
+ * By their number: of each item the last so many stay. By their age: what had been replaced (or removed) for
+ * longer than `keep`; so what held at any time within `keep` can still be told, however old it is. Of a
+ * history that was deleted: all.
+ *
+ * A sweep walks through the table of versions, some pages at a time, then rests: where it stands, and how
+ * many versions of the item there it has seen, is the item "*" of the settings. Several servers may walk at
+ * the same time; what one has deleted the other does not find. So an item has a few versions more than
+ * needed, for as long as a walk takes. */
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "pattern/history.h"
 #include "pattern/rows.h"
 
 #define SWEEP_MS 5000
-#define PAGE     500 /* versions: their keys only */
-#define TABLES   1000
+#define REST_MS  (15 * 60000) /* between two walks: each reads all versions there are, which costs on AWS */
+#define PAGE     1000         /* versions: their keys only */
+#define PAGES    10           /* of one sweep */
 
+/* What is to be kept of a table. */
 struct rule {
-    struct slice table; /* percent-encoded, with the slash behind */
-    int64_t versions;
+    struct slice table;   /* percent-encoded, with the slash behind */
+    int64_t versions;     /* 0: all */
+    struct slice cutoff;  /* versions that begin with less are old; SLICE_NONE: none */
+    struct slice name;    /* of the table */
+    struct slice deleted; /* SLICE_NONE: it is a history */
+    const struct rule *next;
 };
 
+/* An item that has versions too many. */
+struct excess {
+    struct slice item;
+    const struct rule *rule;
+};
+
+enum stage { BY_NUMBER, BY_AGE, OVER };
+
 struct prune {
-    struct rule *rules;
-    size_t rule_count;
-    struct slice cursor, next; /* keys; SLICE_NONE: the begin */
+    const struct rule *rules;
+    struct slice cursor;       /* a key; SLICE_NONE: the begin */
     struct slice item;         /* that the walk is at */
     int64_t seen;              /* versions of it */
-    struct slice *over;        /* items that have too many */
-    int64_t *limits;
-    size_t over_count, at;
+    struct slice began, rests; /* moments of the walk; SLICE_NONE: not told */
+    unsigned pages;
+    struct excess *excesses;
+    size_t count, at;
+    enum stage stage;   /* of the present one */
+    int64_t kept;       /* versions of it that stay, as far as they were counted */
+    struct slice bound; /* what is before it goes */
     struct slice left;
 };
 
-static flow_step prune_settings, prune_listed, prune_next, prune_found, prune_delete, prune_deleted,
-    prune_resend, prune_end;
+static flow_step prune_settings, prune_walk, prune_listed, prune_next, prune_counted, prune_aged, prune_ask,
+    prune_delete, prune_deleted, prune_resend, prune_end, prune_forget, prune_noted;
+
+/* ---- settings ---- */
+
+static void settings_ask(struct flow *flow, struct slice start)
+{
+    flow_call(flow, prune_settings, "Scan", "{'TableName':%T%A}", &history_settings_table,
+              start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+}
 
 static void prune_begin(struct flow *flow)
 {
     flow->state = arena_new(flow->arena, struct prune);
-    flow_call(flow, prune_settings, "Scan", "{'TableName':%T,'Limit':%d}", &history_settings_table,
-              (int64_t)TABLES);
+    settings_ask(flow, SLICE_NONE);
 }
 
-static void settings_take(struct flow *flow, struct prune *prune, struct slice item)
+static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
 {
-    int64_t versions = item_int(flow->arena, item, "versions", 0);
+    struct rule *rule = arena_new(flow->arena, struct rule);
+    int64_t keep_s = item_int(flow->arena, item, "keep", 0);
     struct buf table = {0};
-    if (item_says(flow->arena, item, "table", "*")) {
-        prune->cursor = item_content(flow->arena, item, "cursor");
-        prune->item = item_text(flow->arena, item, "item");
-        prune->seen = item_int(flow->arena, item, "seen", 0);
-    } else if (versions > 0) {
-        rest_encode(&table, item_text(flow->arena, item, "table"));
-        buf_byte(&table, '/');
-        prune->rules[prune->rule_count++] = (struct rule){arena_copy(flow->arena, buf_view(&table)),
-                                                          versions};
-        buf_free(&table);
-    }
+    *rule = (struct rule){.versions = item_int(flow->arena, item, "versions", 0),
+                          .name = item_text(flow->arena, item, "table"),
+                          .deleted = item_text(flow->arena, item, "deleted"),
+                          .next = prune->rules};
+    if (keep_s) rule->cutoff = moment_text(flow->arena, flow->now_ms - keep_s * 1000);
+    if (!keep_s && !rule->versions && !rule->deleted.data) return;
+    rest_encode(&table, rule->name);
+    buf_byte(&table, '/');
+    rule->table = arena_copy(flow->arena, buf_view(&table));
+    buf_free(&table);
+    prune->rules = rule;
+}
+
+static void walk_take(struct flow *flow, struct prune *prune, struct slice item)
+{
+    prune->cursor = item_content(flow->arena, item, "cursor");
+    prune->item = item_text(flow->arena, item, "item");
+    prune->seen = item_int(flow->arena, item, "seen", 0);
+    prune->began = item_text(flow->arena, item, "began");
+    prune->rests = item_text(flow->arena, item, "rests");
 }
 
 static void prune_settings(struct flow *flow)
 {
     struct prune *prune = flow->state;
-    struct slice items = flow_items(flow), item;
+    struct slice item, last = flow_last_key(flow), now = moment_text(flow->arena, flow->now_ms);
     struct raw_walk walk;
-    prune->rules = arena_array(flow->arena, struct rule, raw_count(flow->arena, items));
-    raw_walk_begin(&walk, flow->arena, items);
-    while (raw_walk_next(&walk, NULL, &item)) settings_take(flow, prune, item);
-    if (!prune->rule_count)
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (raw_walk_next(&walk, NULL, &item)) {
+        if (item_says(flow->arena, item, "table", "*"))
+            walk_take(flow, prune, item);
+        else
+            rule_take(flow, prune, item);
+    }
+    bool rests = prune->rests.data && slice_compare(now, prune->rests) < 0;
+    if (last.data) {
+        settings_ask(flow, last);
+    } else if (!prune->rules || rests) {
         flow_finish(flow, 200);
-    else
-        flow_call(flow, prune_listed, "Scan",
-                  "{'TableName':%T,'ProjectionExpression':'#item, #version',%#,'Limit':%d%A}", &history_table,
-                  (int64_t)PAGE,
-                  prune->cursor.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", prune->cursor)
-                                     : SLICE(""));
+    } else {
+        if (!prune->began.data) prune->began = now;
+        prune_walk(flow);
+    }
 }
 
-static int64_t limit_of(const struct prune *prune, struct slice item)
+/* ---- the walk ---- */
+
+static void prune_walk(struct flow *flow)
 {
-    for (size_t i = 0; i < prune->rule_count; i++)
-        if (slice_starts(item, prune->rules[i].table)) return prune->rules[i].versions;
-    return INT64_MAX;
+    const struct prune *prune = flow->state;
+    flow_call(flow, prune_listed, "Scan",
+              "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d%A}",
+              &history_table, (int64_t)PAGE,
+              prune->cursor.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", prune->cursor) : SLICE(""));
 }
 
-/* Versions of one item come one after the other. */
+static const struct rule *rule_of(const struct prune *prune, struct slice item)
+{
+    for (const struct rule *rule = prune->rules; rule; rule = rule->next)
+        if (slice_starts(item, rule->table)) return rule;
+    return NULL;
+}
+
+/* Versions of one item come one after the other, the oldest first; this is the `seen`th. */
+static bool is_excess(struct flow *flow, const struct prune *prune, const struct rule *rule,
+                      struct slice version)
+{
+    bool is_old = rule->cutoff.data &&
+                  slice_compare(item_text(flow->arena, version, "version"), rule->cutoff) < 0;
+    bool is_removal = item_says(flow->arena, version, "event", "REMOVE");
+    return rule->deleted.data || (rule->versions && prune->seen > rule->versions) ||
+           (is_old && (prune->seen > 1 || is_removal));
+}
+
 static void prune_listed(struct flow *flow)
 {
     struct prune *prune = flow->state;
     struct slice items = flow_items(flow), version;
-    size_t count = raw_count(flow->arena, items);
     struct raw_walk walk;
-    prune->over = arena_array(flow->arena, struct slice, count);
-    prune->limits = arena_array(flow->arena, int64_t, count);
-    prune->next = flow_last_key(flow);
+    prune->excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, items));
+    prune->count = prune->at = 0;
+    prune->cursor = flow_last_key(flow);
     raw_walk_begin(&walk, flow->arena, items);
     while (raw_walk_next(&walk, NULL, &version)) {
         struct slice item = item_text(flow->arena, version, "item");
+        const struct rule *rule = rule_of(prune, item);
         if (!slice_equal(item, prune->item)) prune->seen = 0;
         prune->item = item;
-        int64_t limit = limit_of(prune, item);
-        bool is_noted = prune->over_count && slice_equal(prune->over[prune->over_count - 1], item);
-        if (++prune->seen <= limit || is_noted) continue;
-        prune->limits[prune->over_count] = limit;
-        prune->over[prune->over_count++] = item;
+        prune->seen++;
+        bool is_noted = prune->count && slice_equal(prune->excesses[prune->count - 1].item, item);
+        if (!rule || is_noted || !is_excess(flow, prune, rule, version)) continue;
+        prune->excesses[prune->count++] = (struct excess){item, rule};
     }
     prune_next(flow);
 }
 
 /* ---- one item ---- */
 
-static void prune_next(struct flow *flow)
+static void count_ask(struct flow *flow, struct slice start)
 {
     const struct prune *prune = flow->state;
-    if (prune->at == prune->over_count) {
-        prune_end(flow);
-        return;
-    }
-    flow_call(flow, prune_found, "Query",
+    const struct excess *excess = &prune->excesses[prune->at];
+    flow_call(flow, prune_counted, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#item, "
-              "#version',%#,"
-              "'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d}",
-              &history_table, prune->over[prune->at], prune->limits[prune->at]);
+              "#version',%#,'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d%A}",
+              &history_table, excess->item, excess->rule->versions - prune->kept, start);
 }
 
-/* The oldest that stays is the last of the page; where that is not all of them, it goes on with the next
- * walk. */
-static void prune_found(struct flow *flow)
+static void age_ask(struct flow *flow)
 {
     const struct prune *prune = flow->state;
-    struct raw_walk walk;
-    struct slice version, oldest = SLICE_NONE;
-    int64_t count = 0;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_walk_next(&walk, NULL, &version); count++)
-        oldest = item_attribute(flow->arena, version, "version");
-    if (count < prune->limits[prune->at]) {
-        ((struct prune *)flow->state)->at++;
-        prune_next(flow);
+    const struct excess *excess = &prune->excesses[prune->at];
+    flow_call(flow, prune_aged, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :cutoff',"
+              "'ProjectionExpression':'#version, #event',%#,'ExpressionAttributeValues':{':item':%S,"
+              "':cutoff':%S},'ScanIndexForward':false,'Limit':1}",
+              &history_table, excess->item, excess->rule->cutoff);
+}
+
+/* What stands before the bound goes. */
+static void bound_is(struct flow *flow, struct slice bound)
+{
+    struct prune *prune = flow->state;
+    prune->bound = bound;
+    prune_ask(flow);
+}
+
+static void stage_is(struct flow *flow, enum stage stage)
+{
+    ((struct prune *)flow->state)->stage = stage;
+    prune_next(flow);
+}
+
+static void prune_next(struct flow *flow)
+{
+    struct prune *prune = flow->state;
+    if (prune->at == prune->count) {
+        if (prune->cursor.data && ++prune->pages < PAGES)
+            prune_walk(flow);
+        else
+            prune_end(flow);
         return;
     }
+    const struct rule *rule = prune->excesses[prune->at].rule;
+    if (rule->deleted.data && prune->stage == BY_NUMBER) {
+        prune->stage = BY_AGE;
+        bound_is(flow, SLICE("~"));
+    } else if (rule->versions && prune->stage == BY_NUMBER) {
+        count_ask(flow, SLICE(""));
+    } else if (rule->cutoff.data && prune->stage <= BY_AGE) {
+        prune->stage = BY_AGE;
+        age_ask(flow);
+    } else {
+        prune->at++;
+        prune->kept = 0;
+        stage_is(flow, BY_NUMBER);
+    }
+}
+
+/* The oldest that stays is the last of so many. */
+static void prune_counted(struct flow *flow)
+{
+    struct prune *prune = flow->state;
+    struct raw_walk walk;
+    struct slice version, oldest = SLICE_NONE, last = flow_last_key(flow);
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    for (; raw_walk_next(&walk, NULL, &version); prune->kept++)
+        oldest = item_text(flow->arena, version, "version");
+    if (oldest.data && prune->kept == prune->excesses[prune->at].rule->versions)
+        bound_is(flow, oldest);
+    else if (last.data)
+        count_ask(flow, flow_compose(flow, ",'ExclusiveStartKey':%A", last));
+    else
+        stage_is(flow, BY_AGE);
+}
+
+/* The last before the cutoff held at the cutoff: it stays, unless it says that there was nothing. */
+static void prune_aged(struct flow *flow)
+{
+    struct slice last = history_first(flow), version = item_text(flow->arena, last, "version");
+    if (!last.data)
+        stage_is(flow, OVER);
+    else if (item_says(flow->arena, last, "event", "REMOVE"))
+        bound_is(flow, arena_printf(flow->arena, "%.*s~", SLICE_ARG(version)));
+    else
+        bound_is(flow, version);
+}
+
+/* ---- deleting ---- */
+
+static void prune_ask(struct flow *flow)
+{
+    const struct prune *prune = flow->state;
     flow_call(flow, prune_delete, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :oldest',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':oldest':%A},'ProjectionExpression':'#item, "
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :bound',%#,"
+              "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ProjectionExpression':'#item, "
               "#version','Limit':%d}",
-              &history_table, prune->over[prune->at], oldest, (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
+              &history_table, prune->excesses[prune->at].item, prune->bound,
+              (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
 }
 
 static void prune_delete(struct flow *flow)
 {
-    struct prune *prune = flow->state;
+    const struct prune *prune = flow->state;
     struct raw_walk walk;
     struct slice key;
     struct buf requests = {0};
@@ -154,13 +284,11 @@ static void prune_delete(struct flow *flow)
     while (raw_walk_next(&walk, NULL, &key))
         buf_slice(&requests, flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}",
                                           requests.len ? SLICE(",") : SLICE(""), key));
-    if (!requests.len) {
-        prune->at++;
-        prune_next(flow);
-    } else {
+    if (requests.len)
         flow_call(flow, prune_deleted, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", &history_table,
                   buf_view(&requests));
-    }
+    else
+        stage_is(flow, prune->stage + 1);
     buf_free(&requests);
 }
 
@@ -177,24 +305,45 @@ static void prune_deleted(struct flow *flow)
     if (raw_count(flow->arena, prune->left))
         flow_again(flow, prune_resend);
     else
-        prune_next(flow); /* the same item again, until nothing is left to delete */
+        prune_ask(flow); /* until nothing is left to delete */
 }
 
 /* ---- where it stands ---- */
 
-static void prune_noted(struct flow *flow)
-{
-    flow_finish(flow, 200);
-}
-
 static void prune_end(struct flow *flow)
 {
     const struct prune *prune = flow->state;
-    flow_call(flow, prune_noted, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'}%A}}",
-              &history_settings_table,
-              prune->next.data ? flow_compose(flow, ",'cursor':{'M':%A},'item':%S,'seen':%N", prune->next,
-                                              prune->item, prune->seen)
-                               : SLICE(""));
+    if (!prune->cursor.data)
+        prune_forget(flow);
+    else
+        flow_call(flow, prune_noted, "PutItem",
+                  "{'TableName':%T,'Item':{'table':{'S':'*'},'cursor':{'M':%A},'item':%S,'seen':%N,"
+                  "'began':%S}}",
+                  &history_settings_table, prune->cursor, prune->item, prune->seen, prune->began);
+}
+
+/* A walk that began after a history was deleted has removed all its versions. */
+static void prune_forget(struct flow *flow)
+{
+    struct prune *prune = flow->state;
+    const struct rule *rule = prune->rules;
+    while (rule && (!rule->deleted.data || slice_compare(rule->deleted, prune->began) >= 0))
+        rule = rule->next;
+    if (rule) {
+        prune->rules = rule->next;
+        flow_call(flow, prune_forget, "DeleteItem",
+                  "{'TableName':%T,'Key':{'table':%S},'ConditionExpression':'#deleted = :deleted',%#,"
+                  "'ExpressionAttributeValues':{':deleted':%S}}",
+                  &history_settings_table, rule->name, rule->deleted);
+    } else {
+        flow_call(flow, prune_noted, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
+                  &history_settings_table, moment_text(flow->arena, flow->now_ms + REST_MS));
+    }
+}
+
+static void prune_noted(struct flow *flow)
+{
+    flow_finish(flow, 200);
 }
 
 const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_begin};

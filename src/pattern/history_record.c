@@ -5,54 +5,62 @@
 
 #include <stdlib.h>
 
-#include "base/fail.h"
+#include "base/digest.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/pattern.h"
 
-#define KEY_PARTS 2
-#define SEQUENCE_BYTES                                                                                       \
-    40 /* of a sequence number, filled with zeros in front: the service's have 21 to 40 digits */
-#define ITEM_SLACK 1024
-
-struct part {
-    struct slice name, value;
-};
+#define KEY_PARTS      2
+#define SEQUENCE_BYTES 40 /* of a sequence number, filled with zeros in front: the service's have 21 to 40   \
+                           */
+#define IMAGE_DEPTH 56    /* of brackets: a value in a list or map stands in two, and an item has 32 levels */
+#define ITEM_SLACK  512   /* of what stands beside key and image */
 
 /* The characters of {"S":"x"}, {"N":"1"}, {"B":"eA=="}. */
 static struct slice scalar_text(struct arena *arena, struct slice attribute)
 {
     struct slice text = raw_text(arena, raw_member(arena, attribute, "S"));
-    if (!text.data) text = raw_text(arena, raw_member(arena, attribute, "N"));
+    struct slice number = raw_text(arena, raw_member(arena, attribute, "N"));
+    if (number.data && !raw_number(arena, number, &text)) return SLICE_NONE;
     return text.data ? text : raw_text(arena, raw_member(arena, attribute, "B"));
 }
 
-/* "name=value&name=value", names in order. */
-static bool put_key(struct arena *arena, struct slice keys, struct buf *out)
+void history_put_key(struct buf *out, struct slice table, const struct history_part *parts, size_t count)
 {
-    struct part parts[KEY_PARTS];
+    struct buf key = {0};
+    bool swapped = count == KEY_PARTS && slice_compare(parts[1].name, parts[0].name) < 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct history_part *part = &parts[swapped ? count - 1 - i : i];
+        if (i) buf_byte(&key, '&');
+        rest_encode(&key, part->name);
+        buf_byte(&key, '=');
+        rest_encode(&key, part->value);
+    }
+    rest_encode(out, table);
+    buf_byte(out, '/');
+    if (out->len + key.len <= LIMIT_HASH_KEY_BYTES) {
+        buf_slice(out, buf_view(&key));
+    } else {
+        buf_byte(out, '~');
+        digest_put_sha256(out, buf_view(&key));
+    }
+    buf_free(&key);
+}
+
+/* The key of a record's item; false when it has none. */
+static bool put_key(struct arena *arena, struct slice table, struct slice keys, struct buf *out)
+{
+    struct history_part parts[KEY_PARTS];
     struct slice name, value;
     struct raw_walk walk;
     size_t count = 0;
     raw_walk_begin(&walk, arena, keys);
-    while (raw_walk_next(&walk, &name, &value)) {
+    for (; raw_walk_next(&walk, &name, &value); count++) {
         if (count == KEY_PARTS) return false;
-        struct part part = {name, scalar_text(arena, value)};
-        if (!part.value.data) return false;
-        if (count && slice_compare(name, parts[0].name) < 0) {
-            parts[1] = parts[0];
-            parts[0] = part;
-        } else {
-            parts[count] = part;
-        }
-        count++;
+        parts[count] = (struct history_part){name, scalar_text(arena, value)};
+        if (!parts[count].value.data) return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (i) buf_byte(out, '&');
-        rest_encode(out, parts[i].name);
-        buf_byte(out, '=');
-        rest_encode(out, parts[i].value);
-    }
+    if (count) history_put_key(out, table, parts, count);
     return count > 0;
 }
 
@@ -63,11 +71,11 @@ static void put_member(struct buf *out, const char *name, char type, struct slic
     buf_byte(out, '}');
 }
 
-/* "2026-11-15T04:13:25.000Z#0000...0042": sorts by time, then by the stream's order. */
+/* "2026-11-15T04:13:25.000Z-0000...0042": sorts by time, then by the stream's order. */
 static struct slice version_text(struct arena *arena, int64_t time_ms, struct slice sequence)
 {
     int zeros = sequence.len < SEQUENCE_BYTES ? SEQUENCE_BYTES - (int)sequence.len : 0;
-    return arena_printf(arena, "%.*s#%.*d%.*s", SLICE_ARG(moment_text(arena, time_ms)), zeros, 0,
+    return arena_printf(arena, "%.*s-%.*d%.*s", SLICE_ARG(moment_text(arena, time_ms)), zeros, 0,
                         SLICE_ARG(sequence));
 }
 
@@ -82,59 +90,96 @@ static int64_t time_of(struct arena *arena, struct slice change)
     return seconds > 0 && seconds < 1e11 ? (int64_t)(seconds * 1000 + 0.5) : 0;
 }
 
-static void put_item(struct arena *arena, const struct history_rule *rule, struct slice record,
-                     struct slice change, struct buf *out)
+/* Who did it, where the service says so: the time to live. */
+static struct slice principal_of(struct arena *arena, struct slice record)
 {
+    struct slice identity = raw_member(arena, record, "userIdentity");
+    struct slice name = raw_text(arena, raw_member(arena, identity, "principalId"));
+    return name.data ? name : raw_text(arena, raw_member(arena, identity, "PrincipalId"));
+}
+
+/* How deep brackets stand in brackets. */
+static unsigned depth_of(struct slice text)
+{
+    unsigned depth = 0, most = 0;
+    bool is_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (is_string && c == '\\') i++;
+        if (c == '"') is_string = !is_string;
+        if (is_string) continue;
+        if ((c == '{' || c == '[') && ++depth > most) most = depth;
+        if (c == '}' || c == ']') depth--;
+    }
+    return most;
+}
+
+/* As a map; nested too deep for one more level, as text; too large for the bytes beside it, not at all. */
+static void put_image(struct arena *arena, struct slice image, size_t beside, struct buf *out)
+{
+    bool is_deep = depth_of(image) > IMAGE_DEPTH;
+    uint64_t bytes = is_deep ? image.len : item_bytes(arena, image);
+    if (bytes + beside + ITEM_SLACK > LIMIT_ITEM_BYTES) {
+        buf_text(out, ",\"large\":{\"BOOL\":true}");
+    } else if (is_deep) {
+        put_member(out, "imageText", 'S', image);
+    } else {
+        buf_text(out, ",\"image\":{\"M\":");
+        buf_slice(out, image);
+        buf_byte(out, '}');
+    }
+}
+
+static void put_item(struct arena *arena, const struct history_rule *rule, struct slice record,
+                     struct slice key, struct buf *out)
+{
+    struct slice change = raw_member(arena, record, "dynamodb");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     struct slice keys = raw_member(arena, change, "Keys"), image = raw_member(arena, change, "NewImage");
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
+    struct slice principal = principal_of(arena, record);
     int64_t time_ms = time_of(arena, change);
+    buf_text(out, "{\"item\":{\"S\":");
+    json_put_string(out, key);
+    buf_byte(out, '}');
     put_member(out, "version", 'S', version_text(arena, time_ms, sequence));
     put_member(out, "table", 'S', rule->table);
     put_member(out, "event", 'S', raw_text(arena, raw_member(arena, record, "eventName")));
     put_member(out, "time", 'S', moment_text(arena, time_ms));
     put_member(out, "sequence", 'S', sequence);
     if (cause.len) put_member(out, "cause", 'S', cause);
-    if (rule->keep_s)
-        put_member(out, "expires", 'N',
-                   arena_printf(arena, "%lld", (long long)(time_ms / 1000 + rule->keep_s)));
+    if (principal.len) put_member(out, "by", 'S', principal);
     buf_text(out, ",\"keys\":{\"M\":");
     buf_slice(out, keys);
     buf_byte(out, '}');
-    if (!image.data) return;
-    if (item_bytes(arena, image) + item_bytes(arena, keys) + ITEM_SLACK > LIMIT_ITEM_BYTES) {
-        buf_text(out,
-                 ",\"large\":{\"BOOL\":true}"); /* beside the key of its version it does not fit an item */
-        return;
-    }
-    buf_text(out, ",\"image\":{\"M\":");
-    buf_slice(out, image);
+    if (image.data) put_image(arena, image, key.len + item_bytes(arena, keys) + cause.len, out);
     buf_byte(out, '}');
+}
+
+static bool is_record(struct arena *arena, struct slice record)
+{
+    struct slice change = raw_member(arena, record, "dynamodb");
+    struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
+    struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
+    if (!sequence.len || sequence.len > SEQUENCE_BYTES) return false;
+    if (slice_equal(event, SLICE("REMOVE"))) return true;
+    return (slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY"))) &&
+           raw_kind(raw_member(arena, change, "NewImage")) == JSON_OBJECT;
 }
 
 /* False when it is no record with what is needed. */
 static bool put_action(struct arena *arena, const struct history_rule *rule, struct slice record,
                        struct buf *out)
 {
-    struct slice change = raw_member(arena, record, "dynamodb");
-    struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
-    struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
-    bool is_removal = slice_equal(event, SLICE("REMOVE"));
+    struct slice keys = raw_member(arena, raw_member(arena, record, "dynamodb"), "Keys");
     struct buf key = {0};
-    rest_encode(&key, rule->table);
-    buf_byte(&key, '/');
-    bool fine = put_key(arena, raw_member(arena, change, "Keys"), &key) && sequence.len &&
-                sequence.len <= SEQUENCE_BYTES &&
-                (is_removal || slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY"))) &&
-                (is_removal || raw_member(arena, change, "NewImage").data);
+    bool fine = is_record(arena, record) && put_key(arena, rule->table, keys, &key);
     if (fine) {
         buf_text(out, "{\"Put\":{\"TableName\":\"");
         buf_slice(out, rule->prefix);
-        buf_text(out, "history\",\"Item\":{\"item\":{\"S\":");
-        json_put_string(out, buf_view(&key));
-        buf_byte(out, '}');
-        put_item(arena, rule, record, change, out);
-        buf_text(out, "}}}");
+        buf_text(out, "history\",\"Item\":");
+        put_item(arena, rule, record, buf_view(&key), out);
+        buf_text(out, "}}");
     }
     buf_free(&key);
     return fine;
@@ -162,10 +207,10 @@ bool history_actions(struct arena *arena, const struct history_rule *rule, struc
     return true;
 }
 
-bool pattern_history(struct slice prefix, struct slice table, int64_t keep_s, struct slice event,
-                     struct arena *arena, struct buf *reply)
+bool pattern_history(struct slice prefix, struct slice table, struct slice event, struct arena *arena,
+                     struct buf *reply)
 {
-    struct history_rule rule = {.prefix = prefix, .table = table, .keep_s = keep_s};
+    struct history_rule rule = {prefix, table};
     struct buf actions = {0};
     const char *fault = NULL;
     size_t count;

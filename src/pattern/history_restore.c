@@ -1,32 +1,35 @@
 /* Histories: an item becomes what it was.
  *
- * The write is conditional on the item being what its last version says, so nobody's change is lost: where it
- * is not (a change is on its way to the history, or somebody writes just now), the last version is read
- * again, and in the end refused. What is written is a change like others, with a version of its own. */
+ * The write is conditional on the item being what was read just before, so the answer can tell what was
+ * replaced, and a copy of the call that comes late changes nothing. What is written is a change like others,
+ * with a version of its own; so is what it replaced: nothing is lost by going back, and one can go back
+ * again. Who wants to replace nothing but what they have seen names its version (`expect`). */
 #include "calendar/calendar.h"
 #include "pattern/history.h"
 
-#define TRIES         8
-#define COMPARED_MOST 90 /* attributes: a condition holds 300 operators and 4 KB */
+#define COMPARED_MOST 120 /* attributes: a condition holds 300 operators and 4 KB */
 
-enum { RESTORE_RANGE = HISTORY_KEY + 1, RESTORE_AT, RESTORE_VERSION };
+enum { RESTORE_AT = HISTORY_RANGE + 1, RESTORE_VERSION, RESTORE_EXPECT };
 
 const struct field history_restore_fields[] = {
     FIELD_HISTORY_TABLE,
     FIELD_HISTORY_KEY,
-    [RESTORE_RANGE] = {"range", IN_BODY, FIELD_NAME, .max = 1024,
-                       .help = "the item's range key, where the table has one"},
+    FIELD_HISTORY_RANGE(IN_BODY),
     [RESTORE_AT] = {"at", IN_BODY, FIELD_NAME, .max = 40, .help = "as it was at this time"},
     [RESTORE_VERSION] = {"version", IN_BODY, FIELD_NAME, .help = "as this version left it"},
+    [RESTORE_EXPECT] = {"expect", IN_BODY, FIELD_NAME, .help = "only if this version is the item's last"},
 };
 
 struct restore {
-    struct history_settings settings;
-    struct slice key, wanted, wanted_version;
-    unsigned tries;
+    struct slice key;     /* of the versions */
+    struct slice hash;    /* the name of the hash key */
+    struct slice wanted;  /* the version */
+    struct slice keys;    /* of the item */
+    struct slice last;    /* expected, and it is the last */
+    struct slice present; /* the item as it is; SLICE_NONE: it is not there */
 };
 
-static flow_step restore_settings, restore_wanted, restore_ask_last, restore_last, restore_done;
+static flow_step restore_settings, restore_wanted, restore_last, restore_look, restore_found, restore_done;
 
 void history_restore_begin(struct flow *flow)
 {
@@ -40,63 +43,79 @@ void history_restore_begin(struct flow *flow)
 static void restore_settings(struct flow *flow)
 {
     struct restore *restore = flow->state;
+    struct history_settings settings;
     struct slice bound = SLICE_NONE;
-    struct slice range = flow_given(flow, RESTORE_RANGE) ? flow_text(flow, RESTORE_RANGE) : SLICE_NONE;
-    if (!history_settings_read(flow, flow_item(flow), &restore->settings)) return;
-    if (!history_item_key(flow, &restore->settings, range, &restore->key)) return;
+    if (!history_settings_read(flow, flow_item(flow), &settings)) return;
+    if (!history_item_key(flow, &settings, &restore->key)) return;
     if (!history_bound(flow, RESTORE_AT, &bound)) return;
-    bool by_time = bound.data != NULL;
-    flow_call(flow, restore_wanted, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version %r :bound',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ScanIndexForward':false,'Limit':1,'"
-              "ConsistentRead':true}",
-              &history_table, by_time ? SLICE("<=") : SLICE("="), restore->key,
-              by_time ? arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound))
-                      : flow_text(flow, RESTORE_VERSION));
-}
-
-static struct slice first_item(struct flow *flow)
-{
-    struct raw_walk walk;
-    struct slice item;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    return raw_walk_next(&walk, NULL, &item) ? item : SLICE_NONE;
+    restore->hash = settings.hash;
+    history_ask_last(flow, restore->key,
+                     bound.data ? arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound))
+                                : flow_text(flow, RESTORE_VERSION),
+                     restore_wanted);
 }
 
 static void restore_wanted(struct flow *flow)
 {
     struct restore *restore = flow->state;
-    restore->wanted = first_item(flow);
-    restore->wanted_version = item_text(flow->arena, restore->wanted, "version");
-    if (!restore->wanted.data)
+    restore->wanted = history_first(flow);
+    restore->keys = item_content(flow->arena, restore->wanted, "keys");
+    struct slice version = item_text(flow->arena, restore->wanted, "version");
+    bool is_other = flow_given(flow, RESTORE_VERSION) &&
+                    !slice_equal(version, flow_text(flow, RESTORE_VERSION));
+    if (!restore->wanted.data || is_other)
         flow_refuse(flow, 404, "no-version", "The history has no such version of this item.");
     else if (item_has(flow->arena, restore->wanted, "large"))
         flow_refuse(flow, 409, "too-large", "This version was too large to be kept.");
+    else if (flow_given(flow, RESTORE_EXPECT))
+        history_ask_last(flow, restore->key, SLICE("~"), restore_last);
     else
-        restore_ask_last(flow);
+        restore_look(flow);
 }
 
-static void restore_ask_last(struct flow *flow)
+static void refuse_changed(struct flow *flow, struct slice version)
+{
+    flow_refuse_with(flow, flow_compose(flow, "'version':%s", version), 412, "changed-since",
+                     "The item has changed since the version that was expected.");
+}
+
+static void restore_last(struct flow *flow)
+{
+    struct restore *restore = flow->state;
+    restore->last = history_first(flow);
+    struct slice version = item_text(flow->arena, restore->last, "version");
+    if (slice_equal(version, flow_text(flow, RESTORE_EXPECT)))
+        restore_look(flow);
+    else
+        refuse_changed(flow, version);
+}
+
+static void restore_look(struct flow *flow)
 {
     const struct restore *restore = flow->state;
-    flow_call(flow, restore_last, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = "
-              ":item',%#,'ExpressionAttributeValues':{':item':%S},"
-              "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-              &history_table, restore->key);
+    flow_call(flow, restore_found, "GetItem", "{'TableName':%s,'Key':%A,'ConsistentRead':true}",
+              flow_text(flow, HISTORY_TABLE), restore->keys);
+    flow_expect_error(flow);
 }
 
-/* The item is what the image says; for one that was removed: it is not there. As members of the request. */
-static struct slice condition_of(struct flow *flow, const struct history_settings *settings,
-                                 struct slice image)
+/* Two images, either of which may be none. */
+static bool images_equal(struct flow *flow, struct slice a, struct slice b)
 {
+    if (!a.data || !b.data) return a.data == b.data;
+    return attribute_equal(flow->arena, flow_compose(flow, "{'M':%A}", a), flow_compose(flow, "{'M':%A}", b));
+}
+
+/* The item is what the image says, as members of the request; for one that is not there: it is not. */
+static struct slice condition_of(struct flow *flow, struct slice image)
+{
+    const struct restore *restore = flow->state;
     struct raw_walk walk;
     struct slice name, value, result;
     struct buf condition = {0}, names = {0}, values = {0};
     if (!image.data)
         return flow_compose(
             flow, "'ConditionExpression':'attribute_not_exists(#a)','ExpressionAttributeNames':{'#a':%s}",
-            settings->hash);
+            restore->hash);
     raw_walk_begin(&walk, flow->arena, image);
     for (int i = 0; i < COMPARED_MOST && raw_walk_next(&walk, &name, &value); i++) {
         buf_printf(&condition, "%s#a%d = :a%d", i ? " and " : "", i, i);
@@ -114,65 +133,58 @@ static struct slice condition_of(struct flow *flow, const struct history_setting
     return result;
 }
 
-static void tell(struct flow *flow)
+static void restore_found(struct flow *flow)
 {
-    const struct restore *restore = flow->state;
-    struct slice image = history_image(flow, restore->wanted);
-    buf_slice(flow->body, flow_compose(flow, "{'restored':%s,'item':", restore->wanted_version));
+    struct restore *restore = flow->state;
+    struct slice table = flow_text(flow, HISTORY_TABLE), image = history_image(flow, restore->wanted);
+    restore->present = flow_item(flow);
+    if (flow_failed(flow)) {
+        history_refuse_table(flow);
+        return;
+    }
+    if (restore->last.data && !images_equal(flow, restore->present, history_image(flow, restore->last))) {
+        refuse_changed(flow, item_text(flow->arena, restore->last, "version"));
+        return;
+    }
+    struct slice condition = condition_of(flow, restore->present);
+    if (image.data)
+        flow_call(flow, restore_done, "PutItem", "{'TableName':%s,'Item':%A,%A,%O}", table, image, condition);
+    else
+        flow_call(flow, restore_done, "DeleteItem", "{'TableName':%s,'Key':%A,%A,%O}", table, restore->keys,
+                  condition);
+    flow_expect_error(flow);
+}
+
+static void put_image(struct flow *flow, const char *name, struct slice image)
+{
+    buf_printf(flow->body, ",\"%s\":", name);
     if (image.data)
         plain_put_item(flow->body, flow->arena, image);
     else
         buf_text(flow->body, "null");
+}
+
+static void tell(struct flow *flow)
+{
+    const struct restore *restore = flow->state;
+    struct slice version = item_text(flow->arena, restore->wanted, "version");
+    buf_slice(flow->body, flow_compose(flow, "{'restored':%s", version));
+    put_image(flow, "item", history_image(flow, restore->wanted));
+    put_image(flow, "replaced", restore->present);
     buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }
 
-static void restore_last(struct flow *flow)
-{
-    const struct restore *restore = flow->state;
-    struct slice last = first_item(flow), image = history_image(flow, restore->wanted);
-    struct slice table = flow_text(flow, HISTORY_TABLE);
-    if (item_has(flow->arena, last, "large")) {
-        flow_refuse(flow, 409, "too-large",
-                    "The last version was too large to be kept, so nobody knows what is replaced.");
-        return;
-    }
-    struct slice condition = condition_of(flow, &restore->settings, history_image(flow, last));
-    if (image.data)
-        flow_call(flow, restore_done, "PutItem", "{'TableName':%s,'Item':%A,%A,%O}", table, image, condition);
-    else
-        flow_call(flow, restore_done, "DeleteItem", "{'TableName':%s,'Key':%A,%A,%O}", table,
-                  item_content(flow->arena, restore->wanted, "keys"), condition);
-    flow_expect_error(flow);
-}
-
-/* The item is what it shall become: this call, or one like it, has done that before. */
-static bool is_restored(struct flow *flow)
-{
-    const struct restore *restore = flow->state;
-    struct slice item = flow_item(flow), image = history_image(flow, restore->wanted), name, value;
-    struct raw_walk walk;
-    if (!item.data || !image.data) return item.data == image.data;
-    if (raw_count(flow->arena, item) != raw_count(flow->arena, image)) return false;
-    raw_walk_begin(&walk, flow->arena, image);
-    while (raw_walk_next(&walk, &name, &value)) {
-        struct slice copy = arena_printf(flow->arena, "%.*s", SLICE_ARG(name));
-        if (!slice_equal(raw_member(flow->arena, item, copy.data), value)) return false;
-    }
-    return true;
-}
-
+/* Where the item is already what it shall become, this very call has been made before. */
 static void restore_done(struct flow *flow)
 {
-    struct restore *restore = flow->state;
+    const struct restore *restore = flow->state;
     bool is_changed = slice_equal(flow->reply.error, SLICE("ConditionalCheckFailedException"));
-    if (!flow_failed(flow) || (is_changed && is_restored(flow)))
+    if (!flow_failed(flow) ||
+        (is_changed && images_equal(flow, flow_item(flow), history_image(flow, restore->wanted))))
         tell(flow);
     else if (!is_changed)
-        flow_refuse_call(flow);
-    else if (++restore->tries < TRIES)
-        flow_again(flow, restore_ask_last);
+        history_refuse_table(flow);
     else
-        flow_refuse(flow, 409, "changed-since",
-                    "The item is not what its last version says: somebody changes it.");
+        flow_again(flow, restore_look);
 }

@@ -113,6 +113,57 @@ bool raw_int(struct slice number, int64_t *out)
     return true;
 }
 
+static const char *number_fault(struct slice number)
+{
+    struct digits digits;
+    digits_read(number, &digits);
+    if (digits.too_many) return "a number has more than 38 significant digits";
+    int64_t magnitude = digits.exponent + (int64_t)digits.count - 1;
+    if (digits.count && magnitude > LIMIT_NUMBER_EXPONENT_MAX) return "a number is too large";
+    if (digits.count && magnitude < LIMIT_NUMBER_EXPONENT_MIN) return "a number is too close to zero";
+    return NULL;
+}
+
+static bool is_number(struct arena *arena, struct slice text)
+{
+    struct json_reader reader;
+    json_begin(&reader, text, arena);
+    return text.len && json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
+}
+
+/* As the service writes it; what would be longer than its digits can be, with an exponent. */
+static void put_plain(struct buf *out, const struct digits *digits)
+{
+    int64_t count = digits->count, exponent = digits->exponent, point = count + exponent;
+    if (digits->negative) buf_byte(out, '-');
+    if (point > LIMIT_NUMBER_DIGITS || exponent < -LIMIT_NUMBER_DIGITS) {
+        buf_printf(out, "%.*se%lld", (int)count, digits->digits, (long long)exponent);
+        return;
+    }
+    if (point <= 0) buf_text(out, "0.");
+    for (int64_t i = point; i < 0; i++) buf_byte(out, '0');
+    for (int64_t i = 0; i < count; i++) {
+        if (i && i == point) buf_byte(out, '.');
+        buf_byte(out, (unsigned char)digits->digits[i]);
+    }
+    for (int64_t i = 0; i < exponent; i++) buf_byte(out, '0');
+}
+
+bool raw_number(struct arena *arena, struct slice number, struct slice *out)
+{
+    struct digits digits;
+    struct buf text = {0};
+    if (!is_number(arena, number) || number_fault(number)) return false;
+    digits_read(number, &digits);
+    if (digits.count)
+        put_plain(&text, &digits);
+    else
+        buf_byte(&text, '0');
+    *out = arena_copy(arena, buf_view(&text));
+    buf_free(&text);
+    return true;
+}
+
 void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value)
 {
     json_begin(&walk->reader, value.data ? value : SLICE(""), arena);
@@ -271,6 +322,66 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
         buf_slice(out, content); /* S, BOOL, B, SS, BS stand as they would in plain JSON */
 }
 
+/* ---- equality ---- */
+
+#define SET_COMPARED 2000 /* elements, each with each; larger sets must be written in the same order */
+
+static bool maps_equal(struct arena *arena, struct slice a, struct slice b)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    raw_walk_begin(&walk, arena, a);
+    while (raw_walk_next(&walk, &name, &value)) {
+        struct slice other = raw_member(arena, b, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
+        if (!other.data || !attribute_equal(arena, value, other)) return false;
+    }
+    return true;
+}
+
+static bool lists_equal(struct arena *arena, struct slice a, struct slice b)
+{
+    struct raw_walk walk, other_walk;
+    struct slice value, other;
+    raw_walk_begin(&walk, arena, a);
+    raw_walk_begin(&other_walk, arena, b);
+    while (raw_walk_next(&walk, NULL, &value) && raw_walk_next(&other_walk, NULL, &other))
+        if (!attribute_equal(arena, value, other)) return false;
+    return true;
+}
+
+static bool sets_equal(struct arena *arena, struct slice a, struct slice b)
+{
+    struct raw_walk walk, other_walk;
+    struct slice value, other;
+    raw_walk_begin(&walk, arena, a);
+    while (raw_walk_next(&walk, NULL, &value)) {
+        bool found = false;
+        raw_walk_begin(&other_walk, arena, b);
+        while (!found && raw_walk_next(&other_walk, NULL, &other))
+            found = slice_equal(raw_text(arena, value), raw_text(arena, other));
+        if (!found) return false;
+    }
+    return true;
+}
+
+bool attribute_equal(struct arena *arena, struct slice a, struct slice b)
+{
+    struct slice type, other_type, content, other;
+    if (slice_equal(a, b)) return true;
+    if (!attribute_open(arena, a, &type, &content) || !attribute_open(arena, b, &other_type, &other) ||
+        !slice_equal(type, other_type))
+        return false;
+    if (type.len == 1 && type.data[0] != 'M' && type.data[0] != 'L')
+        return slice_equal(raw_text(arena, content), raw_text(arena, other));
+    if (type.len > 2) return slice_equal(content, other);
+    size_t count = raw_count(arena, content);
+    if (raw_count(arena, other) != count) return false;
+    if (type.len == 2) return count <= SET_COMPARED && sets_equal(arena, content, other);
+    return type.data[0] == 'M' ? maps_equal(arena, content, other) : lists_equal(arena, content, other);
+}
+
+/* ---- from plain JSON ---- */
+
 static void attribute_put_next(struct buf *out, struct json_reader *reader);
 
 static void attribute_put_map(struct buf *out, struct json_reader *reader)
@@ -328,17 +439,6 @@ void attribute_put_plain(struct buf *out, struct arena *arena, struct slice valu
     struct json_reader reader;
     json_begin(&reader, value.data ? value : SLICE(""), arena);
     attribute_put_next(out, &reader);
-}
-
-static const char *number_fault(struct slice number)
-{
-    struct digits digits;
-    digits_read(number, &digits);
-    if (digits.too_many) return "a number has more than 38 significant digits";
-    int64_t magnitude = digits.exponent + (int64_t)digits.count - 1;
-    if (digits.count && magnitude > LIMIT_NUMBER_EXPONENT_MAX) return "a number is too large";
-    if (digits.count && magnitude < LIMIT_NUMBER_EXPONENT_MIN) return "a number is too close to zero";
-    return NULL;
 }
 
 static const char *fault_next(struct json_reader *reader, unsigned depth)

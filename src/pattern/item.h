@@ -23,6 +23,9 @@ struct slice raw_member(struct arena *arena, struct slice object, const char *na
 struct slice raw_text(struct arena *arena, struct slice value);
 /* A whole number (also written 5.0 or 5e0) between -2^63 and 2^63 - 1. */
 bool raw_int(struct slice number, int64_t *out);
+/* A number as one text, however it is written: 7 for 7.0 and 0.7e1. False when it is none that DynamoDB
+ * holds. */
+bool raw_number(struct arena *arena, struct slice number, struct slice *out);
 enum json_kind raw_kind(struct slice value); /* JSON_END: not there */
 
 /* The elements of an array, or the members of an object, one after the other. */
@@ -51,6 +54,9 @@ bool item_says(struct arena *arena, struct slice item, const char *name, const c
 struct slice item_content(struct arena *arena, struct slice item, const char *name);
 /* The same of an attribute's value. */
 struct slice attribute_content(struct arena *arena, struct slice attribute);
+
+/* Whether two attribute values of one engine are the same: maps and sets have no order. */
+bool attribute_equal(struct arena *arena, struct slice a, struct slice b);
 
 /* Appends an attribute value as plain JSON: sets become arrays, binaries their base64. Nothing for SLICE_NONE
  * but null. */

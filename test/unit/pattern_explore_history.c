@@ -12,15 +12,24 @@
 static const char one[] = "{\"Records\":[" RECORD("1", "1") "]}";
 static const char both[] = "{\"Records\":[" RECORD("1", "1") "," RECORD("2", "2") "]}";
 
-static size_t version_count(struct outcome *outcome)
-{
-    struct slice all = outcome_ask(outcome, "GET " TABLE "/x", NULL);
-    return raw_count(outcome->arena, raw_member(outcome->arena, all, "versions"));
-}
+static const char zeroth[] = "{\"Records\":[" RECORD("0", "0") "]}";
+static const char third[] = "{\"Records\":[" RECORD("3", "3") "]}";
 
+/* The history is the stream: each record once, in order. */
 static void check_fed(struct outcome *outcome)
 {
-    if (version_count(outcome) != 2) outcome_fault(outcome, "%zu versions", version_count(outcome));
+    static const char *const values[] = {"1", "2"};
+    struct slice all = outcome_ask(outcome, "GET " TABLE "/x", NULL), version;
+    struct raw_walk walk;
+    size_t count = 0;
+    raw_walk_begin(&walk, outcome->arena, raw_member(outcome->arena, all, "versions"));
+    for (; raw_walk_next(&walk, NULL, &version); count++) {
+        struct slice item = raw_member(outcome->arena, version, "item");
+        struct slice value = raw_member(outcome->arena, item, "value");
+        if (count < 2 && !slice_equal(value, slice_of(values[count])))
+            outcome_fault(outcome, "%.*s", SLICE_ARG(version));
+    }
+    if (count != 2) outcome_fault(outcome, "%zu versions", count);
     for (unsigned i = 0; i < 2; i++)
         if (outcome->answers[i].status != 200)
             outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[i].body));
@@ -31,6 +40,9 @@ static void check_fed(struct outcome *outcome)
     {REQUEST("POST /v1/counters/x", "{\"by\":2}"), REQUEST("PUT " TABLE, NULL), REQUEST("POST " TABLE, one)}
 #define BEFORE_RESTORE                                                                                       \
     {REQUEST("POST /v1/counters/x", "{\"by\":2}"), REQUEST("PUT " TABLE, NULL), REQUEST("POST " TABLE, both)}
+#define BEFORE_PRUNE                                                                                         \
+    {REQUEST("POST /v1/counters/x", "{\"by\":2}"), REQUEST("PUT " TABLE, "{\"versions\":2}"),                \
+     REQUEST("POST " TABLE, both), REQUEST("POST " TABLE, zeroth)}
 /* clang-format on */
 
 static const struct exploration feeds = {
@@ -43,19 +55,23 @@ static const struct exploration feeds = {
 TEST(explore_history_feeds)
 {
     explore(&feeds);
+    explore_broken(&feeds, "000000000000001",
+                   "000000000000003"); /* the first is another, each time it comes */
 }
 
-/* The counter goes back to 1 while somebody counts: who was told 3 before the restore would have had it lost.
- */
+/* The counter goes back to 1 while somebody counts: what was replaced is what was there. */
 static void check_restored(struct outcome *outcome)
 {
     struct slice counter = outcome_ask(outcome, "GET /v1/counters/x", NULL);
-    int64_t told = outcome_int(outcome, 1, "value"), value = 0;
+    struct slice replaced = raw_member(outcome->arena, outcome->answers[0].body, "replaced");
+    int64_t told = outcome_int(outcome, 1, "value"), value = 0, before = 0;
     raw_int(raw_text(outcome->arena, raw_member(outcome->arena, counter, "value")), &value);
-    if (outcome->answers[0].status == 200 && told != 2)
-        outcome_fault(outcome, "restored over the %lld that somebody was told", (long long)told);
-    if (outcome->answers[0].status == 409 && (told != 3 || value != 3))
-        outcome_fault(outcome, "refused, told %lld, is %lld", (long long)told, (long long)value);
+    raw_int(raw_text(outcome->arena, raw_member(outcome->arena, replaced, "value")), &before);
+    if (outcome->answers[0].status != 200)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[0].body));
+    else if (!(before == 2 && told == 2 && value == 2) && !(before == 3 && told == 3 && value == 1))
+        outcome_fault(outcome, "replaced %lld, told %lld, is %lld", (long long)before, (long long)told,
+                      (long long)value);
 }
 
 static const struct exploration restores = {
@@ -69,4 +85,34 @@ TEST(explore_history_restores)
 {
     explore(&restores);
     explore_broken(&restores, "#a0 = :a0 and #a1 = :a1", "#a0 = :a0 and (#a1 = :a1 or #a1 <> :a1)");
+}
+
+/* Versions go while one comes, or while another walks, too: the last two are there. */
+static void check_pruned(struct outcome *outcome)
+{
+    bool grows = outcome->answers[1].body.len > 0; /* else it is a sweep, too */
+    struct slice all = outcome_ask(outcome, "GET " TABLE "/x", NULL);
+    if (!slice_contains(all, SLICE("\"value\":2")) ||
+        !slice_contains(all, grows ? SLICE("\"value\":3") : SLICE("\"value\":1")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(all));
+}
+
+static const struct exploration grows = {
+    .name = "history pruned while it grows",
+    .flows = {REQUEST("SWEEP histories", NULL), REQUEST("POST " TABLE, third)},
+    .before = BEFORE_PRUNE,
+    .faults = 1,
+    .check = check_pruned};
+
+static const struct exploration prunes = {
+    .name = "history pruned by two",
+    .flows = {REQUEST("SWEEP histories", NULL), REQUEST("SWEEP histories", NULL)},
+    .before = BEFORE_PRUNE,
+    .check = check_pruned};
+
+TEST(explore_history_prunes)
+{
+    explore(&grows);
+    explore_broken(&grows, "#version < :bound", "#version <= :bound");
+    explore(&prunes);
 }
