@@ -1,0 +1,367 @@
+"""What must hold of patterns whatever died when: the journals of all clients against what the server has now.
+
+Each verdict is a generator of sentences, one for each broken promise. Before it judges, it asks once more for what an
+actor may have asked for when it was killed (its next request, with the same key): then nothing is unknown, and numbers
+can be counted.
+"""
+import http.client
+import json
+import time
+
+from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, Collector, Group, Job, Keyed
+from actors import Poster, Producer, Submitter, journal_records
+
+SETTLE_SECONDS = 60
+CLOCK_MS = 2  # moments are told in whole milliseconds
+
+
+class Server:
+    """Asks the server, which stays up now."""
+
+    def __init__(self, port):
+        self.connection, self.asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60), 0
+
+    def ask(self, method, path, body=None):
+        self.connection.request(method, path, None if body is None else json.dumps(body))
+        reply = self.connection.getresponse()
+        text = reply.read()
+        self.asked += 1
+        return reply.status, json.loads(text) if text else None
+
+    def send(self, request):
+        """A request of an actor's, byte by byte."""
+        head, _, body = request.bytes.partition(b"\r\n\r\n")
+        first, *headers = head.decode().split("\r\n")
+        method, path, _ = first.split(" ")
+        named = dict(header.split(": ", 1) for header in headers if not header.startswith(("Host", "Content-Length")))
+        self.connection.request(method, path, body, named)
+        reply = self.connection.getresponse()
+        text = reply.read()
+        self.asked += 1
+        return reply.status, json.loads(text) if text else None
+
+    def get(self, path):
+        status, reply = self.ask("GET", path)
+        assert status == 200, f"GET {path}: {status} {reply}"
+        return reply
+
+
+class Records:
+    """All journals together."""
+
+    def __init__(self, seed, slots, journals):
+        self.seed, self.slots = seed, slots
+        self.told, self.faults = {}, []
+        for journal in journals:
+            for name, line in journal_records(journal):
+                self.told.setdefault(name, []).append(json.loads(line)[1:])
+            with open(journal) as lines:
+                for line in lines:
+                    if line.startswith("!"):
+                        self.faults.append(line[2:].strip())
+
+    def of(self, kind):
+        """Name and records of each actor of a kind, also of those that were told nothing yet."""
+        for slot in range(self.slots):
+            for number in range(kind.many):
+                name = f"{kind.__name__.lower()}-{slot}-{number}"
+                yield name, self.told.get(name, [])
+
+    def all(self, kind_name):
+        for name, records in self.told.items():
+            if name.startswith(kind_name + "-"):
+                yield from records
+
+
+# ---- counters ----
+
+def keyed_counters(server, records):
+    """No number twice, none left out; the same key, the same number."""
+    numbers = {counter: [] for counter in range(COUNTERS)}
+    for name, told in records.of(Keyed):
+        for n, value in told:
+            numbers[n % COUNTERS].append(value)
+        _, reply = server.send(Keyed.request(name, len(told)))
+        numbers[len(told) % COUNTERS].append(reply["value"])
+    for counter, values in numbers.items():
+        stored = server.get(f"/v1/counters/keyed-{counter}")["value"]
+        if sorted(values) != list(range(1, stored + 1)):
+            yield f"keyed-{counter} stands at {stored}, but {len(set(values))} of {len(values)} told numbers differ"
+
+
+def plain_counter(server, records):
+    """No number twice, and none above the counter's value."""
+    ranges = sorted(map(tuple, records.all("plain")))
+    for (_, end), (begin, _) in zip(ranges, ranges[1:]):
+        if begin <= end:
+            yield f"plain gave {begin} twice"
+    stored = server.get("/v1/counters/plain")["value"]
+    if ranges and ranges[-1][1] > stored:
+        yield f"plain stands at {stored}, but {ranges[-1][1]} was told"
+
+
+# ---- jobs ----
+
+def jobs(server, records):
+    """One last caller for each job, and all its tasks counted."""
+    told, lasts = dict(records.of(Job)), {}
+    waves = 1 + max((record[0] for told_one in told.values() for record in told_one), default=-1)
+    for wave in range(waves):
+        server.ask("PUT", f"/v1/jobs/job-{wave}", Job.head(records.seed, wave))
+    for name, told_one in told.items():
+        known = {(wave, i): last for wave, i, last in told_one}
+        for wave in range(waves):
+            for i, call in enumerate(Job.calls(records.seed, records.slots, name, wave)):
+                last = known.get((wave, i))
+                if last is None:
+                    status, reply = server.send(Job.request(name, wave, i, call))
+                    last = status == 200 and reply["last"]
+                if last:
+                    lasts.setdefault(wave, []).append(f"{name}-{wave}-{i}")
+    for wave in range(waves):
+        job, total = server.get(f"/v1/jobs/job-{wave}"), Job.head(records.seed, wave)["total"]
+        if len(lasts.get(wave, [])) != 1:
+            yield f"job-{wave}: {lasts.get(wave)} were told to be last"
+        if job["state"] != "COMPLETE" or job["done"] != total:
+            yield f"job-{wave} of {total} tasks: {job}"
+
+
+# ---- groups ----
+
+def groups(server, records):
+    """Each event in one generation, the one that was told; each generation is full and was completed once."""
+    told, completed = {}, {}
+    for name, told_one in records.of(Group):
+        for n, generation, is_completer in told_one:
+            told[f"{name}-{n}"] = (n // GROUP_EVENTS, generation)
+            if is_completer:
+                key = (n // GROUP_EVENTS, generation)
+                completed[key] = completed.get(key, 0) + 1
+        n = len(told_one)
+        _, reply = server.send(Group.request(name, n))
+        told[f"{name}-{n}"] = (n // GROUP_EVENTS, reply["generation"])
+    yield from (f"key-{key} generation {g} was completed by {n}" for (key, g), n in completed.items() if n > 1)
+    found = {}
+    for key in sorted({key for key, _ in told.values()}):
+        newest = server.get(f"/v1/groups/tens/key-{key}")["generation"]
+        for generation in range(1, newest + 1):
+            group = server.get(f"/v1/groups/tens/key-{key}?generation={generation}")
+            full = len(group["events"]) == GROUP_SIZE
+            if full != (group["state"] == "COMPLETE") or (generation < newest and not full):
+                yield f"key-{key} generation {generation} is {group['state']} with {len(group['events'])} events"
+            for event in group["events"]:
+                if event["id"] in found:
+                    yield f"{event['id']} is in {found[event['id']]} and in {(key, generation)}"
+                found[event["id"]] = (key, generation)
+    for event, where in told.items():
+        if found.get(event) != where:
+            yield f"{event} was told to be in {where} and is in {found.get(event)}"
+
+
+# ---- logs ----
+
+def partition_events(server, partition):
+    """All events of a partition; their numbers have no gap."""
+    events = []
+    while True:
+        page = server.get(f"/v1/logs/crash/partitions/{partition}?after={len(events)}&limit=1000")
+        events += page["events"]
+        if not page["events"] or len(events) >= page["sequence"]:
+            return events, page
+
+
+def logs(server, records):
+    """Without gap, each event once and where it was told to be; events of a key in the order of their calls."""
+    told = {}
+    for name, told_one in records.of(Producer):
+        n = len(told_one)
+        _, reply = server.send(Producer.request(records.seed, name, n))
+        places = [[int(event["partition"]), event["sequence"]] for event in reply["events"]]
+        for number, where in told_one + [[n, places]]:
+            for part, place in enumerate(where):
+                told[(name, number, part)] = tuple(place)
+    open_partitions = [int(part["partition"]) for part in server.get("/v1/logs/crash")["partitions"]]
+    found, keys, sequences = {}, {}, {}
+    for partition in range(max(open_partitions) + 1):
+        events, page = partition_events(server, partition)
+        sequences[partition] = page["sequence"]
+        if [event["sequence"] for event in events] != list(range(1, page["sequence"] + 1)):
+            yield f"partition {partition} of {page['sequence']} has {len(events)} events, or a gap"
+        for event in events:
+            what = (event["data"]["from"], event["data"]["number"], event["data"]["part"])
+            if what in found:
+                yield f"{what} is in the log twice, at {found[what]} and {partition}, {event['sequence']}"
+            found[what] = (partition, event["sequence"])
+            keys.setdefault(event["key"], []).append(what[1:])
+    for what, where in told.items():
+        if found.get(what) != where:
+            yield f"{what} was told to be at {where} and is at {found.get(what)}"
+    yield from (f"the events of {key} are not in order" for key, order in keys.items() if order != sorted(order))
+    yield from consumers(server, records, sequences)
+
+
+def consumers(server, records, sequences):
+    """Nothing is acknowledged twice, and all is read to its end."""
+    acked = {}
+    for partition, fence, first, last in records.all("consumer"):
+        acked.setdefault(partition, []).append((first, last, fence))
+    for partition, ranges in acked.items():
+        ranges.sort()
+        for (_, end, fence), (begin, _, later) in zip(ranges, ranges[1:]):
+            if begin <= end or later < fence:
+                yield f"partition {partition}: {begin} was acknowledged by fence {later}, {end} before by {fence}"
+        if ranges[-1][1] > sequences[partition]:
+            yield f"partition {partition}: {ranges[-1][1]} was acknowledged, of {sequences[partition]}"
+    deadline, path = time.monotonic() + SETTLE_SECONDS, "/v1/logs/crash/consumers/all"
+    while time.monotonic() < deadline:
+        status, read = server.ask("POST", f"{path}/read", {"owner": "last", "max": 1000, "wait": "1s"})
+        if status == 200 and read["events"]:
+            server.ask("POST", f"{path}/ack", {"partition": read["partition"], "fence": read["fence"],
+                                               "sequence": read["events"][-1]["sequence"]})
+        elif server.get(f"{path}/lag")["lag"] == 0:
+            return
+    yield f"not all is read: {server.get(f'{path}/lag')}"
+
+
+# ---- leases ----
+
+def leases(_, records):
+    """A fence has one holder, and none begins before the one before is over by its own time, or was given back, which
+    the server did not know before it was asked."""
+    grants = {}
+    for name, fence, what, moment in records.all("holder"):
+        if what == "until" and (name, fence) in grants:
+            yield f"{name}: fence {fence} twice"
+        grant = grants.setdefault((name, fence), {"begin": moment - LEASE_MS, "end": moment})
+        grant["end"] = moment if what == "renewed" else min(moment, grant["end"])
+    ordered = sorted((name, fence, grant["begin"], grant["end"]) for (name, fence), grant in grants.items())
+    for (name, fence, _, end), (next_name, following, begin, _) in zip(ordered, ordered[1:]):
+        if name == next_name and begin < end - CLOCK_MS:
+            yield f"{name}: fence {following} began {end - begin} ms before the end of {fence}"
+
+
+# ---- documents ----
+
+def documents(server, records):
+    """No patch is lost, and a version is told once."""
+    stored = [server.get(f"/v1/documents/crash/shared-{i}") for i in range(DOCUMENTS)]
+    versions, last = {}, {}
+    for n, version, member in records.all("patcher"):
+        versions.setdefault((n % DOCUMENTS, version), []).append(f"{member}: {n}")
+        last[(n % DOCUMENTS, member)] = n
+    for (i, member), n in last.items():
+        if stored[i].get(member, 0) < n:
+            yield f"{member} was told {n}, shared-{i} has {stored[i].get(member)}"
+    yield from (f"{who} were told the same version {what}" for what, who in versions.items() if len(who) > 1)
+    written, value = list(records.all("writer")), server.get("/v1/documents/crash/sum")["value"]
+    if len({version for version, _ in written}) != len(written):
+        yield "two writers were told the same version"
+    yield from (f"version {version} has value {told}" for version, told in written if told != version - 1)
+    if value < max((told for _, told in written), default=0):
+        yield f"the sum is {value}, less than was told"
+
+
+# ---- work ----
+
+def work(server, records):
+    """Every unit is finished, once, by one fence."""
+    finished = {}
+    for unit, fence in records.all("labourer"):
+        finished.setdefault(unit, set()).add(fence)
+    yield from (f"{unit} was finished by {sorted(fences)}" for unit, fences in finished.items() if len(fences) > 1)
+    submitted = []
+    for name, told in records.of(Submitter):
+        submitted += [f"{name}-{n}" for n, in told]
+    left, deadline = set(submitted), time.monotonic() + SETTLE_SECONDS
+    while left and time.monotonic() < deadline:
+        for unit in sorted(left):
+            state = server.get(f"/v1/work/units/{unit}")
+            if state["state"] != "DONE":
+                continue
+            left.discard(unit)
+            if state["result"] not in finished.get(unit, {state["result"]}):
+                yield f"{unit} is {state}, but {finished[unit]} finished it"
+        status, unit = 0, None
+        if left:
+            status, unit = server.ask("POST", "/v1/work/units/claim", {"owner": "last", "wait": "1s"})
+        while status == 200:
+            server.ask("POST", f"/v1/work/units/{unit['id']}/finish", {"fence": unit["fence"], "result": unit["fence"]})
+            status, unit = server.ask("POST", "/v1/work/units/claim", {"owner": "last", "wait": "600ms"})
+    yield from (f"{unit} was never finished" for unit in sorted(left))
+
+
+# ---- boards ----
+
+def boards(server, records):
+    """Each message is there once, under the id that was told."""
+    found = {}
+    for board in range(BOARDS):
+        after = ""
+        while True:
+            messages = server.get(f"/v1/boards/wall-{board}?limit=1000{after}")["messages"]
+            for message in messages:
+                if message["text"] in found:
+                    yield f"{message['text']} was posted twice"
+                found[message["text"]] = message["id"]
+            if not messages:
+                break
+            after = f"&after={messages[-1]['id']}"
+    for name, told in records.of(Poster):
+        n = len(told)
+        for number, message in told:
+            if found.get(f"{name}-{number}") != message:
+                yield f"{name}-{number} was posted as {message}, there is {found.get(f'{name}-{number}')}"
+        found.pop(f"{name}-{n}", None)
+        for number in range(n):
+            found.pop(f"{name}-{number}", None)
+    yield from (f"nobody posted {text}" for text in found)
+
+
+# ---- periods ----
+
+def bucket_ids(server, bucket):
+    """The events of a bucket that is over, all parts of it."""
+    ids, part, deadline = [], 1, time.monotonic() + SETTLE_SECONDS
+    server.ask("POST", "/v1/periods/seconds/close")
+    while True:
+        reply = server.get(f"/v1/periods/seconds/{bucket}?wait=10s")
+        if reply["state"] == "DONE" or time.monotonic() > deadline:
+            break
+    while "parts" in reply and part <= reply["parts"]:
+        ids += [event["id"] for event in server.get(f"/v1/periods/seconds/{bucket}?part={part}")["events"]]
+        part += 1
+    return reply["state"], ids
+
+
+def periods(server, records):
+    """Every bucket is handed over, and each event is in one, the one that was told."""
+    told, found = {}, {}
+    for name, told_one in records.of(Collector):
+        told.update({f"{name}-{n}": bucket for n, bucket in told_one})
+        _, reply = server.send(Collector.request(name, len(told_one)))
+        told[f"{name}-{len(told_one)}"] = reply["bucket"]
+    time.sleep(1.1)  # the last second is over
+    for bucket in sorted(set(told.values())):
+        state, ids = bucket_ids(server, bucket)
+        if state != "DONE":
+            yield f"bucket {bucket} is {state}"
+        for one in ids:
+            if one in found:
+                yield f"{one} is in {found[one]} and in {bucket}"
+            found[one] = bucket
+    lost = [event for event, bucket in told.items() if found.get(event) != bucket]
+    yield from (f"{event} was told to be in {told[event]} and is in {found.get(event)}" for event in lost)
+
+
+VERDICTS = {
+    "numbers with keys: none twice, none left out": keyed_counters,
+    "numbers without: none twice": plain_counter,
+    "jobs: one last caller, every task counted": jobs,
+    "groups: one completion, each event in one generation": groups,
+    "logs: no gap, nothing twice, order of keys, acknowledged once, read to the end": logs,
+    "leases: one holder at a time, fences grow": leases,
+    "documents: no patch lost, versions once": documents,
+    "work: finished once, by one fence": work,
+    "boards: every message once": boards,
+    "periods: every bucket done, every event in one": periods,
+}
