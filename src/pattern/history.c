@@ -5,8 +5,9 @@
  * Table PREFIXhistory: hash key `item` (S): "TABLE/name=value&name=value", the item's key, percent-encoded,
  * names in order (history_put_key); range key `version` (S): the change's time and its sequence number;
  * `table`, `event` (S: INSERT, MODIFY, REMOVE), `time`, `sequence` (S), `keys` (M), `image` (M): the item
- * behind the change, `imageText` (S) where it is nested too deep, `large` (BOOL) where it does not fit;
- * `cause` (S): the functions that it came of; `by` (S): the service, where that removed it by its age.
+ * behind the change, `imageText` (S) where it is nested too deep, `lost` (S) where there is none: "large"
+ * when it does not fit beside the rest, "no-image" when the stream had none; `cause` (S): the functions that
+ * it came of; `by` (S): the service, where that removed it by its age.
  *
  * Table PREFIXhistories: hash key `table` (S); `hash`, `hashType`, `range`, `rangeType` (S): the table's key;
  * `keep` (N, s): versions go when they have been replaced for so long; `versions` (N): so many of an item are
@@ -107,7 +108,11 @@ static const struct field put_fields[] = {
                       .help = "the last so many of each item are kept, a little longer than needed; all"},
 };
 
-static flow_step put_look, put_described, put_streams;
+static flow_step put_look, put_described, put_streams, put_write;
+
+struct put {
+    struct slice table, stream; /* its description; the stream's name */
+};
 
 /* The members of an answer that tells settings. */
 static struct slice settings_members(struct flow *flow, struct slice item)
@@ -175,8 +180,10 @@ static struct slice key_part(struct flow *flow, struct slice table, const char *
 }
 
 /* What is not given is no longer set. */
-static void put_write(struct flow *flow, struct slice table, struct slice stream)
+static void put_write(struct flow *flow)
 {
+    const struct put *put = flow->state;
+    struct slice table = put->table, stream = put->stream;
     struct slice hash_type, range_type, hash = key_part(flow, table, "HASH", &hash_type),
                                         range = key_part(flow, table, "RANGE", &range_type);
     bool has_range = range.data, has_keep = flow_given(flow, PUT_KEEP),
@@ -207,6 +214,15 @@ void history_refuse_table(struct flow *flow)
         flow_refuse_call(flow);
 }
 
+/* Whoever records needs the table of versions: a call that names it makes it. */
+static void put_prepare(struct flow *flow, struct slice table, struct slice stream)
+{
+    struct put *put = flow->state = arena_new(flow->arena, struct put);
+    *put = (struct put){table, stream};
+    flow_call(flow, put_write, "GetItem", "{'TableName':%T,'Key':{'item':%S,'version':%S}}", &history_table,
+              flow_text(flow, HISTORY_TABLE), flow_text(flow, HISTORY_TABLE));
+}
+
 static void put_described(struct flow *flow)
 {
     struct slice table = raw_member(flow->arena, flow->reply.body, "Table");
@@ -230,7 +246,7 @@ static void put_described(struct flow *flow)
             "with StreamViewType NEW_IMAGE or NEW_AND_OLD_IMAGES.",
             SLICE_ARG(view));
     } else {
-        put_write(flow, table, arn);
+        put_prepare(flow, table, arn);
     }
 }
 

@@ -180,7 +180,7 @@ static void put_changes(struct flow *flow, struct slice old, struct slice versio
     struct raw_walk walk;
     struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
     bool first = true;
-    if (item_has(flow->arena, old, "large") || item_has(flow->arena, version, "large")) return;
+    if (item_has(flow->arena, old, "lost") || item_has(flow->arena, version, "lost")) return;
     buf_text(flow->body, ",\"changes\":[");
     raw_walk_begin(&walk, flow->arena, after);
     while (raw_walk_next(&walk, &name, &value))
@@ -200,7 +200,7 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
                            item_attribute(flow->arena, version, "version"),
                            item_attribute(flow->arena, version, "event"),
                            item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
-                           member_of(flow, version, "by"), member_of(flow, version, "large")));
+                           member_of(flow, version, "by"), member_of(flow, version, "lost")));
     if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
     if (image.data)

@@ -8,13 +8,14 @@
 #include "base/digest.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
-#include "pattern/pattern.h"
+#include "pattern/internal.h"
 
-#define KEY_PARTS      2
-#define SEQUENCE_BYTES 40 /* of a sequence number, filled with zeros in front: the service's have 21 to 40   \
-                           */
-#define IMAGE_DEPTH 56    /* of brackets: a value in a list or map stands in two, and an item has 32 levels */
-#define ITEM_SLACK  512   /* of what stands beside key and image */
+#define KEY_PARTS 2
+#define SEQUENCE_BYTES                                                                                       \
+    40                  /* of a sequence number, filled with zeros in front: the service's have 21 to 40     \
+                         */
+#define IMAGE_DEPTH 56  /* of brackets: a value in a list or map stands in two, and an item has 32 levels */
+#define ITEM_SLACK  512 /* of what stands beside key and image */
 
 /* The characters of {"S":"x"}, {"N":"1"}, {"B":"eA=="}. */
 static struct slice scalar_text(struct arena *arena, struct slice attribute)
@@ -120,7 +121,7 @@ static void put_image(struct arena *arena, struct slice image, size_t beside, st
     bool is_deep = depth_of(image) > IMAGE_DEPTH;
     uint64_t bytes = is_deep ? image.len : item_bytes(arena, image);
     if (bytes + beside + ITEM_SLACK > LIMIT_ITEM_BYTES) {
-        buf_text(out, ",\"large\":{\"BOOL\":true}");
+        put_member(out, "lost", 'S', SLICE("large"));
     } else if (is_deep) {
         put_member(out, "imageText", 'S', image);
     } else {
@@ -136,6 +137,7 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     struct slice change = raw_member(arena, record, "dynamodb");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     struct slice keys = raw_member(arena, change, "Keys"), image = raw_member(arena, change, "NewImage");
+    struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice principal = principal_of(arena, record);
     int64_t time_ms = time_of(arena, change);
@@ -144,7 +146,7 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     buf_byte(out, '}');
     put_member(out, "version", 'S', version_text(arena, time_ms, sequence));
     put_member(out, "table", 'S', rule->table);
-    put_member(out, "event", 'S', raw_text(arena, raw_member(arena, record, "eventName")));
+    put_member(out, "event", 'S', event);
     put_member(out, "time", 'S', moment_text(arena, time_ms));
     put_member(out, "sequence", 'S', sequence);
     if (cause.len) put_member(out, "cause", 'S', cause);
@@ -152,7 +154,10 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     buf_text(out, ",\"keys\":{\"M\":");
     buf_slice(out, keys);
     buf_byte(out, '}');
-    if (image.data) put_image(arena, image, key.len + item_bytes(arena, keys) + cause.len, out);
+    if (image.data)
+        put_image(arena, image, key.len + item_bytes(arena, keys) + cause.len, out);
+    else if (!slice_equal(event, SLICE("REMOVE")))
+        put_member(out, "lost", 'S', SLICE("no-image")); /* the stream was made another one */
     buf_byte(out, '}');
 }
 
@@ -162,9 +167,8 @@ static bool is_record(struct arena *arena, struct slice record)
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     if (!sequence.len || sequence.len > SEQUENCE_BYTES) return false;
-    if (slice_equal(event, SLICE("REMOVE"))) return true;
-    return (slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY"))) &&
-           raw_kind(raw_member(arena, change, "NewImage")) == JSON_OBJECT;
+    return slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY")) ||
+           slice_equal(event, SLICE("REMOVE"));
 }
 
 /* False when it is no record with what is needed. */
@@ -199,7 +203,7 @@ bool history_actions(struct arena *arena, const struct history_rule *rule, struc
     while (raw_walk_next(&walk, NULL, &record)) {
         if (*count) buf_byte(out, ',');
         if (!put_action(arena, rule, record, out)) {
-            *fault = "a record is none of a DynamoDB stream with new images";
+            *fault = "a record is none of a DynamoDB stream";
             return false;
         }
         ++*count;
@@ -207,10 +211,10 @@ bool history_actions(struct arena *arena, const struct history_rule *rule, struc
     return true;
 }
 
-bool pattern_history(struct slice prefix, struct slice table, struct slice event, struct arena *arena,
+bool pattern_history(struct pattern *pattern, struct slice table, struct slice event, struct arena *arena,
                      struct buf *reply)
 {
-    struct history_rule rule = {prefix, table};
+    struct history_rule rule = {pattern->world.prefix, table};
     struct buf actions = {0};
     const char *fault = NULL;
     size_t count;

@@ -65,8 +65,9 @@ static void restore_wanted(struct flow *flow)
                     !slice_equal(version, flow_text(flow, RESTORE_VERSION));
     if (!restore->wanted.data || is_other)
         flow_refuse(flow, 404, "no-version", "The history has no such version of this item.");
-    else if (item_has(flow->arena, restore->wanted, "large"))
-        flow_refuse(flow, 409, "too-large", "This version was too large to be kept.");
+    else if (item_has(flow->arena, restore->wanted, "lost"))
+        flow_refuse(flow, 409, "image-lost",
+                    "Of this version only its time is known: it was too large, or the stream had no images.");
     else if (flow_given(flow, RESTORE_EXPECT))
         history_ask_last(flow, restore->key, SLICE("~"), restore_last);
     else

@@ -75,10 +75,13 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
                    struct slice cause, struct arena *arena, struct buf *reply);
 
 /* For triggers, too: what the records of an event of a table's stream become in its history (history.c), as
- * {"quipu":{"transact":[...]}}, one put for each. Pure; the same record is always the same item. False: the
- * reply is a sentence that says why. */
-bool pattern_history(struct slice prefix, struct slice table, struct slice event, struct arena *arena,
+ * {"quipu":{"transact":[...]}}, one put for each. The same record is always the same item. False: the reply is
+ * a sentence that says why. */
+bool pattern_history(struct pattern *pattern, struct slice table, struct slice event, struct arena *arena,
                      struct buf *reply);
+/* Names every table whose changes are to be kept. Waits. False: nobody could tell. */
+bool pattern_histories(struct pattern *pattern, void (*each)(void *context, struct slice table),
+                       void *context);
 
 /* Lines for /metrics. */
 void pattern_put_metrics(struct pattern *pattern, struct buf *out);
