@@ -95,6 +95,7 @@
 #define LIMIT_TAG_NAME              128  /* Lambda: of tags, in characters */
 #define LIMIT_TAG_VALUE             256
 #define LIMIT_QUEUE_NAME_BYTES      256 /* SNS: of a topic; it becomes a hash key */
+#define LIMIT_THEN_BYTES            (16 * 1024) /* of a reaction: each item that waits for its time holds it */
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_SHARD_ID_BYTES        65 /* the service's own */
 #define LIMIT_WINDOW_PART_BYTES     (350 * 1024) /* of a window's state in one item */

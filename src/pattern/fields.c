@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/flow.h"
+#include "pattern/pattern.h"
 
 #define NAME_BYTES 255
 #define JSON_BYTES                                                                                           \
@@ -118,6 +119,19 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
     }
 }
 
+/* Whether what it names is there is not asked: it may come later. */
+static bool take_then(struct flow *flow, const struct field *field, const struct field_value *value)
+{
+    struct pattern_target targets[PATTERN_TARGETS];
+    unsigned count;
+    enum json_kind kind = raw_kind(value->text);
+    if (kind != JSON_STRING && kind != JSON_OBJECT && kind != JSON_ARRAY)
+        return fault(flow, field, "must be a text, an object, or a list of these");
+    struct slice then = kind == JSON_STRING ? raw_text(flow->arena, value->text) : value->text;
+    const char *wrong = pattern_then_read(then, flow->arena, targets, &count);
+    return !wrong || fault(flow, field, wrong);
+}
+
 /* A value that came as JSON. */
 static bool take_json(struct flow *flow, const struct field *field, struct slice value,
                       struct field_value *out)
@@ -137,6 +151,7 @@ static bool take_json(struct flow *flow, const struct field *field, struct slice
     case FIELD_BOOL:
         out->number = kind == JSON_TRUE;
         return kind == JSON_TRUE || kind == JSON_FALSE || fault(flow, field, "must be true or false");
+    case FIELD_THEN: return take_then(flow, field, out);
     case FIELD_LIST: return kind == JSON_ARRAY || fault(flow, field, "must be an array");
     case FIELD_JSON:
         if (value.len > JSON_BYTES) return too_large(flow, field);

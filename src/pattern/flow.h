@@ -168,7 +168,7 @@ struct slice flow_text(const struct flow *flow, unsigned field);
 int64_t flow_int(const struct flow *flow, unsigned field);
 int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
 
-/* A reaction (FIELD_JSON) as it is stored, attribute "then" of type S: a string's characters, else the JSON
+/* A reaction (FIELD_THEN) as it is stored, attribute "then" of type S: a string's characters, else the JSON
  * text. */
 struct slice flow_then(const struct flow *flow, unsigned field);
 

@@ -29,7 +29,7 @@ const struct field group_put_fields[] = {
              "generation; discard"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = GROUP_LONG_MS,
                   .help = "how long complete groups are kept; for ever"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of complete groups"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of complete groups"},
 };
 
 struct put {

@@ -45,7 +45,7 @@ const struct field job_put_fields[] = {
                       .help = "so many failed tasks do no harm: a number, or \"5%\" of the total; 0"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
                   .help = "how long it is kept behind its end; for ever"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of its end"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of its end"},
 };
 
 /* Named tasks, in the order of their leaves. */

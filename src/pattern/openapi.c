@@ -33,7 +33,7 @@ static void put_words(struct buf *out, const char *words)
 static const char *const type_names[] = {
     [FIELD_NAME] = "string", [FIELD_TEXT] = "string", [FIELD_INT] = "integer", [FIELD_DURATION] = "string",
     [FIELD_BOOL] = "boolean", [FIELD_JSON] = NULL, [FIELD_CHOICE] = "string", [FIELD_LIST] = "array",
-    [FIELD_RAW] = "string",
+    [FIELD_RAW] = "string", [FIELD_THEN] = NULL,
 };
 /* clang-format on */
 

@@ -17,6 +17,7 @@ enum field_type {
     FIELD_DURATION, /* "30s", or a number of milliseconds; in min .. max ms */
     FIELD_BOOL,     /* true, false; in a query also 1, 0 and nothing: ?cost */
     FIELD_JSON,     /* any JSON that DynamoDB can hold */
+    FIELD_THEN,     /* a reaction (then.c): a string, an object or a list */
     FIELD_CHOICE,   /* one of the words in `words`, "tree|set"; the number is its place */
     FIELD_LIST,     /* an array, its elements unseen */
     FIELD_RAW,      /* WHOLE_BODY: bytes that must be UTF-8, no JSON */

@@ -99,6 +99,21 @@ void pattern_put_openapi(struct buf *out);
 
 /* ---- what others react to ---- */
 
+/* What a `then` names (then.c): a function, a URL or another pattern. */
+struct pattern_target {
+    struct slice function, url, call; /* one of these */
+    struct slice secret;              /* of the URL; empty: none */
+    struct slice body;                /* of the call, JSON; NULL data: none */
+    struct slice on;                  /* states that it is for, JSON; NULL data: all */
+};
+#define PATTERN_TARGETS 10
+
+/* Takes a `then`, as items have it, apart; there may be no target in it. NULL, or what is wrong with it: a
+ * phrase behind "then". */
+const char *pattern_then_read(struct slice then, struct arena *arena,
+                              struct pattern_target targets[PATTERN_TARGETS], unsigned *count);
+bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena);
+
 /* Patterns that were given a `then` leave it, as attribute "then", on the item whose change of state is the
  * event, in a table that has a stream. Whoever runs triggers maps each of these streams once, with the
  * filter, to the target that the item's "then" names: only changes that somebody waits for start anything. */

@@ -190,7 +190,7 @@ static const struct field put_fields[] = {
                     .help = "how many events can be added beside each other; 4"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "how long buckets are kept behind their end; 7d"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of each bucket that is DONE"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of each bucket that is DONE"},
 };
 
 static struct slice text_or(struct slice text, const char *otherwise)

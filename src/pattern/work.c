@@ -128,7 +128,7 @@ static const struct field set_fields[] = {
                      .help = "the pause behind the first failure, doubled with each; 1s"},
     [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
                   .help = "how long what is DONE or DEAD is kept; 7d"},
-    [SET_THEN] = {"then", IN_BODY, FIELD_JSON, .help = "what is told of units that become DEAD"},
+    [SET_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of units that become DEAD"},
 };
 
 void work_settings_read(struct flow *flow, struct slice item, struct work_settings *settings)
