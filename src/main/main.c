@@ -13,12 +13,13 @@ static const struct command *const commands[] = {
 };
 
 static const struct program program = {
-    .title = "Quipu " QUIPU_VERSION ": a durable DynamoDB-compatible database in one binary.",
+    .title = "Quipu " QUIPU_VERSION ": DynamoDB, the functions that it starts, and coordination in one call.",
     .first_steps = "First steps:\n"
                    "  quipu serve                     # http://127.0.0.1:8000, data in ./quipu-data\n"
                    "  quipu table create Music Artist:S Song:S\n"
                    "  quipu put Music Artist='Nina Simone' Song=Sinnerman Year:=1965\n"
                    "  quipu query Music 'Nina Simone'\n"
+                   "  quipu job put pages --total 500 && quipu job done pages 17\n"
                    "  aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000\n",
     .commands = commands,
     .count = sizeof commands / sizeof *commands,
