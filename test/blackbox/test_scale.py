@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import urllib.request
 
 import pytest
 from cli import items
@@ -85,3 +86,113 @@ def test_every_call_consumes_what_dynamodb_says(engines):
         seen[one.operation] += 1
     assert {"GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
             "TransactWriteItems"} <= set(seen) and not seen["Scan"]
+
+
+# ---- the tables of the document ----
+
+PRICES = {"writeUnits": 0.625, "readUnits": 0.125}  # dollars a million
+RATES = (1_000, 100_000, 10_000_000)                 # operations a second, in the order of the tables
+KEY_WRITES, KEY_READS = 1_000, 3_000                 # that one key takes a second
+MONTH_HOURS = 730
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def table_of(*head):
+    """The rows of the table that has these columns first."""
+    with open(os.path.join(ROOT, "doc", "scale.md"), encoding="utf-8") as file:
+        lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in file if line.startswith("|")]
+    start = next(i for i, cells in enumerate(lines) if cells[:len(head)] == list(head))
+    rows = []
+    for cells in lines[start + 2:]:
+        if len(cells) != len(lines[start]):
+            break
+        rows.append(cells)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return items("cost")
+
+
+@pytest.fixture(scope="module")
+def units(measured):
+    return {(row["pattern"], row["operation"]): row for row in measured}
+
+
+def test_units_are_those_that_are_consumed(measured, engines):
+    """Told by the document, by the engine in the process, and by a server: the same."""
+    (served, _), (on_local, _) = engines
+    rows = table_of("pattern", "operation", "write units")
+    told = [tuple(cells[:2]) + tuple(map(number, cells[2:])) for cells in rows]
+    columns = ("pattern", "operation", "writeUnits", "readUnits", "calls", "dollarsPerMillion")
+    assert told == [tuple(row[name] for name in columns) for row in measured]
+    assert served == measured
+    assert [row["calls"] for row in on_local] == [row["calls"] for row in measured]
+    for row in measured:
+        dollars = sum(row[name] * price for name, price in PRICES.items())
+        assert row["dollarsPerMillion"] == pytest.approx(dollars)
+
+
+def test_no_operation_is_left_out(measured):
+    """Whoever adds a route adds what it costs, to the book (src/cli/cost_book.c) and to the document."""
+    with Quipu("--memory") as server:
+        paths = routes_of(server.url)
+    free = {("GET", "/v1/openapi.json"), ("PUT", "/wall"), ("PATCH", "/wall")}  # no call at all
+    for method, path in paths - free:
+        route = re.compile(re.sub(r"\\{[^/]*\\}", "[^/?]+", re.escape(f"{method} {path}")) + r"(\?.*)?")
+        assert any(route.fullmatch(row["request"]) for row in measured), f"{method} {path}"
+
+
+def routes_of(url):
+    with urllib.request.urlopen(url + "/v1/openapi.json", timeout=30) as reply:
+        described = json.load(reply)["paths"]
+    return {(method.upper(), path) for path, methods in described.items() for method in methods}
+
+
+def test_walls_follow_from_the_hottest_key():
+    rows = table_of("pattern", "operation", "the hottest key")
+    assert {row[0] for row in rows} == {row[0] for row in table_of("pattern", "operation", "write units")}
+    for _, operation, _, writes, reads, a_second, *names in rows:
+        by_writes, by_reads = (limit / number(one) if number(one) else math.inf
+                               for limit, one in ((KEY_WRITES, writes), (KEY_READS, reads)))
+        sustained = min(by_writes, by_reads)
+        assert number(a_second) == pytest.approx(sustained, rel=0.001), operation
+        assert [number(one) for one in names] == [math.ceil(rate / sustained - 1e-9) for rate in RATES], operation
+
+
+def recipe_units(units, pattern, recipe):
+    """Of "grant + release", "8 x add an event + ... / 10"."""
+    whole, _, parts = recipe.partition(" / ")
+    total = dict.fromkeys(PRICES, 0)
+    for term in whole.split(" + "):
+        times, _, operation = term.rpartition(" x ")
+        for name in total:
+            total[name] += (int(times) if times else 1) * units[pattern, operation][name]
+    return {name: value / int(parts or 1) for name, value in total.items()}
+
+
+def test_dollars_follow_from_the_units(units):
+    rows = table_of("pattern", "what", "made of")
+    assert {row[0] for row in rows} == {pattern for pattern, _ in units}
+    for pattern, what, recipe, a_million, *dollars in rows:
+        consumed = recipe_units(units, pattern, recipe)
+        price = sum(consumed[name] * PRICES[name] for name in PRICES)
+        assert number(a_million) == pytest.approx(price, abs=0.0001), what
+        hours = [price * rate * 3600 / 1e6 for rate in RATES]
+        expected = [value for hour in hours for value in (hour, hour * MONTH_HOURS)]
+        assert [number(one) for one in dollars] == pytest.approx(expected, rel=0.01, abs=0.005), what
+
+
+def test_sizes_of_jobs():
+    """What the tree and the set cost a task; the largest tree takes long and is in the unit tests."""
+    rows = [[number(cell) for cell in cells[1:]] for cells in table_of("job", "1,000 tasks")]
+    tree = items("cost", "job", "--tasks", "1000,2000,10000")
+    single = items("cost", "job", "--layout", "set", "--tasks", "1000,2000,10000,100000")
+    assert rows[0][:3] == [pytest.approx(job["writeUnitsPerTask"], abs=0.0001) for job in tree] and rows[0][3] <= 1.1
+    assert rows[1][:3] == [pytest.approx(job["dollars"], abs=0.0001) for job in tree]
+    assert rows[2] == [pytest.approx(job["writeUnitsPerTask"], abs=0.0001) for job in single]
+    assert rows[3] == [pytest.approx(job["dollars"], rel=0.05) for job in single]
