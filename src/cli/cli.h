@@ -53,6 +53,9 @@ struct command {
     int (*run)(const struct arguments *arguments);
 };
 
+/* In a row: its flags, which are an array. */
+#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
+
 #define WORDS_MANY 1000000u /* for words_max: as many as one likes */
 
 struct program {

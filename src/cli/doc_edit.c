@@ -139,7 +139,7 @@ static enum outcome edit_once(struct edit *edit, struct arena *arena, int *statu
     enum outcome outcome = EDIT_FAILED;
     *status = EXIT_FAULT;
     if (!edit_load(edit, arena, status) || !file_write(edit) || !editor_run(edit->file) ||
-        !file_read_all(edit->file, &text)) {
+        !text_read_all(edit->file, &text)) {
         ;
     } else if (slice_equal(buf_view(&text), buf_view(&edit->text)) && edit->etag) {
         outcome = EDIT_SAME;

@@ -10,10 +10,10 @@
 #include "calendar/calendar.h"
 #include "cli/function_commands.h"
 #include "cli/function_guess.h"
+#include "cli/input.h"
 #include "cli/print.h"
 
 #define TIMEOUT_MAX_MS (INT64_C(900) * 1000)
-#define READ_BYTES     65536
 #define ROLE           "arn:aws:iam::000000000000:role/quipu" /* Lambda wants one; nobody assumes it */
 
 /* What was asked for. */
@@ -30,19 +30,7 @@ struct addition {
 
 static bool read_file(struct addition *add, const char *path, struct buf *out)
 {
-    FILE *file = fopen(path, "re");
-    size_t got = 0;
-    if (!file) return complain("%s cannot be read: %s", path, strerror(errno)), false;
-    do {
-        buf_reserve(out, READ_BYTES);
-        got = fread(out->data + out->len, 1, READ_BYTES, file);
-        out->len += got;
-    } while (got && out->len <= LIMIT_CODE_BYTES);
-    bool fine = !ferror(file);
-    fclose(file);
-    if (!fine) return complain("%s cannot be read", path), false;
-    if (out->len > LIMIT_CODE_BYTES)
-        return complain("%s is larger than %d MB", path, LIMIT_CODE_BYTES >> 20), false;
+    if (!input_read(path, LIMIT_CODE_BYTES, out)) return false;
     if (out->len < 4 || memcmp(out->data, "PK", 2) != 0)
         return complain_of_usage(add->arguments, "%s is no zip archive", path), false;
     return true;
@@ -186,7 +174,7 @@ static bool create(struct service *service, struct addition *add, struct respons
     put_string_member(&body, "Role", SLICE(ROLE));
     if (add->config.len) buf_printf(&body, ",%.*s", SLICE_ARG(buf_view(&add->config)));
     buf_byte(&body, '}');
-    struct request request = function_request("POST", FUNCTIONS_PATH, &body);
+    struct request request = request_to("lambda", "POST", FUNCTIONS_PATH, &body);
     bool fine = service_call(service, &add->arena, &request, response);
     buf_free(&body);
     return fine;
@@ -198,8 +186,8 @@ static bool put_part(struct service *service, struct addition *add, const char *
     struct buf body = {0};
     buf_printf(&body, "{%.*s}", SLICE_ARG(buf_view(members)));
     const char *path = path_of(&add->arena, FUNCTIONS_PATH "/%s/", argument_word(add->arguments, 0), NULL);
-    struct request request = function_request("PUT", arena_printf(&add->arena, "%s%s", path, what).data,
-                                              &body);
+    struct request request = request_to("lambda", "PUT", arena_printf(&add->arena, "%s%s", path, what).data,
+                                        &body);
     bool fine = service_call(service, &add->arena, &request, response);
     buf_free(&body);
     return fine;
@@ -214,8 +202,8 @@ static bool set_concurrency(struct service *service, struct addition *add)
     argument_number(add->arguments, "concurrency", 0, 1000000, &number);
     buf_printf(&body, "{\"ReservedConcurrentExecutions\":%llu}", number);
     const char *name = argument_word(add->arguments, 0);
-    struct request request = function_request(
-        "PUT", path_of(&add->arena, "/2017-10-31/functions/%s/concurrency", name, NULL), &body);
+    struct request request = request_to(
+        "lambda", "PUT", path_of(&add->arena, "/2017-10-31/functions/%s/concurrency", name, NULL), &body);
     bool fine = service_call(service, &add->arena, &request, &response);
     buf_free(&body);
     return fine;
@@ -226,8 +214,8 @@ static int add_on(struct service *service, struct addition *add)
 {
     const char *name = argument_word(add->arguments, 0);
     struct response response;
-    struct request request = function_request("GET", path_of(&add->arena, FUNCTIONS_PATH "/%s", name, NULL),
-                                              NULL);
+    struct request request = request_to("lambda", "GET",
+                                        path_of(&add->arena, FUNCTIONS_PATH "/%s", name, NULL), NULL);
     if (!service_ask(service, &add->arena, &request, &response)) return EXIT_FAULT;
     bool exists = !response.error;
     if (response.error && response.status != 404) return service_complain(&response);

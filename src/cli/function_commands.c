@@ -6,12 +6,6 @@
 
 #include "cli/listing.h"
 
-struct request function_request(const char *method, const char *path, const struct buf *body)
-{
-    return (struct request){
-        .name = "lambda", .method = method, .path = path, .body = body ? buf_view(body) : SLICE_NONE};
-}
-
 /* ---- listing and showing ---- */
 
 /* What runs it: a runtime, or where the event goes. */
@@ -45,8 +39,8 @@ static int list(const struct arguments *arguments)
     size_t count;
     if (!service_open(&service, arguments)) return EXIT_FAULT;
     const struct node **functions = service_list(&service, &arena,
-                                                 function_request("GET", FUNCTIONS_PATH, NULL), "Functions",
-                                                 "Marker", "NextMarker", &count);
+                                                 request_to("lambda", "GET", FUNCTIONS_PATH, NULL),
+                                                 "Functions", "Marker", "NextMarker", &count);
     if (functions) {
         listing_begin(&listing, form_listed(arguments), head, sizeof head / sizeof *head);
         for (size_t i = 0; i < count; i++) {
@@ -99,8 +93,8 @@ static int show(const struct arguments *arguments)
     struct arena arena = {0};
     struct response response;
     if (!service_open(&service, arguments)) return EXIT_FAULT;
-    struct request request = function_request(
-        "GET", path_of(&arena, FUNCTIONS_PATH "/%s", argument_word(arguments, 0), NULL), NULL);
+    struct request request = request_to(
+        "lambda", "GET", path_of(&arena, FUNCTIONS_PATH "/%s", argument_word(arguments, 0), NULL), NULL);
     bool fine = service_call(&service, &arena, &request, &response);
     if (fine && form_listed(arguments) == FORM_TABLE)
         show_words(&arena, response.json);
@@ -115,19 +109,7 @@ static int show(const struct arguments *arguments)
 
 static int remove_functions(const struct arguments *arguments)
 {
-    struct service service;
-    struct arena arena = {0};
-    struct response response;
-    bool fine = true;
-    if (!service_open(&service, arguments)) return EXIT_FAULT;
-    for (size_t i = 0; fine && i < argument_words(arguments); i++) {
-        const char *path = path_of(&arena, FUNCTIONS_PATH "/%s", argument_word(arguments, i), NULL);
-        struct request request = function_request("DELETE", path, NULL);
-        fine = service_call(&service, &arena, &request, &response);
-    }
-    arena_free(&arena);
-    service_close(&service);
-    return fine ? EXIT_FINE : EXIT_FAULT;
+    return service_remove_words(arguments, "lambda", FUNCTIONS_PATH "/%s");
 }
 
 /* ---- the rows ---- */
@@ -163,8 +145,6 @@ static const struct flag invoke_flags[] = {
 static const struct flag logs_flags[] = {{"follow", NULL, "go on as it is written, until Ctrl-C; also -f"}};
 static const struct flag publish_flags[] = {{"description", "TEXT", "of the version"}};
 static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the alias"}};
-
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
 
 static const struct command children[] = {
     {.name = "add",

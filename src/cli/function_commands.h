@@ -6,8 +6,6 @@
 
 #define FUNCTIONS_PATH "/2015-03-31/functions"
 
-struct request function_request(const char *method, const char *path, const struct buf *body);
-
 int function_add(const struct arguments *arguments);
 int function_invoke(const struct arguments *arguments);
 int function_logs(const struct arguments *arguments);

@@ -1,5 +1,4 @@
 /* quipu function invoke, logs, publish, alias. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,46 +7,21 @@
 
 #include "base/limits.h"
 #include "cli/function_commands.h"
+#include "cli/input.h"
 #include "cli/listing.h"
 
 #define INVOKE_MS  (16 * 60 * 1000) /* a function may take 15 minutes */
-#define READ_BYTES 65536
-#define WAIT_QUERY "20s" /* how long the server waits for more of a log, at most */
+#define WAIT_QUERY "20s"            /* how long the server waits for more of a log, at most */
 #define WAIT_MS    40000
 
 /* ---- invoking ---- */
-
-static bool read_all(FILE *file, const char *name, struct buf *out)
-{
-    size_t got;
-    do {
-        buf_reserve(out, READ_BYTES);
-        got = fread(out->data + out->len, 1, READ_BYTES, file);
-        out->len += got;
-    } while (got && out->len <= LIMIT_EVENT_BYTES);
-    if (ferror(file)) return complain("%s cannot be read", name), false;
-    if (out->len > LIMIT_EVENT_BYTES) return complain("the event is larger than 6 MB"), false;
-    return true;
-}
 
 /* JSON, @file, or - for standard input; {} when nothing is said. False after complaining. */
 static bool event_read(const struct arguments *arguments, struct buf *out)
 {
     const char *text = argument_word(arguments, 1), *fault;
     struct arena arena = {0};
-    bool fine = true;
-    if (!text) {
-        buf_text(out, "{}");
-    } else if (strcmp(text, "-") == 0) {
-        fine = read_all(stdin, "standard input", out);
-    } else if (text[0] == '@') {
-        FILE *file = fopen(text + 1, "re");
-        if (!file) return complain("%s cannot be read: %s", text + 1, strerror(errno)), false;
-        fine = read_all(file, text + 1, out);
-        fclose(file);
-    } else {
-        buf_slice(out, slice_of(text));
-    }
+    bool fine = input_take(text ? text : "{}", LIMIT_EVENT_BYTES, out);
     if (fine && !node_parse(&arena, buf_view(out), &fault)) {
         complain_of_usage(arguments, "the event should be JSON: %s", fault);
         fine = false;
@@ -67,8 +41,8 @@ static int invoke_on(struct service *service, struct arena *arena, const struct 
 {
     const char *name = argument_word(arguments, 0);
     struct response response;
-    struct request request = function_request(
-        "POST", path_of(arena, FUNCTIONS_PATH "/%s/invocations", name, NULL), event);
+    struct request request = request_to("lambda", "POST",
+                                        path_of(arena, FUNCTIONS_PATH "/%s/invocations", name, NULL), event);
     request.total_ms = INVOKE_MS;
     request.header = argument_given(arguments, "async") ? "X-Amz-Invocation-Type: Event"
                                                         : "X-Amz-Invocation-Type: RequestResponse";
@@ -101,7 +75,7 @@ int function_invoke(const struct arguments *arguments)
 static bool log_piece(struct service *service, struct arena *arena, const char *path, const char *query,
                       struct response *response)
 {
-    struct request request = function_request("GET", path, NULL);
+    struct request request = request_to("lambda", "GET", path, NULL);
     request.query = query;
     request.total_ms = WAIT_MS;
     if (!service_call(service, arena, &request, response)) return false;
@@ -143,8 +117,8 @@ int function_publish(const struct arguments *arguments)
     buf_byte(&body, '}');
     bool fine = service_open(&service, arguments);
     if (fine) {
-        struct request request = function_request(
-            "POST", path_of(&arena, FUNCTIONS_PATH "/%s/versions", name, NULL), &body);
+        struct request request = request_to(
+            "lambda", "POST", path_of(&arena, FUNCTIONS_PATH "/%s/versions", name, NULL), &body);
         fine = service_call(&service, &arena, &request, &response);
         if (fine) printf("%.*s\n", SLICE_ARG(node_text(response.json, "Version")));
         service_close(&service);
@@ -160,7 +134,7 @@ static bool alias_list(struct service *service, struct arena *arena, const struc
     struct listing listing;
     size_t count;
     const char *path = path_of(arena, FUNCTIONS_PATH "/%s/aliases", argument_word(arguments, 0), NULL);
-    const struct node **all = service_list(service, arena, function_request("GET", path, NULL), "Aliases",
+    const struct node **all = service_list(service, arena, request_to("lambda", "GET", path, NULL), "Aliases",
                                            "Marker", "NextMarker", &count);
     if (!all) return false;
     listing_begin(&listing, form_listed(arguments), head, sizeof head / sizeof *head);
@@ -185,11 +159,12 @@ static bool alias_set(struct service *service, struct arena *arena, const struct
     put_string_member(&body, "FunctionVersion", slice_of(argument_word(arguments, 2)));
     put_string_member(&body, "Name", slice_of(alias));
     buf_byte(&body, '}');
-    struct request request = function_request(
-        "PUT", path_of(arena, FUNCTIONS_PATH "/%s/aliases/%s", name, alias), &body);
+    struct request request = request_to("lambda", "PUT",
+                                        path_of(arena, FUNCTIONS_PATH "/%s/aliases/%s", name, alias), &body);
     bool fine = service_ask(service, arena, &request, &response);
     if (fine && response.status == 404) {
-        request = function_request("POST", path_of(arena, FUNCTIONS_PATH "/%s/aliases", name, NULL), &body);
+        request = request_to("lambda", "POST", path_of(arena, FUNCTIONS_PATH "/%s/aliases", name, NULL),
+                             &body);
         fine = service_ask(service, arena, &request, &response);
     }
     buf_free(&body);
@@ -202,7 +177,7 @@ static bool alias_remove(struct service *service, struct arena *arena, const str
     struct response response;
     const char *path = path_of(arena, FUNCTIONS_PATH "/%s/aliases/%s", argument_word(arguments, 0),
                                argument_word(arguments, 1));
-    struct request request = function_request("DELETE", path, NULL);
+    struct request request = request_to("lambda", "DELETE", path, NULL);
     return service_call(service, arena, &request, &response);
 }
 

@@ -305,8 +305,6 @@ static const struct flag update_flags[] = {IF_FLAG, FORM_FLAGS};
 static const struct flag delete_flags[] = {
     IF_FLAG, {"old", NULL, "print the item that was deleted"}, FORM_FLAGS};
 
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
-
 const struct command command_get = {
     .name = "get",
     .summary = "print an item",

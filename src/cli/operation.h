@@ -68,8 +68,8 @@ void inquiry_path(struct inquiry *inquiry, const char *format, const char *first
 /* A value as a person types it: JSON, @FILE, - for standard input, or else a text. False after complaining.
  */
 bool typed_json(const struct arguments *arguments, const char *what, const char *text, struct buf *out);
-/* All of a file up to what an event may hold; NULL: standard input. False after complaining. */
-bool file_read_all(const char *name, struct buf *out);
+/* All of a text file up to what an event may hold; NULL: standard input. False after complaining. */
+bool text_read_all(const char *name, struct buf *out);
 
 /* ---- operation_reply.c: calling, and what is said of it ---- */
 

@@ -1,16 +1,14 @@
 /* Arguments as a request: each field's text becomes what its type asks for. What is out of its bounds is left
  * to the flow, which refuses it before its first call, so the sentences are those of HTTP. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 #include "base/limits.h"
+#include "cli/input.h"
 #include "cli/operation.h"
 #include "cli/service.h"
-
-#define READ_BYTES 65536
 
 void inquiry_free(struct inquiry *inquiry)
 {
@@ -21,23 +19,11 @@ void inquiry_free(struct inquiry *inquiry)
 
 /* ---- what people type ---- */
 
-bool file_read_all(const char *name, struct buf *out)
+bool text_read_all(const char *name, struct buf *out)
 {
-    FILE *file = name ? fopen(name, "re") : stdin;
-    const char *what = name ? name : "standard input";
-    size_t got;
-    if (!file) return complain("%s cannot be read: %s", name, strerror(errno)), false;
-    do {
-        buf_reserve(out, READ_BYTES);
-        got = fread(out->data + out->len, 1, READ_BYTES, file);
-        out->len += got;
-    } while (got && out->len <= LIMIT_EVENT_BYTES);
-    bool is_broken = ferror(file) != 0;
-    if (name) fclose(file);
-    if (is_broken) return complain("%s cannot be read", what), false;
-    if (out->len > LIMIT_EVENT_BYTES) return complain("%s is larger than 6 MB", what), false;
-    if (!utf8_valid(buf_view(out))) return complain("%s is not UTF-8", what), false;
-    return true;
+    if (!input_read(name, LIMIT_EVENT_BYTES, out)) return false;
+    if (utf8_valid(buf_view(out))) return true;
+    return complain("%s is not UTF-8", name ? name : "standard input"), false;
 }
 
 static bool is_json(struct slice text, const char **fault)
@@ -70,7 +56,7 @@ bool typed_json(const struct arguments *arguments, const char *what, const char 
     bool is_input = strcmp(text, "-") == 0;
     if (!is_input && text[0] != '@') return put_typed(arguments, what, slice_of(text), false, out);
     struct buf content = {0};
-    bool fine = file_read_all(is_input ? NULL : text + 1, &content) &&
+    bool fine = text_read_all(is_input ? NULL : text + 1, &content) &&
                 put_typed(arguments, what, buf_view(&content), true, out);
     buf_free(&content);
     return fine;
@@ -100,7 +86,7 @@ static bool typed_text(const char *text, struct buf *out)
         json_put_string(out, slice_of(text));
         return true;
     }
-    bool fine = file_read_all(NULL, &content);
+    bool fine = text_read_all(NULL, &content);
     while (content.len && content.data[content.len - 1] == '\n') content.len--;
     if (fine) json_put_string(out, buf_view(&content));
     buf_free(&content);

@@ -2,8 +2,6 @@
 #include "cli/operation.h"
 #include "cli/special.h"
 
-#define FLAGS(table) .flags = table, .flag_count = sizeof table / sizeof *table
-
 // clang-format off
 static const struct flag lease_flags[] = {
     {"for", "TIME", "how long the lease lasts without a renewal; 30s"},

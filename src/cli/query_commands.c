@@ -181,8 +181,6 @@ static const struct flag query_flags[] = {
     SEARCH_FLAGS, {"reverse", NULL, "from the largest range key down"}, FORM_FLAGS};
 static const struct flag scan_flags[] = {SEARCH_FLAGS, FORM_FLAGS};
 
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
-
 const struct command command_query = {
     .name = "query",
     .summary = "print the items with one hash key",

@@ -255,8 +255,6 @@ static const struct flag list_flags[] = {LIST_FLAGS};
 static const struct flag read_flags[] = {{"limit", "N", "at most so many messages"}, FORM_FLAGS};
 static const struct flag remove_flags[] = {{"yes", NULL, "do not ask"}};
 
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
-
 static const struct command children[] = {
     {.name = "ls",
      .summary = "list the queues",

@@ -13,12 +13,6 @@
 
 static const char path[] = "/schedules/%s";
 
-static struct request request_of(const char *method, const char *where, const struct buf *body)
-{
-    return (struct request){
-        .name = "scheduler", .method = method, .path = where, .body = body ? buf_view(body) : SLICE_NONE};
-}
-
 /* ---- adding ---- */
 
 static const char *missed_of(const char *text)
@@ -126,7 +120,7 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
 {
     const char *name = argument_word(arguments, 0), *where = path_of(arena, path, name, NULL);
     struct response response;
-    struct request request = request_of("POST", where, body);
+    struct request request = request_to("scheduler", "POST", where, body);
     if (!service_ask(service, arena, &request, &response)) return EXIT_FAULT;
     bool exists = response_is(&response, "ConflictException");
     request.method = "PUT";
@@ -165,7 +159,8 @@ static int list(const struct arguments *arguments)
     struct listing listing;
     size_t count;
     if (!service_open(&service, arguments)) return EXIT_FAULT;
-    const struct node **schedules = service_list(&service, &arena, request_of("GET", "/schedules", NULL),
+    const struct node **schedules = service_list(&service, &arena,
+                                                 request_to("scheduler", "GET", "/schedules", NULL),
                                                  "Schedules", "NextToken", "NextToken", &count);
     if (schedules) {
         listing_begin(&listing, form_listed(arguments), head, sizeof head / sizeof *head);
@@ -192,7 +187,8 @@ static const struct node *find(struct service *service, struct arena *arena,
                                const struct arguments *arguments)
 {
     struct response response;
-    struct request request = request_of("GET", path_of(arena, path, argument_word(arguments, 0), NULL), NULL);
+    struct request request = request_to("scheduler", "GET",
+                                        path_of(arena, path, argument_word(arguments, 0), NULL), NULL);
     return service_call(service, arena, &request, &response) ? response.json : NULL;
 }
 
@@ -328,8 +324,8 @@ static int set_state(const struct arguments *arguments, const char *state)
     bool fine = schedule != NULL;
     if (fine) {
         put_again(&body, schedule, state);
-        struct request request = request_of("PUT", path_of(&arena, path, argument_word(arguments, 0), NULL),
-                                            &body);
+        struct request request = request_to("scheduler", "PUT",
+                                            path_of(&arena, path, argument_word(arguments, 0), NULL), &body);
         fine = service_call(&service, &arena, &request, &response);
     }
     buf_free(&body);
@@ -350,19 +346,7 @@ static int resume_schedule(const struct arguments *arguments)
 
 static int remove_schedules(const struct arguments *arguments)
 {
-    struct service service;
-    struct arena arena = {0};
-    struct response response;
-    bool fine = true;
-    if (!service_open(&service, arguments)) return EXIT_FAULT;
-    for (size_t i = 0; fine && i < argument_words(arguments); i++) {
-        struct request request = request_of("DELETE",
-                                            path_of(&arena, path, argument_word(arguments, i), NULL), NULL);
-        fine = service_call(&service, &arena, &request, &response);
-    }
-    arena_free(&arena);
-    service_close(&service);
-    return fine ? EXIT_FINE : EXIT_FAULT;
+    return service_remove_words(arguments, "scheduler", path);
 }
 
 /* ---- the rows ---- */
@@ -379,8 +363,6 @@ static const struct flag add_flags[] = {
     {"once", NULL, "delete the schedule after its last run"},
     {"description", "TEXT", "what it is for"},
 };
-
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
 
 static const struct command children[] = {
     {.name = "add",

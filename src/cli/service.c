@@ -116,6 +116,12 @@ const char *path_of(struct arena *arena, const char *format, const char *first, 
 
 /* ---- calling ---- */
 
+struct request request_to(const char *service, const char *method, const char *path, const struct buf *body)
+{
+    return (struct request){
+        .name = service, .method = method, .path = path, .body = body ? buf_view(body) : SLICE_NONE};
+}
+
 static const char **headers_make(const struct service *service, struct arena *arena,
                                  const struct request *request)
 {
@@ -232,6 +238,23 @@ bool service_call(struct service *service, struct arena *arena, const struct req
     if (!service_ask(service, arena, request, out)) return false;
     if (out->error) service_complain(out);
     return !out->error;
+}
+
+int service_remove_words(const struct arguments *arguments, const char *name, const char *format)
+{
+    struct service service;
+    struct arena arena = {0};
+    struct response response;
+    bool fine = true;
+    if (!service_open(&service, arguments)) return EXIT_FAULT;
+    for (size_t i = 0; fine && i < argument_words(arguments); i++) {
+        const char *path = path_of(&arena, format, argument_word(arguments, i), NULL);
+        struct request request = request_to(name, "DELETE", path, NULL);
+        fine = service_call(&service, &arena, &request, &response);
+    }
+    arena_free(&arena);
+    service_close(&service);
+    return fine ? EXIT_FINE : EXIT_FAULT;
 }
 
 bool response_is(const struct response *response, const char *error)

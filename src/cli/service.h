@@ -36,6 +36,9 @@ struct response {
     struct slice function_error, log_tail, position; /* headers; empty: not there */
 };
 
+/* A request with a body, or without (NULL). */
+struct request request_to(const char *service, const char *method, const char *path, const struct buf *body);
+
 /* Where --on points. False after complaining. */
 bool service_open(struct service *out, const struct arguments *arguments);
 void service_close(struct service *service);
@@ -47,6 +50,8 @@ bool service_ask(struct service *service, struct arena *arena, const struct requ
 bool service_call(struct service *service, struct arena *arena, const struct request *request,
                   struct response *out);
 int service_complain(const struct response *response);
+/* A whole command: deletes what the words name, one after the other; `format` is the path of one. */
+int service_remove_words(const struct arguments *arguments, const char *service, const char *format);
 bool response_is(const struct response *response, const char *error);
 
 /* A text as a part of a path or a query. */

@@ -406,8 +406,6 @@ static const struct flag set_flags[] = {
 };
 static const struct flag drop_flags[] = {{"yes", NULL, "do not ask"}};
 
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
-
 static const struct command children[] = {
     {.name = "ls",
      .summary = "list the tables",

@@ -13,12 +13,6 @@
 
 static const char mappings_path[] = "/2015-03-31/event-source-mappings";
 
-static struct request request_of(const char *method, const char *where, const struct buf *body)
-{
-    return (struct request){
-        .name = "lambda", .method = method, .path = where, .body = body ? buf_view(body) : SLICE_NONE};
-}
-
 /* ---- the table's stream ---- */
 
 static struct slice stream_arn(const struct place *place, struct arena *arena, const char *table,
@@ -77,7 +71,7 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
     if (settings->len) put_comma(&body);
     buf_slice(&body, buf_view(settings));
     buf_byte(&body, '}');
-    struct request request = request_of("POST", mappings_path, &body);
+    struct request request = request_to("lambda", "POST", mappings_path, &body);
     bool fine = service_call(service, arena, &request, &response);
     buf_free(&body);
     if (!fine) return EXIT_FAULT;
@@ -112,8 +106,8 @@ static int add(const struct arguments *arguments)
 
 static const struct node **mappings(struct service *service, struct arena *arena, size_t *count)
 {
-    return service_list(service, arena, request_of("GET", mappings_path, NULL), "EventSourceMappings",
-                        "Marker", "NextMarker", count);
+    return service_list(service, arena, request_to("lambda", "GET", mappings_path, NULL),
+                        "EventSourceMappings", "Marker", "NextMarker", count);
 }
 
 /* arn:aws:dynamodb:REGION:ACCOUNT:table/NAME/stream/LABEL */
@@ -280,7 +274,7 @@ static int change(const struct arguments *arguments, const char *method, const s
     const struct node *mapping = find(&service, &arena, arguments);
     bool fine = mapping != NULL;
     if (fine) {
-        struct request request = request_of(method, path_of_mapping(&arena, mapping), body);
+        struct request request = request_to("lambda", method, path_of_mapping(&arena, mapping), body);
         fine = service_call(&service, &arena, &request, &response);
     }
     arena_free(&arena);
@@ -338,8 +332,7 @@ static const struct flag add_flags[] = {
 };
 static const struct flag set_flags[] = {TRIGGER_SETTING_FLAGS};
 
-#define FLAGS(list) .flags = list, .flag_count = sizeof list / sizeof *list
-#define NAMED       "TABLE FUNCTION | ID [flags]"
+#define NAMED "TABLE FUNCTION | ID [flags]"
 
 static const struct command children[] = {
     {.name = "add",
