@@ -5,7 +5,7 @@
 CC      ?= cc
 PREFIX  ?= /usr/local
 OPT     ?= -O2 -g
-ROOMS   := base net value store expr engine api rest client sandbox match calendar dynamo func trigger pattern library cli web main
+ROOMS   := base net value store expr engine api rest client sandbox match calendar dynamo func trigger pattern react library cli web main
 
 below_base   :=
 below_net    := base
@@ -23,10 +23,11 @@ below_dynamo := client api engine expr value store base
 below_func   := dynamo client sandbox rest api engine expr value store net base
 below_trigger := func dynamo calendar match client sandbox rest api engine expr value store net base
 below_pattern := dynamo calendar match client rest api engine expr value store base
+below_react  := pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 below_library := pattern dynamo calendar match client rest api engine expr value store base
 below_cli    := library pattern dynamo calendar match client rest api engine expr value store base
 below_web    := pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
-below_main   := web cli library pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
+below_main   := web cli library react pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 
 ifeq ($(SAN),address)
 VARIANT := -asan

@@ -23,6 +23,7 @@
 #include "main/stop.h"
 #include "net/net.h"
 #include "pattern/pattern.h"
+#include "react/react.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "trigger/trigger.h"
@@ -186,6 +187,7 @@ struct parts {
     struct func *func;
     struct trigger *trigger;
     struct pattern *pattern;
+    struct react *react;
     struct web *web;
     struct net_server *server;
     struct web_clock hook_clock;
@@ -375,12 +377,16 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
 static void start_all(struct parts *parts)
 {
     if (parts->func) func_start(parts->func, parts->server, web_forward, parts->web);
-    if (parts->trigger) trigger_start(parts->trigger);
+    if (!parts->trigger) return;
+    trigger_start(parts->trigger);
+    parts->react = react_open(&(struct react_options){.pattern = parts->pattern, .trigger = parts->trigger});
 }
 
 static void close_all(struct parts *parts)
 {
+    if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_close(parts->trigger);
+    if (parts->react) react_close(parts->react);
     if (parts->func) func_close(parts->func);
     if (parts->pattern) pattern_close(parts->pattern);
     if (parts->sandbox) sandbox_free(parts->sandbox);

@@ -1,0 +1,29 @@
+/* The room's front. */
+#include "react/react.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "react/histories.h"
+
+struct react {
+    struct histories *histories;
+};
+
+struct react *react_open(const struct react_options *options)
+{
+    struct react *react = must_zero(1, sizeof *react);
+    react->histories = histories_open(options->pattern, options->trigger);
+    return react;
+}
+
+void react_stop(struct react *react)
+{
+    histories_stop(react->histories);
+}
+
+void react_close(struct react *react)
+{
+    histories_close(react->histories);
+    free(react);
+}
