@@ -174,6 +174,7 @@ static const struct step book[] = {
     PREPARE("PutItem", .body = "{'TableName':'{prefix}orders','Item':{'id':{'S':'a'},'v':{'N':'28'}}}"),
     MEASURE("history", "record a change", "POST /v1/history/{prefix}orders", .body = RECORD("10")),
     PREPARE("POST /v1/history/{prefix}orders", .body = RECORD("2{n}"), .times = 9, .later_ms = 60000),
+    MEASURE("history", "list tables", "GET /v1/history"),
     MEASURE("history", "read settings", "GET /v1/history/{prefix}orders"),
     MEASURE("history", "read ten versions", "GET /v1/history/{prefix}orders/a"),
     MEASURE("history", "read as of a time", "GET /v1/history/{prefix}orders/a?at={before}"),

@@ -123,13 +123,18 @@ def units(measured):
     return {(row["pattern"], row["operation"]): row for row in measured}
 
 
+def markdown(row):
+    """As doc/scale.md shows it."""
+    shown = [f"{row[name]:.4f}".rstrip("0").rstrip(".") for name in ("writeUnits", "readUnits")]
+    dollars = f"{row['dollarsPerMillion']:.4f}".rstrip("0").rstrip(".")
+    return f"| {row['pattern']} | {row['operation']} | {' | '.join(shown)} | {row['calls']} | {dollars} |"
+
+
 def test_units_are_those_that_are_consumed(measured, engines):
     """Told by the document, by the engine in the process, and by a server: the same."""
     (served, _), (on_local, _) = engines
-    rows = table_of("pattern", "operation", "write units")
-    told = [tuple(cells[:2]) + tuple(map(number, cells[2:])) for cells in rows]
-    columns = ("pattern", "operation", "writeUnits", "readUnits", "calls", "dollarsPerMillion")
-    assert told == [tuple(row[name] for name in columns) for row in measured]
+    told = ["| " + " | ".join(cells) + " |" for cells in table_of("pattern", "operation", "write units")]
+    assert told == [markdown(row) for row in measured], "\n".join(markdown(row) for row in measured)
     assert served == measured
     assert [row["calls"] for row in on_local] == [row["calls"] for row in measured]
     for row in measured:
