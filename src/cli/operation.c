@@ -99,7 +99,8 @@ static const char *field_takes(const struct field *field)
     case FIELD_INT: return "N";
     case FIELD_DURATION: return "TIME";
     case FIELD_BOOL: return "[=false]";
-    case FIELD_JSON: return "JSON";
+    case FIELD_JSON:
+    case FIELD_THEN: return "JSON";
     case FIELD_LIST: return "LIST";
     case FIELD_CHOICE: return field->words;
     default: return "TEXT";
@@ -190,7 +191,7 @@ static const char *about_make(struct arena *arena, const struct flow_row *row,
                               const struct phrase_of_row *phrase)
 {
     struct buf out = {0};
-    buf_printf(&out, "%s\n", text_wrapped(arena, row->summary, HELP_COLUMNS + 20));
+    buf_printf(&out, "%s%s", text_wrapped(arena, row->summary, HELP_COLUMNS + 20), phrase->count ? "\n" : "");
     for (size_t i = 0; i < phrase->count; i++) {
         const struct field *field = phrase->fields[i];
         size_t start = out.len;
@@ -214,10 +215,12 @@ static const char *about_make(struct arena *arena, const struct flow_row *row,
 static const char *examples_make(struct arena *arena, const struct command *parent, const char *name)
 {
     struct slice wanted = arena_printf(arena, "quipu %s %s ", parent->name, name);
+    struct slice alone = {wanted.data, wanted.len - 1};
     struct buf out = {0};
     for (const char *at = parent->examples; at && *at;) {
         struct slice line = {at, strcspn(at, "\n")};
-        if (slice_contains(line, wanted)) {
+        bool ends_so = line.len >= alone.len && slice_equal(slice_from(line, line.len - alone.len), alone);
+        if (ends_so || slice_contains(line, wanted)) {
             if (out.len) buf_byte(&out, '\n');
             buf_slice(&out, line);
         }

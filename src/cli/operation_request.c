@@ -104,7 +104,8 @@ static bool put_value(const struct arguments *arguments, const struct field *fie
 {
     const char *fault;
     switch (field->type) {
-    case FIELD_JSON: return typed_json(arguments, field->name, text, out);
+    case FIELD_JSON:
+    case FIELD_THEN: return typed_json(arguments, field->name, text, out);
     case FIELD_LIST: return typed_list(arguments, field->name, text, out);
     case FIELD_BOOL: return buf_slice(out, is_no(text) ? SLICE("false") : SLICE("true")), true;
     case FIELD_TEXT: return typed_text(text, out);

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 from cli import items, on_terminal, output, quipu, start
-from support.process import BINARY, ROOT, Quipu
+from support.process import BINARY, ROOT, DynamoLocal, Quipu
 
 COMMON_FLAGS = {"--json", "--cost", "--on", "--region", "--profile"}
 PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "history", "log", "board"]
@@ -26,6 +26,18 @@ def place(request, tmp_path_factory):
     if request.param == "folder":
         return tmp_path_factory.mktemp("patterns") / "data"
     return request.getfixturevalue("server").url
+
+
+@pytest.fixture(scope="module", params=["server", "folder", "dynamodb local"])
+def anywhere(request, tmp_path_factory):
+    """A place of any kind: the commands run the same flows on all of them."""
+    if request.param == "folder":
+        yield tmp_path_factory.mktemp("patterns") / "data"
+    elif request.param == "server":
+        yield request.getfixturevalue("server").url
+    else:
+        with DynamoLocal() as other:
+            yield other.url
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +194,7 @@ def history(shell):
     output("table", "create", name, "id:S", "--stream", "new-and-old", on=shell.place)
     assert shell.one("put", name, "--versions", "5")["table"] == name
     assert shell.one("show", name)["hash"] == "id"
+    assert name in [found["table"] for found in shell.lines("ls")]
     record = {"eventID": "1", "eventName": "INSERT", "dynamodb": {
         "ApproximateCreationDateTime": 1763177526, "SequenceNumber": "000000000000000000042",
         "Keys": {"id": {"S": "a"}}, "NewImage": {"id": {"S": "a"}, "n": {"N": "1"}}}}
@@ -232,8 +245,8 @@ SCENARIOS = {scenario.__name__: scenario for scenario in
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_every_operation(place, operations, unused_name, pattern):
-    shell = Shell(pattern, place, unused_name)
+def test_every_operation(anywhere, operations, unused_name, pattern):
+    shell = Shell(pattern, anywhere, unused_name)
     SCENARIOS[pattern](shell)
     assert shell.used >= {found for found in operations if found[0] == pattern}
 
@@ -261,19 +274,18 @@ def test_help(operations, manual, pattern):
     shown = output(pattern, "--help")
     assert all(len(line) <= 118 for line in shown.splitlines()), shown
     names = re.findall(rf"^  {pattern} ([a-z]+) ", shown, re.M)
-    assert sorted(shown.splitlines()[0].split()[3].split("|")) == sorted(names)
     for name in names:
         shown = output(pattern, name, "--help")
         assert shown.startswith(f"Usage: quipu {pattern} {name} ")
         assert all(len(line) <= 118 for line in shown.splitlines()), shown
-        assert f"quipu {pattern} {name} " in shown.partition("Examples:")[2], "without an example"
+        assert re.search(rf"quipu {pattern} {name}\b", shown.partition("Examples:")[2]), "without an example"
         if (pattern, name) in operations:
             method, path, fields = operations[pattern, name]
             assert name == "watch" or f"On HTTP: {method} {path}\n" in shown
             assert names_all_fields(shown, fields), (shown, fields)
         entry = manual_entry(manual, pattern, name)
         for flag in set(re.findall(r"^  (--[a-z-]+)", shown, re.M)) - COMMON_FLAGS:
-            assert f"\\fB{flag}\\fR" in entry, (entry, flag)
+            assert f"\\fB{flag}\\fR" in entry, f"{flag} is not in the manual: run script/manual"
     assert {name for parent, name in operations if parent == pattern} <= set(names)
 
 
