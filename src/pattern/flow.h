@@ -75,6 +75,7 @@ struct flow_world {
     struct slice prefix; /* of tables' names */
     int64_t skew_ms;     /* see pattern_options */
     int64_t poll_ms;     /* a watch looks again at least so often: others may write, too */
+    int64_t lag_ms;      /* an index may follow its table so late */
 };
 
 enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_JOIN, FLOW_DONE };

@@ -13,7 +13,8 @@ struct listing {
     unsigned slot; /* that is asked now; the caller's */
     struct listing_entry *entries;
     int64_t count, most;
-    bool more; /* there are others behind them */
+    bool more;        /* there are others behind them */
+    bool is_distinct; /* what has the same order is the same, and is listed once */
 };
 
 struct listing *listing_new(struct flow *flow, int64_t most);

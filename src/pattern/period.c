@@ -1,33 +1,36 @@
 /* Periods: what comes within an hour, a day, or between two times of a timetable is collected in a bucket,
- * which is handed over once, when it is over. Here: settings and adding; period_look.c shows and
- * period_close.c hands over buckets.
+ * which is handed over once, when it is over. Here: the settings; period_add.c adds, period_look.c shows,
+ * period_close.c hands over.
  *
  * Table PREFIXperiods: hash key `name` (S); `every` (N, ms) or `cron` (S) with `zone` (S); `shards`, `grace`
- * (N, ms), `keep` (N, s); `then` (S); `closed` (N, ms): buckets that begin before are closed. Index due: hash
- * `slot` (S): "due", range `due` (N, ms): when there is something to close. Table PREFIXperiod-gates: hash
- * key `shard` (S): "NAME/3", range key `bucket` (S, begin of the bucket, ISO 8601); `state` (S): OPEN or
- * CLOSED. Index open: hash `open` (S): as `shard`, while it is OPEN, range `bucket`. A bucket with events has
- * a gate in each shard that they are in; a closed one has all. Table PREFIXperiod-events: hash key `bucket`
- * (S): "NAME/BEGIN/3", range key `id` (S); `data`, `time` (S), `late` (BOOL), `expires` (N, s). Table
- * PREFIXperiod-buckets: hash key `period` (S), range key `bucket` (S): begin; `state` (S): CLOSING or DONE;
- *   `owner` (S), `fence` (N), `until` (N, ms): who closes it; when it is DONE: `count` (N), `parts` (N), and
- * of one that is small `events` (L of M {id, time, late, data}); `then`, `end` (S), `done` (S, time),
- * `expires`. Table PREFIXperiod-parts: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1, 2, 3...;
- * `events`; `count`. Table PREFIXtokens (tokens.h), kind "period": `bucket` (S) of the event that was added
- * with the id.
+ *   (N, ms), `keep` (N, s); `then` (S); `version` (N): grows with each change of these; `closed` (N, ms):
+ *   nothing comes to buckets that begin before. Index due: hash `slot` (S): "0", range `due` (N, ms): when
+ *   there is something to close.
+ * Table PREFIXperiod-gates: hash key `shard` (S): "NAME/3", range key `bucket` (S, begin of the bucket, ISO
+ *   8601); `state` (S): OPEN or CLOSED; `expires` (N, s). Index pending: hash `pending` (S): as `shard`,
+ * until the bucket is DONE, range `bucket`. A bucket with events has a gate in each shard that they are in;
+ * one that is closed has all. Table PREFIXperiod-events: hash key `bucket` (S): "NAME/BEGIN/3", range key
+ * `id` (S); `data`, `time` (S), `late` (BOOL), `expires`. Table PREFIXperiod-buckets: hash key `period` (S),
+ * range key `bucket` (S): begin; `state` (S): CLOSING or DONE; `fence` (N), `until` (N, ms): who closes it,
+ * and how far that has come: `parts`, `count`, `shard` (N), `last` (S); when it is DONE: `count`, `parts`
+ * (N), and of one that is small `events` (L of M {id, time, late, data}); `then`, `end` (S), `done` (S,
+ * time), `expires`. Table PREFIXperiod-parts: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1,
+ * 2, 3...; `events`; `count`; `expires`. Table PREFIXtokens (tokens.h), kind "period": `bucket` (S), `late`
+ * (BOOL) of the event that was added with the id.
  *
  * An event is put by a transaction that also finds its gate not CLOSED, so a bucket whose gates are closed
  * changes no more: its parts are the same whoever makes them. What comes for a closed bucket goes to the one
- * that is open, marked late. */
+ * that is open, marked late.
+ *
+ * A bucket ends at the first moment behind its begin at which, by the present settings, another begins. So
+ * settings may change while buckets are open: each event still belongs to one, and each of them ends. */
 #include "pattern/period.h"
 
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/rows.h"
-#include "pattern/tokens.h"
 
 #define EVERY_MOST_MS (366 * 24 * 3600 * 1000ll)
 #define KEEP_MOST_MS  (3660 * 24 * 3600 * 1000ll)
@@ -35,7 +38,11 @@
 #define SHARDS_USUAL  4
 #define KEEP_USUAL_S  (7 * 24 * 3600)
 #define CRON_BYTES    256
-#define ITEM_SLACK    4096
+#define THEN_BYTES    2048              /* it stands beside the events, which leave PERIOD_SLACK */
+#define FAR_MS        253402300799999ll /* the last moment of the year 9999: a timetable may have an end */
+#define SLOT          "0"
+#define LIST_MOST     1000
+#define LIST_USUAL    100
 
 const struct flow_table period_table = {
     "periods",
@@ -110,6 +117,7 @@ bool period_read(struct flow *flow, struct slice name, struct slice item, struct
                               .grace_ms = item_int(flow->arena, item, "grace", 0),
                               .keep_s = item_int(flow->arena, item, "keep", KEEP_USUAL_S),
                               .closed_ms = item_int(flow->arena, item, "closed", 0),
+                              .version = item_int(flow->arena, item, "version", 0),
                               .then = item_text(flow->arena, item, "then")};
     if (!item.data || period->shards < 1 || period->shards > PERIOD_SHARDS_MOST) return false;
     if (period->every_ms > 0) return true;
@@ -136,9 +144,22 @@ int64_t period_start(const struct period *period, int64_t time_ms)
     return start_ms < 0 ? 0 : start_ms;
 }
 
+int64_t period_bucket(const struct period *period, int64_t time_ms)
+{
+    int64_t start_ms = period_start(period, time_ms);
+    return start_ms < period->closed_ms && period->closed_ms <= time_ms ? period->closed_ms : start_ms;
+}
+
 int64_t period_end(const struct period *period, int64_t start_ms)
 {
-    return period->every_ms ? start_ms + period->every_ms : timetable_next(period->timetable, start_ms);
+    int64_t end_ms = period->every_ms ? start_ms - start_ms % period->every_ms + period->every_ms
+                                      : timetable_next(period->timetable, start_ms);
+    return end_ms > FAR_MS ? FAR_MS : end_ms;
+}
+
+int64_t period_expires_s(const struct period *period, int64_t start_ms)
+{
+    return period_end(period, start_ms) / 1000 + period->keep_s + PERIOD_WAIT_S;
 }
 
 static struct slice encoded(struct flow *flow, struct slice name)
@@ -202,7 +223,7 @@ static void tell_settings(struct flow *flow, int status, struct slice item)
 {
     struct period period;
     if (!period_take(flow, flow_text(flow, PERIOD_NAME), item, &period)) return;
-    int64_t start_ms = period_start(&period, flow->now_ms);
+    int64_t start_ms = period_bucket(&period, flow->now_ms);
     struct slice when = period.every_ms
                             ? flow_compose(flow, "'every':%s", duration_text(flow->arena, period.every_ms))
                             : flow_compose(flow, "'cron':%s,'zone':%s", item_text(flow->arena, item, "cron"),
@@ -216,20 +237,21 @@ static void tell_settings(struct flow *flow, int status, struct slice item)
 
 static flow_step put_seen, put_done;
 
-/* The settings as they shall be; what was closed stays closed. */
+/* The settings as they shall be; what was closed stays closed. Something may be due by them at once. */
 static struct slice put_item(struct flow *flow, struct slice old)
 {
     int64_t shards = item_int(flow->arena, old, "shards", flow_int_or(flow, PUT_SHARDS, SHARDS_USUAL));
+    struct slice zone = flow_given(flow, PUT_ZONE) ? flow_text(flow, PUT_ZONE) : SLICE("");
     struct slice when = flow_given(flow, PUT_EVERY)
-                            ? flow_compose(flow, ",'every':%N", flow_int(flow, PUT_EVERY))
-                            : flow_compose(flow, ",'cron':%S,'zone':%S", flow_text(flow, PUT_CRON),
-                                           flow_given(flow, PUT_ZONE) ? flow_text(flow, PUT_ZONE)
-                                                                      : SLICE(""));
+                            ? flow_compose(flow, "'every':%N", flow_int(flow, PUT_EVERY))
+                            : flow_compose(flow, "'cron':%S,'zone':%S", flow_text(flow, PUT_CRON), zone);
     return flow_compose(
-        flow, "{'name':%S%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'slot':{'S':'due'},'due':%N%A}",
+        flow,
+        "{'name':%S,%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'version':%N,'slot':{'S':'" SLOT
+        "'},'due':%N%A}",
         flow_text(flow, PERIOD_NAME), when, shards, flow_int_or(flow, PUT_GRACE, 0),
         flow_int_or(flow, PUT_KEEP, KEEP_USUAL_S * 1000ll) / 1000, item_int(flow->arena, old, "closed", 0),
-        flow->now_ms,
+        item_int(flow->arena, old, "version", 0) + 1, flow->now_ms,
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
 }
 
@@ -239,10 +261,19 @@ void period_ask(struct flow *flow, struct slice name, flow_step *then)
               &period_table, name);
 }
 
-static void put_begin(struct flow *flow)
+/* What is wrong with cron, its zone or both; NULL: nothing. */
+static const char *cron_fault(struct flow *flow, char *error, size_t error_len)
 {
     struct slice zone = flow_given(flow, PUT_ZONE) ? flow_text(flow, PUT_ZONE) : SLICE("");
+    const struct timetable *timetable = timetable_of(flow, flow_text(flow, PUT_CRON), zone, error, error_len);
+    if (!timetable) return error;
+    return timetable_next(timetable, flow->now_ms) == CALENDAR_NEVER ? "it is never due any more." : NULL;
+}
+
+static void put_begin(struct flow *flow)
+{
     char error[200];
+    const char *fault = NULL;
     if (flow_given(flow, PUT_EVERY) == flow_given(flow, PUT_CRON)) {
         flow_refuse(flow, 400, "bad-request", "One of every and cron is needed.");
         return;
@@ -251,12 +282,13 @@ static void put_begin(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "A zone belongs to cron; every counts from 1970.");
         return;
     }
-    if (flow_given(flow, PUT_CRON) &&
-        !timetable_of(flow, flow_text(flow, PUT_CRON), zone, error, sizeof error)) {
-        flow_refuse(flow, 400, "bad-request", "cron cannot be understood: %s", error);
-        return;
-    }
-    period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
+    if (flow_given(flow, PUT_CRON)) fault = cron_fault(flow, error, sizeof error);
+    if (fault)
+        flow_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
+    else if (flow_given(flow, PUT_THEN) && flow_then(flow, PUT_THEN).len > THEN_BYTES)
+        flow_refuse(flow, 413, "too-large", "then may have %d bytes.", THEN_BYTES);
+    else
+        period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
 }
 
 struct put {
@@ -281,12 +313,14 @@ static void put_seen(struct flow *flow)
     }
     put->exists = old.data != NULL;
     put->item = put_item(flow, old);
-    flow_call(flow, put_done, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
-              &period_table, put->item,
-              old.data ? SLICE("#closed = :closed") : SLICE("attribute_not_exists(#name)"),
-              old.data ? flow_compose(flow, ",'ExpressionAttributeValues':{':closed':%N}",
-                                      item_int(flow->arena, old, "closed", 0))
-                       : SLICE(""));
+    flow_call(
+        flow, put_done, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
+        &period_table, put->item,
+        old.data ? SLICE("#version = :version and #closed = :closed") : SLICE("attribute_not_exists(#name)"),
+        old.data
+            ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N,':closed':%N}",
+                           item_int(flow->arena, old, "version", 0), item_int(flow->arena, old, "closed", 0))
+            : SLICE(""));
 }
 
 static void put_done(struct flow *flow)
@@ -325,123 +359,63 @@ static void delete_begin(struct flow *flow)
               &period_table, flow_text(flow, PERIOD_NAME));
 }
 
-/* ---- adding ---- */
+/* ---- all periods ---- */
 
-enum { ADD_ID = PERIOD_NAME + 1, ADD_DATA, ADD_TIME };
+enum { LIST_LIMIT, LIST_AFTER };
 
-static const struct field add_fields[] = {
-    FIELD_PERIOD,
-    [ADD_ID] = {"id", IN_BODY, FIELD_NAME, .help = "the same id is added once, for a day; one is made"},
-    [ADD_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what is collected"},
-    [ADD_TIME] = {"time", IN_BODY, FIELD_NAME, .max = 40,
-                  .help = "when it happened, 2026-11-15T03:42:06Z; now"},
+static const struct field list_fields[] = {
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 300, .help = "the \"next\" of the page before"},
 };
 
-struct add {
-    struct period period;
-    struct slice id;
-    int64_t time_ms, start_ms;
-    bool late;
-};
+static flow_step list_taken;
 
-static flow_step add_taken, add_put, add_done;
-
-static bool add_fits(struct flow *flow)
+/* The next page begins behind "DUE/NAME". */
+static bool list_start(struct flow *flow, struct slice *start)
 {
-    struct slice data = flow_text(flow, ADD_DATA);
-    if (data.len + ITEM_SLACK <= LIMIT_ITEM_BYTES ||
-        item_bytes(flow->arena, flow_compose(flow, "{'data':%J}", data)) + ITEM_SLACK <= LIMIT_ITEM_BYTES)
-        return true;
-    flow_refuse(flow, 413, "too-large", "data does not fit: an item of DynamoDB holds at most 400 KB.");
-    return false;
+    struct slice after = flow_text(flow, LIST_AFTER);
+    const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
+    int64_t due_ms;
+    *start = SLICE("");
+    if (!flow_given(flow, LIST_AFTER)) return true;
+    if (!slash || !raw_int((struct slice){after.data, (size_t)(slash - after.data)}, &due_ms)) return false;
+    *start = flow_compose(flow, ",'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}", due_ms,
+                          slice_from(after, (size_t)(slash - after.data) + 1));
+    return true;
 }
 
-static void add_begin(struct flow *flow)
+static void list_begin(struct flow *flow)
 {
-    struct add *add = flow->state = arena_new(flow->arena, struct add);
-    add->id = flow_given(flow, ADD_ID) ? flow_text(flow, ADD_ID) : flow_new_id(flow);
-    add->time_ms = flow->now_ms;
-    if (flow_given(flow, ADD_TIME) &&
-        (!moment_parse(flow_text(flow, ADD_TIME), &add->time_ms) || add->time_ms < 0))
-        flow_refuse(flow, 400, "bad-request", "time must be like 2026-11-15T03:42:06Z.");
-    else if (add->time_ms > flow->now_ms + flow->world->skew_ms)
-        flow_refuse(flow, 400, "bad-request", "time must not lie in the future.");
-    else if (add_fits(flow))
-        period_ask(flow, flow_text(flow, PERIOD_NAME), add_taken);
-}
-
-static void add_taken(struct flow *flow)
-{
-    struct add *add = flow->state;
-    if (!period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &add->period)) return;
-    add->start_ms = period_start(&add->period, add->time_ms);
-    if (add->start_ms < add->period.closed_ms) {
-        add->late = true;
-        add->start_ms = period_start(&add->period, flow->now_ms);
+    struct slice start;
+    if (!list_start(flow, &start)) {
+        flow_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
+        return;
     }
-    if (add->start_ms < add->period.closed_ms) add->start_ms = add->period.closed_ms;
-    add_put(flow);
+    flow_call(flow, list_taken, "Query",
+              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
+              "'ExpressionAttributeValues':{':slot':{'S':'" SLOT "'}},'Limit':%d%A}",
+              &period_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
 }
 
-/* The gate is made by the first event, and found not closed by all. */
-static void add_put(struct flow *flow)
+static void list_taken(struct flow *flow)
 {
-    struct add *add = flow->state;
-    const struct period *period = &add->period;
-    int64_t shard = (int64_t)(hash_bytes(add->id) % (uint64_t)period->shards);
-    int64_t expires_s = period_end(period, add->start_ms) / 1000 + period->keep_s;
-    struct slice gate = period_gate_key(flow, period, shard), start = moment_text(flow->arena, add->start_ms);
-    struct slice token = flow_given(flow, ADD_ID)
-                             ? flow_compose(flow, ",%A",
-                                            token_put(flow, "period", period->name, add->id,
-                                                      flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b}",
-                                                                   start, (int)add->late)))
-                             : SLICE("");
-    flow_call(
-        flow, add_done, "TransactWriteItems",
-        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET "
-        "#state = "
-        ":open, #pending = :gate, #expires = :expires','ConditionExpression':'attribute_not_exists(#state) "
-        "or "
-        "#state = "
-        ":open',%#,'ExpressionAttributeValues':{':open':{'S':'OPEN'},':gate':%S,':expires':%N}}},"
-        "{'Put':{'TableName':%T,'Item':{'bucket':%S,'id':%S,'time':%S%r,'data':%J,'expires':%N},"
-        "'ConditionExpression':'attribute_not_exists(#id)','ExpressionAttributeNames':{'#id':'id'}}}%A]}",
-        &period_gates, gate, start, gate, expires_s, &period_events,
-        period_events_key(flow, period, add->start_ms, shard), add->id,
-        moment_text(flow->arena, add->time_ms), add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
-        flow_text(flow, ADD_DATA), expires_s, token);
-}
-
-static void add_tell(struct flow *flow, int status, struct slice bucket, bool late)
-{
-    const struct add *add = flow->state;
-    flow_answer(flow, status, "{'bucket':%s,'id':%s%r}", bucket, add->id,
-                late ? SLICE(",\"late\":true") : SLICE(""));
-}
-
-static bool token_is_late(struct flow *flow, struct slice token)
-{
-    return slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true"));
-}
-
-static void add_done(struct flow *flow)
-{
-    struct add *add = flow->state;
-    struct slice item;
-    if (!flow_failed(flow)) {
-        flow_wake(flow, period_topic(add->period.name));
-        add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
-    } else if (flow_given(flow, ADD_ID) && flow_reason(flow, 2, &item)) {
-        add_tell(flow, 200, item_text(flow->arena, item, "bucket"), token_is_late(flow, item));
-    } else if (flow_reason(flow, 1,
-                           &item)) { /* put before by this very call, or known longer than its token */
-        add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
-    } else {
-        add->late = true;
-        add->start_ms = period_end(&add->period, add->start_ms);
-        flow_again(flow, add_put);
-    }
+    struct slice item, last = flow_last_key(flow);
+    struct raw_walk walk;
+    bool first = true;
+    buf_text(flow->body, "{\"periods\":[");
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    for (; raw_walk_next(&walk, NULL, &item); first = false)
+        buf_slice(flow->body, flow_compose(flow, "%r{'name':%s,'due':%s}", first ? SLICE("") : SLICE(","),
+                                           item_text(flow->arena, item, "name"),
+                                           moment_text(flow->arena, item_int(flow->arena, item, "due", 0))));
+    buf_text(flow->body, "]");
+    if (last.data)
+        buf_slice(flow->body, flow_compose(flow, ",'next':%s",
+                                           arena_printf(flow->arena, "%.*s/%.*s",
+                                                        SLICE_ARG(item_text(flow->arena, last, "due")),
+                                                        SLICE_ARG(item_text(flow->arena, last, "name")))));
+    buf_text(flow->body, "}");
+    flow_finish(flow, 200);
 }
 
 /* ---- rows ---- */
@@ -451,7 +425,8 @@ static void add_done(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row period_rows[] = {
-    {"POST", "/v1/periods/{name}", add_begin, "Adds to the bucket of the present period.", FIELDS(add_fields),
+    {"POST", "/v1/periods/{name}", period_add_begin, "Adds to the bucket of the present period.",
+     FIELDS(period_add_fields),
      "{'bucket':'2026-11-15T03:00:00.000Z','id':'2026-11-15T03:42:06.250Z-00002a-5f3c9d'}", "period add data?"},
     {"PUT", "/v1/periods/{name}", put_begin, "Makes a period, or changes it.", FIELDS(put_fields),
      "{'name':'digest','every':'1h','grace':'0s','shards':4,'keep':'7d','bucket':'2026-11-15T03:00:00.000Z',"
@@ -462,6 +437,10 @@ const struct flow_row period_rows[] = {
     {"POST", "/v1/periods/{name}/close", period_close_begin,
      "Closes the buckets that are over, in order, as the server does by itself.", FIELDS(period_close_fields),
      "{'closed':1}", "period close"},
+    {"GET", "/v1/periods/{name}/buckets", period_list_begin,
+     "The buckets that were handed over, or that wait for it, the oldest first.", FIELDS(period_list_fields),
+     "{'buckets':[{'bucket':'2026-11-15T03:00:00.000Z','state':'DONE','end':'2026-11-15T04:00:00.000Z','count':1,"
+     "'parts':1,'done':'2026-11-15T04:00:00.350Z'}]}", "period buckets -> buckets"},
     {"GET", "/v1/periods/{name}/{bucket}", period_get_begin, "A bucket and what is in it.",
      FIELDS(period_get_fields),
      "{" EXAMPLE_BUCKET ",'count':1,'parts':1,'events':[{'id':'a','time':'2026-11-15T03:42:06.250Z','data':{}}]}",
@@ -469,6 +448,9 @@ const struct flow_row period_rows[] = {
     {"DELETE", "/v1/periods/{name}", delete_begin, "Removes a period; its buckets end by their age.",
      FIELDS(name_fields),
      "{'deleted':true}", "period rm"},
+    {"GET", "/v1/periods", list_begin, "All periods, those that have something to close first.",
+     FIELDS(list_fields), "{'periods':[{'name':'digest','due':'2026-11-15T04:00:00.000Z'}]}",
+     "period ls -> periods"},
 };
 /* clang-format on */
 ROW_COUNT(period);

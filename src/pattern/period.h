@@ -1,4 +1,4 @@
-/* What the two files of periods share: a period's settings and its buckets. */
+/* What the files of periods share: a period's settings and its buckets. */
 #ifndef PATTERN_PERIOD_H
 #define PATTERN_PERIOD_H
 
@@ -7,6 +7,9 @@
 extern const struct flow_table period_table, period_gates, period_events, period_buckets, period_parts;
 
 #define PERIOD_SHARDS_MOST 16
+#define PERIOD_SLACK       4096 /* of an item beside the data of one event */
+/* How long events wait for somebody to close their bucket, before their time to live is over. */
+#define PERIOD_WAIT_S (30 * 24 * 3600)
 
 enum { PERIOD_NAME, PERIOD_BUCKET };
 #define FIELD_PERIOD                                                                                         \
@@ -21,7 +24,8 @@ struct period {
     int64_t every_ms;                  /* 0: by the timetable */
     const struct timetable *timetable; /* NULL: by every_ms */
     int64_t shards, grace_ms, keep_s;
-    int64_t closed_ms; /* buckets that begin before are closed */
+    int64_t closed_ms; /* nothing comes to buckets that begin before */
+    int64_t version;
     struct slice then; /* SLICE_NONE: nothing */
 };
 
@@ -31,9 +35,13 @@ struct period {
 bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period);
 bool period_take(struct flow *flow, struct slice name, struct slice item, struct period *period);
 void period_ask(struct flow *flow, struct slice name, flow_step *then);
-/* Begin and end of the bucket that a moment belongs to. */
+/* Begin of the bucket that a moment belongs to, by the settings alone; and where one that was made by others
+ * was closed meanwhile. End of the bucket that begins at a moment. */
 int64_t period_start(const struct period *period, int64_t time_ms);
+int64_t period_bucket(const struct period *period, int64_t time_ms);
 int64_t period_end(const struct period *period, int64_t start_ms);
+/* When the gates and events of a bucket are not needed any more, in seconds. */
+int64_t period_expires_s(const struct period *period, int64_t start_ms);
 /* Keys: "NAME/3" of a gate, "NAME/START/3" of a bucket's events, "NAME/START" of its parts. */
 struct slice period_gate_key(struct flow *flow, const struct period *period, int64_t shard);
 struct slice period_events_key(struct flow *flow, const struct period *period, int64_t start_ms,
@@ -42,9 +50,12 @@ struct slice period_parts_key(struct flow *flow, const struct period *period, in
 uint64_t period_topic(struct slice name);
 void period_refuse_unknown(struct flow *flow);
 
-/* ---- period_look.c, period_close.c ---- */
+/* ---- period_add.c, period_look.c, period_close.c ---- */
 
-flow_step period_get_begin, period_close_begin;
-extern const struct field period_get_fields[4], period_close_fields[1];
+flow_step period_add_begin, period_get_begin, period_list_begin, period_close_begin;
+extern const struct field period_add_fields[5], period_get_fields[4], period_list_fields[4],
+    period_close_fields[1];
+/* How long a bucket is open behind its end. */
+int64_t period_grace_ms(const struct flow *flow, const struct period *period);
 
 #endif

@@ -1,19 +1,23 @@
-/* Periods: closing buckets that are over, the oldest first, whoever died while at it.
+/* Periods: closing buckets that are over, the oldest first, whoever died while at it. The tables and what
+ * holds for them: period.c.
  *
- * Whoever closes a bucket leases it (fence), closes its gates in all shards, reads its events in their order,
- * puts them into parts of a bounded size, each if absent, and says DONE by its fence. Behind the gates
- * nothing changes, and where a part ends depends on the events' sizes alone: who takes over makes the same
- * parts. A small bucket has its events in its own item, so that a reaction has them at hand. */
+ * Whoever closes a bucket leases it (fence), has nothing new come to it (`closed` of the period) or get into
+ * it (its gates in all shards), reads its events in their order, puts them into parts of a bounded size, and
+ * says DONE by its fence. Behind the gates nothing changes, and where a part ends depends on the events'
+ * sizes alone: who takes over makes the same parts. A small bucket has its events in its own item, so that a
+ * reaction has them at hand; of a large one, what is done so far is noted there now and then, which is also
+ * where this flow ends and another goes on: its memory is bounded, not the bucket. */
 #include "calendar/calendar.h"
 #include "pattern/period.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 
 #define SWEEP_MS    1000
-#define SWEPT       25 /* periods that are due, at a time */
-#define CLOSED_MOST 20 /* buckets of one period, at a time: the flow's memory is freed at its end */
+#define CLOSED_MOST 20         /* buckets of one period, at a time: the flow's memory is freed at its end */
+#define PARTS_MOST  16         /* of a bucket, likewise */
+#define SWEPT_BYTES (16 << 20) /* of events, of all periods: likewise */
 #define HOLD_MS     60000
 #define PART_BYTES  (300 * 1024)
-#define LAG_MS      2000 /* a remote index may follow its table so late */
 
 /* An event of the part that is being filled, as an attribute value. */
 struct filled {
@@ -21,37 +25,38 @@ struct filled {
     struct filled *next;
 };
 
-/* One period after the other; of each, one bucket after the other. */
+/* One bucket of a period after the other. */
 struct closing {
     struct period period;
     flow_step *then;
     int64_t closed;          /* how many */
+    bool more;               /* there is more to do, for another flow */
     int64_t shard, start_ms; /* of the oldest open bucket; INT64_MAX: none */
     int64_t fence, count, parts;
+    int64_t parts_now; /* of them, made by this flow */
     struct slice last_key;
+    struct slice last_id; /* of the event that was filled in last */
     struct raw_walk walk; /* of the page */
     struct slice left;    /* its event that did not fit the last part; SLICE_NONE: none */
     struct filled *first, **end;
     uint64_t part_bytes;
     int64_t part_count;
-    /* the sweep's */
-    struct slice names[SWEPT];
-    unsigned name_count, at;
+    uint64_t bytes; /* of all events that the flow has seen */
 };
 
-static flow_step find_shard, find_found, lease_taken, gate_close, gate_release, events_ask, events_taken,
-    events_go_on, part_put, bucket_done, close_end;
+static flow_step find_shard, find_found, find_none_done, lease_taken, bar_done, gate_close, gate_release,
+    events_ask, events_taken, events_go_on, part_put, pause_done, bucket_done;
 
 /* ---- the oldest bucket that is open ---- */
 
-static int64_t grace_ms(const struct flow *flow, const struct period *period)
+int64_t period_grace_ms(const struct flow *flow, const struct period *period)
 {
-    return flow->world->skew_ms && period->grace_ms < LAG_MS ? LAG_MS : period->grace_ms;
+    return period->grace_ms < flow->world->lag_ms ? flow->world->lag_ms : period->grace_ms;
 }
 
-static bool is_over(const struct flow *flow, const struct closing *closing, int64_t start_ms)
+static bool is_over(const struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    return period_end(&closing->period, start_ms) <= flow->now_ms - grace_ms(flow, &closing->period);
+    return period_end(period, start_ms) + period_grace_ms(flow, period) <= flow->now_ms;
 }
 
 static void find_begin(struct flow *flow)
@@ -66,23 +71,34 @@ static void find_shard(struct flow *flow)
 {
     const struct closing *closing = flow->state;
     flow_call(flow, find_found, "Query",
-              "{'TableName':%T,'IndexName':'pending','KeyConditionExpression':'#pending = "
-              ":gate',%#,'ExpressionAttributeValues':{"
-              "':gate':%S},'Limit':1}",
+              "{'TableName':%T,'IndexName':'pending','KeyConditionExpression':'#pending = :gate',%#,"
+              "'ExpressionAttributeValues':{':gate':%S},'Limit':1}",
               &period_gates, period_gate_key(flow, &closing->period, closing->shard));
 }
 
-/* Nothing is over: buckets before the present one are closed from now on, and the next look is at its end. */
+/* Nothing is over: nothing comes to earlier buckets than the present one any more, and the next look is at
+ * its end. Not so when somebody has changed the settings, or added to an earlier one, since they were read.
+ */
 static void find_none(struct flow *flow)
 {
     const struct closing *closing = flow->state;
     const struct period *period = &closing->period;
-    int64_t grace = grace_ms(flow, period), start_ms = period_start(period, flow->now_ms - grace);
-    flow_call(
-        flow, close_end, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :closed, #due = :due',"
-        "'ConditionExpression':'#closed <= :closed',%#,'ExpressionAttributeValues':{':closed':%N,':due':%N}}",
-        &period_table, period->name, start_ms, period_end(period, start_ms) + grace);
+    int64_t grace_ms = period_grace_ms(flow, period);
+    int64_t start_ms = period_start(period, flow->now_ms < grace_ms ? 0 : flow->now_ms - grace_ms);
+    if (start_ms < period->closed_ms) start_ms = period->closed_ms;
+    flow_call(flow, find_none_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :start, #due = :due',"
+              "'ConditionExpression':'#version = :version and #closed = :closed',%#,"
+              "'ExpressionAttributeValues':{':start':%N,':due':%N,':version':%N,':closed':%N}}",
+              &period_table, period->name, start_ms, period_end(period, start_ms) + grace_ms, period->version,
+              period->closed_ms);
+}
+
+static void find_none_done(struct flow *flow)
+{
+    const struct closing *closing = flow->state;
+    flow_wake(flow, period_topic(closing->period.name)); /* of those who wait for an empty one */
+    closing->then(flow);
 }
 
 static void bucket_lease(struct flow *flow)
@@ -91,11 +107,10 @@ static void bucket_lease(struct flow *flow)
     flow_call(
         flow, lease_taken, "UpdateItem",
         "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :closing, #fence = "
-        "if_not_exists(#fence, :zero) + :one, #until = "
-        ":until','ConditionExpression':'attribute_not_exists(#state) or "
-        "(#state = :closing and #until < "
-        ":now)',%#,'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':zero':{"
-        "'N':'0'},':one':{'N':'1'},':until':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
+        "if_not_exists(#fence, :zero) + :one, #until = :until','ConditionExpression':"
+        "'attribute_not_exists(#state) or (#state = :closing and #until < :now)',%#,"
+        "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':zero':{'N':'0'},':one':{'N':'1'},"
+        "':until':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
         &period_buckets, closing->period.name, moment_text(flow->arena, closing->start_ms),
         flow->now_ms + HOLD_MS + flow->world->skew_ms, flow->now_ms);
 }
@@ -112,7 +127,7 @@ static void find_found(struct flow *flow)
         closing->start_ms = start_ms;
     if (++closing->shard < closing->period.shards)
         find_shard(flow);
-    else if (closing->start_ms == INT64_MAX || !is_over(flow, closing, closing->start_ms))
+    else if (closing->start_ms == INT64_MAX || !is_over(flow, &closing->period, closing->start_ms))
         find_none(flow);
     else
         bucket_lease(flow);
@@ -128,14 +143,33 @@ static void part_begin(struct closing *closing)
     closing->part_count = 0;
 }
 
+/* Goes on where the one before stopped. */
+static void resume(struct flow *flow, struct slice item)
+{
+    struct closing *closing = flow->state;
+    struct slice last = item_text(flow->arena, item, "last");
+    closing->shard = item_int(flow->arena, item, "shard", 0);
+    closing->count = item_int(flow->arena, item, "count", 0);
+    closing->parts = item_int(flow->arena, item, "parts", 0);
+    closing->last_key = SLICE_NONE;
+    closing->last_id = last;
+    if (last.data)
+        closing->last_key = flow_compose(
+            flow, "{'bucket':%S,'id':%S}",
+            period_events_key(flow, &closing->period, closing->start_ms, closing->shard), last);
+    closing->parts_now = 0;
+    part_begin(closing);
+    events_ask(flow);
+}
+
 static void lease_taken(struct flow *flow)
 {
     struct closing *closing = flow->state;
+    const struct period *period = &closing->period;
     struct slice item = flow_item(flow);
-    bool is_done = flow_failed(flow) && item_says(flow->arena, item, "state", "DONE");
-    closing->shard = closing->count = closing->parts = 0;
-    if (is_done) { /* whoever did it died then */
-        gate_release(flow);
+    closing->shard = 0;
+    if (flow_failed(flow) && item_says(flow->arena, item, "state", "DONE")) {
+        gate_release(flow); /* whoever did it died then */
         return;
     }
     if (flow_failed(flow)) {
@@ -143,21 +177,39 @@ static void lease_taken(struct flow *flow)
         return;
     }
     closing->fence = item_int(flow->arena, item, "fence", 0);
-    part_begin(closing);
-    gate_close(flow);
+    if (item_has(flow->arena, item, "parts")) {
+        resume(flow, item); /* its gates are closed */
+        return;
+    }
+    flow_call(
+        flow, bar_done, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :end','ConditionExpression':"
+        "'#closed < :end',%#,'ExpressionAttributeValues':{':end':%N},%O}",
+        &period_table, period->name, period_end(period, closing->start_ms));
+}
+
+/* From here on adders go past the bucket; those who have looked before are stopped by its gates. */
+static void bar_done(struct flow *flow)
+{
+    struct closing *closing = flow->state;
+    int64_t end_ms = period_end(&closing->period, closing->start_ms);
+    if (flow_failed(flow) && !flow_item(flow).data)
+        closing->then(flow); /* the period was removed */
+    else
+        gate_close(flow);
+    if (closing->period.closed_ms < end_ms) closing->period.closed_ms = end_ms;
 }
 
 static void gate_write(struct flow *flow, flow_step *then, struct slice update)
 {
     struct closing *closing = flow->state;
     const struct period *period = &closing->period;
-    flow_call(flow, then, "UpdateItem",
-              "{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET #state = :closed, "
-              "#expires = :expires"
-              "%r',%#,'ExpressionAttributeValues':{':closed':{'S':'CLOSED'},':expires':%N}}",
-              &period_gates, period_gate_key(flow, period, closing->shard++),
-              moment_text(flow->arena, closing->start_ms), update,
-              period_end(period, closing->start_ms) / 1000 + period->keep_s);
+    flow_call(
+        flow, then, "UpdateItem",
+        "{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET #state = :closed, #expires "
+        "= :expires%r',%#,'ExpressionAttributeValues':{':closed':{'S':'CLOSED'},':expires':%N}}",
+        &period_gates, period_gate_key(flow, period, closing->shard++),
+        moment_text(flow->arena, closing->start_ms), update, period_expires_s(period, closing->start_ms));
 }
 
 /* All of them, also those that were never opened: nothing comes behind. */
@@ -168,9 +220,14 @@ static void gate_close(struct flow *flow)
         gate_write(flow, gate_close, SLICE(""));
         return;
     }
-    closing->shard = 0;
-    closing->last_key = SLICE_NONE;
-    events_ask(flow);
+    resume(flow, SLICE_NONE);
+}
+
+static void close_stop(struct flow *flow)
+{
+    struct closing *closing = flow->state;
+    closing->more = true;
+    closing->then(flow);
 }
 
 /* The bucket is DONE and need not be found any more. */
@@ -182,7 +239,7 @@ static void gate_release(struct flow *flow)
     else if (closing->closed < CLOSED_MOST)
         find_begin(flow);
     else
-        closing->then(flow);
+        close_stop(flow);
 }
 
 /* ---- its events ---- */
@@ -191,9 +248,8 @@ static void events_ask(struct flow *flow)
 {
     const struct closing *closing = flow->state;
     flow_call(flow, events_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#bucket = "
-              ":bucket',%#,'ExpressionAttributeValues':{':bucket':%S},"
-              "'ConsistentRead':true%A}",
+              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,'ExpressionAttributeValues':{"
+              "':bucket':%S},'ConsistentRead':true%A}",
               &period_events, period_events_key(flow, &closing->period, closing->start_ms, closing->shard),
               closing->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", closing->last_key)
                                      : SLICE(""));
@@ -220,8 +276,10 @@ static void part_add(struct flow *flow, struct slice item)
     *closing->end = filled;
     closing->end = &filled->next;
     closing->part_bytes += item_bytes(flow->arena, item);
+    closing->bytes += item_bytes(flow->arena, item);
     closing->part_count++;
     closing->count++;
+    closing->last_id = item_text(flow->arena, item, "id");
 }
 
 static struct slice part_text(struct flow *flow)
@@ -237,23 +295,40 @@ static struct slice part_text(struct flow *flow)
     return text;
 }
 
+/* If it was there, it is the same, but for its time to live. */
 static void part_write(struct flow *flow)
 {
     struct closing *closing = flow->state;
     const struct period *period = &closing->period;
+    closing->parts_now++;
     flow_call(flow, part_put, "PutItem",
-              "{'TableName':%T,'Item':{'bucket':%S,'part':%N,'count':%N,'events':{'L':[%A]},'expires':%N},"
-              "'ConditionExpression':'attribute_not_exists(#part)',%#}",
+              "{'TableName':%T,'Item':{'bucket':%S,'part':%N,'count':%N,'events':{'L':[%A]},'expires':%N}}",
               &period_parts, period_parts_key(flow, period, closing->start_ms), ++closing->parts,
-              closing->part_count, part_text(flow),
-              period_end(period, closing->start_ms) / 1000 + period->keep_s);
+              closing->part_count, part_text(flow), flow->now_ms / 1000 + period->keep_s + PERIOD_WAIT_S);
     part_begin(closing);
 }
 
-/* If it was there, it is the same. */
+/* Notes how far it has come, and lets go of the bucket. */
 static void part_put(struct flow *flow)
 {
-    events_go_on(flow);
+    const struct closing *closing = flow->state;
+    if (closing->parts_now < PARTS_MOST) {
+        events_go_on(flow);
+        return;
+    }
+    flow_call(
+        flow, pause_done, "UpdateItem",
+        "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #parts = :parts, #count = "
+        ":count, #shard = :shard, #last = :last, #until = :zero','ConditionExpression':'#state = :closing "
+        "and #fence = :fence',%#,'ExpressionAttributeValues':{':parts':%N,':count':%N,':shard':%N,"
+        "':last':%S,':zero':{'N':'0'},':closing':{'S':'CLOSING'},':fence':%N}}",
+        &period_buckets, closing->period.name, moment_text(flow->arena, closing->start_ms), closing->parts,
+        closing->count, closing->shard, closing->last_id, closing->fence);
+}
+
+static void pause_done(struct flow *flow)
+{
+    close_stop(flow);
 }
 
 /* Fills the part until an event does not fit, then writes it; behind the last event all is DONE. */
@@ -299,29 +374,22 @@ static void bucket_done(struct flow *flow)
 {
     struct closing *closing = flow->state;
     const struct period *period = &closing->period;
-    bool is_small = closing->parts == 0;
-    int64_t end_ms = period_end(period, closing->start_ms);
-    struct slice events = is_small ? flow_compose(flow, ",':events':{'L':[%A]}", part_text(flow)) : SLICE("");
-    flow_call(flow, done_taken, "UpdateItem",
-              "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :done, "
-              "#count = :count, #parts"
-              " = :parts, #end = :end, #done = :time, #expires = :expires%r%r REMOVE "
-              "#until','ConditionExpression':'#state = "
-              ":closing and #fence = "
-              ":fence',%#,'ExpressionAttributeValues':{':done':{'S':'DONE'},':closing':{'S':'CLOSING'},"
-              "':fence':%N,':count':%N,':parts':%N,':end':%S,':time':%S,':expires':%N%A%A}}",
-              &period_buckets, period->name, moment_text(flow->arena, closing->start_ms),
-              is_small ? SLICE(", #events = :events") : SLICE(""),
-              period->then.data ? SLICE(", #then = :then") : SLICE(""), closing->fence, closing->count,
-              is_small ? 1 : closing->parts, moment_text(flow->arena, end_ms),
-              moment_text(flow->arena, flow->now_ms), end_ms / 1000 + period->keep_s, events,
-              period->then.data ? flow_compose(flow, ",':then':%S", period->then) : SLICE(""));
-}
-
-static void close_end(struct flow *flow)
-{
-    const struct closing *closing = flow->state;
-    closing->then(flow);
+    bool is_small = closing->parts == 0, has_then = period->then.data != NULL;
+    flow_call(
+        flow, done_taken, "UpdateItem",
+        "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :done, #count = "
+        ":count, #parts = :parts, #end = :end, #done = :time, #expires = :expires%r%r REMOVE #until, #shard, "
+        "#last','ConditionExpression':'#state = :closing and #fence = :fence',%#,"
+        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':closing':{'S':'CLOSING'},':fence':%N,':count':%"
+        "N,"
+        "':parts':%N,':end':%S,':time':%S,':expires':%N%A%A}}",
+        &period_buckets, period->name, moment_text(flow->arena, closing->start_ms),
+        is_small ? SLICE(", #events = :events") : SLICE(""), has_then ? SLICE(", #then = :then") : SLICE(""),
+        closing->fence, closing->count, is_small ? 1 : closing->parts,
+        moment_text(flow->arena, period_end(period, closing->start_ms)),
+        moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + period->keep_s,
+        is_small ? flow_compose(flow, ",':events':{'L':[%A]}", part_text(flow)) : SLICE(""),
+        has_then ? flow_compose(flow, ",':then':%S", period->then) : SLICE(""));
 }
 
 /* ---- by a request ---- */
@@ -333,7 +401,8 @@ static flow_step request_taken;
 static void request_done(struct flow *flow)
 {
     const struct closing *closing = flow->state;
-    flow_answer(flow, 200, "{'closed':%d}", closing->closed);
+    flow_answer(flow, 200, "{'closed':%d%r}", closing->closed,
+                closing->more ? SLICE(",\"more\":true") : SLICE(""));
 }
 
 void period_close_begin(struct flow *flow)
@@ -351,47 +420,33 @@ static void request_taken(struct flow *flow)
 
 /* ---- by itself ---- */
 
-static flow_step sweep_listed, sweep_next, sweep_taken;
-
-static void sweep_begin(struct flow *flow)
-{
-    struct closing *closing = flow->state = arena_new(flow->arena, struct closing);
-    closing->then = sweep_next;
-    flow_call(
-        flow, sweep_listed, "Query",
-        "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'due'},':now':%N},'Limit':%d}",
-        &period_table, flow->now_ms, (int64_t)SWEPT);
-}
-
-static void sweep_listed(struct flow *flow)
-{
-    struct closing *closing = flow->state;
-    struct raw_walk walk;
-    struct slice item;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (closing->name_count < SWEPT && raw_walk_next(&walk, NULL, &item))
-        closing->names[closing->name_count++] = item_text(flow->arena, item, "name");
-    sweep_next(flow);
-}
-
-static void sweep_next(struct flow *flow)
-{
-    struct closing *closing = flow->state;
-    closing->closed = 0;
-    if (closing->at == closing->name_count)
-        flow_finish(flow, 200);
-    else
-        period_ask(flow, closing->names[closing->at++], sweep_taken);
-}
-
 static void sweep_taken(struct flow *flow)
 {
     struct closing *closing = flow->state;
-    if (period_read(flow, closing->names[closing->at - 1], flow_item(flow), &closing->period))
+    if (period_read(flow, item_text(flow->arena, sweep_entry(flow), "name"), flow_item(flow),
+                    &closing->period))
         find_begin(flow);
     else
         sweep_next(flow); /* deleted meanwhile, or spoilt */
+}
+
+static void sweep_each(struct flow *flow)
+{
+    uint64_t bytes = flow->state ? ((struct closing *)flow->state)->bytes : 0;
+    if (bytes > SWEPT_BYTES) {
+        flow_finish(flow, 200);
+        return;
+    }
+    struct closing *closing = flow->state = arena_new(flow->arena, struct closing);
+    closing->bytes = bytes;
+    closing->then = sweep_next;
+    period_ask(flow, item_text(flow->arena, sweep_entry(flow), "name"), sweep_taken);
+}
+
+static void sweep_begin(struct flow *flow)
+{
+    static const struct sweep_plan plan = {&period_table, 1, sweep_each};
+    sweep_over(flow, &plan);
 }
 
 const struct flow_sweep period_sweep = {"periods", SWEEP_MS, sweep_begin};

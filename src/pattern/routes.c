@@ -9,6 +9,7 @@
 #define SKEW_MS       500  /* between machines that keep their time by the network */
 #define POLL_LOCAL_MS 1000 /* others than flows seldom write here, and those wake whoever waits */
 #define POLL_MS       400
+#define LAG_MS        2000 /* of a remote index; a second is usual at most */
 
 /* ---- rows ---- */
 
@@ -123,7 +124,8 @@ struct pattern *pattern_open(const struct pattern_options *options)
     ensure(pattern->prefix);
     pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
                                          .skew_ms = is_local ? 0 : SKEW_MS,
-                                         .poll_ms = is_local ? POLL_LOCAL_MS : POLL_MS};
+                                         .poll_ms = is_local ? POLL_LOCAL_MS : POLL_MS,
+                                         .lag_ms = is_local ? 0 : LAG_MS};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
     if (options->seed)
         random_seed(&pattern->random, options->seed);

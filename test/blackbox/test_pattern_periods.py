@@ -2,7 +2,10 @@
 import time
 import uuid
 
+import boto3
 import pytest
+from lambdas import eventually, send
+from support.process import Quipu
 from test_patterns import at_once, face  # noqa: F401: a fixture
 
 
@@ -49,4 +52,57 @@ def test_errors_have_their_own_words(period):
     period("PUT", body={"cron": "0 9 * * 1-5", "zone": "Europe/Berlin"}, status=201)
     assert period("POST", body={"data": "x" * 420000}, status=413)["error"] == "too-large"
     assert period("GET", "/yesterday", status=400)["error"] == "bad-request"
+    assert "never due" in period("PUT", body={"cron": "cron(0 9 * * ? 2025)"}, status=400)["message"]
+    assert period("GET", "/buckets?limit=0", status=400)["error"] == "bad-request"
     assert period("DELETE")["deleted"] is True
+    assert period("GET", "/buckets", status=404)["error"] == "no-such-period"
+
+
+def test_buckets_are_listed_and_the_length_may_change(period):
+    period("PUT", body={"every": "1h"}, status=201)
+    first = period("POST", body={"id": "a", "data": 1}, status=201)["bucket"]
+    assert [b["bucket"] for b in period("GET", "/buckets?state=open")["buckets"]] == [first]
+    period("PUT", body={"every": "1s"}, status=200)
+    second = period("POST", body={"id": "b", "data": 2}, status=201)["bucket"]
+    for bucket in (first, second):
+        assert period("GET", f"/{bucket}?wait=30s")["count"] == (2 if first == second else 1)
+    listed = period("GET", "/buckets")["buckets"]
+    assert [b["bucket"] for b in listed] == sorted({first, second})
+    assert [b["state"] for b in listed] == ["DONE"] * len(listed)
+
+
+def test_what_became_due_while_nobody_ran_is_handed_over_once_in_order(tmp_path):
+    data = str(tmp_path / "data")
+    told = {}
+    with Quipu("--data", data) as server:
+        assert send(server.url, "PUT", "/v1/periods/p", {"every": "1s", "grace": "2s"})[0] == 201
+        for number in range(30):
+            told[f"e{number}"] = send(server.url, "POST", "/v1/periods/p", {"id": f"e{number}"})[1]["bucket"]
+            time.sleep(0.1)
+        server.kill()
+    time.sleep(2)
+    with Quipu("--data", data) as server:
+        def look():
+            return send(server.url, "GET", "/v1/periods/p/buckets")[1]["buckets"]
+
+        eventually(lambda: sum(bucket["count"] for bucket in look()) == len(told), "all are handed over")
+        buckets = look()
+        assert [bucket["bucket"] for bucket in buckets] == sorted(set(told.values()))
+        assert [bucket["done"] for bucket in buckets] == sorted(bucket["done"] for bucket in buckets)
+        assert done_changes(server.url) == [bucket["bucket"] for bucket in buckets]
+
+
+def done_changes(url):
+    """The buckets that became DONE, in the order of the stream."""
+    client = boto3.client("dynamodbstreams", endpoint_url=url, region_name="us-east-1", aws_access_key_id="local",
+                          aws_secret_access_key="local")
+    arn = client.list_streams(TableName="quipu-period-buckets")["Streams"][0]["StreamArn"]
+    records = []
+    for shard in client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
+        iterator = client.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"],
+                                             ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+        records += client.get_records(ShardIterator=iterator)["Records"]
+    records.sort(key=lambda record: record["dynamodb"]["SequenceNumber"])
+    return [r["dynamodb"]["NewImage"]["bucket"]["S"] for r in records
+            if r["dynamodb"]["NewImage"]["state"]["S"] == "DONE"
+            and r["dynamodb"].get("OldImage", {}).get("state", {}).get("S") == "CLOSING"]

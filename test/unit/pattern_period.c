@@ -94,7 +94,7 @@ TEST(period_catches_up_in_order)
         patterns.now_ms += 2 * HOUR_MS;
     }
     patterns.now_ms += 5 * 60000;
-    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":20}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":20,\"more\":true}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":10}");
     struct buf reply = {0};
     struct slice request = arena_printf(
@@ -146,5 +146,163 @@ TEST(period_has_large_buckets_in_parts)
     }
     CHECK_INT((int64_t)count, 10);
     buf_free(&body);
+    patterns_close(&patterns);
+}
+
+/* ---- changed settings ---- */
+
+TEST(period_changes_its_length)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"5m\",\"shards\":1}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2026-11-15T04:09:59Z\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"b\"}"); /* in the bucket of 4:10 */
+    CHECK_ASKS(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}", 200,
+               "{\"name\":\"p\",\"every\":\"1h\",\"grace\":\"0s\",\"shards\":1,\"keep\":\"7d\","
+               "\"bucket\":\"2026-11-15T04:10:00.000Z\",\"end\":\"" FIVE "\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"c\"}", 201,
+               "{\"bucket\":\"2026-11-15T04:10:00.000Z\",\"id\":\"c\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/now", NULL), SLICE("\"id\":\"c\"")));
+    /* from long to short: what is over by the new length is handed over at once */
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1m\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-11-15T04:10:00Z", NULL),
+                         SLICE("\"end\":\"2026-11-15T04:11:00.000Z\",\"state\":\"DONE\",\"count\":2")));
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"d\"}", 201,
+               "{\"bucket\":\"2026-11-15T04:13:00.000Z\",\"id\":\"d\"}");
+    /* a bucket is still found by its begin when that is no begin any more */
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1d\"}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-11-15T04:05:00Z", NULL),
+                         SLICE("\"bucket\":\"2026-11-15T04:05:00.000Z\"")));
+    patterns_close(&patterns);
+}
+
+/* The day on which the clocks are moved has 23 hours, or 25. */
+TEST(period_follows_the_clock_of_a_zone)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 0 * * *\",\"zone\":\"Europe/Berlin\",\"shards\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2026-10-25T22:59:59Z\"}", 201,
+               "{\"bucket\":\"2026-10-24T22:00:00.000Z\",\"id\":\"a\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-10-25T12:00:00Z", NULL),
+                         SLICE("\"end\":\"2026-10-25T23:00:00.000Z\",\"state\":\"DONE\"")));
+    patterns.now_ms = 1806235200000; /* 2027-03-28T08:00:00Z */
+    CHECK(slice_contains(
+        asks(&patterns, "GET /v1/periods/p", NULL),
+        SLICE("\"bucket\":\"2027-03-27T23:00:00.000Z\",\"end\":\"2027-03-28T22:00:00.000Z\"")));
+    patterns_close(&patterns);
+}
+
+/* ---- looking ---- */
+
+TEST(period_tells_of_empty_buckets)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
+               "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE
+               "\",\"state\":\"OPEN\",\"events\":[]}");
+    patterns.now_ms += HOUR_MS;
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/last?wait=60s", NULL, 200, /* which is not waited for */
+               "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE
+               "\",\"state\":\"EMPTY\",\"events\":[]}");
+    patterns_close(&patterns);
+}
+
+TEST(period_lists_periods_and_buckets)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
+    for (int i = 0; i < 9; i++) makes(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T02:30:00Z\"}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"x\",\"time\":\"2026-11-15T03:30:00Z\"}");
+    makes(&patterns, "POST /v1/periods/p", "{}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/periods/p/buckets?state=open&limit=2", NULL, 200,
+        "{\"buckets\":[{\"bucket\":\"2026-11-15T02:00:00.000Z\",\"state\":\"OPEN\",\"end\":"
+        "\"2026-11-15T03:00:00.000Z\"},{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"OPEN\",\"end\":"
+        "\"" FOUR "\"}],\"next\":\"2026-11-15T03:00:00.000Z\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":2}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?limit=1&after=2026-11-15T02:00:00.000Z", NULL, 200,
+               "{\"buckets\":[{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"DONE\",\"end\":\"" FOUR
+               "\",\"count\":1,\"parts\":1,\"done\":\"2026-11-15T04:13:25.340Z\"}],\"next\":"
+               "\"2026-11-15T03:00:00.000Z\"}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?state=open", NULL, 200,
+               "{\"buckets\":[{\"bucket\":\"" FOUR "\",\"state\":\"OPEN\",\"end\":\"" FIVE "\"}]}");
+    CHECK_REFUSES(&patterns, "GET /v1/periods/none/buckets", NULL, 404, "no-such-period");
+    makes(&patterns, "PUT /v1/periods/q", "{\"every\":\"1h\"}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/periods?limit=1", NULL, 200,
+        "{\"periods\":[{\"name\":\"q\",\"due\":\"2026-11-15T04:13:25.340Z\"}],\"next\":\"1794716005340/q\"}");
+    CHECK_ASKS(&patterns, "GET /v1/periods?after=1794716005340%2Fq", NULL, 200,
+               "{\"periods\":[{\"name\":\"p\",\"due\":\"" FIVE "\"}]}");
+    CHECK_REFUSES(&patterns, "GET /v1/periods?after=q", NULL, 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+/* ---- the rest ---- */
+
+TEST(period_closes_a_very_large_bucket_by_and_by)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":2}");
+    buf_text(&body, "{\"data\":\"");
+    for (int i = 0; i < 200000; i++) buf_byte(&body, 'x');
+    buf_text(&body, "\"}");
+    buf_byte(&body, '\0');
+    for (int i = 0; i < 20; i++) makes(&patterns, "POST /v1/periods/p", body.data);
+    patterns.now_ms += HOUR_MS;
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0,\"more\":true}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/last", NULL), SLICE("\"CLOSING\"")));
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    for (int part = 1; part <= 20; part++) {
+        char request[60];
+        snprintf(request, sizeof request, "GET /v1/periods/p/last?part=%d", part);
+        struct slice reply = asks(&patterns, request, NULL);
+        CHECK(slice_contains(reply, SLICE("\"count\":20,\"parts\":20")));
+        CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, reply, "events")), 1);
+    }
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
+TEST(period_adds_once_by_a_key)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
+    for (int i = 0; i < 2; i++) {
+        with_header(&patterns, "Idempotency-Key", "k");
+        CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"data\":1}", i ? 200 : 201,
+                   "{\"bucket\":\"" FOUR "\",\"id\":\"k\"}");
+    }
+    /* a clock may be ahead, a little */
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"l\",\"time\":\"2026-11-15T04:18:00Z\"}", 201,
+               "{\"bucket\":\"" FOUR "\",\"id\":\"l\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T04:19:00Z\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/q", "{\"cron\":\"cron(0 9 * * ? 2025)\"}", 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+TEST(period_costs_the_same_for_every_event)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"first\"}");
+    for (int i = 0; i < 50; i++) makes(&patterns, "POST /v1/periods/p", "{\"data\":1}");
+    CHECK(slice_contains(asks(&patterns, "POST /v1/periods/p?cost", "{\"data\":1}"),
+                         SLICE("\"writeUnits\":4,\"readUnits\":1,")));
+    CHECK(slice_contains(asks(&patterns, "POST /v1/periods/p?cost", "{\"id\":\"i\",\"data\":1}"),
+                         SLICE("\"writeUnits\":6,\"readUnits\":1,")));
     patterns_close(&patterns);
 }
