@@ -48,6 +48,7 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
 {
     flow_init(flow, start);
     flow->makes_tables = false;
+    flow->looks_first = true;
     flow_take_step(flow, sweep->begin);
 }
 
@@ -169,6 +170,8 @@ void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply
         if (trouble_taken(flow)) return;
         flow->attempts = 0;
         flow->sees_error = false;
+        if (flow->looks_first) flow->makes_tables = true;
+        flow->looks_first = false;
     } else if (flow->repeats) {
         flow->repeats = false;
         flow->want = FLOW_CALL;

@@ -61,7 +61,8 @@ struct field_value {
     int64_t number;    /* INT, DURATION in ms, BOOL, CHOICE */
 };
 
-/* What a server does by itself every so often. Its flow has no request and makes no tables. */
+/* What a server does by itself every so often. Its flow has no request, and makes no tables for a pattern that
+ * nobody uses. */
 struct flow_sweep {
     const char *name;
     int64_t every_ms;
@@ -146,6 +147,7 @@ struct flow {
     struct random random;
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
+    bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
     bool repeats;    /* behind the pause comes the same call again */
     bool sees_error; /* the step takes the reply whatever it is, but for what is repeated */
     size_t body_start;

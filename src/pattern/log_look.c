@@ -214,6 +214,9 @@ static void events_taken(struct flow *flow)
         if (!first) buf_byte(flow->body, ',');
         log_put_event(flow, item);
     }
-    buf_text(flow->body, "]}");
+    struct slice last = flow_last_key(flow);
+    buf_slice(flow->body, last.data
+                              ? flow_compose(flow, "],'next':%d}", item_int(flow->arena, last, "sequence", 0))
+                              : SLICE("]}"));
     flow_finish(flow, 200);
 }

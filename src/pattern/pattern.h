@@ -67,6 +67,9 @@ void pattern_close(struct pattern *pattern);
 bool pattern_serve(struct pattern *pattern, struct rest_call *call);
 /* The same for those who may wait: returns when it is answered; `done` is not called. False as above. */
 bool pattern_run(struct pattern *pattern, struct rest_call *call);
+/* Does once what `sweeps` would do, and waits for it. 200, or the status of the sweep that failed, whose
+ * refusal is then in *reply. */
+int pattern_sweep(struct pattern *pattern, struct buf *reply);
 
 /* For triggers: calls a pattern for each record of an event (target.c tells the form of `call` and `body`),
  * and waits. `cause` is the lineage of what it writes (func.h). An empty event: only looks whether the two can

@@ -16,8 +16,8 @@ static void sleep_ms(int64_t ms)
 static void call_make(struct pattern *pattern, struct flow *flow)
 {
     struct buf body = {0};
-    int status = dynamo_call_caused(pattern->dynamo, flow->request->cause, flow->operation, flow->call,
-                                    &body);
+    struct slice cause = flow->request ? flow->request->cause : SLICE_NONE; /* a sweep has none */
+    int status = dynamo_call_caused(pattern->dynamo, cause, flow->operation, flow->call, &body);
     struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
     buf_free(&body);
     flow_next(flow, clock_now_ms(pattern->clock), &reply);
@@ -47,6 +47,25 @@ static bool piece_send(struct pattern *pattern, struct flow *flow, struct rest_c
     return true;
 }
 
+/* Until it is done; false: dropped, since nobody takes its pieces. call: NULL for a sweep. */
+static bool see_through(struct pattern *pattern, struct flow *flow, struct rest_call *call)
+{
+    while (flow->want != FLOW_DONE) {
+        if (flow->wakes) server_wake(pattern->server, flow->wakes);
+        switch (flow->want) {
+        case FLOW_CALL: call_make(pattern, flow); break;
+        case FLOW_WATCH: watch(pattern, flow); break;
+        case FLOW_PIECE:
+            if (!piece_send(pattern, flow, call)) return false;
+            break;
+        case FLOW_JOIN: flow_next(flow, clock_now_ms(pattern->clock), NULL); break;
+        default: sleep_ms(flow->pause_ms); flow_next(flow, clock_now_ms(pattern->clock), NULL);
+        }
+    }
+    if (flow->wakes) server_wake(pattern->server, flow->wakes);
+    return true;
+}
+
 bool pattern_run(struct pattern *pattern, struct rest_call *call)
 {
     bool refused;
@@ -57,19 +76,28 @@ bool pattern_run(struct pattern *pattern, struct rest_call *call)
     start.row = row;
     start.request = call;
     flow_begin(&flow, &start);
-    while (flow.want != FLOW_DONE) {
-        if (flow.wakes) server_wake(pattern->server, flow.wakes);
-        switch (flow.want) {
-        case FLOW_CALL: call_make(pattern, &flow); break;
-        case FLOW_WATCH: watch(pattern, &flow); break;
-        case FLOW_PIECE:
-            if (!piece_send(pattern, &flow, call)) return true;
-            break;
-        case FLOW_JOIN: flow_next(&flow, clock_now_ms(pattern->clock), NULL); break;
-        default: sleep_ms(flow.pause_ms); flow_next(&flow, clock_now_ms(pattern->clock), NULL);
-        }
-    }
-    if (flow.wakes) server_wake(pattern->server, flow.wakes);
-    pattern_answer(&flow, call);
+    if (see_through(pattern, &flow, call)) pattern_answer(&flow, call);
     return true;
+}
+
+/* A table that nobody has used yet has nothing that is due. */
+int pattern_sweep(struct pattern *pattern, struct buf *reply)
+{
+    const struct flow_sweep *sweep;
+    int status = 200;
+    for (size_t i = 0; status == 200 && (sweep = sweep_at(i)); i++) {
+        struct arena arena = {0};
+        struct flow flow;
+        size_t reply_len = reply->len;
+        struct flow_start start = pattern_start_of(pattern, &arena, reply);
+        flow_begin_sweep(&flow, &start, sweep);
+        see_through(pattern, &flow, NULL);
+        bool is_unused = slice_equal(flow.reply.error, SLICE("ResourceNotFoundException"));
+        if (flow.status != 200 && !is_unused)
+            status = flow.status;
+        else
+            reply->len = reply_len;
+        arena_free(&arena);
+    }
+    return status;
 }

@@ -408,3 +408,24 @@ TEST(job_whose_names_were_not_all_written)
     arena_free(&arena);
     patterns_close(&patterns);
 }
+
+/* The tables of the tasks are not there yet, and nobody but the sweep comes: it makes what it needs, but
+ * nothing where nobody has used a pattern. */
+TEST(job_expires_by_the_sweep_before_any_task)
+{
+    struct patterns patterns;
+    struct buf reply = {0};
+    patterns_open(&patterns);
+    CHECK_INT(pattern_sweep(patterns.pattern, &reply), 200);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("ListTables"), SLICE("{}"), &reply), 200);
+    CHECK(!slice_contains(buf_view(&reply), slice_of(patterns.prefix)));
+    asks(&patterns, "PUT /v1/jobs/a", "{\"total\":2,\"deadline\":\"10s\"}");
+    patterns.now_ms += 10000;
+    reply.len = 0;
+    CHECK_INT(pattern_sweep(patterns.pattern, &reply), 200);
+    CHECK_TEXT(buf_view(&reply), "");
+    check_member(&patterns, "GET /v1/jobs?state=expired", NULL, "jobs",
+                 "[{\"id\":\"a\",\"state\":\"EXPIRED\",\"opened\":\"2026-11-15T04:13:25.340Z\"}]");
+    buf_free(&reply);
+    patterns_close(&patterns);
+}
