@@ -93,7 +93,8 @@ $B/libquipu.so: $(library_objects)
 	$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(DYNAMIC_LIBS)
 
 # ---- unit tests: test/unit/<room>_<what>.c, one binary a room ----
-# What a room's tests use besides it: those of the remote door and of the library call a server.
+# What a room's tests use besides it: those of the remote door and of the library call a server. Both sides use the same
+# rooms, so no order of the archives would do: they are a group.
 beside_client  := net
 beside_dynamo  := web $(below_web)
 beside_library := web $(below_web)
@@ -106,7 +107,7 @@ $B/test/%.o: test/%.c
 define room_unit
 $B/unit/$1: $(patsubst test/%.c,$B/test/%.o,$(wildcard test/unit/$1_*.c)) $B/test/unit/runner.o $(patsubst %,$B/lib/%.a,$(beside_$1)) $(filter-out %/main.a,$(call archives,$1))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+	$$(CC) $$(LDFLAGS) -o $$@ -Wl,--start-group $$^ -Wl,--end-group $$(LIBS)
 unit-$1: $B/unit/$1
 	$B/unit/$1
 .PHONY: unit-$1

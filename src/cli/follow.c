@@ -93,8 +93,8 @@ static int step(struct copied *copied, bool is_applying, unsigned *in_vain)
     switch (quipu_stream_next(copied->stream, is_last_look ? SWITCH_IDLE_MS : WAIT_MS, &record)) {
     case QUIPU_FOUND: *in_vain = 0; return take(copied, &record, is_applying) ? 1 : -1;
     case QUIPU_NONE: return is_last_look ? 0 : 1;
-    case QUIPU_FAILED: return goes_on_after_failure(copied, in_vain) ? 1 : -1;
     case QUIPU_ENDED: break;
+    default: return goes_on_after_failure(copied, in_vain) ? 1 : -1;
     }
     if (!is_applying) return 1;
     complain("%s: the source's stream was switched off; what is written from now on is not followed",

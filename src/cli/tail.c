@@ -119,15 +119,14 @@ static int follow(const struct tail *tail)
             in_vain = 0;
             if (!print_record(tail->form, (struct slice){record.json, record.json_len})) return EXIT_FAULT;
             break;
-        case QUIPU_FAILED:
-            if (!goes_on_after(tail, &in_vain)) return EXIT_FAULT;
-            break;
         case QUIPU_ENDED:
             if (errors_are_terminal()) fprintf(stderr, "The stream was switched off.\n");
             return EXIT_FINE;
         case QUIPU_NONE:
             if (!tail->follows) return EXIT_FINE;
             break;
+        default:
+            if (!goes_on_after(tail, &in_vain)) return EXIT_FAULT;
         }
     }
     return EXIT_FINE;

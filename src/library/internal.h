@@ -5,6 +5,7 @@
 #pragma GCC visibility push(default) /* all else in libquipu is hidden */
 #include <quipu.h>
 #pragma GCC visibility pop
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -17,6 +18,7 @@
 struct quipu {
     struct dynamo *dynamo;
     struct pattern *pattern;
+    atomic_bool is_stopped; /* nobody waits any more */
 };
 
 /* A reply and what it points at. */
@@ -42,6 +44,16 @@ void text_set(struct buf *buf, struct slice text);
 
 /* How flows borrow the threads that call. */
 extern const struct pattern_host library_host;
+/* quipu_pattern with texts that need not end in NUL; the path has its query. */
+struct quipu_reply *library_pattern(struct quipu *db, struct slice method, struct slice path,
+                                    struct slice headers, struct slice body);
+/* A reply of our own making, in the form of a pattern's. */
+struct quipu_reply *library_refusal(int status, const char *code, const char *sentence);
+
+/* ---- pages.c ---- */
+
+/* The pages of a pattern's list. A fault (NULL: none) makes a list that fails with this sentence. */
+struct quipu_pages *library_pages(struct quipu *db, struct slice path, const char *fault);
 
 /* ---- members.c: parts of JSON texts, as they stand ---- */
 

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "library/internal.h"
+#include "rest/rest.h"
 
 /* What a listing operation calls its parts. */
 struct listing {
@@ -27,9 +28,17 @@ static const struct listing listings[] = {
     {"ListImports", "ImportSummaryList", "NextToken", "NextToken"},
 };
 
+/* A pattern's list: the request is its path, and its entries have one of these names. */
+static const struct listing pattern_listing = {"GET", NULL, "next", "after"};
+static const char *const pattern_entries[] = {"jobs",     "missing",    "failures", "results",
+                                              "groups",   "events",     "work",     "documents",
+                                              "versions", "partitions", "parked",   "messages"};
+#define PATTERN_ENTRIES (sizeof pattern_entries / sizeof *pattern_entries)
+
 struct quipu_pages {
     struct quipu *db;
     const struct listing *listing;
+    const char *fault;            /* the request cannot be made: a sentence; NULL: it can */
     struct buf request, position; /* the position ends in NUL; empty: the first page, or none */
     struct buf entry;             /* the one that was handed out last */
     struct quipu_reply *reply;
@@ -43,25 +52,57 @@ static const struct listing *find_listing(const char *operation)
 {
     for (size_t i = 0; i < sizeof listings / sizeof *listings; i++)
         if (strcmp(listings[i].operation, operation) == 0) return &listings[i];
-    return NULL;
+    return strcmp(operation, pattern_listing.operation) == 0 ? &pattern_listing : NULL;
+}
+
+static struct quipu_pages *pages_new(struct quipu *db, const struct listing *listing, struct slice request)
+{
+    struct quipu_pages *pages = must_zero(1, sizeof *pages);
+    pages->db = db;
+    pages->listing = listing;
+    buf_slice(&pages->request, request);
+    return pages;
 }
 
 struct quipu_pages *quipu_pages_open(struct quipu *db, const char *operation, const char *request)
 {
     const struct listing *listing = find_listing(operation);
-    if (!listing) return NULL;
-    struct quipu_pages *pages = must_zero(1, sizeof *pages);
-    pages->db = db;
-    pages->listing = listing;
-    buf_slice(&pages->request, slice_of(request));
+    return listing ? pages_new(db, listing, slice_of(request)) : NULL;
+}
+
+struct quipu_pages *library_pages(struct quipu *db, struct slice path, const char *fault)
+{
+    struct quipu_pages *pages = pages_new(db, &pattern_listing, path);
+    pages->fault = fault;
     return pages;
 }
 
 /* ---- pages ---- */
 
+/* The first `after` of a query counts. */
+static struct quipu_reply *call_pattern(struct quipu_pages *pages)
+{
+    struct slice path = buf_view(&pages->request), position = buf_view(&pages->position);
+    struct buf place = {0};
+    if (pages->fault) return library_refusal(400, "bad-request", pages->fault);
+    const char *mark = path.len ? memchr(path.data, '?', path.len) : NULL;
+    buf_slice(&place, (struct slice){path.data, mark ? (size_t)(mark - path.data) : path.len});
+    if (position.len) {
+        buf_text(&place, "?after=");
+        rest_encode(&place, position.data[0] == '"' ? member_text(position, &pages->scratch) : position);
+    }
+    if (mark) buf_byte(&place, position.len ? '&' : '?');
+    if (mark) buf_slice(&place, slice_from(path, (size_t)(mark - path.data) + 1));
+    struct quipu_reply *reply = library_pattern(pages->db, SLICE("GET"), buf_view(&place), SLICE(""),
+                                                SLICE(""));
+    buf_free(&place);
+    return reply;
+}
+
 static struct quipu_reply *call_page(struct quipu_pages *pages)
 {
     struct slice operation = slice_of(pages->listing->operation);
+    if (pages->listing == &pattern_listing) return call_pattern(pages);
     if (!pages->position.len) return library_call(pages->db, operation, buf_view(&pages->request));
     struct buf request = {0};
     member_replace(&request, buf_view(&pages->request), slice_of(pages->listing->start),
@@ -71,12 +112,25 @@ static struct quipu_reply *call_page(struct quipu_pages *pages)
     return reply;
 }
 
+/* The raw texts of the page's entries and of its end. */
+static bool find_parts(struct quipu_pages *pages, struct slice raws[2])
+{
+    const char *names[] = {pages->listing->entries, pages->listing->end};
+    struct slice json = library_json(pages->reply), candidates[PATTERN_ENTRIES];
+    if (names[0]) return members_find(json, names, raws, 2, &pages->scratch);
+    if (!members_find(json, pattern_entries, candidates, PATTERN_ENTRIES, &pages->scratch)) return false;
+    members_find(json, &names[1], &raws[1], 1, &pages->scratch);
+    raws[0] = SLICE("");
+    for (size_t i = 0; i < PATTERN_ENTRIES; i++)
+        if (candidates[i].len && candidates[i].data[0] == '[') raws[0] = candidates[i];
+    return true;
+}
+
 /* Takes the new page apart. */
 static bool open_page(struct quipu_pages *pages)
 {
-    const char *names[] = {pages->listing->entries, pages->listing->end};
     struct slice raws[2];
-    if (!members_find(library_json(pages->reply), names, raws, 2, &pages->scratch)) return false;
+    if (!find_parts(pages, raws)) return false;
     pages->has_entries = raws[0].len > 0; /* none when only a count was asked for */
     if (pages->has_entries && !elements_begin(&pages->entries, raws[0], &pages->scratch)) return false;
     pages->is_last = raws[1].len == 0;

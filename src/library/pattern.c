@@ -106,22 +106,16 @@ static void errand_see_through(struct quipu *db, struct errand *errand)
     } while (task);
 }
 
-static void refuse_path(struct errand *errand)
-{
-    errand->rest.status = 404;
-    buf_text(errand->rest.reply, "{\"error\":\"no-such-path\",\"message\":\"No pattern has this path.\"}");
-}
-
-static void errand_run(struct quipu *db, struct errand *errand)
+/* False: no pattern has this path. */
+static bool errand_run(struct quipu *db, struct errand *errand)
 {
     ensure(pthread_mutex_init(&errand->lock, NULL) == 0);
     ensure(pthread_cond_init(&errand->changed, NULL) == 0);
-    if (pattern_serve(db->pattern, &errand->rest))
-        errand_see_through(db, errand);
-    else
-        refuse_path(errand);
+    bool is_ours = pattern_serve(db->pattern, &errand->rest);
+    if (is_ours) errand_see_through(db, errand);
     pthread_cond_destroy(&errand->changed);
     pthread_mutex_destroy(&errand->lock);
+    return is_ours;
 }
 
 static const char *text_copy(struct arena *arena, struct slice text)
@@ -152,28 +146,75 @@ static void tell_headers(struct owned_reply *owned, struct slice headers)
     buf_free(&lines);
 }
 
-struct quipu_reply *quipu_pattern(struct quipu *db, const char *method, const char *path, const char *headers,
-                                  const char *body)
+static struct quipu_reply *reply_end(struct owned_reply *owned, int status, struct slice headers)
+{
+    owned->reply.status = status;
+    owned->reply.message = "";
+    if (status >= 400) tell_error(owned);
+    tell_headers(owned, headers);
+    library_show_json(owned);
+    return &owned->reply;
+}
+
+struct quipu_reply *library_refusal(int status, const char *code, const char *sentence)
+{
+    struct owned_reply *owned = must_zero(1, sizeof *owned);
+    buf_text(&owned->json, "{\"error\":");
+    json_put_string(&owned->json, slice_of(code));
+    buf_text(&owned->json, ",\"message\":");
+    json_put_string(&owned->json, slice_of(sentence));
+    buf_byte(&owned->json, '}');
+    return reply_end(owned, status, SLICE(""));
+}
+
+struct quipu_reply *library_pattern(struct quipu *db, struct slice method, struct slice path,
+                                    struct slice headers, struct slice body)
 {
     struct owned_reply *owned = must_zero(1, sizeof *owned);
     struct arena arena = {0};
-    size_t path_len = strcspn(path, "?");
-    struct errand errand = {.rest = {.method = slice_of(method),
-                                     .path = {path, path_len},
-                                     .query = slice_of(path + path_len + (path[path_len] == '?')),
-                                     .body = slice_of(body ? body : ""),
+    const char *mark = path.len ? memchr(path.data, '?', path.len) : NULL;
+    size_t path_len = mark ? (size_t)(mark - path.data) : path.len;
+    struct errand errand = {.rest = {.method = method,
+                                     .path = {path.data, path_len},
+                                     .query = slice_from(path, mark ? path_len + 1 : path_len),
+                                     .body = body,
                                      .header = errand_header,
                                      .arena = &arena,
                                      .done = errand_done,
                                      .piece = errand_piece,
                                      .reply = &owned->json},
-                            .headers = slice_of(headers ? headers : "")};
-    errand_run(db, &errand);
-    owned->reply.status = errand.rest.status;
-    owned->reply.message = "";
-    if (owned->reply.status >= 400) tell_error(owned);
-    tell_headers(owned, errand.rest.headers);
-    library_show_json(owned);
+                            .headers = headers};
+    bool is_ours = errand_run(db, &errand);
+    struct quipu_reply *reply = is_ours ? reply_end(owned, errand.rest.status, errand.rest.headers)
+                                        : library_refusal(404, "no-such-route", "No pattern has this path.");
+    if (!is_ours) quipu_reply_free(&owned->reply);
     arena_free(&arena);
-    return &owned->reply;
+    return reply;
+}
+
+struct quipu_reply *quipu_pattern(struct quipu *db, const char *method, const char *path, const char *headers,
+                                  const char *body)
+{
+    return library_pattern(db, slice_of(method), slice_of(path), slice_of(headers ? headers : ""),
+                           slice_of(body ? body : ""));
+}
+
+void quipu_stop(struct quipu *db)
+{
+    atomic_store(&db->is_stopped, true);
+    pattern_stop(db->pattern);
+}
+
+enum quipu_result quipu_sweep(struct quipu *db, struct quipu_reply **reply)
+{
+    struct owned_reply *owned = must_zero(1, sizeof *owned);
+    int status = pattern_sweep(db->pattern, &owned->json);
+    if (status == 200) buf_text(&owned->json, "{}");
+    reply_end(owned, status, SLICE(""));
+    if (reply) quipu_reply_free(*reply);
+    if (reply)
+        *reply = &owned->reply;
+    else
+        quipu_reply_free(&owned->reply);
+    return status == 200 ? QUIPU_DONE : QUIPU_FAILED;
 }

@@ -69,8 +69,8 @@ struct quipu *quipu_open(const char *where, const struct quipu_options *options,
     if (!dynamo) return NULL;
     struct quipu *db = must_zero(1, sizeof *db);
     db->dynamo = dynamo;
-    db->pattern = pattern_open(
-        &(struct pattern_options){.dynamo = dynamo, .prefix = all.prefix, .host = &library_host});
+    db->pattern = pattern_open(&(struct pattern_options){
+        .dynamo = dynamo, .prefix = all.prefix, .host = &library_host, .sweeps = all.sweeps != 0});
     return db;
 }
 

@@ -1,13 +1,17 @@
 """The C library as it is installed: what programs see of it, and the worked example."""
+import json
 import os
+import re
 import shlex
 import subprocess
+import urllib.request
 
 import pytest
 from support.library import install
 from support.process import ROOT, DynamoLocal, Quipu, clean_environment, run_quipu
 
 EXAMPLE = os.path.join(ROOT, "examples", "embed.c")
+PATTERNS = os.path.join(ROOT, "examples", "patterns.c")
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +43,21 @@ def shared(prefix, tmp_path_factory):
     return program
 
 
+def compile_statically(prefix, source, target):
+    libraries = [flag.replace("-lquipu", "-l:libquipu.a") for flag in pkg_config(prefix, "--static", "--libs")]
+    compile_program(source, target, *pkg_config(prefix, "--cflags"), *libraries)
+    return target
+
+
 @pytest.fixture(scope="module")
 def static(prefix, tmp_path_factory):
-    program = tmp_path_factory.mktemp("static") / "embed"
-    libraries = [flag.replace("-lquipu", "-l:libquipu.a") for flag in pkg_config(prefix, "--static", "--libs")]
-    compile_program(EXAMPLE, program, *pkg_config(prefix, "--cflags"), *libraries)
+    return compile_statically(prefix, EXAMPLE, tmp_path_factory.mktemp("static") / "embed")
+
+
+@pytest.fixture(scope="module")
+def patterns(prefix, tmp_path_factory):
+    program = tmp_path_factory.mktemp("patterns") / "patterns"
+    compile_program(PATTERNS, program, "-std=c99", "-pedantic", "-pthread", *pkg_config(prefix, "--cflags", "--libs"))
     return program
 
 
@@ -93,6 +107,36 @@ def test_example_against_dynamodb_local(shared, prefix):
         check_first_visit(visit(shared, prefix, server.url))
 
 
+def check_patterns(lines):
+    assert lines == ["last: one thread, with fence 1", "20 events in order", "20 of 20 pages by 40 attempts",
+                     'report: {"pages":20}']
+
+
+def test_patterns_in_memory(patterns, prefix):
+    check_patterns(visit(patterns, prefix, ":memory:"))
+
+
+def test_patterns_linked_statically(prefix, tmp_path):
+    check_patterns(visit(compile_statically(prefix, PATTERNS, tmp_path / "patterns"), prefix, ":memory:"))
+
+
+def test_patterns_in_a_folder(patterns, prefix, tmp_path):
+    check_patterns(visit(patterns, prefix, tmp_path / "data"))
+    assert run_quipu("check", "--data", str(tmp_path / "data")).returncode == 0
+
+
+def test_patterns_on_a_server_and_there(patterns, prefix):
+    with Quipu("--memory") as server:
+        check_patterns(visit(patterns, prefix, server.url))
+        with urllib.request.urlopen(f"{server.url}/v1/jobs/pages") as reply:
+            assert json.load(reply)["state"] == "COMPLETE"
+
+
+def test_patterns_on_dynamodb_local(patterns, prefix):
+    with DynamoLocal() as server:
+        check_patterns(visit(patterns, prefix, server.url))
+
+
 def test_only_its_own_names_are_seen(prefix):
     for command in (["nm", "-D", "--defined-only", f"{prefix}/lib/libquipu.so"],
                     ["nm", "-g", "--defined-only", f"{prefix}/lib/libquipu.a"]):
@@ -108,6 +152,8 @@ def test_every_function_of_the_header_is_there_and_in_the_manual(prefix):
     for name in (line.split()[-1] for line in symbols.splitlines()):
         assert f"{name}(" in code
         assert f"{name}(" in page
+    declared = set(re.findall(r"\b(quipu_\w+)\(", re.sub(r"/\*.*?\*/", "", code, flags=re.S)))
+    assert declared == {line.split()[-1] for line in symbols.splitlines()}
 
 
 def test_a_program_may_have_names_of_our_own(prefix, tmp_path):
@@ -148,8 +194,14 @@ def test_the_header_in_cplusplus(prefix, tmp_path):
             options.region = "eu-west-1";
             char error[QUIPU_ERROR_BYTES];
             quipu *db = quipu_open(":memory:", &options, error, sizeof error);
+            if (!db) return 1;
+            quipu_reply *reply = nullptr;
+            quipu_lease_acquire(db, "l", "me", 0, 0, nullptr, &reply);
+            int64_t value = 0;
+            quipu_result result = quipu_counter_add(db, "c", 7, &value, &reply);
+            quipu_reply_free(reply);
             quipu_close(db);
-            return db ? 0 : 1;
+            return result == QUIPU_DONE && value == 7 ? 0 : 1;
         }''')
     compile_program(source, tmp_path / "plus", "-std=c++20", "-Wno-missing-field-initializers",
                     *pkg_config(prefix, "--cflags", "--libs"), compiler="g++")

@@ -28,8 +28,8 @@ static void check_replies(struct quipu *db)
                 NULL);
     check_reply(quipu_pattern(db, "POST", "/v1/counters/a", NULL, "{"), 400, "bad-json", NULL);
     check_reply(quipu_pattern(db, "PATCH", "/v1/counters/a", NULL, "{}"), 405, "wrong-method", NULL);
-    check_reply(quipu_pattern(db, "GET", "/v1/nothing", NULL, NULL), 404, "no-such-path", NULL);
-    check_reply(quipu_pattern(db, "", "", "", ""), 404, "no-such-path", NULL);
+    check_reply(quipu_pattern(db, "GET", "/v1/nothing", NULL, NULL), 404, "no-such-route", NULL);
+    check_reply(quipu_pattern(db, "", "", "", ""), 404, "no-such-route", NULL);
     check_reply(quipu_pattern(db, "GET", "/v1/counters/a", NULL, NULL), 200, NULL, "{\"value\":1}");
 }
 
@@ -54,23 +54,10 @@ static void check_headers(struct quipu *db)
     quipu_reply_free(reply);
 }
 
-TEST(patterns_answer_in_memory)
+TEST(patterns_answer_everywhere)
 {
-    struct quipu *db = open_or_fail(":memory:");
-    check_replies(db);
-    check_headers(db);
-    quipu_close(db);
-}
-
-TEST(patterns_answer_on_a_url)
-{
-    struct served served;
-    served_start(&served, NULL);
-    struct quipu *db = open_or_fail(served.url);
-    check_replies(db);
-    check_headers(db);
-    quipu_close(db);
-    served_stop(&served);
+    on_every_engine(check_replies);
+    on_every_engine(check_headers);
 }
 
 TEST(a_pattern_when_nobody_answers)
@@ -144,21 +131,9 @@ static void check_threads(struct quipu *db)
     quipu_reply_free(reply);
 }
 
-TEST(many_threads_run_patterns_in_memory)
+TEST(many_threads_run_patterns)
 {
-    struct quipu *db = open_or_fail(":memory:");
-    check_threads(db);
-    quipu_close(db);
-}
-
-TEST(many_threads_run_patterns_on_a_url)
-{
-    struct served served;
-    served_start(&served, NULL);
-    struct quipu *db = open_or_fail(served.url);
-    check_threads(db);
-    quipu_close(db);
-    served_stop(&served);
+    on_every_engine(check_threads);
 }
 
 static void *wait_for_lease(void *argument)
