@@ -20,6 +20,7 @@
 #define GRACE_PARTS     6 /* the last part of it is for the command to end by itself */
 #define LOST_GRACE_US   2000000
 #define RETRY_LEAST_MS  50
+#define STUCK_S         1 /* what a renewal is waited for when all is lost */
 #define ENVIRONMENT_MAX 4096
 
 /* ---- signals ---- */
@@ -114,13 +115,23 @@ static void renewer_begin(struct renewer *renewer, const struct hold *hold)
     ensure(pthread_create(&renewer->thread, NULL, renew, renewer) == 0);
 }
 
-static void renewer_end(struct renewer *renewer)
+/* A renewal may hang for long where nobody answers. When all is lost nobody should wait for it, and since its
+ * thread uses the place, nothing can be closed: the process ends as it is. */
+static void renewer_end(struct renewer *renewer, bool is_lost)
 {
+    struct timespec soon;
     pthread_mutex_lock(&renewer->lock);
     renewer->ends = true;
     pthread_cond_signal(&renewer->changed);
     pthread_mutex_unlock(&renewer->lock);
-    pthread_join(renewer->thread, NULL);
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec += is_lost ? STUCK_S : 0;
+    if (is_lost && pthread_timedjoin_np(renewer->thread, NULL, &soon) != 0) {
+        complain("nobody answers, so what was held is lost, and the command was ended");
+        fflush(NULL);
+        _exit(EXIT_LOST);
+    }
+    if (!is_lost) pthread_join(renewer->thread, NULL);
     pthread_cond_destroy(&renewer->changed);
     pthread_mutex_destroy(&renewer->lock);
 }
@@ -246,7 +257,7 @@ struct ran hold_run(const struct hold *hold, const struct program_run *program)
     if (ran.failure) return ran;
     renewer_begin(&renewer, hold);
     child_watch(&child, &renewer, hold->for_ms, &ran);
-    renewer_end(&renewer);
+    renewer_end(&renewer, ran.was_lost);
     return ran;
 }
 

@@ -38,7 +38,8 @@ struct program_run {
     int input, output;           /* its standard input and output; -1: ours */
 };
 
-/* Runs it to its end. */
+/* Runs it to its end. When the holding is lost because nobody answers any more, the whole process ends with
+ * EXIT_LOST. */
 struct ran hold_run(const struct hold *hold, const struct program_run *program);
 /* As a shell would tell it: the exit status, 128 and the signal, 127 or 126 when it could not be started. */
 int ran_status(const struct ran *ran);

@@ -403,6 +403,16 @@ def test_a_lease_that_is_lost(server, unused_name):
     assert not is_alive(pid)
 
 
+def test_a_server_that_is_gone(unused_name):
+    """Nobody can renew the lease, so the command is asked to end before others may have it."""
+    with Quipu("--memory") as server:
+        running = start("lease", "run", unused_name, "--for", "2s", "--", "sh", "-c",
+                        "trap 'echo told; exit 0' TERM; echo begins; while :; do sleep 0.05; done", on=server.url)
+        assert running.stdout.readline() == "begins\n"
+        server.kill()
+        assert (running.stdout.read(), running.wait(60)) == ("told\n", 4)
+
+
 # ---- work run ----
 
 def test_commands_for_units_of_work(place, unused_name):
