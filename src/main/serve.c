@@ -202,6 +202,7 @@ struct parts {
 static void stop_orderly(void *context)
 {
     struct parts *parts = context;
+    if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_stop(parts->trigger);
     if (parts->func) func_stop(parts->func);
     net_server_stop(parts->server);

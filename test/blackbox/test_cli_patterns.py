@@ -136,6 +136,8 @@ def period(shell):
     added = shell.one("add", name, '{"n":1}', "--id", "a")
     assert added["id"] == "a"
     assert [event["id"] for event in shell.one("get", name, "now")["events"]] == ["a"]
+    assert [bucket["bucket"] for bucket in shell.lines("buckets", name, "--state", "open")] == [added["bucket"]]
+    assert name in [found["name"] for found in shell.lines("ls", "--limit", "1000")]
     shell.run("close", name)
     assert shell.one("rm", name) == {"deleted": True}
     assert shell.run("put", name, "--every", "soon", status=2).stderr.startswith("quipu: every must be a duration")
