@@ -71,6 +71,8 @@ PATTERN(period, "events by the hour or day, handed over once",
         "  quipu period get digest now\n"
         "  quipu period get digest last --wait 60s\n"
         "  quipu period close digest\n"
+        "  quipu period buckets digest --state open\n"
+        "  quipu period ls\n"
         "  quipu period rm digest");
 
 PATTERN(work, "units of work for whoever claims them",
