@@ -203,3 +203,150 @@ def test_sizes_of_jobs():
     assert rows[1][:3] == [pytest.approx(job["dollars"], abs=0.0001) for job in tree]
     assert rows[2] == [pytest.approx(job["writeUnitsPerTask"], abs=0.0001) for job in single]
     assert rows[3] == [pytest.approx(job["dollars"], rel=0.05) for job in single]
+
+
+# ---- the hottest keys ----
+
+class Watched:
+    """A server on a database whose every call is seen; what is asked with ?cost is what counts."""
+
+    def __init__(self, server, proxy):
+        self.url, self.proxy = server.url, proxy
+
+    def ask(self, call, charged=False):
+        method, path, body, *headers = call
+        if charged:
+            path += "&cost=1" if "?" in path else "?cost=1"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, dict(headers), method=method)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return reply.read()
+
+    def charged(self, calls):
+        start = len(self.proxy.calls)
+        for call in calls:
+            self.ask(call, charged=True)
+        return [call for call in self.proxy.calls[start:] if "ReturnConsumedCapacity" in call.request and
+                "ResourceNotFound" not in call.reply.get("__type", "")]
+
+    def hash_name(self, table):
+        """The hash key of a table, as it was made."""
+        [made] = [call.request for call in self.proxy.calls
+                  if call.operation == "CreateTable" and call.status == 200 and call.request["TableName"] == table]
+        return made["KeySchema"][0]["AttributeName"]
+
+    def loads(self, call):
+        """Which keys of which tables a call writes and reads, and how many units that takes of each: small items."""
+        if call.operation == "TransactWriteItems":
+            for action in call.request["TransactItems"]:
+                [one] = action.values()
+                yield one["TableName"], self.hash_of(one), 2, 0
+        elif call.operation == "BatchGetItem":
+            for table, wanted in call.request["RequestItems"].items():
+                for key in wanted["Keys"]:
+                    units = 1 if wanted.get("ConsistentRead") else 0.5
+                    yield table, self.hash_of({"TableName": table, "Key": key}), 0, units
+        elif call.operation == "Query":
+            [value] = call.request["ExpressionAttributeValues"].values()
+            yield call.request["TableName"], json.dumps(value), 0, call.consumed()[call.request["TableName"]][""]
+        else:
+            units = call.consumed()[call.request["TableName"]][""]
+            reads = units if call.operation == "GetItem" else 0
+            yield call.request["TableName"], self.hash_of(call.request), units - reads, reads
+
+    def hash_of(self, request):
+        return json.dumps((request.get("Key") or request["Item"])[self.hash_name(request["TableName"])])
+
+    def hottest(self, calls, things, spread=()):
+        """The most write and the most read units of one key for each of the things, but in tables whose keys differ."""
+        writes, reads = collections.Counter(), collections.Counter()
+        for call in self.charged(calls):
+            for table, key, written, read in self.loads(call):
+                if table not in spread:
+                    writes[table, key] += written / things
+                    reads[table, key] += read / things
+        return max(writes.values(), default=0), max(reads.values(), default=0)
+
+
+@pytest.fixture(scope="module")
+def watched():
+    with Quipu("--memory") as database, Proxy(database.url) as proxy, Quipu("--on", proxy.url, env=KEYS) as server:
+        yield Watched(server, proxy)
+
+
+def post(path, body=None, *headers):
+    return "POST", path, body, *headers
+
+
+def put(path, body, *headers):
+    return "PUT", path, body, *headers
+
+
+def many(times, make):
+    return [make(i) for i in range(times)]
+
+
+EVENTS = [{"key": "k", "data": 1}] * 25
+# of a row of the table: what is there before, the calls, how many things they are, and tables whose keys all differ
+HOTTEST = {
+    ("counter", "next"): ([], many(4, lambda i: post("/v1/counters/c")), 4),
+    ("counter", "a number of a block of 10,000"): ([], [post("/v1/counters/b", {"block": 10000})], 10000),
+    ("counter", "next, with a key"): (
+        [post("/v1/counters/k")], many(4, lambda i: post("/v1/counters/k", None, ("Idempotency-Key", f"{i}"))), 4),
+    ("lease", "grant + release"): (
+        [], [post("/v1/leases/l", {"owner": "o"}), ("DELETE", "/v1/leases/l?owner=o&fence=1", None)], 1),
+    ("document", "write over a version"): (
+        [put("/v1/documents/c/d", {})], [put("/v1/documents/c/d", {}, ("If-Match", '"1"'))], 1),
+    ("document", "read"): ([put("/v1/documents/c/r", {})], [("GET", "/v1/documents/c/r", None)], 1),
+    ("job", "done"): (
+        [put("/v1/jobs/j", {"total": 4096})], many(8, lambda i: post("/v1/jobs/j/done", {"task": 256 * i})), 8,
+        "quipu-job-parts"),
+    ("job", "done, ten tasks a call"): (
+        [put("/v1/jobs/k", {"total": 4096})],
+        many(8, lambda i: post("/v1/jobs/k/done", {"tasks": list(range(256 * i, 256 * i + 10))})), 80,
+        "quipu-job-parts"),
+    ("group", "add an event"): (
+        [put("/v1/groups/g", {"complete": {"size": 9}}), post("/v1/groups/g/k", {"id": "x"})],
+        many(4, lambda i: post("/v1/groups/g/k", {"id": f"{i}"})), 4),
+    ("period", "add, 4 shards"): (
+        [put("/v1/periods/p", {"every": "7d", "shards": 1}), post("/v1/periods/p", {})],
+        many(4, lambda i: post("/v1/periods/p", {"data": i})), 4),
+    ("log", "append, 1 partition"): (
+        [put("/v1/logs/l", {"partitions": 1}), post("/v1/logs/l", {"key": "k"})],
+        many(4, lambda i: post("/v1/logs/l", {"key": "k"})), 4),
+    ("log", "append 25 at once, 64 partitions"): (
+        [put("/v1/logs/m", {"partitions": 1}), post("/v1/logs/m", {"key": "k"})],
+        many(2, lambda i: post("/v1/logs/m", {"events": EVENTS})), 50),
+    ("board", "post"): ([], many(4, lambda i: post("/v1/boards/b", {"text": "hello"})), 4),
+}
+
+
+@pytest.mark.parametrize("row", HOTTEST, ids=" ".join)
+def test_the_hottest_key_has_that_load(watched, row):
+    """Where there are several shards or partitions, one was measured: the writes spread, the settings do not."""
+    before, calls, things, *spread = HOTTEST[row]
+    told = {(cells[0], cells[1]): cells for cells in table_of("pattern", "operation", "the hottest key")}[row]
+    several = re.search(r"([\d,]+) (?:shards|partitions)", row[1])
+    for call in before:
+        watched.ask(call)
+    writes, reads = watched.hottest(calls, things, spread)
+    assert number(told[3]) == pytest.approx(writes / (number(several[1]) if several else 1))
+    assert number(told[4]) == pytest.approx(reads)
+
+
+def index_units(calls, index):
+    return sum(arms.get(index, 0) for call in calls for arms in call.consumed().values() if call.operation != "Query")
+
+
+def test_indexes_have_that_load(watched):
+    """What a unit of work, a job and a group write to the index whose slots they share."""
+    told = {(cells[0], cells[1]): 4 * number(cells[3]) for cells in table_of("pattern", "operation", "the hottest key")
+            if "(4 slots)" in cells[2]}
+    unit = watched.charged([post("/v1/work/q/u", {"data": 1}), post("/v1/work/q/claim", {"owner": "w"}),
+                            post("/v1/work/q/u/finish", {"fence": 1})])
+    job = watched.charged([put("/v1/jobs/small", {"total": 1}), post("/v1/jobs/small/done", {"task": 0})])
+    watched.ask(put("/v1/groups/two", {"complete": {"size": 2}}))
+    group = watched.charged([post("/v1/groups/two/k", {"id": "a"}), post("/v1/groups/two/k", {"id": "b"})])
+    assert told == {("work", "submit + claim + finish"): index_units(unit, "claimable"),
+                    ("job", "opened and completed"): max(index_units(job, "due"), index_units(job, "unfinished")),
+                    ("group", "opened and completed"): index_units(group, "due")}
