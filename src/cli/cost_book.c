@@ -163,6 +163,8 @@ static const struct step book[] = {
     MEASURE("period", "close a bucket of ten", "POST /v1/periods/p/close", .later_ms = 3600000),
     MEASURE("period", "close, nothing to do", "POST /v1/periods/p/close"),
     MEASURE("period", "read the present bucket", "GET /v1/periods/p/now"),
+    MEASURE("period", "list buckets", "GET /v1/periods/p/buckets"),
+    MEASURE("period", "list periods", "GET /v1/periods"),
     MEASURE("period", "remove", "DELETE /v1/periods/p"),
 
     /* ---- history ---- */

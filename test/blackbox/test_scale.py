@@ -136,7 +136,7 @@ def test_units_are_those_that_are_consumed(measured, engines):
     """Told by the document, by the engine in the process, and by a server: the same."""
     (served, _), (on_local, _) = engines
     told = ["| " + " | ".join(cells) + " |" for cells in table_of("pattern", "operation", "write units")]
-    assert told == [markdown(row) for row in measured], "\n".join(markdown(row) for row in measured)
+    assert told == [markdown(row) for row in measured], "script/scale brings the document up to date"
     assert served == measured
     assert [row["calls"] for row in on_local] == [row["calls"] for row in measured]
     for row in measured:
@@ -145,7 +145,7 @@ def test_units_are_those_that_are_consumed(measured, engines):
 
 
 def test_no_operation_is_left_out(measured):
-    """Whoever adds a route adds what it costs, to the book (src/cli/cost_book.c) and to the document."""
+    """Whoever adds a route adds it to src/cli/cost_book.c, too; script/scale brings it to the document."""
     with Quipu("--memory") as server:
         paths = routes_of(server.url)
     free = {("GET", "/v1/openapi.json"), ("PUT", "/wall"), ("PATCH", "/wall")}  # no call at all
