@@ -143,7 +143,7 @@ static bool check_words(struct settings *settings, const struct arguments *argum
         return false;
     }
     if (settings->on && (settings->in_memory || argument_given(arguments, "data") || settings->has_hooks)) {
-        complain("with --on the data is elsewhere: --data, --memory and "
+        complain("with --on (or QUIPU_ON in the environment) the data is elsewhere: --data, --memory and "
                  "--test-hooks make no sense beside it");
         return false;
     }
