@@ -26,6 +26,7 @@ ANSWER_SECONDS = 30
 COUNTERS, LEASES, DOCUMENTS, BOARDS = 4, 4, 3, 3
 LEASE_MS = 300
 GROUP_SIZE, GROUP_EVENTS = 10, 20  # events of a generation; events that an actor adds to one key
+CHANGES = 100  # of an item
 JOB_SIZES = (1, 2, 255, 256, 257, 300, 700)
 
 
@@ -51,6 +52,12 @@ class Reply:
 
     def etag(self):
         return next(line.split(b'"')[1].decode() for line in self.head.split(b"\r\n") if line.startswith(b"ETag:"))
+
+
+def dynamo_headers(operation):
+    return {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": "AWS4-HMAC-SHA256 Credential=local/20261115/us-east-1/dynamodb/aws4_request, "
+                             "SignedHeaders=host, Signature=0"}
 
 
 def milliseconds(text):
@@ -368,7 +375,25 @@ class Collector(Actor):
             n += 1
 
 
-KINDS = (Keyed, Plain, Job, Group, Producer, Consumer, Holder, Patcher, Writer, Submitter, Labourer, Poster, Collector)
+class Changer(Actor):
+    """Changes items of a table that has a history, without any pattern."""
+    many = 2
+
+    def run(self):
+        n = self.count
+        while True:
+            key = f"{self.name}-{n // CHANGES}"
+            reply = yield Request("history", "POST", "/", {
+                "TableName": "crash", "Key": {"pk": {"S": key}}, "UpdateExpression": "ADD n :one",
+                "ExpressionAttributeValues": {":one": {"N": "1"}}, "ReturnValues": "UPDATED_NEW"},
+                                  dynamo_headers("UpdateItem"))
+            self.expect(reply.status == 200, reply.json)
+            self.note(key, int(reply.json["Attributes"]["n"]["N"]))
+            n += 1
+
+
+KINDS = (Keyed, Plain, Job, Group, Producer, Consumer, Holder, Patcher, Writer, Submitter, Labourer, Poster, Collector,
+         Changer)
 
 
 # ---- the process ----

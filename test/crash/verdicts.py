@@ -9,7 +9,7 @@ import json
 import time
 
 from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, Collector, Group, Job, Keyed
-from actors import Poster, Producer, Submitter, journal_records
+from actors import Poster, Producer, Submitter, dynamo_headers, journal_records
 
 SETTLE_SECONDS = 60
 CLOCK_MS = 2  # moments are told in whole milliseconds
@@ -19,13 +19,12 @@ class Server:
     """Asks the server, which stays up now."""
 
     def __init__(self, port):
-        self.connection, self.asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60), 0
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
     def ask(self, method, path, body=None):
         self.connection.request(method, path, None if body is None else json.dumps(body))
         reply = self.connection.getresponse()
         text = reply.read()
-        self.asked += 1
         return reply.status, json.loads(text) if text else None
 
     def send(self, request):
@@ -37,8 +36,17 @@ class Server:
         self.connection.request(method, path, body, named)
         reply = self.connection.getresponse()
         text = reply.read()
-        self.asked += 1
         return reply.status, json.loads(text) if text else None
+
+    def dynamo(self, operation, request):
+        self.connection.request("POST", "/", json.dumps(request), dynamo_headers(operation))
+        reply = self.connection.getresponse()
+        text = reply.read()
+        assert reply.status == 200, f"{operation}: {reply.status} {text}"
+        return json.loads(text)
+
+    def get_item(self, table, key):
+        return self.dynamo("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})["Item"]
 
     def get(self, path):
         status, reply = self.ask("GET", path)
@@ -353,6 +361,33 @@ def periods(server, records):
     yield from (f"{event} was told to be in {told[event]} and is in {found.get(event)}" for event in lost)
 
 
+# ---- histories ----
+
+def versions_of(server, key, wanted):
+    """The numbers in an item's versions, once there are so many: they are recorded behind the changes."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        versions = server.get(f"/v1/history/crash/{key}?limit=1000")["versions"]
+        if len(versions) >= wanted or time.monotonic() > deadline:
+            return [version["item"]["n"] for version in versions]
+        time.sleep(0.1)
+
+
+def histories(server, records):
+    """An item's history is all its changes, each once, in order, up to what it is now."""
+    told = {}
+    for key, number in records.all("changer"):
+        if number in told.setdefault(key, set()):
+            yield f"{key} was told {number} twice"
+        told[key].add(number)
+    for key, numbers in told.items():
+        item = server.get_item("crash", {"pk": {"S": key}})
+        now = int(item["n"]["N"])
+        found = versions_of(server, key, now)
+        if found != list(range(1, now + 1)) or max(numbers) > now:
+            yield f"{key} is {now}, {max(numbers)} was told, its history has {len(found)} versions"
+
+
 VERDICTS = {
     "numbers with keys: none twice, none left out": keyed_counters,
     "numbers without: none twice": plain_counter,
@@ -364,4 +399,5 @@ VERDICTS = {
     "work: finished once, by one fence": work,
     "boards: every message once": boards,
     "periods: every bucket done, every event in one": periods,
+    "histories: every change once, in order": histories,
 }
