@@ -14,9 +14,13 @@
 #include "pattern/rows.h"
 
 #define SWEEP_MS 5000
-#define REST_MS  (15 * 60000) /* between two walks: each reads all versions there are, which costs on AWS */
-#define PAGE     1000         /* versions: their keys only */
-#define PAGES    10           /* of one sweep */
+/* Each walk reads all versions there are, which costs on AWS: between two of them is a rest, fifty times as
+ * long as the walk took, but for small histories and very large ones. */
+#define REST_TIMES    50
+#define REST_LEAST_MS (15 * 60000)
+#define REST_MOST_MS  (24 * 3600000)
+#define PAGE          1000 /* versions: their keys only */
+#define PAGES         10   /* of one sweep */
 
 /* What is to be kept of a table. */
 struct rule {
@@ -322,6 +326,15 @@ static void prune_end(struct flow *flow)
                   &history_settings_table, prune->cursor, prune->item, prune->seen, prune->began);
 }
 
+static int64_t rest_ms(const struct flow *flow, const struct prune *prune)
+{
+    int64_t began_ms = flow->now_ms;
+    moment_parse(prune->began, &began_ms);
+    int64_t rest = (flow->now_ms - began_ms) * REST_TIMES;
+    if (rest > REST_MOST_MS) return REST_MOST_MS;
+    return rest < REST_LEAST_MS ? REST_LEAST_MS : rest;
+}
+
 /* A walk that began after a history was deleted has removed all its versions. */
 static void prune_forget(struct flow *flow)
 {
@@ -337,7 +350,7 @@ static void prune_forget(struct flow *flow)
                   &history_settings_table, rule->name, rule->deleted);
     } else {
         flow_call(flow, prune_noted, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
-                  &history_settings_table, moment_text(flow->arena, flow->now_ms + REST_MS));
+                  &history_settings_table, moment_text(flow->arena, flow->now_ms + rest_ms(flow, prune)));
     }
 }
 

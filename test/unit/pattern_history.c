@@ -1,5 +1,6 @@
 /* Histories by their words, fed with what the streams of tables really hold. */
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "pattern/flow.h"
 #include "pattern/item.h"
 #include "pattern/rows.h"
@@ -483,6 +484,31 @@ TEST(history_keeps_what_held_within_its_time)
         sweep(&patterns);
         CHECK_INT(version_count(&patterns, "/a%20b"), cases[i].count);
         CHECK_INT(version_count(&patterns, "/other"), cases[i].others);
+    }
+    patterns_close(&patterns);
+}
+
+/* A walk reads everything: the longer it takes, the longer is the rest behind it. */
+TEST(history_walks_rest_by_their_length)
+{
+    static const struct {
+        int64_t took_s, rests_s;
+    } cases[] = {{0, 900}, {10, 900}, {100, 5000}, {100000, 86400}};
+    struct patterns patterns;
+    patterns_open(&patterns);
+    make_history(&patterns);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        call(&patterns, "PutItem",
+             "{\"TableName\":\"%shistories\",\"Item\":{\"table\":{\"S\":\"*\"},\"began\":{\"S\":\"%.*s\"}}}",
+             patterns.prefix,
+             SLICE_ARG(moment_text(&patterns.arena, patterns.now_ms - cases[i].took_s * 1000)));
+        sweep(&patterns);
+        struct slice walk = call(&patterns, "GetItem",
+                                 "{\"TableName\":\"%shistories\",\"Key\":{\"table\":{\"S\":\"*\"}}}",
+                                 patterns.prefix);
+        struct slice rests = item_text(&patterns.arena, raw_member(&patterns.arena, walk, "Item"), "rests");
+        struct slice wanted = moment_text(&patterns.arena, patterns.now_ms + cases[i].rests_s * 1000);
+        CHECK(slice_equal(rests, wanted));
     }
     patterns_close(&patterns);
 }
