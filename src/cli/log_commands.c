@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/hold.h"
 #include "cli/listing.h"
 #include "cli/operation.h"
@@ -42,7 +43,7 @@ static int batch_send(struct appending *appending)
         appending->done += appending->count;
     } else {
         heard_complain(appending->arguments, &appending->place, &heard);
-        complain("%llu events were appended; those of the lines up to %llu behind them may be missing",
+        complain("the first %llu events are appended; of those behind them, up to line %llu, some may be",
                  appending->done, appending->line);
     }
     inquiry_free(&inquiry);
@@ -126,14 +127,15 @@ int log_append(const struct arguments *arguments)
 
 #define WAIT_PIECE_MS 2000 /* so soon a signal ends the following */
 #define FOR_MOST_MS   (24LL * 3600 * 1000)
-#define WAIT_MOST_MS  60000
+#define WAIT_MOST_MS  (100LL * 365 * 86400 * 1000)
 #define EVENTS_USUAL  100
 
 struct reading {
     const struct arguments *arguments;
     struct place place;
     const char *log, *consumer, *owner;
-    int64_t for_ms, wait_ms;       /* 0: as the pattern does */
+    int64_t for_ms;                /* 0: as the pattern does */
+    int64_t until_us;              /* waits so long for the first event, monotonic; 0: not at all */
     unsigned long long left, read; /* events to go, and that were printed */
     bool follows;
     unsigned failures; /* in a row */
@@ -145,6 +147,11 @@ static void put_path(const struct reading *reading, struct inquiry *inquiry, con
     buf_slice(&inquiry->path, slice_of(what));
 }
 
+static bool waits_on(const struct reading *reading)
+{
+    return reading->follows || (!reading->read && monotonic_us() < reading->until_us);
+}
+
 static struct heard events_ask(const struct reading *reading, struct arena *arena)
 {
     struct inquiry inquiry = {.method = "POST"};
@@ -153,10 +160,7 @@ static struct heard events_ask(const struct reading *reading, struct arena *aren
     put_string_member(&inquiry.body, "owner", slice_of(reading->owner));
     buf_printf(&inquiry.body, ",\"max\":%llu", reading->left < EVENTS_USUAL ? reading->left : EVENTS_USUAL);
     if (reading->for_ms) buf_printf(&inquiry.body, ",\"for\":%lld", (long long)reading->for_ms);
-    if (reading->follows)
-        buf_printf(&inquiry.body, ",\"wait\":%d", WAIT_PIECE_MS);
-    else if (reading->wait_ms && !reading->read)
-        buf_printf(&inquiry.body, ",\"wait\":%lld", (long long)reading->wait_ms);
+    if (waits_on(reading)) buf_printf(&inquiry.body, ",\"wait\":%d", WAIT_PIECE_MS);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&reading->place, arena, &inquiry);
     inquiry_free(&inquiry);
@@ -223,7 +227,7 @@ static int events_read(struct reading *reading)
             goes_on = events_take(reading, &arena, &heard, &status);
         } else if (heard.status == 204) {
             reading->failures = 0;
-            goes_on = reading->follows;
+            goes_on = waits_on(reading);
         } else {
             goes_on = read_failed(reading, &heard, &status);
         }
@@ -237,6 +241,7 @@ int log_read(const struct arguments *arguments)
     struct arena arena = {0};
     const char *word = argument_word(arguments, 2), *flag = argument_text(arguments, "owner");
     unsigned long long most = 0;
+    int64_t wait_ms = 0;
     struct reading reading = {.arguments = arguments,
                               .log = argument_word(arguments, 0),
                               .consumer = argument_word(arguments, 1),
@@ -250,9 +255,10 @@ int log_read(const struct arguments *arguments)
     } else if (!*reading.log || !*reading.consumer) {
         complain_of_usage(arguments, "log and name must not be empty");
     } else if (argument_duration(arguments, "for", FOR_MOST_MS, &reading.for_ms) &&
-               argument_duration(arguments, "wait", WAIT_MOST_MS, &reading.wait_ms) &&
+               argument_duration(arguments, "wait", WAIT_MOST_MS, &wait_ms) &&
                argument_number(arguments, "max", 1, 1000000000, &most)) {
         reading.left = most ? most : ~0ull;
+        reading.until_us = wait_ms ? monotonic_us() + wait_ms * 1000 : 0;
         status = EXIT_FAULT;
         signals_keep();
         if (place_open(&reading.place, arguments, false)) {

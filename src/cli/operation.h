@@ -55,6 +55,8 @@ struct inquiry {
     struct buf path;    /* with its query */
     struct buf headers; /* lines */
     struct buf body;
+    const struct field *wait; /* how long the call may wait, put in when it is made; NULL: it does not */
+    int64_t wait_ms;
 };
 
 /* What the arguments of a row's command ask for. False after complaining, with *status. */
@@ -83,7 +85,7 @@ struct heard {
     struct slice cost;       /* where it is not in the body */
 };
 
-/* Calls and waits. All of the answer is in the arena. */
+/* Calls and waits, as long as one call can (60s). All of the answer is in the arena. */
 struct heard inquiry_run(const struct place *place, struct arena *arena, const struct inquiry *inquiry);
 /* The exit status of an answer. */
 int heard_status(const struct heard *heard);

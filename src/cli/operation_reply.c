@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/listing.h"
 #include "cli/operation.h"
 
@@ -25,11 +26,38 @@ static struct slice header_find(struct arena *arena, const char *headers, const 
     return arena_copy(arena, (struct slice){line, strcspn(line, "\n")});
 }
 
+/* The path and the body with the wait in its place. */
+static const char *path_make(struct arena *arena, const struct inquiry *inquiry, int64_t wait_ms)
+{
+    struct slice path = buf_view(&inquiry->path);
+    if (!inquiry->wait || inquiry->wait->place != IN_QUERY)
+        return arena_printf(arena, "%.*s", SLICE_ARG(path)).data;
+    return arena_printf(arena, "%.*s%cwait=%lldms", SLICE_ARG(path),
+                        memchr(path.data, '?', path.len) ? '&' : '?', (long long)wait_ms)
+        .data;
+}
+
+static const char *body_make(struct arena *arena, const struct inquiry *inquiry, int64_t wait_ms)
+{
+    struct slice body = buf_view(&inquiry->body);
+    if (!inquiry->wait || inquiry->wait->place != IN_BODY)
+        return body.len ? arena_copy(arena, body).data : NULL;
+    body.len -= body.len > 0; /* the brace */
+    return arena_printf(arena, "%.*s%s\"wait\":%lld}", SLICE_ARG(body),
+                        body.len > 1 ? ","
+                        : body.len   ? ""
+                                     : "{",
+                        (long long)wait_ms)
+        .data;
+}
+
 struct heard inquiry_run(const struct place *place, struct arena *arena, const struct inquiry *inquiry)
 {
-    const char *fault, *path = arena_printf(arena, "%.*s", SLICE_ARG(buf_view(&inquiry->path))).data;
+    int64_t most_ms = inquiry->wait ? inquiry->wait->max : 0;
+    int64_t wait_ms = inquiry->wait_ms < most_ms ? inquiry->wait_ms : most_ms;
+    const char *fault, *path = path_make(arena, inquiry, wait_ms);
     const char *headers = arena_printf(arena, "%.*s", SLICE_ARG(buf_view(&inquiry->headers))).data;
-    const char *body = inquiry->body.len ? arena_copy(arena, buf_view(&inquiry->body)).data : NULL;
+    const char *body = body_make(arena, inquiry, wait_ms);
     struct quipu_reply *reply = quipu_pattern(place->db, inquiry->method, path, headers, body);
     struct heard heard = {.status = reply->status,
                           .error = text_in(arena, reply->error),
@@ -152,7 +180,7 @@ static void print_list(struct arena *arena, const struct node *list, bool is_rea
         return;
     }
     for (const struct node *one = list->first; one; one = one->next)
-        print_text(is_readable ? cell_of(one) : one->source);
+        print_text(is_readable ? text_harmless(arena, cell_of(one)) : one->source);
 }
 
 /* Special commands need not have it. */
@@ -177,7 +205,7 @@ void heard_print(const struct arguments *arguments, const struct heard *heard, s
     else if (wanted && wanted->kind == JSON_ARRAY)
         print_list(&arena, wanted, is_readable);
     else if (wanted)
-        print_text(cell_of(wanted));
+        print_text(is_readable ? text_harmless(&arena, cell_of(wanted)) : cell_of(wanted));
     else if (is_readable && heard->json->kind == JSON_OBJECT)
         print_object(&arena, heard->json);
     else
@@ -189,14 +217,16 @@ void heard_print(const struct arguments *arguments, const struct heard *heard, s
 /* ---- running ---- */
 
 /* A wait that ended without what was waited for: an end, a document, a message. */
-static bool is_over(const struct heard *heard, struct slice answer)
+static bool is_over(const struct flow_row *row, const struct heard *heard, struct slice answer)
 {
     static const char *const unfinished[] = {"OPEN", "CLOSING", "READY", "CLAIMED"};
     struct slice state = node_text(heard->json, "state");
     const struct node *list = answer_in(heard, answer);
+    if (strcmp(row->method, "GET") != 0) return false; /* a claim's state is what was asked for */
     for (size_t i = 0; i < sizeof unfinished / sizeof *unfinished; i++)
         if (slice_equal(state, slice_of(unfinished[i]))) return true;
-    return heard->status == 404 || (list && list->kind == JSON_ARRAY && !list->first);
+    bool is_none = heard->error && strcmp(heard->error, "no-such-document") == 0;
+    return is_none || (list && list->kind == JSON_ARRAY && !list->first);
 }
 
 /* All pages of a list, where nobody asked for one of them. */
@@ -218,7 +248,25 @@ static int answer_take(const struct arguments *arguments, const struct place *pl
     } else {
         status = heard_complain(arguments, place, heard);
     }
-    return flag_is_given(arguments, "wait") && is_over(heard, answer) ? EXIT_LATER : status;
+    bool waited = flag_is_given(arguments, "wait");
+    return waited && is_over(arguments->command->operation, heard, answer) ? EXIT_LATER : status;
+}
+
+/* Again and again while one call cannot wait as long as we are told to. What is answered before its time is
+ * not about time. */
+static struct heard answer_await(const struct flow_row *row, const struct place *place, struct arena *arena,
+                                 struct inquiry *inquiry, struct slice answer)
+{
+    int64_t end_us = inquiry->wait ? monotonic_us() + inquiry->wait_ms * 1000 : 0;
+    for (;;) {
+        int64_t began_us = monotonic_us();
+        struct heard heard = inquiry_run(place, arena, inquiry);
+        bool is_later = heard_status(&heard) == EXIT_LATER || is_over(row, &heard, answer);
+        int64_t now_us = monotonic_us(), most_us = inquiry->wait ? inquiry->wait->max * 1000 : 0;
+        if (!inquiry->wait || !is_later || now_us - began_us < most_us || now_us >= end_us) return heard;
+        arena_reset(arena);
+        inquiry->wait_ms = (end_us - now_us) / 1000 + 1;
+    }
 }
 
 static int pages_run(const struct arguments *arguments, const struct place *place, struct inquiry *inquiry,
@@ -229,7 +277,8 @@ static int pages_run(const struct arguments *arguments, const struct place *plac
     bool goes_on = true;
     for (unsigned page = 0; goes_on && page < PAGES_MOST; page++) {
         struct arena arena = {0};
-        struct heard heard = inquiry_run(place, &arena, inquiry);
+        struct heard heard = answer_await(arguments->command->operation, place, &arena, inquiry, answer);
+        inquiry->wait = NULL; /* further pages are there, or not */
         status = answer_take(arguments, place, &heard, answer);
         struct slice next = node_text(heard.json, "next");
         goes_on = status == EXIT_FINE && next.len && wants_pages(arguments, answer) && !ferror(stdout);

@@ -6,9 +6,12 @@
 
 #include "base/fail.h"
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "cli/input.h"
 #include "cli/operation.h"
 #include "cli/service.h"
+
+#define WAIT_MOST_MS (100LL * 365 * 86400 * 1000)
 
 void inquiry_free(struct inquiry *inquiry)
 {
@@ -174,9 +177,19 @@ static void member_begin(struct buf *body, const char *name)
     put_name(body, name);
 }
 
+/* A wait may be longer here than that of one call. One that is no duration is for the flow to refuse. */
+static bool take_wait(struct inquiry *inquiry, const struct field *field, const char *text)
+{
+    bool is_wait = field->type == FIELD_DURATION && strcmp(field->name, "wait") == 0;
+    if (!is_wait || !duration_parse(slice_of(text), WAIT_MOST_MS, &inquiry->wait_ms)) return false;
+    inquiry->wait = field;
+    return true;
+}
+
 static bool put_field(struct inquiry *inquiry, const struct field *field, const char *text,
                       const struct arguments *arguments)
 {
+    if (take_wait(inquiry, field, text)) return true;
     switch (field->place) {
     case IN_QUERY:
         inquiry_query(inquiry, field->name,

@@ -1,7 +1,6 @@
 /* quipu work run: claims units of a queue one after the other and runs a command for each: the unit's data on
  * its standard input, its standard output the result, its exit status whether it is done. Beats keep the unit
  * meanwhile; when it is lost to another, the command is ended and nothing is said of the unit. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #define FOR_USUAL_MS  30000
 #define FOR_MOST_MS   (24LL * 3600 * 1000)
 #define FAILURES_MOST 20 /* of claims in a row */
-#define REASON_BYTES  2000
 
 struct worker {
     const struct arguments *arguments;
@@ -148,29 +146,27 @@ static void put_result(struct unit *unit, struct buf *body)
     buf_free(&text);
 }
 
-static void put_reason(const struct ran *ran, struct buf *body)
+/* Why it failed; NULL: it did not. */
+static const char *reason_of(struct arena *arena, const struct ran *ran)
 {
-    char reason[REASON_BYTES];
     if (ran->failure)
-        snprintf(reason, sizeof reason, "the command cannot be started: %s", strerror(ran->failure));
-    else if (WIFSIGNALED(ran->wait_status))
-        snprintf(reason, sizeof reason, "signal %d", WTERMSIG(ran->wait_status));
-    else
-        snprintf(reason, sizeof reason, "exit status %d", WEXITSTATUS(ran->wait_status));
-    put_string_member(body, "reason", slice_of(reason));
+        return arena_printf(arena, "the command cannot be started: %s", strerror(ran->failure)).data;
+    if (WIFSIGNALED(ran->wait_status))
+        return arena_printf(arena, "signal %d", WTERMSIG(ran->wait_status)).data;
+    int status = WEXITSTATUS(ran->wait_status);
+    return status ? arena_printf(arena, "exit status %d", status).data : NULL;
 }
 
 static struct heard unit_tell(const struct worker *worker, struct arena *arena, struct unit *unit,
-                              const struct ran *ran, bool is_done)
+                              const char *reason)
 {
     struct inquiry inquiry = {.method = "POST"};
-    inquiry_path(&inquiry, is_done ? "/v1/work/%s/%s/finish" : "/v1/work/%s/%s/fail", worker->queue,
-                 unit->id);
+    inquiry_path(&inquiry, reason ? "/v1/work/%s/%s/fail" : "/v1/work/%s/%s/finish", worker->queue, unit->id);
     buf_printf(&inquiry.body, "{\"fence\":%llu", unit->fence);
-    if (is_done)
-        put_result(unit, &inquiry.body);
+    if (reason)
+        put_string_member(&inquiry.body, "reason", slice_of(reason));
     else
-        put_reason(ran, &inquiry.body);
+        put_result(unit, &inquiry.body);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&worker->place, arena, &inquiry);
     inquiry_free(&inquiry);
@@ -180,16 +176,13 @@ static struct heard unit_tell(const struct worker *worker, struct arena *arena, 
 static void unit_settle(const struct worker *worker, struct arena *arena, struct unit *unit,
                         const struct ran *ran)
 {
-    bool is_done = ran_status(ran) == 0;
     if (ran->was_lost) {
         complain("%s was lost to another, so the command was ended", unit->id);
         return;
     }
-    struct heard heard = unit_tell(worker, arena, unit, ran, is_done);
-    if (heard.status == 413 && is_done) { /* the result is too large: say so, instead of trying for ever */
-        complain("%s: %s", unit->id, heard.message);
-        heard = unit_tell(worker, arena, unit, &(struct ran){.failure = EFBIG}, false);
-    }
+    const char *reason = reason_of(arena, ran);
+    struct heard heard = unit_tell(worker, arena, unit, reason);
+    if (heard.status == 413 && !reason) heard = unit_tell(worker, arena, unit, heard.message);
     if (heard.error) {
         complain("%s: %s", unit->id, heard.message);
     } else {

@@ -332,6 +332,21 @@ def test_on_a_terminal(place, unused_name):
     assert (status, shown.splitlines()) == (0, ['{"n":1}', "version 1"])
 
 
+def test_waiting_longer_than_one_call_can(server, unused_name):
+    output("job", "put", unused_name, "--total", "1", on=server.url)
+    running = [start("job", "get", unused_name, "--wait", "10m", on=server.url),
+               start("lease", "take", unused_name, "me", "--wait", "2m", on=server.url),
+               start("work", "claim", unused_name, "--wait", "1h", on=server.url),
+               start("log", "read", unused_name, "c", "--wait", "1h", on=server.url)]
+    output("job", "done", unused_name, "0", on=server.url)
+    output("work", "submit", unused_name, "a", on=server.url)
+    said = [process.communicate(timeout=30) for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0, 1], said
+    assert json.loads(said[0][0])["state"] == "COMPLETE" and json.loads(said[2][0])["id"] == "a"
+    missing = quipu("job", "get", "none", "--wait", "10m", on=server.url)
+    assert (missing.returncode, missing.stderr.startswith("quipu: There is no job")) == (1, True)
+
+
 def test_lists_have_all_their_pages(place, unused_name):
     output("job", "put", unused_name, "--total", "1500", on=place)
     assert items("job", "missing", unused_name, on=place) == list(range(1500))
@@ -429,6 +444,11 @@ def test_commands_for_units_of_work(place, unused_name):
     assert (units["u0"]["result"], units["u9"]["result"]) == ({"n": 0}, "a text")
     assert units["u1"]["error"] == "exit status 5"
     assert output("work", "run", unused_name, "--drain", "--", "true", on=place) == ""
+    output("work", "submit", unused_name, "large", on=place)
+    script = "yes | head -c 500000"
+    (unit,) = items("work", "run", unused_name, "--drain", "--", "sh", "-c", script, on=place)
+    assert (unit["state"], unit["error"]) == (
+        "DEAD", "What was sent does not fit: an item of DynamoDB holds at most 400 KB.")
 
 
 def test_a_unit_is_kept_while_the_command_runs(server, unused_name):
