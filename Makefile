@@ -26,7 +26,7 @@ below_pattern := dynamo calendar match client rest api engine expr value store b
 below_react  := pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 below_library := pattern dynamo calendar match client rest api engine expr value store base
 below_cli    := library pattern dynamo calendar match client rest api engine expr value store base
-below_web    := pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
+below_web    := react pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 below_main   := web cli library react pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 
 ifeq ($(SAN),address)

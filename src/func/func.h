@@ -61,7 +61,7 @@ void func_start(struct func *func, struct net_server *server, func_forward *forw
 void func_drain(struct func *func);
 /* Who calls patterns for targets that are one: before func_start. See pattern_apply, whose shape it has. */
 typedef bool func_pattern(void *context, struct slice call, struct slice body, struct slice event,
-                          struct slice cause, struct arena *arena, struct buf *reply);
+                          struct slice cause, struct arena *arena, struct buf *reply, bool *is_final);
 void func_set_pattern(struct func *func, func_pattern *pattern, void *context);
 /* No asynchronous call is begun from here on; waits for the invocations under way, as long as they may take a
  * moment. While the server's loops still run: functions speak to us through them. */
@@ -84,6 +84,8 @@ unsigned cause_count(struct slice cause, struct slice function);
 struct slice cause_add(struct arena *arena, struct slice cause, struct slice function);
 /* The lineage of both, where one invocation comes of many writes: the higher count of each. */
 struct slice cause_join(struct arena *arena, struct slice a, struct slice b);
+/* Calls of patterns that nobody made a function of stand in it by this name, which no function can have. */
+#define CAUSE_REACTION "quipu.call"
 
 /* ---- invoking ---- */
 
@@ -109,6 +111,7 @@ struct invocation {
     enum invocation_end end;
     struct buf reply;       /* the caller frees it */
     struct buf log;         /* the caller frees it */
+    bool is_final;          /* FAILED: it would fail again; who retries need not */
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
     char request_id[37];
     char version[16];   /* that was executed: "$LATEST", "3" */
@@ -133,6 +136,15 @@ bool func_resolve(struct func *func, struct slice function, struct arena *arena,
 unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
                         struct slice id, struct buf *members);
 void func_queue_wake(struct func *func);
+/* The same with more to say. */
+struct func_call {
+    struct slice function; /* as above, or a URL, or what is no function, as JSON: {"url":...,"secret":...} or
+                              {"call":"POST /v1/...","body":...}, which calls a pattern */
+    struct slice payload, cause, id;
+    struct slice
+        on_failure; /* a destination, for where the function names none or is not there; empty: none */
+};
+unsigned func_queue_put_call(struct func *func, const struct func_call *call, struct buf *members);
 
 /* ---- effects: writes that a function returns ---- */
 

@@ -124,6 +124,11 @@ void target_invoke(struct func *func, struct function *function, struct invocati
 bool target_is_url(struct slice text);
 /* A function that stands for one; counted. */
 struct function *target_of_url(struct slice url);
+/* The same for a URL, or for a target as JSON, {"url":...,"secret":...} or {"call":...,"body":...}. NULL: it
+ * is neither, so it is a function's name. */
+struct function *target_of_text(struct slice text);
+/* The text without what is secret in it. */
+struct slice target_shown(struct slice text, struct arena *arena);
 
 /* ---- queue.c: asynchronous calls ---- */
 

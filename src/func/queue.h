@@ -44,7 +44,7 @@ struct errand {
     bool is_calling;                       /* what is done is a call of the door */
     /* of this attempt */
     struct arena arena;
-    struct slice function, cause, payload, holder;
+    struct slice function, cause, payload, holder, failure;
     uint64_t fence;
     uint32_t attempts, parts;
     int64_t accepted_ms, lease_ms;
@@ -138,8 +138,7 @@ void queue_look(struct queue *queue);
 /* Makes the table when it is not there; blocks. */
 bool queue_table_make(struct queue *queue);
 /* Members that put a call; 0 when the payload is too long or no UTF-8. */
-unsigned queue_put_members(struct queue *queue, struct slice function, struct slice payload,
-                           struct slice cause, struct slice id, struct buf *members);
+unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members);
 void errand_put_load(const struct errand *errand, struct buf *out);
 /* False when the reply has no such call (any more). */
 bool errand_read(struct errand *errand);

@@ -71,8 +71,11 @@ void queue_accept(struct queue *queue, struct queued *queued)
     acceptance->queued = queued;
     queue_name(queue, acceptance->id);
     buf_text(&acceptance->request, "{\"TransactItems\":[");
-    unsigned count = queue_put_members(queue, queued->function, queued->payload, queued->cause,
-                                       slice_of(acceptance->id), &acceptance->request);
+    struct func_call call = {.function = queued->function,
+                             .payload = queued->payload,
+                             .cause = queued->cause,
+                             .id = slice_of(acceptance->id)};
+    unsigned count = queue_put_members(queue, &call, &acceptance->request);
     buf_text(&acceptance->request, "]}");
     if (!count) {
         acceptance_free(acceptance);

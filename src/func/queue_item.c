@@ -4,14 +4,13 @@
  *   part      (N)  range key: 0 for the call, 1.. for what does not fit into it of its payload
  *   payload   (S)  JSON, or this part of it
  * and on part 0 only:
- *   function  (S)  name or name:qualifier, or a URL
+ *   function  (S)  name or name:qualifier, a URL, or a target that is no function, as JSON (target.c)
  *   cause     (S)  the lineage of what led to it (func.h), where there is one
- *   accepted  (N)  when it was put, milliseconds since 1970
- *   due       (N)  when it is to run next
- *   attempts  (N)  how often its function has failed
- *   parts     (N)  how many items it has
- *   fence     (N)  grows with every change; who has read an older one changes nothing
- *   holder    (S)  the server that runs it, until `lease` (N), where several share
+ *   failure   (S)  the destination that is told of its failure where its function names none, or there is
+ * none accepted  (N)  when it was put, milliseconds since 1970 due       (N)  when it is to run next attempts
+ * (N)  how often its function has failed parts     (N)  how many items it has fence     (N)  grows with every
+ * change; who has read an older one changes nothing holder    (S)  the server that runs it, until `lease`
+ * (N), where several share
  *
  * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
 #include <stdio.h>
@@ -122,22 +121,23 @@ static unsigned part_count(struct slice payload)
 }
 
 /* `holder` and `lease` are what keeps others from it: not set where nobody shares. */
-static void put_first(struct queue *queue, struct slice function, struct slice payload, unsigned parts,
-                      struct slice cause, struct slice id, struct buf *out)
+static void put_first(struct queue *queue, const struct func_call *call, struct slice payload, unsigned parts,
+                      struct buf *out)
 {
     bool shared = queue->func->options.shared;
     int64_t now_ms = queue_now_ms(queue);
     buf_text(out, "{\"Update\":{");
-    put_key(queue, id, 0, out);
+    put_key(queue, call->id, 0, out);
     buf_text(
         out,
         ",\"UpdateExpression\":\"SET #f = if_not_exists(#f, :f), payload = if_not_exists(payload, :p), "
         "accepted = if_not_exists(accepted, :n), due = if_not_exists(due, :n), attempts = "
         "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
-    if (cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
+    if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
+    if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
     if (shared) buf_text(out, ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)");
     buf_text(out, "\",\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
-    put_string(out, ":f", function);
+    put_string(out, ":f", call->function);
     buf_byte(out, ',');
     put_string(out, ":p", payload);
     buf_byte(out, ',');
@@ -146,9 +146,13 @@ static void put_first(struct queue *queue, struct slice function, struct slice p
     put_number(out, ":z", 0);
     buf_byte(out, ',');
     put_number(out, ":k", parts);
-    if (cause.len) {
+    if (call->cause.len) {
         buf_byte(out, ',');
-        put_string(out, ":c", cause);
+        put_string(out, ":c", call->cause);
+    }
+    if (call->on_failure.len) {
+        buf_byte(out, ',');
+        put_string(out, ":w", call->on_failure);
     }
     if (shared) {
         buf_byte(out, ',');
@@ -171,15 +175,14 @@ static void put_further(const struct queue *queue, struct slice id, unsigned par
     buf_text(out, "}}}");
 }
 
-unsigned queue_put_members(struct queue *queue, struct slice function, struct slice payload,
-                           struct slice cause, struct slice id, struct buf *members)
+unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members)
 {
-    if (!payload.len) payload = SLICE("{}");
+    struct slice payload = call->payload.len ? call->payload : SLICE("{}"), id = call->id;
     if (payload.len > LIMIT_ASYNC_EVENT_BYTES || !utf8_valid(payload)) return 0;
     if (!id.len || id.len > QUEUE_ID_BYTES) return 0;
     unsigned parts = part_count(payload);
     size_t len = part_len(payload);
-    put_first(queue, function, (struct slice){payload.data, len}, parts, cause, id, members);
+    put_first(queue, call, (struct slice){payload.data, len}, parts, members);
     for (unsigned part = 1; part < parts; part++) {
         payload = slice_from(payload, len);
         len = part_len(payload);
@@ -277,6 +280,7 @@ static void read_first(struct errand *errand, const struct document *item)
     struct arena *arena = &errand->arena;
     errand->function = document_text(item, "function", arena);
     errand->cause = document_text(item, "cause", arena);
+    errand->failure = document_text(item, "failure", arena);
     errand->holder = document_text(item, "holder", arena);
     errand->accepted_ms = document_integer(item, "accepted", 0);
     errand->due_ms = document_integer(item, "due", 0);

@@ -27,16 +27,15 @@ static void after_run(struct errand *errand)
         errand_settle(errand);
 }
 
-/* A destination may be a URL that nobody made a function of. */
+/* A destination may be a URL that nobody made a function of, and so may be what reacts to a pattern. */
 static void errand_invoke(struct errand *errand)
 {
     struct func *func = errand->queue->func;
-    if (!slice_starts(errand->function, SLICE("http://")) &&
-        !slice_starts(errand->function, SLICE("https://"))) {
+    struct function *function = target_of_text(errand->function);
+    if (!function) {
         func_invoke(func, &errand->invocation);
         return;
     }
-    struct function *function = target_of_url(errand->function);
     target_invoke(func, function, &errand->invocation);
     function_release(function);
 }
@@ -47,8 +46,9 @@ static void errand_run(struct errand *errand)
     struct slice name, qualifier;
     if (function_name_parse(errand->function, &name, &qualifier))
         registry_async_settings(queue->func, name, qualifier, &errand->arena, &errand->settings);
-    else /* a URL */
+    else /* a URL, or another target */
         errand->settings = (struct async_settings){.retries = 2, .age_max_ms = QUEUE_URL_AGE_MS};
+    if (!errand->settings.on_failure.len) errand->settings.on_failure = errand->failure;
     if (queue_now_ms(queue) - errand->accepted_ms > errand->settings.age_max_ms) {
         errand->state = ERRAND_SETTLES;
         errand_expire(errand);

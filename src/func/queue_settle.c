@@ -50,7 +50,7 @@ static void put_function_arn(struct buf *out, struct errand *errand)
 {
     struct slice arn, name, own, qualifier;
     if (!func_resolve(errand->queue->func, errand->function, &errand->arena, &arn, &name)) {
-        json_put_string(out, errand->function);
+        json_put_string(out, target_shown(errand->function, &errand->arena));
         return;
     }
     bool is_qualified = function_name_parse(errand->function, &own, &qualifier) && qualifier.len;
@@ -104,6 +104,8 @@ static void put_destination(struct errand *errand, struct slice destination, str
     unsigned count = 0;
     struct slice id = arena_printf(arena, "%.*s-told", (int)errand->id_len, errand->id);
     if (!destination.len) return;
+    if (slice_equal(destination, errand->failure)) /* nobody has looked at it before */
+        destination_fault(errand->queue->func, destination);
     if (!destination_put(errand->queue->func, destination, document, id, &members, &count)) {
         log_line("the end of a call of %.*s cannot be told to %.*s", SLICE_ARG(errand->function),
                  SLICE_ARG(destination));
@@ -283,7 +285,7 @@ static void errand_retry_or_fail(struct errand *errand)
     struct queue *queue = errand->queue;
     errand->throttles = 0;
     errand->written_cause = SLICE_NONE;
-    if (errand->attempts >= errand->settings.retries) {
+    if (errand->attempts >= errand->settings.retries || errand->invocation.is_final) {
         errand_end(errand, "RetriesExhausted", SLICE_NONE, errand->settings.on_failure);
         return;
     }
@@ -335,8 +337,9 @@ static void errand_unknown(struct errand *errand)
         errand_put_off(errand);
         return;
     }
-    log_line("a call of %.*s is dropped: there is no such function", SLICE_ARG(errand->function));
-    errand_end(errand, "", SLICE_NONE, SLICE_NONE);
+    log_line("a call of %.*s is %s: there is no such function", SLICE_ARG(errand->function),
+             errand->failure.len ? "put aside" : "dropped");
+    errand_end(errand, "FunctionNotFound", SLICE_NONE, errand->failure);
 }
 
 void errand_settle(struct errand *errand)

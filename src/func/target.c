@@ -102,6 +102,61 @@ struct function *target_of_url(struct slice url)
     return function;
 }
 
+/* The members of a target as JSON; all but the body are strings. */
+struct target_text {
+    struct slice url, secret, call, body;
+};
+
+static bool read_text(struct slice text, struct arena *arena, struct target_text *out)
+{
+    struct json_reader json;
+    struct slice name;
+    bool fine = true;
+    *out = (struct target_text){0};
+    if (!text.len || text.data[0] != '{') return false;
+    json_begin(&json, text, arena);
+    json_peek(&json);
+    json_enter(&json);
+    while (fine && json_member(&json, &name)) {
+        struct slice *into = slice_equal(name, SLICE("url"))      ? &out->url
+                             : slice_equal(name, SLICE("secret")) ? &out->secret
+                             : slice_equal(name, SLICE("call"))   ? &out->call
+                                                                  : NULL;
+        if (into && json_peek(&json) == JSON_STRING)
+            fine = json_string(&json, into);
+        else if (slice_equal(name, SLICE("body")))
+            fine = target_take_text(&json, &out->body);
+        else
+            fine = json_skip(&json);
+    }
+    return json_done(&json) && (out->url.len > 0) != (out->call.len > 0);
+}
+
+struct function *target_of_text(struct slice text)
+{
+    struct arena arena = {0};
+    struct target_text target;
+    struct function *function = NULL;
+    if (target_is_url(text)) return target_of_url(text);
+    if (read_text(text, &arena, &target)) {
+        function = target_of_url(target.url);
+        function->secret = arena_copy(&function->arena, target.secret);
+        function->pattern = arena_copy(&function->arena, target.call);
+        function->body = arena_copy(&function->arena, target.body);
+        if (target.call.len) function->kind = FUNCTION_PATTERN;
+        if (target.call.len) function->name = function->arn = SLICE(CAUSE_REACTION);
+    }
+    arena_free(&arena);
+    return function;
+}
+
+struct slice target_shown(struct slice text, struct arena *arena)
+{
+    struct target_text target;
+    if (!read_text(text, arena, &target)) return text;
+    return target.call.len ? target.call : target.url;
+}
+
 void target_fail(struct invocation *invocation, const char *type, const char *format, ...)
 {
     va_list args;

@@ -18,7 +18,7 @@ static void run(void *room, struct rest_call *call)
     struct invocation *invocation = own->invocation;
     struct buf reply = {0};
     bool fine = func->pattern(func->pattern_context, own->pattern, own->body, target_event(invocation),
-                              own->cause, invocation->arena, &reply);
+                              own->cause, invocation->arena, &reply, &invocation->is_final);
     if (fine) {
         invocation->end = INVOCATION_ANSWERED;
         buf_slice(&invocation->reply, buf_view(&reply));
@@ -48,7 +48,7 @@ bool target_pattern_is_sound(struct func *func, struct slice pattern, struct sli
                              struct buf *why)
 {
     if (func->pattern)
-        return func->pattern(func->pattern_context, pattern, body, SLICE_NONE, SLICE_NONE, arena, why);
+        return func->pattern(func->pattern_context, pattern, body, SLICE_NONE, SLICE_NONE, arena, why, NULL);
     buf_text(why, "this server calls no patterns");
     return false;
 }

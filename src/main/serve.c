@@ -319,9 +319,9 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
 
 /* Functions know nothing of patterns. */
 static bool apply_pattern(void *pattern, struct slice call, struct slice body, struct slice event,
-                          struct slice cause, struct arena *arena, struct buf *reply)
+                          struct slice cause, struct arena *arena, struct buf *reply, bool *is_final)
 {
-    return pattern_apply(pattern, call, body, event, cause, arena, reply);
+    return pattern_apply(pattern, call, body, event, cause, arena, reply, is_final);
 }
 
 static void open_patterns(struct parts *parts)
@@ -334,6 +334,17 @@ static void open_patterns(struct parts *parts)
     if (parts->func) func_set_pattern(parts->func, apply_pattern, parts->pattern);
 }
 
+/* Where there are no functions, reactions and histories wait for a server that has them. */
+static void open_reactions(struct parts *parts, const struct settings *settings)
+{
+    if (!parts->trigger) return;
+    parts->react = react_open(&(struct react_options){.pattern = parts->pattern,
+                                                      .trigger = parts->trigger,
+                                                      .func = parts->func,
+                                                      .region = region_of(settings),
+                                                      .account = ACCOUNT});
+}
+
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
@@ -341,6 +352,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .func = parts->func,
                                                .trigger = parts->trigger,
                                                .pattern = parts->pattern,
+                                               .react = parts->react,
                                                .credentials = settings->credentials,
                                                .region = region_of(settings),
                                                .threads = settings->thread_count,
@@ -372,15 +384,14 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     }
     if (!open_functions(parts, settings, error, error_len)) return false;
     open_patterns(parts);
+    open_reactions(parts, settings);
     return open_web(parts, settings, error, error_len);
 }
 
 static void start_all(struct parts *parts)
 {
     if (parts->func) func_start(parts->func, parts->server, web_forward, parts->web);
-    if (!parts->trigger) return;
-    trigger_start(parts->trigger);
-    parts->react = react_open(&(struct react_options){.pattern = parts->pattern, .trigger = parts->trigger});
+    if (parts->trigger) trigger_start(parts->trigger);
 }
 
 static void close_all(struct parts *parts)

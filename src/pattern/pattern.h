@@ -72,14 +72,15 @@ bool pattern_run(struct pattern *pattern, struct rest_call *call);
 int pattern_sweep(struct pattern *pattern, struct buf *reply);
 
 /* For triggers: calls a pattern for each record of an event (target.c tells the form of `call` and `body`),
- * and waits. `cause` is the lineage of what it writes (func.h). An empty event: only looks whether the two can
- * be understood. False: the reply is a sentence that says why. */
+ * and waits. `cause` is the lineage of what it writes (func.h). An empty event: only looks whether the two
+ * can be understood. False: the reply is a sentence that says why, and *is_final (may be NULL) whether
+ * another try would be in vain. */
 bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
-                   struct slice cause, struct arena *arena, struct buf *reply);
+                   struct slice cause, struct arena *arena, struct buf *reply, bool *is_final);
 
 /* For triggers, too: what the records of an event of a table's stream become in its history (history.c), as
- * {"quipu":{"transact":[...]}}, one put for each. The same record is always the same item. False: the reply is
- * a sentence that says why. */
+ * {"quipu":{"transact":[...]}}, one put for each. The same record is always the same item. False: the reply
+ * is a sentence that says why. */
 bool pattern_history(struct pattern *pattern, struct slice table, struct slice event, struct arena *arena,
                      struct buf *reply);
 /* Names every table whose changes are to be kept. Waits. False: nobody could tell. */
@@ -123,8 +124,25 @@ bool pattern_target_is_for(const struct pattern_target *target, struct slice sta
 struct pattern_reaction {
     const char *table;  /* without the prefix */
     const char *filter; /* an event pattern (match.h) over a stream record */
+    const char *source; /* "quipu.jobs" */
+    const char *word;   /* "Job" */
 };
 extern const struct pattern_reaction pattern_reactions[];
 extern const size_t pattern_reaction_count;
+
+/* A record that the filter has let through, taken apart: raw JSON, but for the texts. */
+struct pattern_record {
+    struct slice text, change, item; /* all of it, its "dynamodb", its new image */
+    struct slice id, then, state;    /* texts */
+};
+/* False when it is not of the form that the filter asks for. */
+bool pattern_record_read(struct slice record, struct arena *arena, struct pattern_record *out);
+
+#define PATTERN_EVENT_BRIEF  1u /* without what may be large */
+#define PATTERN_EVENT_RECORD 2u /* with the record's keys and image beside it, for the places of a call */
+/* What targets are told of it (reactions.c tells the form). `id` names the telling. */
+void pattern_put_event(struct buf *out, const struct pattern_reaction *reaction,
+                       const struct pattern_record *record, struct slice id, unsigned how,
+                       struct arena *arena);
 
 #endif

@@ -12,6 +12,8 @@
 #include "pattern/internal.h"
 #include "pattern/item.h"
 
+#define STATUS_TOO_MANY 429 /* of requests: the next may be taken */
+
 struct target {
     struct pattern *pattern;
     struct slice method, path, body, cause;
@@ -19,6 +21,7 @@ struct target {
     struct buf *reply; /* of a call */
     struct slice record;
     struct slice fault; /* a sentence; empty: none */
+    int status;         /* of the call that was refused; 0: none was made */
 };
 
 struct target_call {
@@ -192,6 +195,7 @@ static bool call_pattern(struct target *target, struct slice path, struct slice 
     own.call.reply = target->reply;
     pattern_run(target->pattern, &own.call); /* which answers whatever begins with /v1/ */
     if (own.call.status < 300) return true;
+    target->status = own.call.status;
     return fail(target,
                 arena_printf(arena, "%.*s %.*s answered with status %d: %.*s", SLICE_ARG(target->method),
                              SLICE_ARG(path), own.call.status, SLICE_ARG(buf_view(target->reply))));
@@ -239,7 +243,7 @@ static bool understand(struct target *target, struct slice call)
 }
 
 bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body, struct slice event,
-                   struct slice cause, struct arena *arena, struct buf *reply)
+                   struct slice cause, struct arena *arena, struct buf *reply, bool *is_final)
 {
     struct buf answer = {0};
     struct target target = {
@@ -259,6 +263,7 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
         buf_printf(reply, "{\"called\":%lld}", (long long)count);
     else
         buf_slice(reply, target.fault);
+    if (is_final) *is_final = !fine && target.status < 500 && target.status != STATUS_TOO_MANY;
     buf_free(&answer);
     return fine;
 }

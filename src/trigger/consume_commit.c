@@ -129,7 +129,7 @@ static void commit_is_through(struct strand *strand, int64_t asked_us)
 {
     struct consumer *consumer = strand->feed->consumer;
     const struct commit_plan *plan = &strand->plan;
-    bool has_document = false;
+    bool has_calls = false; /* in the queue of asynchronous ones, perhaps */
     strand->is_committing = false;
     strand->commit_failures = 0;
     strand->seen.moves++;
@@ -142,10 +142,11 @@ static void commit_is_through(struct strand *strand, int64_t asked_us)
         struct lane *lane = &strand->lanes[i];
         if (plan->moves_lane[i]) lane->at = plan->to[i];
         if (lane->state != LANE_COMMITTING) continue;
-        has_document |= lane->settlement.has_document;
+        has_calls |= lane->settlement.has_document ||
+                     (lane->settlement.has_effects && lane_mapping(lane)->watch);
         lane_committed(lane);
     }
-    if (has_document) consumer->world.wake_queue(consumer->world.self);
+    if (has_calls) consumer->world.wake_queue(consumer->world.self);
     if (plan->lanes) strand_relane(strand, plan->lanes, &plan->to[0]);
     if (plan->ends) strand_end(strand);
 }

@@ -28,6 +28,7 @@ struct web {
     struct dynamo *dynamo;
     struct func *func; /* these three may be NULL */
     struct trigger *trigger;
+    struct react *react;
     struct pattern *pattern;
     struct rest_workers *workers; /* for hooks that wait */
     struct engine *engine;

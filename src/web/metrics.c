@@ -4,6 +4,7 @@
 
 #include "func/func.h"
 #include "pattern/pattern.h"
+#include "react/react.h"
 #include "trigger/trigger.h"
 #include "web/internal.h"
 
@@ -115,6 +116,7 @@ void web_put_metrics(struct web *web, struct buf *out)
     }
     if (web->func) func_put_metrics(web->func, out);
     if (web->trigger) trigger_put_metrics(web->trigger, out);
+    if (web->react) react_put_metrics(web->react, out);
     if (web->pattern) pattern_put_metrics(web->pattern, out);
     if (web->server) put_connections(web, out);
     put_number(out, "quipu_uptime_seconds", "gauge", "Since the start.",

@@ -34,6 +34,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->engine = options->engine;
     web->func = options->func;
     web->trigger = options->trigger;
+    web->react = options->react;
     web->pattern = options->pattern;
     web->clock = options->clock;
     web->region = slice_of(options->region);

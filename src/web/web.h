@@ -16,6 +16,7 @@
 struct web;
 struct func;
 struct trigger;
+struct react;
 struct pattern;
 
 /* The time that the database lives by: the system's, unless a test hook has
@@ -31,6 +32,7 @@ struct web_options {
     struct engine *engine; /* for metrics and health only; NULL: the data is elsewhere */
     struct func *func;     /* these three are kept too; NULL: there are none */
     struct trigger *trigger;
+    struct react *react; /* NULL: nobody carries out reactions */
     struct pattern *pattern;
     const char *credentials; /* a file of keys, or NULL: any key is taken */
     const char *region;

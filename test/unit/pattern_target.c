@@ -12,7 +12,7 @@ static void expect(struct patterns *patterns, const char *call, const char *body
     struct arena arena = {0};
     struct buf reply = {0};
     bool answer = pattern_apply(patterns->pattern, slice_of(call), body ? slice_of(body) : SLICE_NONE,
-                                slice_of(event), SLICE_NONE, &arena, &reply);
+                                slice_of(event), SLICE_NONE, &arena, &reply, NULL);
     CHECK_INT(answer, fine);
     if (!slice_starts(buf_view(&reply), slice_of(expected)))
         test_failed(__FILE__, __LINE__, "got %.*s, expected %s", SLICE_ARG(buf_view(&reply)), expected);

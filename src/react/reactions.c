@@ -1,0 +1,311 @@
+/* Reactions: what patterns were told to do `then` is done, once, wherever their tables are.
+ *
+ * A job that ends, a group that is complete, a unit of work that is given up or a bucket that is over changes
+ * the `state` of an item that carries its `then` (pattern_reactions). Each of these tables is watched with a
+ * filter, so that of a job's 500 tasks only the one change is seen that somebody waits for. The call of what
+ * `then` names is put into the queue of asynchronous calls (func.h) in the transaction that moves the watch's
+ * position; from there on it is retried, or put aside, like any asynchronous call. What a `then` says and
+ * what targets are told is the patterns' business (pattern.h).
+ *
+ * Invariants:
+ *  X1. A change of state puts each of its targets' calls exactly once, all of them or none.
+ *  X2. A `then` that cannot be carried out never holds up those behind it: it is put aside (REACT_QUEUE),
+ * logged and counted. X3. A chain of reactions that comes back to itself ends: what was called by its own
+ * doing REACT_DEPTH times is put aside, too. */
+#include "react/reactions.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/stats.h"
+
+/* One table. */
+struct reaction {
+    struct reactions *reactions;
+    const struct pattern_reaction *pattern;
+};
+
+struct reactions {
+    struct func *func;
+    struct slice queue; /* its ARN */
+    struct reaction *all;
+    _Atomic uint64_t called, refused;
+    struct arena arena;
+};
+
+/* One answer. */
+struct round {
+    const struct reaction *reaction;
+    struct slice cause;
+    struct arena *arena;
+    struct buf *members;
+    unsigned count;
+};
+
+/* One record of it, and those of its targets that are for its state. */
+struct change {
+    struct pattern_record record;
+    struct pattern_target targets[PATTERN_TARGETS];
+    struct slice ids[PATTERN_TARGETS], payloads[PATTERN_TARGETS];
+    unsigned count;
+};
+
+/* ---- what is put aside ---- */
+
+/* In the form of what is told of other calls that have failed. */
+static struct slice refusal_document(struct round *round, const struct pattern_record *record,
+                                     struct slice id, const char *why)
+{
+    struct buf out = {0};
+    buf_text(&out, "{\"version\":\"1.0\",\"requestContext\":{\"requestId\":");
+    json_put_string(&out, id);
+    buf_text(&out, ",\"condition\":\"BadReaction\"},\"then\":");
+    json_put_string(&out, record->then.len > LIMIT_THEN_BYTES ? SLICE("(too long)") : record->then);
+    buf_text(&out, ",\"requestPayload\":");
+    pattern_put_event(&out, round->reaction->pattern, record, id, PATTERN_EVENT_BRIEF, round->arena);
+    buf_text(&out, ",\"responsePayload\":{\"errorType\":\"BadReaction\",\"errorMessage\":");
+    json_put_string(&out, arena_printf(round->arena, "then %s", why));
+    buf_text(&out, "}}");
+    struct slice document = arena_copy(round->arena, buf_view(&out));
+    buf_free(&out);
+    return document;
+}
+
+static void refuse(struct round *round, const struct pattern_record *record, struct slice id, const char *why)
+{
+    struct reactions *reactions = round->reaction->reactions;
+    struct buf members = {0};
+    struct slice document = refusal_document(round, record, id, why);
+    log_line("reactions: a change of %s is not answered: then %s", round->reaction->pattern->table, why);
+    stats_add(&reactions->refused, 1);
+    const char *fault = destination_fault(reactions->func,
+                                          reactions->queue); /* makes the table at its first use */
+    if (!fault && destination_put(reactions->func, reactions->queue, document, id, &members, &round->count)) {
+        if (round->members->len) buf_byte(round->members, ',');
+        buf_slice(round->members, buf_view(&members));
+    }
+    buf_free(&members);
+}
+
+/* ---- what came of itself ---- */
+
+/* NAME of NAME:QUALIFIER or of an ARN. */
+static struct slice bare_name(struct slice function)
+{
+    static const struct slice mark = SLICE(":function:");
+    const char *at = memmem(function.data, function.len, mark.data, mark.len);
+    if (at) function = slice_from(function, (size_t)(at - function.data) + mark.len);
+    const char *colon = memchr(function.data, ':', function.len);
+    if (colon) function.len = (size_t)(colon - function.data);
+    return function;
+}
+
+static bool is_looped(const struct round *round, const struct pattern_target *target)
+{
+    if (target->url.len) return false;
+    struct slice name = target->call.len ? SLICE(CAUSE_REACTION) : bare_name(target->function);
+    return cause_count(round->cause, name) >= REACT_DEPTH;
+}
+
+/* ---- payloads ---- */
+
+static bool names_image(const struct pattern_target *target)
+{
+    static const struct slice images[] = {SLICE("{NewImage"), SLICE("{Keys")};
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        if (slice_contains(target->call, images[i]) ||
+            (target->body.data && slice_contains(target->body, images[i])))
+            return true;
+    return false;
+}
+
+/* Makes them all; answers the bytes. */
+static size_t make_payloads(struct round *round, struct change *change, unsigned how)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < change->count; i++) {
+        const struct pattern_target *target = &change->targets[i];
+        struct buf text = {0};
+        unsigned own = target->call.len && names_image(target) ? how : how & ~PATTERN_EVENT_RECORD;
+        pattern_put_event(&text, round->reaction->pattern, &change->record, change->ids[i], own,
+                          round->arena);
+        change->payloads[i] = arena_copy(round->arena, buf_view(&text));
+        bytes += text.len;
+        buf_free(&text);
+    }
+    return bytes;
+}
+
+/* All calls of a change are in one transaction, so together they have no more room than one alone. */
+static void fit_payloads(struct round *round, struct change *change)
+{
+    static const unsigned hows[] = {PATTERN_EVENT_RECORD, PATTERN_EVENT_RECORD | PATTERN_EVENT_BRIEF,
+                                    PATTERN_EVENT_BRIEF};
+    for (size_t i = 0; i < sizeof hows / sizeof *hows; i++)
+        if (make_payloads(round, change, hows[i]) <= LIMIT_ASYNC_EVENT_BYTES) return;
+}
+
+/* ---- calls ---- */
+
+/* As the queue takes it. */
+static struct slice function_text(const struct pattern_target *target, struct arena *arena)
+{
+    struct buf out = {0};
+    if (target->function.len) return target->function;
+    if (target->url.len && !target->secret.len) return target->url;
+    buf_text(&out, "{");
+    buf_printf(&out, "\"%s\":", target->url.len ? "url" : "call");
+    json_put_string(&out, target->url.len ? target->url : target->call);
+    if (target->secret.len) {
+        buf_text(&out, ",\"secret\":");
+        json_put_string(&out, target->secret);
+    }
+    if (target->body.data) {
+        buf_text(&out, ",\"body\":");
+        buf_slice(&out, target->body);
+    }
+    buf_byte(&out, '}');
+    struct slice text = arena_copy(arena, buf_view(&out));
+    buf_free(&out);
+    return text;
+}
+
+/* False when the queue cannot be had now. */
+static bool put_call(struct round *round, const struct change *change, unsigned index)
+{
+    struct reactions *reactions = round->reaction->reactions;
+    struct func_call call = {.function = function_text(&change->targets[index], round->arena),
+                             .payload = change->payloads[index],
+                             .cause = round->cause,
+                             .id = change->ids[index],
+                             .on_failure = reactions->queue};
+    if (round->members->len) buf_byte(round->members, ',');
+    unsigned count = func_queue_put_call(reactions->func, &call, round->members);
+    round->count += count;
+    if (count) stats_add(&reactions->called, 1);
+    return count > 0;
+}
+
+/* Those that are for its state, each with its id: its place in the list is part of it. */
+static void choose_targets(struct round *round, struct change *change, unsigned named)
+{
+    for (unsigned i = 0; i < named; i++) {
+        const struct pattern_target target = change->targets[i];
+        struct slice id = change->record.id;
+        if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
+        if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
+        if (is_looped(round, &target)) {
+            refuse(round, &change->record, id, "was called by its own doing too often");
+            continue;
+        }
+        change->targets[change->count] = target;
+        change->ids[change->count++] = id;
+    }
+}
+
+static bool take_record(struct round *round, struct slice text)
+{
+    struct change change = {0};
+    unsigned named;
+    if (!pattern_record_read(text, round->arena, &change.record)) return true;
+    const char *fault = pattern_then_read(change.record.then, round->arena, change.targets, &named);
+    if (fault) {
+        refuse(round, &change.record, change.record.id, fault);
+        return true;
+    }
+    choose_targets(round, &change, named);
+    fit_payloads(round, &change);
+    for (unsigned i = 0; i < change.count; i++)
+        if (!put_call(round, &change, i)) return false;
+    return true;
+}
+
+/* ---- the watch's answer ---- */
+
+/* {"Records":[...]} */
+static bool take_records(struct round *round, struct slice event)
+{
+    struct json_reader reader;
+    struct slice name;
+    json_begin(&reader, event, round->arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
+    while (json_member(&reader, &name)) {
+        if (!slice_equal(name, SLICE("Records")) || json_peek(&reader) != JSON_ARRAY) {
+            json_skip(&reader);
+            continue;
+        }
+        json_enter(&reader);
+        while (json_element(&reader)) {
+            json_peek(&reader);
+            const char *start = reader.at;
+            if (!json_skip(&reader) ||
+                !take_record(round, (struct slice){start, (size_t)(reader.at - start)}))
+                return false;
+        }
+    }
+    return json_done(&reader);
+}
+
+static bool answer(void *context, struct slice event, struct slice cause, struct arena *arena,
+                   struct buf *reply)
+{
+    struct buf members = {0};
+    struct round round = {.reaction = context, .cause = cause, .arena = arena, .members = &members};
+    bool fine = take_records(&round, event);
+    if (fine) {
+        buf_text(reply, "{\"quipu\":{\"transact\":[");
+        buf_slice(reply, buf_view(&members));
+        buf_text(reply, "]}}");
+    } else {
+        buf_text(
+            reply,
+            "{\"errorType\":\"Reactions\",\"errorMessage\":\"the calls could not be put into the queue\"}");
+    }
+    buf_free(&members);
+    return fine;
+}
+
+/* ---- opening and closing ---- */
+
+struct reactions *reactions_open(const struct react_options *options)
+{
+    struct reactions *reactions = must_zero(1, sizeof *reactions);
+    const char *prefix = options->prefix ? options->prefix : "quipu-";
+    reactions->func = options->func;
+    reactions->queue = arena_printf(&reactions->arena, "arn:aws:sqs:%s:%s:" REACT_QUEUE, options->region,
+                                    options->account);
+    reactions->all = must_zero(pattern_reaction_count, sizeof *reactions->all);
+    for (size_t i = 0; i < pattern_reaction_count; i++) {
+        const struct pattern_reaction *pattern = &pattern_reactions[i];
+        reactions->all[i] = (struct reaction){reactions, pattern};
+        trigger_watch(options->trigger,
+                      &(struct trigger_watch){
+                          .name = arena_printf(&reactions->arena, "then/%s", pattern->table).data,
+                          .table = arena_printf(&reactions->arena, "%s%s", prefix, pattern->table).data,
+                          .filter = pattern->filter,
+                          .answer = answer,
+                          .context = &reactions->all[i]});
+    }
+    return reactions;
+}
+
+void reactions_close(struct reactions *reactions)
+{
+    if (!reactions) return;
+    arena_free(&reactions->arena);
+    free(reactions->all);
+    free(reactions);
+}
+
+void reactions_put_metrics(struct reactions *reactions, struct buf *out)
+{
+    stats_put_head(out, "quipu_reactions_total", "counter", "Targets of `then` by what became of them.");
+    buf_printf(out,
+               "quipu_reactions_total{what=\"called\"} %llu\nquipu_reactions_total{what=\"refused\"} %llu\n",
+               (unsigned long long)stats_read(&reactions->called),
+               (unsigned long long)stats_read(&reactions->refused));
+}
