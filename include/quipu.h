@@ -459,6 +459,9 @@ enum quipu_result quipu_period_wait(struct quipu *db, const char *name, const ch
 /* Closes the buckets that are over; see quipu_sweep. */
 enum quipu_result quipu_period_close(struct quipu *db, const char *name, int64_t *closed,
                                      struct quipu_reply **reply);
+/* All periods; the buckets of one, "done" or "open" (NULL: both). */
+struct quipu_pages *quipu_period_list(struct quipu *db);
+struct quipu_pages *quipu_period_buckets(struct quipu *db, const char *name, const char *state);
 
 /* ---- work: units that somebody claims, works at and finishes, whoever dies on the way ---- */
 
@@ -581,14 +584,19 @@ enum quipu_result quipu_history_delete(struct quipu *db, const char *table, stru
  * {"version":"...","event":"MODIFY","time":"...","item":{...}}; QUIPU_MISSING: it was not there yet. */
 enum quipu_result quipu_history_at(struct quipu *db, const char *table, const char *key, const char *range,
                                    int64_t time_ms, struct quipu_reply **reply);
-/* Makes it what a version, or (where that is NULL) a time has left of it. QUIPU_CONFLICT: somebody changes
- * it. */
+struct quipu_restore {
+    const char *version; /* which one; NULL: */
+    int64_t time_ms;     /* what it was then */
+    const char *expect;  /* only if this version is its last, else QUIPU_CONFLICT; NULL: whatever it is now */
+};
+/* Makes it what it was. QUIPU_CONFLICT also when somebody changes it all the time. */
 enum quipu_result quipu_history_restore(struct quipu *db, const char *table, const char *key,
-                                        const char *range, const char *version, int64_t time_ms,
+                                        const char *range, const struct quipu_restore *restore,
                                         struct quipu_reply **reply);
-/* All its versions from one time to another (0: no bound), the oldest first. */
-struct quipu_pages *quipu_history_list(struct quipu *db, const char *table, const char *key,
-                                       const char *range, int64_t from_ms, int64_t to_ms);
+/* All versions of an item from one time to another (0: no bound), the oldest first; all histories. */
+struct quipu_pages *quipu_history_versions(struct quipu *db, const char *table, const char *key,
+                                           const char *range, int64_t from_ms, int64_t to_ms);
+struct quipu_pages *quipu_history_list(struct quipu *db);
 
 /* ---- logs: events numbered without a gap, read by groups of consumers ---- */
 

@@ -47,20 +47,21 @@ enum quipu_result quipu_history_at(struct quipu *db, const char *table, const ch
 }
 
 enum quipu_result quipu_history_restore(struct quipu *db, const char *table, const char *key,
-                                        const char *range, const char *version, int64_t time_ms,
+                                        const char *range, const struct quipu_restore *restore,
                                         struct quipu_reply **reply)
 {
     struct ask ask;
     ask_begin(&ask, db, reply, "POST", "/v1/history/*/*/restore", table, key);
     ask_text(&ask, "range", range);
-    ask_text(&ask, "version", version);
-    if (!version) ask_moment(&ask, "at", time_ms);
+    ask_text(&ask, "version", restore->version);
+    ask_text(&ask, "expect", restore->expect);
+    if (!restore->version) ask_moment(&ask, "at", restore->time_ms);
     ask_run(&ask);
     return ask_end(&ask);
 }
 
-struct quipu_pages *quipu_history_list(struct quipu *db, const char *table, const char *key,
-                                       const char *range, int64_t from_ms, int64_t to_ms)
+struct quipu_pages *quipu_history_versions(struct quipu *db, const char *table, const char *key,
+                                           const char *range, int64_t from_ms, int64_t to_ms)
 {
     struct ask ask;
     ask_begin(&ask, db, NULL, "GET", "/v1/history/*/*", table, key);
@@ -68,4 +69,9 @@ struct quipu_pages *quipu_history_list(struct quipu *db, const char *table, cons
     if (from_ms) ask_query_moment(&ask, "from", from_ms);
     if (to_ms) ask_query_moment(&ask, "to", to_ms);
     return ask_pages(&ask);
+}
+
+struct quipu_pages *quipu_history_list(struct quipu *db)
+{
+    return ask_list(db, "/v1/history");
 }

@@ -30,9 +30,9 @@ static const struct listing listings[] = {
 
 /* A pattern's list: the request is its path, and its entries have one of these names. */
 static const struct listing pattern_listing = {"GET", NULL, "next", "after"};
-static const char *const pattern_entries[] = {"jobs",     "missing",    "failures", "results",
-                                              "groups",   "events",     "work",     "documents",
-                                              "versions", "partitions", "parked",   "messages"};
+static const char *const pattern_entries[] = {"jobs",      "missing",  "failures",   "results", "groups",
+                                              "events",    "periods",  "buckets",    "work",    "documents",
+                                              "histories", "versions", "partitions", "parked",  "messages"};
 #define PATTERN_ENTRIES (sizeof pattern_entries / sizeof *pattern_entries)
 
 struct quipu_pages {

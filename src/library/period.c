@@ -85,3 +85,16 @@ enum quipu_result quipu_period_close(struct quipu *db, const char *name, int64_t
     if (ask_run(&ask) > 0) told_int(&ask, "closed", 0, closed);
     return ask_end(&ask);
 }
+
+struct quipu_pages *quipu_period_list(struct quipu *db)
+{
+    return ask_list(db, "/v1/periods");
+}
+
+struct quipu_pages *quipu_period_buckets(struct quipu *db, const char *name, const char *state)
+{
+    struct ask ask;
+    ask_begin(&ask, db, NULL, "GET", "/v1/periods/*/buckets", name);
+    ask_query(&ask, "state", state);
+    return ask_pages(&ask);
+}

@@ -1,4 +1,5 @@
 """The C library as it is installed: what programs see of it, and the worked example."""
+import glob
 import json
 import os
 import re
@@ -154,6 +155,20 @@ def test_every_function_of_the_header_is_there_and_in_the_manual(prefix):
         assert f"{name}(" in page
     declared = set(re.findall(r"\b(quipu_\w+)\(", re.sub(r"/\*.*?\*/", "", code, flags=re.S)))
     assert declared == {line.split()[-1] for line in symbols.splitlines()}
+
+
+def test_every_route_has_a_function():
+    """Those of the originals and the description need none; progress as a stream of events is quipu_job_wait."""
+    source = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "src/library/*.c")))
+    with Quipu("--memory") as server, urllib.request.urlopen(f"{server.url}/v1/openapi.json") as reply:
+        routes = {(method.upper(), re.sub(r"{.*?}", "*", path)) for path, methods in json.load(reply)["paths"].items()
+                  for method in methods}
+    asked = set(re.findall(r'(?:ask_begin|ask_plain)\([^"]*"(\w+)",\s*"([^"]+)"', source))
+    asked |= {("GET", path) for path in re.findall(r'ask_list\(db,\s*"([^"]+)"', source)}
+    asked |= {("POST", path) for path in re.findall(r'#define REPLAY "([^"]+)"', source)}
+    assert {route for route in routes if route[1].startswith("/v1/")} - asked == {
+        ("GET", "/v1/jobs/*/events"), ("GET", "/v1/openapi.json")}
+    assert asked <= routes
 
 
 def test_a_program_may_have_names_of_our_own(prefix, tmp_path):

@@ -16,26 +16,8 @@ static inline struct quipu *open_or_fail(const char *where)
     return db;
 }
 
-/* The same of whatever is behind the library: memory, a folder, a server. */
-static inline void on_every_engine(void (*check)(struct quipu *db))
-{
-    char folder[] = "/tmp/quipu-library-XXXXXX", command[60];
-    struct served served;
-    struct quipu *db = open_or_fail(":memory:");
-    check(db);
-    quipu_close(db);
-    CHECK(mkdtemp(folder) != NULL);
-    db = open_or_fail(folder);
-    check(db);
-    quipu_close(db);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    CHECK(system(command) == 0);
-    served_start(&served, NULL);
-    db = open_or_fail(served.url);
-    check(db);
-    quipu_close(db);
-    served_stop(&served);
-}
+/* The same on whatever may be behind the library: memory, a folder, a server. */
+void on_every_engine(void (*check)(struct quipu *db));
 
 /* The error of a reply, for CHECK_TEXT. */
 static inline struct slice error_of(const struct quipu_reply *reply)

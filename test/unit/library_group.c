@@ -115,6 +115,9 @@ static void check_periods(struct quipu *db)
     CHECK_INT(quipu_period_wait(db, "digest", bucket, -1, &found, &look), QUIPU_FOUND);
     CHECK_INT(quipu_period_bucket(db, "digest", bucket, 2, &found, &look), QUIPU_MISSING);
     CHECK_INT(quipu_period_add(db, "digest", NULL, "{", 0, NULL, &reply), QUIPU_FAILED);
+    CHECK_INT(count_pages(quipu_period_list(db)), 1);
+    CHECK(count_pages(quipu_period_buckets(db, "digest", "done")) >= 1);
+    CHECK_INT(count_pages(quipu_period_buckets(db, "digest", "shut")), -1);
     CHECK_INT(quipu_period_delete(db, "digest", &reply), QUIPU_DONE);
     CHECK_INT(quipu_period_add(db, "digest", NULL, "1", 0, NULL, &reply), QUIPU_MISSING);
     CHECK_INT(quipu_period_put(db, "digest", NULL, &reply), QUIPU_FAILED);

@@ -29,24 +29,31 @@ static void check_history(struct quipu *db)
     put(db, "a", 1, 10);
     put(db, "a", 1, 11);
     feed(db, stream, 2);
-    CHECK_INT(count_pages(quipu_history_list(db, "Tab", "a", "1", 0, 0)), 2);
-    CHECK_INT(count_pages(quipu_history_list(db, "Tab", "a", "1", now_ms - 60000, now_ms + 60000)), 2);
-    CHECK_INT(count_pages(quipu_history_list(db, "Tab", "a", "1", 0, now_ms - 60000)), 0);
-    CHECK_INT(count_pages(quipu_history_list(db, "Tab", "a", NULL, 0, 0)), -1);
+    CHECK_INT(count_pages(quipu_history_versions(db, "Tab", "a", "1", 0, 0)), 2);
+    CHECK_INT(count_pages(quipu_history_versions(db, "Tab", "a", "1", now_ms - 60000, now_ms + 60000)), 2);
+    CHECK_INT(count_pages(quipu_history_versions(db, "Tab", "a", "1", 0, now_ms - 60000)), 0);
+    CHECK_INT(count_pages(quipu_history_versions(db, "Tab", "a", NULL, 0, 0)), -1);
     CHECK_INT(quipu_history_at(db, "Tab", "a", "1", now_ms + 60000, &reply), QUIPU_FOUND);
     CHECK(strstr(reply->json, "\"v\":11"));
     CHECK_INT(quipu_history_at(db, "Tab", "a", "1", now_ms - 60000, &reply), QUIPU_MISSING);
-    struct quipu_pages *versions = quipu_history_list(db, "Tab", "a", "1", 0, 0);
+    struct quipu_pages *versions = quipu_history_versions(db, "Tab", "a", "1", 0, 0);
     const char *json;
     char version[100] = "";
     CHECK_INT(quipu_pages_next(versions, &json, NULL), QUIPU_FOUND);
     CHECK(sscanf(json, "{\"version\":\"%99[^\"]", version) == 1);
     quipu_pages_close(versions);
-    CHECK_INT(quipu_history_restore(db, "Tab", "a", "1", version, 0, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_history_restore(db, "Tab", "a", "1",
+                                    &(struct quipu_restore){.version = version, .expect = version}, &reply),
+              QUIPU_CONFLICT); /* there is a later one */
+    CHECK_INT(quipu_history_restore(db, "Tab", "a", "1", &(struct quipu_restore){.version = version}, &reply),
+              QUIPU_DONE);
     CHECK(strstr(reply->json, "\"v\":10"));
     feed(db, stream, 1);
-    CHECK_INT(count_pages(quipu_history_list(db, "Tab", "a", "1", 0, 0)), 3);
-    CHECK_INT(quipu_history_restore(db, "Tab", "a", "1", NULL, now_ms - 60000, &reply), QUIPU_MISSING);
+    CHECK_INT(count_pages(quipu_history_versions(db, "Tab", "a", "1", 0, 0)), 3);
+    CHECK_INT(quipu_history_restore(db, "Tab", "a", "1", &(struct quipu_restore){.time_ms = now_ms - 60000},
+                                    &reply),
+              QUIPU_MISSING);
+    CHECK_INT(count_pages(quipu_history_list(db)), 1);
     CHECK_INT(quipu_history_delete(db, "Tab", &reply), QUIPU_DONE);
     CHECK_INT(quipu_history_delete(db, "Tab", &reply), QUIPU_MISSING);
     quipu_stream_close(stream);
