@@ -54,7 +54,7 @@ static void consolidate(struct quipu *db, const char *me)
     struct quipu_reply *reply = NULL;
     struct quipu_lease lease;
     int64_t version;
-    if (quipu_lease_acquire(db, "report", me, 60000, 10000, &lease, &reply) < 0) die("lease", reply);
+    if (quipu_lease_take(db, "report", me, 60000, 10000, &lease, &reply) < 0) die("lease", reply);
     printf("last: one thread, with fence %d\n", (int)lease.fence);
     read_log(db);
     if (quipu_document_put(db, "reports", "pages", "{\"pages\":20}", QUIPU_ANY, &version, &reply) < 0)

@@ -245,7 +245,7 @@ void quipu_stream_close(struct quipu_stream *stream); /* NULL is allowed */
  * is waited for, 0 does not wait at all, and a negative time waits for ever, that is, until quipu_stop.
  * `then` is the name of a function, or a JSON object: what a server on the same data does at the end.
  *
- * What these leave out (?cost, deadlines of a log, ...) quipu_pattern can do. */
+ * What these leave out (?cost, the data of a lease, ...) quipu_pattern can do. */
 
 /* Calls a pattern by the method and the path of its HTTP route ("POST", "/v1/counters/orders?cost=1"), and
  * waits. Names in the path are percent-encoded. headers: NULL, or lines "If-Match: \"7\"\nIdempotency-Key:
@@ -402,7 +402,7 @@ struct quipu_group {
 enum quipu_result quipu_group_put(struct quipu *db, const char *name,
                                   const struct quipu_group_options *options, struct quipu_reply **reply);
 /* The rules, as JSON in the reply; forgets them, while open groups keep theirs. */
-enum quipu_result quipu_group_rules(struct quipu *db, const char *name, struct quipu_reply **reply);
+enum quipu_result quipu_group_show(struct quipu *db, const char *name, struct quipu_reply **reply);
 enum quipu_result quipu_group_forget(struct quipu *db, const char *name, struct quipu_reply **reply);
 
 /* QUIPU_CONFLICT: the group is complete and takes nothing more. */
@@ -443,7 +443,7 @@ struct quipu_bucket {
 
 enum quipu_result quipu_period_put(struct quipu *db, const char *name,
                                    const struct quipu_period_options *options, struct quipu_reply **reply);
-enum quipu_result quipu_period_get(struct quipu *db, const char *name, struct quipu_reply **reply);
+enum quipu_result quipu_period_show(struct quipu *db, const char *name, struct quipu_reply **reply);
 enum quipu_result quipu_period_delete(struct quipu *db, const char *name, struct quipu_reply **reply);
 /* Adds to the bucket of now, or of an earlier time that is still open. id: the same one again is not added,
  * NULL: one is made. *bucket: where it went. */
@@ -451,8 +451,8 @@ enum quipu_result quipu_period_add(struct quipu *db, const char *name, const cha
                                    int64_t time_ms, const char **bucket, struct quipu_reply **reply);
 /* bucket: its name, any time within it, "now", "last". The events are in the reply; of a large one that is
  * DONE, those of one part (from 1 on; 0: the first). */
-enum quipu_result quipu_period_bucket(struct quipu *db, const char *name, const char *bucket, int64_t part,
-                                      struct quipu_bucket *found, struct quipu_reply **reply);
+enum quipu_result quipu_period_get(struct quipu *db, const char *name, const char *bucket, int64_t part,
+                                   struct quipu_bucket *found, struct quipu_reply **reply);
 /* Waits until it is DONE. QUIPU_NONE: it is not yet. */
 enum quipu_result quipu_period_wait(struct quipu *db, const char *name, const char *bucket, int64_t wait_ms,
                                     struct quipu_bucket *found, struct quipu_reply **reply);
@@ -499,8 +499,8 @@ struct quipu_failure {
 enum quipu_result quipu_work_put(struct quipu *db, const char *queue,
                                  const struct quipu_work_options *options, struct quipu_reply **reply);
 /* Submits a unit, not to be claimed before delay_ms; again, it answers what became of it. */
-enum quipu_result quipu_work_add(struct quipu *db, const char *queue, const char *id, const char *data,
-                                 int64_t delay_ms, struct quipu_work *work, struct quipu_reply **reply);
+enum quipu_result quipu_work_submit(struct quipu *db, const char *queue, const char *id, const char *data,
+                                    int64_t delay_ms, struct quipu_work *work, struct quipu_reply **reply);
 /* QUIPU_NONE: there is nothing to do. Keep the reply as long as the unit's texts are needed, and use another
  * one for beats. owner may be NULL; for_ms 0: the queue's lease. */
 enum quipu_result quipu_work_claim(struct quipu *db, const char *queue, const char *owner, int64_t for_ms,
@@ -558,8 +558,8 @@ struct quipu_lease {
 
 /* QUIPU_CONFLICT: somebody else has it, also after waiting in line. Owners tell themselves apart: the same
  * one gets its own lease again. for_ms 0: 30 s. */
-enum quipu_result quipu_lease_acquire(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
-                                      int64_t wait_ms, struct quipu_lease *lease, struct quipu_reply **reply);
+enum quipu_result quipu_lease_take(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
+                                   int64_t wait_ms, struct quipu_lease *lease, struct quipu_reply **reply);
 /* By the fence in *lease; sets its new end. QUIPU_CONFLICT: it is not the owner's any more. */
 enum quipu_result quipu_lease_renew(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
                                     struct quipu_lease *lease, struct quipu_reply **reply);
@@ -577,7 +577,7 @@ enum quipu_result quipu_history_put(struct quipu *db, const char *table, int64_t
                                     struct quipu_reply **reply);
 enum quipu_result quipu_history_feed(struct quipu *db, const char *table, const struct quipu_record *record,
                                      struct quipu_reply **reply);
-enum quipu_result quipu_history_get(struct quipu *db, const char *table, struct quipu_reply **reply);
+enum quipu_result quipu_history_show(struct quipu *db, const char *table, struct quipu_reply **reply);
 enum quipu_result quipu_history_delete(struct quipu *db, const char *table, struct quipu_reply **reply);
 /* An item by its hash key and, where the table has one, range key (else NULL), as texts. What it was at a
  * time:
@@ -629,7 +629,7 @@ struct quipu_batch {
 /* partitions 0: 4; keep_ms 0: events are kept for ever. */
 enum quipu_result quipu_log_put(struct quipu *db, const char *log, int64_t partitions, int64_t keep_ms,
                                 struct quipu_reply **reply);
-enum quipu_result quipu_log_get(struct quipu *db, const char *log, struct quipu_reply **reply);
+enum quipu_result quipu_log_show(struct quipu *db, const char *log, struct quipu_reply **reply);
 enum quipu_result quipu_log_delete(struct quipu *db, const char *log, struct quipu_reply **reply);
 /* Appends of different threads to one partition are made together. */
 enum quipu_result quipu_log_append(struct quipu *db, const char *log, const char *key, const char *data,
@@ -664,8 +664,8 @@ enum quipu_result quipu_log_replay_parked(struct quipu *db, const char *log, con
 enum quipu_result quipu_log_lag(struct quipu *db, const char *log, const char *group, int64_t *lag,
                                 int64_t *parked, struct quipu_reply **reply);
 /* Removes a group: its positions and parked events. */
-enum quipu_result quipu_log_forget(struct quipu *db, const char *log, const char *group,
-                                   struct quipu_reply **reply);
+enum quipu_result quipu_log_leave(struct quipu *db, const char *log, const char *group,
+                                  struct quipu_reply **reply);
 /* Seals a partition and goes on with two in its place (at: the first hash of the second, 16 hexadecimal
  * digits; NULL: the middle); seals two neighbours and goes on with one. */
 enum quipu_result quipu_log_split(struct quipu *db, const char *log, int64_t partition, const char *at,

@@ -30,7 +30,7 @@ enum quipu_result quipu_group_put(struct quipu *db, const char *name,
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_group_rules(struct quipu *db, const char *name, struct quipu_reply **reply)
+enum quipu_result quipu_group_show(struct quipu *db, const char *name, struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "GET", "/v1/groups/*", name);
 }

@@ -12,7 +12,7 @@ enum quipu_result quipu_history_put(struct quipu *db, const char *table, int64_t
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_history_get(struct quipu *db, const char *table, struct quipu_reply **reply)
+enum quipu_result quipu_history_show(struct quipu *db, const char *table, struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "GET", "/v1/history/*", table);
 }

@@ -13,8 +13,8 @@ static bool lease_is_over(struct ask *ask)
     return ask->result != QUIPU_CONFLICT;
 }
 
-enum quipu_result quipu_lease_acquire(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
-                                      int64_t wait_ms, struct quipu_lease *lease, struct quipu_reply **reply)
+enum quipu_result quipu_lease_take(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
+                                   int64_t wait_ms, struct quipu_lease *lease, struct quipu_reply **reply)
 {
     struct ask ask;
     ask_begin(&ask, db, reply, "POST", "/v1/leases/*", name);

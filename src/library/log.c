@@ -15,7 +15,7 @@ enum quipu_result quipu_log_put(struct quipu *db, const char *log, int64_t parti
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_log_get(struct quipu *db, const char *log, struct quipu_reply **reply)
+enum quipu_result quipu_log_show(struct quipu *db, const char *log, struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "GET", "/v1/logs/*", log);
 }
@@ -229,8 +229,8 @@ enum quipu_result quipu_log_lag(struct quipu *db, const char *log, const char *g
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_log_forget(struct quipu *db, const char *log, const char *group,
-                                   struct quipu_reply **reply)
+enum quipu_result quipu_log_leave(struct quipu *db, const char *log, const char *group,
+                                  struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "DELETE", "/v1/logs/*/consumers/*", log, group);
 }

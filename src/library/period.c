@@ -21,7 +21,7 @@ enum quipu_result quipu_period_put(struct quipu *db, const char *name,
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_period_get(struct quipu *db, const char *name, struct quipu_reply **reply)
+enum quipu_result quipu_period_show(struct quipu *db, const char *name, struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "GET", "/v1/periods/*", name);
 }
@@ -52,8 +52,8 @@ static void bucket_told(struct ask *ask, struct quipu_bucket *bucket)
     told_int(ask, "parts", -1, &bucket->parts);
 }
 
-enum quipu_result quipu_period_bucket(struct quipu *db, const char *name, const char *bucket, int64_t part,
-                                      struct quipu_bucket *found, struct quipu_reply **reply)
+enum quipu_result quipu_period_get(struct quipu *db, const char *name, const char *bucket, int64_t part,
+                                   struct quipu_bucket *found, struct quipu_reply **reply)
 {
     struct ask ask;
     ask_begin(&ask, db, reply, "GET", "/v1/periods/*/*", name, bucket);

@@ -34,8 +34,8 @@ enum quipu_result quipu_work_put(struct quipu *db, const char *queue,
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_work_add(struct quipu *db, const char *queue, const char *id, const char *data,
-                                 int64_t delay_ms, struct quipu_work *work, struct quipu_reply **reply)
+enum quipu_result quipu_work_submit(struct quipu *db, const char *queue, const char *id, const char *data,
+                                    int64_t delay_ms, struct quipu_work *work, struct quipu_reply **reply)
 {
     struct ask ask;
     ask_begin(&ask, db, reply, "POST", "/v1/work/*/*", queue, id);

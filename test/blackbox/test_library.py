@@ -211,7 +211,7 @@ def test_the_header_in_cplusplus(prefix, tmp_path):
             quipu *db = quipu_open(":memory:", &options, error, sizeof error);
             if (!db) return 1;
             quipu_reply *reply = nullptr;
-            quipu_lease_acquire(db, "l", "me", 0, 0, nullptr, &reply);
+            quipu_lease_take(db, "l", "me", 0, 0, nullptr, &reply);
             int64_t value = 0;
             quipu_result result = quipu_counter_add(db, "c", 7, &value, &reply);
             quipu_reply_free(reply);

@@ -84,27 +84,27 @@ static void check_leases(struct quipu *db)
     struct quipu_reply *reply = NULL;
     struct quipu_lease mine, again, theirs = {0};
     CHECK_INT(quipu_lease_get(db, "report", &reply), QUIPU_MISSING);
-    CHECK_INT(quipu_lease_acquire(db, "report", "a", 60000, 0, &mine, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_take(db, "report", "a", 60000, 0, &mine, &reply), QUIPU_DONE);
     CHECK_INT(mine.fence, 1);
     CHECK(mine.until_ms > clock_now_ms(&clock_system) + 30000);
-    CHECK_INT(quipu_lease_acquire(db, "report", "a", 60000, 0, &again, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_take(db, "report", "a", 60000, 0, &again, &reply), QUIPU_DONE);
     CHECK_INT(again.fence, 1);
-    CHECK_INT(quipu_lease_acquire(db, "report", "b", 60000, 0, &theirs, &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_lease_take(db, "report", "b", 60000, 0, &theirs, &reply), QUIPU_CONFLICT);
     CHECK_TEXT(error_of(reply), "held");
     CHECK_INT(theirs.fence, 0);
-    CHECK_INT(quipu_lease_acquire(db, "report", "b", 60000, 30, &theirs, &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_lease_take(db, "report", "b", 60000, 30, &theirs, &reply), QUIPU_CONFLICT);
     CHECK_INT(quipu_lease_renew(db, "report", "a", 3600000, &mine, &reply), QUIPU_DONE);
     CHECK(mine.until_ms > clock_now_ms(&clock_system) + 3000000);
     CHECK_INT(quipu_lease_get(db, "report", &reply), QUIPU_FOUND);
     CHECK(strstr(reply->json, "\"held\":true,\"owner\":\"a\""));
     CHECK_INT(quipu_lease_release(db, "report", "a", &mine, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_lease_acquire(db, "report", "b", 0, 0, &theirs, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_take(db, "report", "b", 0, 0, &theirs, &reply), QUIPU_DONE);
     CHECK_INT(theirs.fence, 2);
     CHECK_INT(quipu_lease_renew(db, "report", "a", 0, &mine, &reply), QUIPU_CONFLICT);
     CHECK_TEXT(error_of(reply), "stale-fence");
     CHECK_INT(quipu_lease_release(db, "report", "a", &mine, &reply), QUIPU_CONFLICT);
     CHECK_INT(quipu_lease_release(db, "none", "a", &mine, &reply), QUIPU_MISSING);
-    CHECK_INT(quipu_lease_acquire(db, "report", NULL, 0, 0, NULL, &reply), QUIPU_FAILED);
+    CHECK_INT(quipu_lease_take(db, "report", NULL, 0, 0, NULL, &reply), QUIPU_FAILED);
     quipu_reply_free(reply);
 }
 

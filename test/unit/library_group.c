@@ -8,9 +8,9 @@ static void check_groups(struct quipu *db)
     struct quipu_reply *reply = NULL;
     struct quipu_group group;
     struct quipu_group_options rules = {.size = 2, .late = "new", .keep_ms = 3600000};
-    CHECK_INT(quipu_group_rules(db, "clicks", &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_group_show(db, "clicks", &reply), QUIPU_MISSING);
     CHECK_INT(quipu_group_put(db, "clicks", &rules, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_group_rules(db, "clicks", &reply), QUIPU_FOUND);
+    CHECK_INT(quipu_group_show(db, "clicks", &reply), QUIPU_FOUND);
     CHECK(strstr(reply->json, "\"complete\":{\"size\":2}") && strstr(reply->json, "\"late\":\"new\""));
     CHECK_INT(quipu_group_get(db, "clicks", "ann", &group, &reply), QUIPU_MISSING);
     struct quipu_group_event event = {.id = "1", .kind = "k", .data = "{\"page\":\"/\"}", .amount = "2.5"};
@@ -99,12 +99,12 @@ static void check_periods(struct quipu *db)
     const char *bucket;
     int64_t closed;
     struct quipu_period_options options = {.every_ms = 1000, .shards = 1, .keep_ms = 3600000};
-    CHECK_INT(quipu_period_get(db, "digest", &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_period_show(db, "digest", &reply), QUIPU_MISSING);
     CHECK_INT(quipu_period_put(db, "digest", &options, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_period_get(db, "digest", &reply), QUIPU_FOUND);
+    CHECK_INT(quipu_period_show(db, "digest", &reply), QUIPU_FOUND);
     CHECK_INT(quipu_period_add(db, "digest", "a", "{\"n\":1}", 0, &bucket, &reply), QUIPU_DONE);
     CHECK(bucket && bucket[0] == '2');
-    CHECK_INT(quipu_period_bucket(db, "digest", bucket, 0, &found, &look), QUIPU_FOUND);
+    CHECK_INT(quipu_period_get(db, "digest", bucket, 0, &found, &look), QUIPU_FOUND);
     CHECK(found.bucket && strcmp(found.bucket, bucket) == 0);
     while (quipu_period_wait(db, "digest", bucket, 0, &found, &look) == QUIPU_NONE) {
         CHECK_INT(quipu_period_close(db, "digest", &closed, NULL), QUIPU_DONE);
@@ -113,7 +113,7 @@ static void check_periods(struct quipu *db)
     CHECK(found.state == QUIPU_BUCKET_DONE && found.count == 1 && found.parts == 1);
     CHECK(strstr(look->json, "\"data\":{\"n\":1}"));
     CHECK_INT(quipu_period_wait(db, "digest", bucket, -1, &found, &look), QUIPU_FOUND);
-    CHECK_INT(quipu_period_bucket(db, "digest", bucket, 2, &found, &look), QUIPU_MISSING);
+    CHECK_INT(quipu_period_get(db, "digest", bucket, 2, &found, &look), QUIPU_MISSING);
     CHECK_INT(quipu_period_add(db, "digest", NULL, "{", 0, NULL, &reply), QUIPU_FAILED);
     CHECK_INT(count_pages(quipu_period_list(db)), 1);
     CHECK(count_pages(quipu_period_buckets(db, "digest", "done")) >= 1);

@@ -20,10 +20,10 @@ static void check_history(struct quipu *db)
     struct quipu_reply *reply = NULL;
     int64_t now_ms = clock_now_ms(&clock_system);
     create_table(db, true);
-    CHECK_INT(quipu_history_get(db, "Tab", &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_history_show(db, "Tab", &reply), QUIPU_MISSING);
     CHECK_INT(quipu_history_put(db, "None", 0, 0, &reply), QUIPU_MISSING);
     CHECK_INT(quipu_history_put(db, "Tab", 3600000, 10, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_history_get(db, "Tab", &reply), QUIPU_FOUND);
+    CHECK_INT(quipu_history_show(db, "Tab", &reply), QUIPU_FOUND);
     CHECK(strstr(reply->json, "\"hash\":\"k\""));
     struct quipu_stream *stream = quipu_stream_open(db, "Tab", QUIPU_OLDEST, error, sizeof error);
     put(db, "a", 1, 10);

@@ -23,7 +23,7 @@ static void check_append(struct quipu *db)
     CHECK_INT(quipu_log_append_many(db, "orders", &(struct quipu_event){.key = "k", .data = "1}"}, 1, &reply),
               QUIPU_FAILED);
     CHECK_INT(quipu_log_append(db, "orders", "a", "oops", NULL, NULL, NULL, &reply), QUIPU_FAILED);
-    CHECK_INT(quipu_log_get(db, "orders", &reply), QUIPU_FOUND);
+    CHECK_INT(quipu_log_show(db, "orders", &reply), QUIPU_FOUND);
     CHECK_INT(count_pages(quipu_log_partitions(db, "orders")), 1);
     CHECK_INT(count_pages(quipu_log_events(db, "orders", 0, 0)), 4);
     CHECK_INT(count_pages(quipu_log_events(db, "orders", 0, 3)), 1);
@@ -80,8 +80,8 @@ static void check_again(struct quipu *db)
     CHECK_INT(lag, 4);
     CHECK_INT(quipu_log_replay_time(db, "orders", GROUP, clock_now_ms(&clock_system), &reply), QUIPU_DONE);
     CHECK_INT(quipu_log_replay_time(db, "orders", GROUP, -1, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_log_forget(db, "orders", GROUP, &reply), QUIPU_DONE);
-    CHECK_INT(quipu_log_forget(db, "orders", GROUP, &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_log_leave(db, "orders", GROUP, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_log_leave(db, "orders", GROUP, &reply), QUIPU_MISSING);
     CHECK_INT(quipu_log_split(db, "orders", 0, NULL, children, &reply), QUIPU_DONE);
     CHECK(children[0] == 1 && children[1] == 2);
     CHECK_INT(quipu_log_split(db, "orders", 9, "8000000000000000", children, &reply), QUIPU_MISSING);

@@ -11,7 +11,7 @@ static void check_work(struct quipu *db)
         .lease_ms = 60000, .attempts = 2, .backoff_ms = 1, .keep_ms = 3600000};
     CHECK_INT(quipu_work_put(db, "mails", &options, &reply), QUIPU_DONE);
     CHECK_INT(quipu_work_claim(db, "mails", "me", 0, 10, &work, &reply), QUIPU_NONE);
-    CHECK_INT(quipu_work_add(db, "mails", "one", "{\"to\":\"ann\"}", 0, &work, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_work_submit(db, "mails", "one", "{\"to\":\"ann\"}", 0, &work, &reply), QUIPU_DONE);
     CHECK(work.state == QUIPU_WORK_READY && strcmp(work.id, "one") == 0);
     CHECK_INT(quipu_work_claim(db, "mails", "me", 30000, -1, &work, &claim), QUIPU_DONE);
     CHECK(work.state == QUIPU_WORK_CLAIMED && work.fence == 1 && work.attempts == 1 && work.until_ms > 0);
@@ -36,7 +36,7 @@ static void check_work(struct quipu *db)
     CHECK_INT(quipu_work_wait(db, "mails", "one", -1, &work, &reply), QUIPU_FOUND);
     CHECK_INT(work.state, QUIPU_WORK_DONE);
     CHECK_TEXT(slice_of(work.result), "[1]");
-    CHECK_INT(quipu_work_add(db, "mails", "one", NULL, 0, &work, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_work_submit(db, "mails", "one", NULL, 0, &work, &reply), QUIPU_DONE);
     CHECK_INT(work.state, QUIPU_WORK_DONE); /* what became of it */
     quipu_reply_free(claim);
     quipu_reply_free(reply);
@@ -47,9 +47,10 @@ static void check_dead_work(struct quipu *db)
     struct quipu_reply *reply = NULL;
     struct quipu_work work = {0};
     CHECK_INT(quipu_work_get(db, "q", "x", &work, &reply), QUIPU_MISSING);
-    CHECK_INT(quipu_work_add(db, "q", "claim", NULL, 0, &work, NULL), QUIPU_DONE); /* a name like any other */
+    CHECK_INT(quipu_work_submit(db, "q", "claim", NULL, 0, &work, NULL),
+              QUIPU_DONE); /* a name like any other */
     CHECK(work.state == QUIPU_WORK_READY && !work.id);
-    CHECK_INT(quipu_work_add(db, "q", "later", NULL, 3600000, NULL, NULL), QUIPU_DONE);
+    CHECK_INT(quipu_work_submit(db, "q", "later", NULL, 3600000, NULL, NULL), QUIPU_DONE);
     CHECK_INT(quipu_work_claim(db, "q", NULL, 0, -1, &work, &reply), QUIPU_DONE);
     CHECK_INT(quipu_work_claim(db, "q", NULL, 0, 0, NULL, NULL), QUIPU_NONE);
     CHECK_INT(quipu_work_fail(db, "q", "claim", work.fence, &(struct quipu_failure){.give_up = 1}, &reply),
