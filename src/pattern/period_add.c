@@ -1,14 +1,18 @@
 /* Periods: adding events. The tables and what holds for them: period.c.
  *
  * Without an id an event costs four write units and one read unit: a transaction of the event and its gate,
- * behind a look at the settings. With an id, which makes it harmless to repeat, six. */
+ * behind a look at the settings. With an id, which makes it harmless to repeat, six. Flows of one process
+ * that add to the same shard of a bucket at the same time join (flow_join): whoever leads puts the events of
+ * all behind one gate, two units less for each, and they do not get into each other's way there. What goes
+ * wrong together is done again by each alone. */
 #include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/period.h"
 #include "pattern/tokens.h"
 
-#define AHEAD_MOST_MS (5 * 60 * 1000) /* a client's clock may be wrong by so much */
+#define AHEAD_MOST_MS  (5 * 60 * 1000) /* a client's clock may be wrong by so much */
+#define RETRY_AFTER_MS 1000
 
 enum { ADD_ID = PERIOD_NAME + 1, ADD_DATA, ADD_TIME, ADD_TOKEN };
 
@@ -28,10 +32,13 @@ struct add {
     bool has_id; /* it was given */
     int64_t time_ms, start_ms;
     int64_t floor_ms; /* buckets that begin before were found closed */
+    int64_t shard;
     bool late;
+    bool is_put;   /* by whoever led */
+    bool is_round; /* others are with it */
 };
 
-static flow_step add_ask, add_taken, add_put, add_done, add_healed;
+static flow_step add_ask, add_taken, add_lead, add_led, add_alone, add_done, add_healed;
 
 static bool add_fits(struct flow *flow)
 {
@@ -77,40 +84,90 @@ static void add_place(struct add *add, int64_t now_ms)
 static void add_taken(struct flow *flow)
 {
     struct add *add = flow->state;
+    struct slice data = flow_text(flow, ADD_DATA);
     if (!period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &add->period)) return;
     add_place(add, flow->now_ms);
-    add_put(flow);
+    add->shard = (int64_t)(hash_bytes(add->id) % (uint64_t)add->period.shards);
+    struct slice where = period_events_key(flow, &add->period, add->start_ms, add->shard);
+    struct flow_share share = {add, add->has_id ? 2 : 1, data.len + PERIOD_SLACK};
+    flow_join(flow, flow_topic("period add", where, flow->world->prefix), share, add_lead, add_led);
 }
 
-static struct slice add_token(struct flow *flow)
+/* ---- writing ---- */
+
+/* The event of a flow, and its token, as members of a transaction, each behind a comma. */
+static struct slice add_members(struct flow *flow, struct flow *of)
 {
-    const struct add *add = flow->state;
-    struct slice told = flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b}",
-                                     moment_text(flow->arena, add->start_ms), (int)add->late);
-    return flow_compose(flow, ",%A", token_put(flow, "period", add->period.name, add->id, told));
+    const struct add *add = of->state;
+    struct slice start = moment_text(flow->arena, add->start_ms), token = SLICE("");
+    struct slice told = flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b}", start, (int)add->late);
+    if (add->has_id)
+        token = flow_compose(flow, ",%A", token_put(flow, "period", add->period.name, add->id, told));
+    return flow_compose(
+        flow,
+        ",{'Put':{'TableName':%T,'Item':{'bucket':%S,'id':%S,'time':%S%r,'data':%J,'expires':%N},"
+        "'ConditionExpression':'attribute_not_exists(#id)',%#}}%A",
+        &period_events, period_events_key(flow, &add->period, add->start_ms, add->shard), add->id,
+        moment_text(flow->arena, add->time_ms), add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
+        flow_text(of, ADD_DATA), period_expires_s(&add->period, add->start_ms), token);
 }
 
 /* The gate is made by the first event, and found not closed by all. */
-static void add_put(struct flow *flow)
+static void add_put(struct flow *flow, struct slice members)
 {
-    struct add *add = flow->state;
+    const struct add *add = flow->state;
     const struct period *period = &add->period;
-    int64_t shard = (int64_t)(hash_bytes(add->id) % (uint64_t)period->shards);
-    int64_t expires_s = period_expires_s(period, add->start_ms);
-    struct slice gate = period_gate_key(flow, period, shard);
+    struct slice gate = period_gate_key(flow, period, add->shard);
     flow_call(
         flow, add_done, "TransactWriteItems",
         "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET "
         "#state = :open, #pending = :gate, #expires = :expires','ConditionExpression':"
         "'attribute_not_exists(#state) or #state = "
         ":open',%#,'ExpressionAttributeValues':{':open':{'S':'OPEN'},"
-        "':gate':%S,':expires':%N}}},{'Put':{'TableName':%T,'Item':{'bucket':%S,'id':%S,'time':%S%r,'data':%"
-        "J,"
-        "'expires':%N},'ConditionExpression':'attribute_not_exists(#id)',%#}}%A]}",
-        &period_gates, gate, moment_text(flow->arena, add->start_ms), gate, expires_s, &period_events,
-        period_events_key(flow, period, add->start_ms, shard), add->id,
-        moment_text(flow->arena, add->time_ms), add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
-        flow_text(flow, ADD_DATA), expires_s, add->has_id ? add_token(flow) : SLICE(""));
+        "':gate':%S,':expires':%N}}}%A]}",
+        &period_gates, gate, moment_text(flow->arena, add->start_ms), gate,
+        period_expires_s(period, add->start_ms), members);
+}
+
+static void add_alone(struct flow *flow)
+{
+    struct add *add = flow->state;
+    add->is_round = false;
+    add_put(flow, add_members(flow, flow));
+}
+
+/* A transaction has each item once: who brings an id that another brings, too, comes later. */
+static bool is_twin(const struct flow *flow, size_t at)
+{
+    const struct add *add = flow->state, *own = flow->followers[at]->state;
+    bool found = slice_equal(add->id, own->id);
+    for (size_t i = 0; i < at && !found; i++)
+        found = slice_equal(((const struct add *)flow->followers[i]->state)->id, own->id);
+    return found;
+}
+
+static void add_lead(struct flow *flow)
+{
+    struct add *add = flow->state;
+    struct buf members = {0};
+    add->is_round = flow->follower_count > 0;
+    buf_slice(&members, add_members(flow, flow));
+    for (size_t i = 0; i < flow->follower_count; i++) {
+        struct add *own = flow->followers[i]->state;
+        own->is_put = !is_twin(flow, i);
+        if (own->is_put) buf_slice(&members, add_members(flow, flow->followers[i]));
+    }
+    add_put(flow, buf_view(&members));
+    buf_free(&members);
+}
+
+/* The round is over; what was not put, each does alone. Followers are not touched afterwards. */
+static void add_disband(struct flow *flow)
+{
+    bool failed = flow_failed(flow);
+    for (size_t i = 0; failed && i < flow->follower_count; i++)
+        ((struct add *)flow->followers[i]->state)->is_put = false;
+    flow_disband(flow);
 }
 
 static void add_tell(struct flow *flow, int status, struct slice bucket, bool late)
@@ -144,23 +201,47 @@ static void add_healed(struct flow *flow)
     add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
 }
 
+/* It is in the bucket. */
+static void add_end(struct flow *flow)
+{
+    const struct add *add = flow->state;
+    const struct period *period = &add->period;
+    flow_wake(flow, period_topic(period->name));
+    if (period_end(period, add->start_ms) + period_grace_ms(flow, period) <= flow->now_ms)
+        add_heal(flow);
+    else
+        add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
+}
+
+static void add_led(struct flow *flow)
+{
+    const struct add *add = flow->state;
+    if (flow->led_status >= 500) {
+        flow->retry_after_ms = RETRY_AFTER_MS;
+        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
+    } else if (flow->led_status == 0 && add->is_put) {
+        add_end(flow);
+    } else {
+        add_alone(flow);
+    }
+}
+
 static void add_done(struct flow *flow)
 {
     struct add *add = flow->state;
-    const struct period *period = &add->period;
-    int64_t end_ms = period_end(period, add->start_ms);
+    bool failed = flow_failed(flow);
     struct slice item;
-    if (!flow_failed(flow)) {
-        flow_wake(flow, period_topic(period->name));
-        if (end_ms + period_grace_ms(flow, period) <= flow->now_ms)
-            add_heal(flow);
-        else
-            add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
+    if (add->is_round) add_disband(flow);
+    if (!failed) {
+        add_end(flow);
+    } else if (add->is_round) {
+        add_alone(flow);
     } else if (add->has_id && flow_reason(flow, 2, &item)) {
         add_tell(flow, 200, item_text(flow->arena, item, "bucket"), token_is_late(flow, item));
     } else if (flow_reason(flow, 1, &item)) { /* put by this very call, or known longer than its token */
         add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
     } else { /* closed since the settings were read */
+        int64_t end_ms = period_end(&add->period, add->start_ms);
         if (end_ms > add->floor_ms) add->floor_ms = end_ms;
         flow_again(flow, add_ask);
     }

@@ -182,3 +182,50 @@ TEST(join_appends_wake_readers)
     served_free(&reader);
     patterns_close(&patterns);
 }
+
+/* ---- events of a period that are added beside each other ---- */
+
+static _Atomic int known; /* answers 200: it was there before */
+
+static void *add_many(void *argument)
+{
+    const struct caller *caller = argument;
+    char body[80];
+    for (int i = 0; i < CALLS; i++) {
+        struct served first, second;
+        bool twice = i % 10 == 0;
+        snprintf(body, sizeof body, "{\"id\":\"%d/%d\",\"data\":1}", caller->number, i);
+        serve(caller->patterns, &first, "POST /v1/periods/p", twice || i % 2 ? body : "{\"data\":1}");
+        if (twice) serve(caller->patterns, &second, "POST /v1/periods/p", body);
+        CHECK(await(&first) / 100 == 2);
+        known += first.call.status == 200;
+        served_free(&first);
+        if (!twice) continue;
+        CHECK(await(&second) / 100 == 2);
+        known += second.call.status == 200;
+        served_free(&second);
+    }
+    return NULL;
+}
+
+TEST(join_adds_of_many_are_there_once)
+{
+    struct patterns patterns;
+    struct caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    char done[60];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1}");
+    known = 0;
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){&patterns, i, NULL};
+        CHECK(pthread_create(&threads[i], NULL, add_many, &callers[i]) == 0);
+    }
+    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    CHECK_INT(known, CALLERS * CALLS / 10);
+    patterns.now_ms += 3600000;
+    CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
+    snprintf(done, sizeof done, "\"state\":\"DONE\",\"count\":%d,", CALLERS * CALLS);
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/last", NULL), slice_of(done)));
+    patterns_close(&patterns);
+}
