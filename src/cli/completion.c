@@ -241,12 +241,8 @@ static void print_fish_flags(const struct flag *flags, size_t count, const char 
 static void print_fish_command(const struct command *command, const struct command *parent)
 {
     char condition[200];
-    if (parent)
-        snprintf(condition, sizeof condition,
-                 "__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s", parent->name,
-                 command->name);
-    else
-        snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
+    snprintf(condition, sizeof condition, "__quipu_is %s%s%s", parent ? parent->name : "", parent ? " " : "",
+             command->name);
     print_fish_flags(command->flags, command->flag_count, condition);
     size_t count;
     const struct flag *common = common_flags(command, &count);
@@ -270,6 +266,14 @@ static void print_fish(const struct program *program)
            "    set -l at (contains -i -- --on $words)\n"
            "    and quipu table ls --on $words[(math $at + 1)] 2>/dev/null\n"
            "    or quipu table ls 2>/dev/null\n"
+           "end\n"
+           "function __quipu_is\n" /* the line begins with these commands: put is not job put */
+           "    set -l words (commandline -opc)\n"
+           "    test (count $words) -gt (count $argv); or return 1\n"
+           "    for i in (seq (count $argv))\n"
+           "        set -l at (math $i + 1)\n"
+           "        test \"$words[$at]\" = \"$argv[$i]\"; or return 1\n"
+           "    end\n"
            "end\n");
     for (size_t i = 0; i < program->count; i++) {
         printf("complete -c quipu -f -n __fish_use_subcommand -a %s -d '", program->commands[i]->name);
