@@ -11,7 +11,7 @@
 
 #ifdef THREAD_SANITIZER
 /* RocksDB is not compiled for it: what its threads agree on by atomics would be taken for races. */
-const char *__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
     return "called_from_lib:librocksdb.so\n";
