@@ -12,6 +12,7 @@
 #define PAGE_RECORDS     "1000"
 #define NEWS_PAUSE_US    300       /* news may be another table's, and they may be many: at least so long, */
 #define NEWS_STRAND_US   20        /* and so much more for each strand that is asked */
+#define WATCH_PAUSE_US   5000      /* of our own: not worth the time of who writes without pause */
 #define KEEP_ITERATOR_US 240000000 /* iterators are good for five minutes at the least */
 #define ASK_GAP_US       200000    /* the service: five questions a second for each shard */
 #define RETRY_MAX_US     5000000
@@ -66,6 +67,10 @@ static void pause_empty(struct strand *strand)
 {
     struct consumer *consumer = strand->feed->consumer;
     int64_t poll_us = consumer->settings.poll_ms * 1000;
+    if (consumer->world.news && strand->feed->mapping->watch) {
+        wait_us(strand, WATCH_PAUSE_US);
+        return;
+    }
     if (consumer->world.news) {
         wait_us(strand, NEWS_PAUSE_US + NEWS_STRAND_US * (int64_t)stats_read(&consumer->counts.strands_held));
         return;

@@ -53,9 +53,10 @@ def here():
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
+    """Two servers share the work."""
     with DynamoLocal() as local:
-        folder = tmp_path_factory.mktemp("functions")
-        with Quipu("--on", local.url, "--functions", str(folder), env=KEYS) as server:
+        first, second = (["--on", local.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
+        with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
             yield Place(server, local.url)
 
 
