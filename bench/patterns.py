@@ -28,6 +28,8 @@ ROWS = (
      (("raw GetItem twice, then a transaction", ("log-raw-layout", "log-raw-layout", "log-raw-25"), BATCH_EVENTS,
        None),
       ("Redis XADD, synced", ("redis-xadd",), 1, 2))),
+    ("log of 4 partitions, append of 25 of one key, in events", "log-append-25-4", BATCH_EVENTS,
+     (("Redis XADD, synced", ("redis-xadd",), 1, 2),)),
     ("lease, granted", "lease-grant", 1, (("raw UpdateItem", ("lease-raw",), 1, None),)),
     ("lease, released", "lease-release", 1, (("raw UpdateItem", ("lease-raw-release",), 1, None),)),
 )
