@@ -47,7 +47,7 @@ struct api_call {
     struct buf *reply; /* the JSON body is appended */
     const struct operation *operation;
     struct slice body;
-    bool shows_causes; /* GetRecords: tell what led to the changes, in a member "cause" */
+    bool shows_causes; /* GetRecords: tell what led to the changes, in members "cause" and "transaction" */
     /* the answer */
     int status;        /* HTTP: 200, 400, 500 */
     const char *error; /* the exception's short name, NULL when all is well */

@@ -50,12 +50,13 @@ static void put_image(struct buf *out, const char *name, const struct map *recor
     api_put_item_json(out, &image->map);
 }
 
-static void put_cause(struct buf *out, const struct map *record)
+/* A member of our own: what the service does not tell. */
+static void put_own(struct buf *out, const struct map *record, const char *stored, const char *name)
 {
-    struct slice cause = map_text(record, "cause");
-    if (!cause.len) return;
-    buf_text(out, ",\"cause\":");
-    json_put_string(out, cause);
+    struct slice text = map_text(record, stored);
+    if (!text.len) return;
+    buf_printf(out, ",\"%s\":", name);
+    json_put_string(out, text);
 }
 
 static void put_record(struct reading *reading, const struct map *record, uint64_t sequence)
@@ -82,7 +83,10 @@ static void put_record(struct reading *reading, const struct map *record, uint64
     buf_text(out, "\"}");
     if (map_truth(record, "expired"))
         buf_text(out, ",\"userIdentity\":{\"PrincipalId\":\"dynamodb.amazonaws.com\",\"Type\":\"Service\"}");
-    if (reading->call->shows_causes) put_cause(out, record);
+    if (reading->call->shows_causes) {
+        put_own(out, record, "cause", "cause");
+        put_own(out, record, "token", "transaction");
+    }
     buf_byte(out, '}');
 }
 

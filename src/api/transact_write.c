@@ -351,7 +351,7 @@ static void begin(struct api_call *call, const struct node *input)
     for (uint32_t i = 0; i < many->count; i++)
         if (!fit_action(call, transaction, i)) return;
     if (token->present) {
-        transaction->token = token->text;
+        transaction->token = call->commit.token = token->text;
         transaction->payload_hash = hash_request(call->reply, items);
     }
     call->state = transaction;

@@ -247,7 +247,9 @@ struct commit {
                   struct batch *batch);  /* on the writer's thread, in order of submission */
     void (*done)(struct commit *commit); /* there too, once durable or failed */
     bool failed;                         /* set before done: nothing of it was kept */
-    struct slice cause; /* what led to it, for the stream records of its writes; may be empty */
+    /* What led to it, and the token of its transaction, for the stream records of its writes; may be empty.
+     */
+    struct slice cause, token;
     struct commit *next;
 };
 
@@ -350,7 +352,8 @@ uint64_t engine_stream_next(struct engine *engine);
 uint64_t engine_stream_horizon(struct engine *engine);
 
 /* Records of one shard from a sequence number on. The record is an item: "event" (0 INSERT, 1 MODIFY, 2
- * REMOVE), "keys", "new", "old", "time" (ms), "size", "expired", "cause". The visitor answers false to stop.
+ * REMOVE), "keys", "new", "old", "time" (ms), "size", "expired", "cause", "token". The visitor answers false
+ * to stop.
  */
 typedef bool (*engine_record_visitor)(void *context, uint64_t sequence, struct slice record);
 enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, uint32_t shard, uint64_t from,

@@ -173,7 +173,7 @@ struct batch {
     struct buf key, value, old_key, old_value; /* for building entries */
     uint64_t bytes;                            /* of images, to end a batch in time */
     uint64_t commit_number;                    /* which commit is being applied */
-    struct slice cause;                        /* of that commit */
+    struct slice cause, token;                 /* of that commit */
     bool failed;                               /* the store could not be read */
 };
 

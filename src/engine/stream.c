@@ -373,6 +373,7 @@ static void put_record(struct batch *batch, const struct change *change, enum st
     builder_integer(&builder, "size", (int64_t)size);
     if (change->by_expiry) builder_truth(&builder, "expired", true);
     builder_text(&builder, "cause", batch->cause);
+    builder_text(&builder, "token", batch->token);
     struct map record = builder_finish(&builder);
     batch->value.len = 0;
     item_encode(&batch->value, &record);

@@ -48,6 +48,7 @@ static void run_batch(struct engine *engine, struct commit_list *list)
         arena_reset(&batch->scratch);
         batch->commit_number++;
         batch->cause = end->cause;
+        batch->token = end->token;
         end->apply(end, batch);
         end = end->next;
         count++;
@@ -159,10 +160,12 @@ static void waited_done(struct commit *commit)
 
 void engine_commit(struct engine *engine, struct commit *commit)
 {
-    struct waited_commit waited = {
-        .commit = {.apply = waited_apply, .done = waited_done, .cause = commit->cause},
-        .inner = commit,
-        .engine = engine};
+    struct waited_commit waited = {.commit = {.apply = waited_apply,
+                                              .done = waited_done,
+                                              .cause = commit->cause,
+                                              .token = commit->token},
+                                   .inner = commit,
+                                   .engine = engine};
     struct commit_list list = {0};
     commit_list_add(&list, &waited.commit);
     engine_submit(engine, &list);

@@ -7,7 +7,8 @@
  * `table`, `event` (S: INSERT, MODIFY, REMOVE), `time`, `sequence` (S), `keys` (M), `image` (M): the item
  * behind the change, `imageText` (S) where it is nested too deep, `lost` (S) where there is none: "large"
  * when it does not fit beside the rest, "no-image" when the stream had none; `cause` (S): the functions that
- * it came of; `by` (S): the service, where that removed it by its age.
+ * it came of; `transaction` (S): the token of its transaction, both where the engine tells them; `by` (S):
+ * the service, where that removed it by its age.
  *
  * Table PREFIXhistories: hash key `table` (S); `hash`, `hashType`, `range`, `rangeType` (S): the table's key;
  * `keep` (N, s): versions go when they have been replaced for so long; `versions` (N): so many of an item are

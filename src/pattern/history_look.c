@@ -196,11 +196,12 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
 {
     struct slice image = history_image(flow, version);
     buf_slice(flow->body,
-              flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A%A",
+              flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A%A%A",
                            item_attribute(flow->arena, version, "version"),
                            item_attribute(flow->arena, version, "event"),
                            item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
-                           member_of(flow, version, "by"), member_of(flow, version, "lost")));
+                           member_of(flow, version, "transaction"), member_of(flow, version, "by"),
+                           member_of(flow, version, "lost")));
     if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
     if (image.data)

@@ -139,6 +139,7 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     struct slice keys = raw_member(arena, change, "Keys"), image = raw_member(arena, change, "NewImage");
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
+    struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);
     int64_t time_ms = time_of(arena, change);
     buf_text(out, "{\"item\":{\"S\":");
@@ -150,6 +151,7 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     put_member(out, "time", 'S', moment_text(arena, time_ms));
     put_member(out, "sequence", 'S', sequence);
     if (cause.len) put_member(out, "cause", 'S', cause);
+    if (transaction.len) put_member(out, "transaction", 'S', transaction);
     if (principal.len) put_member(out, "by", 'S', principal);
     buf_text(out, ",\"keys\":{\"M\":");
     buf_slice(out, keys);

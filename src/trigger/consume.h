@@ -150,8 +150,8 @@ struct raw_record {
 
 /* Reads the record that comes next. */
 bool raw_record_read(struct json_reader *reader, struct raw_record *out);
-/* The record as Lambda shows it. */
-void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json,
+/* The record as Lambda shows it; with what only the door in this process tells, for watches. */
+void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json, bool with_own,
                       struct arena *arena);
 /* Which of so many lanes it goes to: by its hash key, or by all of its key where that is not known. */
 uint32_t lane_of_keys(struct slice keys, struct slice hash_key, uint32_t lanes, struct arena *arena);

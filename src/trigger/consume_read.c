@@ -155,7 +155,7 @@ static void add_record(struct strand *strand, struct lane *lane, const struct ra
     struct consumer *consumer = feed->consumer;
     struct buf *text = &consumer->text;
     text->len = 0;
-    put_event_record(text, raw, buf_view(&feed->arn_json), &consumer->scratch);
+    put_event_record(text, raw, buf_view(&feed->arn_json), feed->mapping->watch != NULL, &consumer->scratch);
     if (!is_wanted(feed->mapping, buf_view(text), &consumer->scratch)) {
         stats_add(&consumer->counts.records_filtered, 1);
         skip(strand);

@@ -35,6 +35,12 @@ static bool read_change(struct json_reader *reader, struct raw_record *out)
     return !json_failed(reader);
 }
 
+/* A member that only the door in this process tells. */
+static bool is_own(struct slice name)
+{
+    return slice_equal(name, SLICE("cause")) || slice_equal(name, SLICE("transaction"));
+}
+
 bool raw_record_read(struct json_reader *reader, struct raw_record *out)
 {
     struct slice name, raw;
@@ -50,7 +56,7 @@ bool raw_record_read(struct json_reader *reader, struct raw_record *out)
             out->is_special = true;
         } else {
             if (!raw_take(reader, &raw)) return false;
-            out->is_special |= slice_equal(name, SLICE("userIdentity"));
+            out->is_special |= slice_equal(name, SLICE("userIdentity")) || is_own(name);
         }
     }
     out->text = (struct slice){start, (size_t)(reader->at - start)};
@@ -78,8 +84,8 @@ static void put_identity(struct buf *out, struct json_reader *reader)
     buf_byte(out, '}');
 }
 
-/* Member by member: without our own, and with the other names of userIdentity. */
-static void put_special(struct buf *out, struct slice text, struct arena *arena)
+/* Member by member: with the other names of userIdentity, and without our own where a function gets them. */
+static void put_special(struct buf *out, struct slice text, bool with_own, struct arena *arena)
 {
     struct json_reader reader;
     struct slice name, raw;
@@ -87,7 +93,7 @@ static void put_special(struct buf *out, struct slice text, struct arena *arena)
     json_enter(&reader);
     buf_byte(out, '{');
     while (json_member(&reader, &name)) {
-        if (slice_equal(name, SLICE("cause"))) {
+        if (is_own(name) && !with_own) {
             json_skip(&reader);
             continue;
         }
@@ -104,11 +110,11 @@ static void put_special(struct buf *out, struct slice text, struct arena *arena)
     buf_byte(out, '}');
 }
 
-void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json,
+void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json, bool with_own,
                       struct arena *arena)
 {
     if (raw->is_special)
-        put_special(out, raw->text, arena);
+        put_special(out, raw->text, with_own, arena);
     else
         buf_slice(out, raw->text);
     out->len--; /* the brace */

@@ -62,16 +62,19 @@ bool trigger_is_idle(struct trigger *trigger);
 
 /* ---- mappings of our own ---- */
 
-/* Changes of a table that something in this process answers, where a mapping would have a function. Positions,
- * leases, retries and effects are those of any mapping; it is in no list, and nobody can change it. */
+/* Changes of a table that something in this process answers, where a mapping would have a function.
+ * Positions, leases, retries and effects are those of any mapping; it is in no list, and nobody can change
+ * it. */
 struct trigger_watch {
     const char *name;    /* "then/jobs": what its positions are kept by. Copied, as are the next two */
     const char *table;   /* it need not exist, or have a stream, yet; it is read from its beginning */
     const char *filter;  /* an event pattern over a record; NULL: all */
     uint32_t batch_size; /* 0: 100 */
-    /* The answer to an event, {"Records":[...]}, as a function would give it: {"quipu":{"transact":[...]}}
-     * is applied with the move of the position, once. `cause` is the lineage of the records. On the
-     * consumer's thread: it must be quick and must not wait for the door. False: the reply is an error
+    /* The answer to an event, {"Records":[...]} (where the engine is in this process, with `cause` and
+     * `transaction`, the token, of each that has one), as a function would give it:
+     * {"quipu":{"transact":[...]}} is applied with the move of the position, once. `cause` is the lineage of
+     * the records. On the consumer's thread: it must be quick and must not wait for the door. False: the
+     * reply is an error
      * ({"errorType":...,"errorMessage":...}), and the batch comes again after a pause. */
     bool (*answer)(void *context, struct slice event, struct slice cause, struct arena *arena,
                    struct buf *reply);

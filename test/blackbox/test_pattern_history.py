@@ -201,6 +201,18 @@ def test_settings_are_told_and_a_history_begins_again(face, table):
     wait_for_versions(face, f"/v1/history/{table}/b", 1)
 
 
+def test_which_transaction_it_was():
+    """The engine in the server tells what no stream of the service does."""
+    with Quipu("--memory") as server:
+        face, client = Face(server.url, server.url), boto_client(server.url)
+        create_table(client, "changes")
+        ok(face, "PUT", "/v1/history/changes")
+        client.transact_write_items(ClientRequestToken="order-7", TransactItems=[
+            {"Put": {"TableName": "changes", "Item": {"pk": {"S": key}}}} for key in "ab"])
+        for key in "ab":
+            assert wait_for_versions(face, f"/v1/history/changes/{key}", 1)[0]["transaction"] == "order-7"
+
+
 @pytest.mark.parametrize("method, path, body, status, error", [
     ("PUT", "no-such-table", {}, 404, "no-such-table"),
     ("PUT", "quipu-history", {}, 409, "endless"),

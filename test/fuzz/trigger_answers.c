@@ -27,7 +27,7 @@ static void read_record(struct slice text, struct arena *arena)
     struct buf event = {0};
     json_begin(&reader, text, arena);
     if (!raw_record_read(&reader, &raw)) return;
-    put_event_record(&event, &raw, SLICE("\"arn\""), arena);
+    put_event_record(&event, &raw, SLICE("\"arn\""), raw.sequence.len % 2, arena);
     json_begin(&again, buf_view(&event), arena);
     ensure(json_skip(&again) && json_done(&again));
     ensure(lane_of_keys(raw.keys, SLICE("pk"), 7, arena) < 7);

@@ -655,13 +655,18 @@ TEST(what_led_to_a_change_is_told_to_those_who_ask)
     CHECK_FINE(&world, "CreateTable", TABLE("abc", "KEYS_ONLY"));
     ask_with_cause(&world, "PutItem", "{\"TableName\":\"abc\",\"Item\":{\"p\":{\"S\":\"a\"}}}",
                    SLICE("resize:1,\"x\":2"), false);
-    put(&world, "abc", "b", 1);
+    CHECK_FINE(
+        &world, "TransactWriteItems",
+        "{\"ClientRequestToken\":\"order-7\",\"TransactItems\":[{\"Put\":{\"TableName\":\"abc\",\"Item\":{"
+        "\"p\":{\"S\":\"b\"}}}}]}");
     iterator_at(&world, ARN, FIRST_SHARD, "TRIM_HORIZON", NULL, iterator);
     CHECK_INT(count_of(records_at(&world, iterator), "cause"), 0);
+    CHECK_INT(count_of(records_at(&world, iterator), "order-7"), 0);
     snprintf(body, sizeof body, "{\"ShardIterator\":\"%s\"}", iterator);
     struct slice reply = ask_with_cause(&world, "GetRecords", body, SLICE_NONE, true);
     CHECK_INT(count_of(reply, "eventID"), 2);
     CHECK_INT(count_of(reply, "\"cause\":"), 1);
+    CHECK_INT(count_of(reply, "\"transaction\":\"order-7\""), 1);
     CHECK_TEXT(slice_of(text_behind(reply, "\"cause\":\"", cause)), "resize:1,\\");
     world_close(&world);
 }

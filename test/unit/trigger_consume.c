@@ -102,17 +102,23 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     struct json_reader reader;
     struct raw_record raw;
     json_begin(&reader,
-               SLICE("{\"eventID\":\"1\",\"cause\":\"resize:1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},"
+               SLICE("{\"eventID\":\"1\",\"cause\":\"resize:1\",\"transaction\":\"t\",\"dynamodb\":{"
+                     "\"SequenceNumber\":\"42\"},"
                      "\"userIdentity\":{\"PrincipalId\":\"dynamodb.amazonaws.com\",\"Type\":\"Service\"}}"),
                &arena);
     CHECK(raw_record_read(&reader, &raw));
     CHECK_TEXT(raw.cause, "resize:1");
     CHECK_TEXT(raw.sequence, "42");
-    put_event_record(&out, &raw, SLICE("\"arn\""), &arena);
+    put_event_record(&out, &raw, SLICE("\"arn\""), false, &arena);
     CHECK_TEXT(
         buf_view(&out),
         "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},\"userIdentity\":{\"principalId\":"
         "\"dynamodb.amazonaws.com\",\"type\":\"Service\"},\"eventSourceARN\":\"arn\"}");
+    out.len = 0;
+    put_event_record(&out, &raw, SLICE("\"arn\""), true, &arena); /* a watch gets all there is */
+    CHECK(slice_starts(
+        buf_view(&out),
+        SLICE("{\"eventID\":\"1\",\"cause\":\"resize:1\",\"transaction\":\"t\",\"dynamodb\":{")));
     buf_free(&out);
     arena_free(&arena);
 }
