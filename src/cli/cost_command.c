@@ -98,6 +98,9 @@ static int run_cost(const struct arguments *arguments)
     if (words == 1 && !is_known)
         return complain_of_usage(arguments, "'%s' should be job, log, or a method with a path behind it",
                                  what);
+    const char *header = argument_text(arguments, "header");
+    if (header && !strchr(header, ':'))
+        return complain_of_usage(arguments, "--header should be 'Name: value', not '%s'", header);
     if (words > 1 && is_known) return complain_of_usage(arguments, "'%s' takes flags only", what);
     if (!meter_open(&meter, arguments)) return EXIT_FAULT;
     if (!words)

@@ -86,7 +86,7 @@ static struct slice header_of(const struct rest_call *call, struct slice name)
     const char *colon = meter->header ? strchr(meter->header, ':') : NULL;
     if (!colon) return SLICE_NONE;
     struct slice given = {meter->header, (size_t)(colon - meter->header)};
-    return slice_equal_ignoring_case(given, name) ? slice_of(colon + 2) : SLICE_NONE;
+    return slice_equal_ignoring_case(given, name) ? slice_of(colon + 1 + strspn(colon + 1, " ")) : SLICE_NONE;
 }
 
 /* The member of the answer, or the header where the answer is somebody's own text. */

@@ -54,7 +54,7 @@ void listing_end(struct listing *listing, const char *what)
                                 .has_head = true,
                                 .is_bold = colour_is_wanted(),
                                 .width = output_is_terminal() ? terminal_width() : 0});
-    fwrite(out.data, 1, out.len, stdout);
+    if (out.len) fwrite(out.data, 1, out.len, stdout);
     buf_free(&out);
     arena_free(&listing->arena);
 }

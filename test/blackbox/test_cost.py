@@ -31,7 +31,8 @@ def test_a_call_that_is_refused_costs_too():
 @pytest.mark.parametrize("arguments", [
     ("huh",), ("job", "x"), ("GET", "/v1/nothing"), ("PUT", "/v1/jobs"), ("GET", "/v1/jobs", "--after", "x"),
     ("job", "--tasks", "10,0"), ("job", "--tasks", "10,,20"), ("job", "--layout", "heap"), ("--bytes", "0"),
-    ("log", "--news", "0"), ("job", "--layout", "set", "--tasks", "100001")])
+    ("log", "--news", "0"), ("GET", "/v1/counters/c", "--header", "If-Match"),
+    ("job", "--layout", "set", "--tasks", "100001")])
 def test_nonsense_is_told(arguments):
     result = quipu("cost", *arguments)
     assert result.returncode == 2 and not result.stdout and result.stderr.startswith("quipu: ")
