@@ -4,7 +4,7 @@
  * it takes each step of its flow and sleeps in between. So the calls of a program's threads wake each other
  * (who waits for a lease gets it when it is released) and share their work (appends to a log), as those of a
  * server's clients do, and none of them needs a thread of ours. */
-#include <pthread.h>
+#include <semaphore.h>
 
 #include "base/fail.h"
 #include "library/internal.h"
@@ -14,10 +14,8 @@ struct errand {
     struct rest_call rest; /* first: the host is given this */
     struct slice headers;
     struct dynamo_turn turn;
-    pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t changed;
+    sem_t called;              /* there is a task, or the flow has ended: one after the other, never both */
     struct pattern_task *task; /* a step to take; NULL: none */
-    bool is_done;
 };
 
 static struct errand *errand_of(struct rest_call *call)
@@ -29,11 +27,8 @@ static struct errand *errand_of(struct rest_call *call)
 
 static void errand_post(struct rest_call *call, struct pattern_task *task)
 {
-    struct errand *errand = errand_of(call);
-    pthread_mutex_lock(&errand->lock);
-    errand->task = task;
-    pthread_cond_signal(&errand->changed);
-    pthread_mutex_unlock(&errand->lock);
+    errand_of(call)->task = task;
+    sem_post(&errand_of(call)->called);
 }
 
 static struct dynamo_turn *errand_turn(struct rest_call *call)
@@ -45,11 +40,7 @@ const struct pattern_host library_host = {.post = errand_post, .turn = errand_tu
 
 static void errand_done(struct rest_call *call)
 {
-    struct errand *errand = errand_of(call);
-    pthread_mutex_lock(&errand->lock);
-    errand->is_done = true;
-    pthread_cond_signal(&errand->changed);
-    pthread_mutex_unlock(&errand->lock);
+    sem_post(&errand_of(call)->called);
 }
 
 static bool errand_piece(struct rest_call *call, struct slice bytes)
@@ -97,11 +88,11 @@ static void errand_see_through(struct quipu *db, struct errand *errand)
     struct pattern_task *task;
     do {
         dynamo_turn_end(db->dynamo, &errand->turn);
-        pthread_mutex_lock(&errand->lock);
-        while (!errand->task && !errand->is_done) pthread_cond_wait(&errand->changed, &errand->lock);
+        while (sem_wait(&errand->called) != 0) {
+            /* a signal's handler ran */
+        }
         task = errand->task;
         errand->task = NULL;
-        pthread_mutex_unlock(&errand->lock);
         if (task) task->run(task);
     } while (task);
 }
@@ -109,12 +100,10 @@ static void errand_see_through(struct quipu *db, struct errand *errand)
 /* False: no pattern has this path. */
 static bool errand_run(struct quipu *db, struct errand *errand)
 {
-    ensure(pthread_mutex_init(&errand->lock, NULL) == 0);
-    ensure(pthread_cond_init(&errand->changed, NULL) == 0);
+    ensure(sem_init(&errand->called, 0, 0) == 0);
     bool is_ours = pattern_serve(db->pattern, &errand->rest);
     if (is_ours) errand_see_through(db, errand);
-    pthread_cond_destroy(&errand->changed);
-    pthread_mutex_destroy(&errand->lock);
+    sem_destroy(&errand->called);
     return is_ours;
 }
 
