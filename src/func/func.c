@@ -14,9 +14,8 @@
 #include "func/queue.h"
 #include "func/routes.h"
 
-#define PATTERN_CALLERS 2       /* threads that wait for patterns */
-#define WORKERS         4       /* for requests that wait for the door */
-#define STOP_US         5000000 /* for invocations under way, when the server ends */
+#define PATTERN_CALLERS 2 /* threads that wait for patterns */
+#define WORKERS         4 /* for requests that wait for the door */
 #define STOP_LOOK_US    2000
 
 /* ---- opening and closing ---- */
@@ -88,12 +87,11 @@ void func_drain(struct func *func)
     logs_drain(func->logs);
 }
 
-void func_stop(struct func *func)
+void func_stop(struct func *func, int64_t wait_ms)
 {
-    int64_t until_us = monotonic_us() + STOP_US;
+    int64_t until_us = monotonic_us() + wait_ms * 1000;
     queue_stop(func->queue);
-    while (monotonic_us() < until_us && !(queue_is_at_rest(func->queue) && pool_is_idle(func->pool)))
-        usleep(STOP_LOOK_US);
+    while (monotonic_us() < until_us && !queue_is_at_rest(func->queue)) usleep(STOP_LOOK_US);
 }
 
 void func_close(struct func *func)

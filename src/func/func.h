@@ -63,9 +63,10 @@ void func_drain(struct func *func);
 typedef bool func_pattern(void *context, struct slice call, struct slice body, struct slice event,
                           struct slice cause, struct arena *arena, struct buf *reply, bool *is_final);
 void func_set_pattern(struct func *func, func_pattern *pattern, void *context);
-/* No asynchronous call is begun from here on; waits for the invocations under way, as long as they may take a
- * moment. While the server's loops still run: functions speak to us through them. */
-void func_stop(struct func *func);
+/* No asynchronous call is begun from here on; waits so long for those under way. While the server's loops
+ * still run: functions speak to us through them. (Whoever waits for a call of its own has a connection, and
+ * the server waits for that.) */
+void func_stop(struct func *func, int64_t wait_ms);
 /* Ends all processes; invocations under way fail. After the server's loops have ended or before. */
 void func_close(struct func *func);
 

@@ -30,6 +30,7 @@
 #include "web/web.h"
 
 #define MEGABYTE      (1024 * 1024ull)
+#define STOP_MS       5000           /* for functions that run when the end comes */
 #define ACCOUNT       "000000000000" /* in ARNs, as other local DynamoDBs have it */
 #define THREADS_MAX   64
 #define PROCESSES_MAX 10000
@@ -202,9 +203,10 @@ struct parts {
 static void stop_orderly(void *context)
 {
     struct parts *parts = context;
+    int64_t until_us = monotonic_us() + STOP_MS * 1000;
     if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_stop(parts->trigger);
-    if (parts->func) func_stop(parts->func);
+    if (parts->func) func_stop(parts->func, (until_us - monotonic_us()) / 1000);
     net_server_stop(parts->server);
 }
 
