@@ -243,7 +243,8 @@ void quipu_stream_close(struct quipu_stream *stream); /* NULL is allowed */
  * 1970. What is called JSON is a text of any JSON value, or NULL for none. A `token` (NULL: none) makes a
  * call that may be repeated: with the same one, it is counted once and gets the same answer. Where something
  * is waited for, 0 does not wait at all, and a negative time waits for ever, that is, until quipu_stop.
- * `then` is the name of a function, or a JSON object: what a server on the same data does at the end.
+ * `then` is the name of a function, a URL, or JSON (an object, a list of them): what a server
+ * on the same data calls at the end.
  *
  * What these leave out (?cost, the data of a lease, ...) quipu_pattern can do. */
 

@@ -157,7 +157,7 @@ void ask_object(struct ask *ask, const char *name, struct ask *object)
 
 void ask_then(struct ask *ask, const char *then)
 {
-    if (then && then[0] == '{')
+    if (then && (then[0] == '{' || then[0] == '['))
         ask_json(ask, "then", then);
     else
         ask_text(ask, "then", then);

@@ -42,7 +42,7 @@ void ask_moment(struct ask *ask, const char *name, int64_t time_ms);
 /* The members of another one as an object, unless it has none; that one is used up. */
 void ask_object(struct ask *ask, const char *name, struct ask *object);
 void ask_element(struct ask *ask, struct ask *object); /* the same in a list of the caller's; {} for none */
-/* A reaction: a name, or an object. */
+/* A reaction: a name or a URL, an object, or a list. */
 void ask_then(struct ask *ask, const char *then);
 /* Further members of the body, by the caller: "name": is there already. */
 struct buf *ask_member(struct ask *ask, const char *name);

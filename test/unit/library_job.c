@@ -95,11 +95,32 @@ static void check_changes(struct quipu *db)
     quipu_reply_free(reply);
 }
 
+/* Whatever form a reaction has, it is stored as the route takes it. */
+static void check_reactions(struct quipu *db)
+{
+    static const char *const forms[] = {"consolidate", "https://example.org/hook", "{\"function\":\"a\"}",
+                                        "[{\"call\":\"POST /v1/counters/c\",\"on\":\"COMPLETE\"},\"tell\"]"};
+    struct quipu_reply *reply = NULL;
+    char id[20];
+    for (int i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "job-%d", i);
+        CHECK_INT(
+            quipu_job_put(db, id, &(struct quipu_job_options){.total = 1, .then = forms[i]}, NULL, &reply),
+            QUIPU_DONE);
+    }
+    CHECK_INT(quipu_job_put(db, "bad", &(struct quipu_job_options){.total = 1, .then = "[1"}, NULL, &reply),
+              QUIPU_FAILED);
+    CHECK_INT(quipu_job_put(db, "bad", &(struct quipu_job_options){.total = 1, .then = "[1]"}, NULL, &reply),
+              QUIPU_FAILED);
+    quipu_reply_free(reply);
+}
+
 TEST(jobs_by_functions)
 {
     on_every_engine(check_numbers);
     on_every_engine(check_names);
     on_every_engine(check_changes);
+    on_every_engine(check_reactions);
 }
 
 /* ---- what is due ---- */
