@@ -38,7 +38,6 @@
 #define SHARDS_USUAL  4
 #define KEEP_USUAL_S  (7 * 24 * 3600)
 #define CRON_BYTES    256
-#define THEN_BYTES    2048              /* it stands beside the events, which leave PERIOD_SLACK */
 #define FAR_MS        253402300799999ll /* the last moment of the year 9999: a timetable may have an end */
 #define SLOT          "0"
 #define LIST_MOST     1000
@@ -285,8 +284,6 @@ static void put_begin(struct flow *flow)
     if (flow_given(flow, PUT_CRON)) fault = cron_fault(flow, error, sizeof error);
     if (fault)
         flow_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
-    else if (flow_given(flow, PUT_THEN) && flow_then(flow, PUT_THEN).len > THEN_BYTES)
-        flow_refuse(flow, 413, "too-large", "then may have %d bytes.", THEN_BYTES);
     else
         period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
 }

@@ -2,12 +2,13 @@
 #ifndef PATTERN_PERIOD_H
 #define PATTERN_PERIOD_H
 
+#include "base/limits.h"
 #include "pattern/flow.h"
 
 extern const struct flow_table period_table, period_gates, period_events, period_buckets, period_parts;
 
 #define PERIOD_SHARDS_MOST 16
-#define PERIOD_SLACK       4096 /* of an item beside the data of one event */
+#define PERIOD_SLACK       (4096 + LIMIT_THEN_BYTES) /* of an item beside the data of one event */
 /* How long events wait for somebody to close their bucket, before their time to live is over. */
 #define PERIOD_WAIT_S (30 * 24 * 3600)
 

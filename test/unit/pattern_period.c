@@ -1,4 +1,5 @@
 /* Periods by their words. The clock begins at 2026-11-15T04:13:25.340Z, a Sunday. */
+#include "base/limits.h"
 #include "pattern/item.h"
 #include "unit/pattern_fixture.h"
 
@@ -271,6 +272,35 @@ TEST(period_closes_a_very_large_bucket_by_and_by)
         CHECK(slice_contains(reply, SLICE("\"count\":20,\"parts\":20")));
         CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, reply, "events")), 1);
     }
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
+/* The largest event, the largest reaction and the longest names fit one item. */
+TEST(period_hands_over_what_is_as_large_as_may_be)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    char name[201], request[240];
+    patterns_open(&patterns);
+    memset(name, 'n', 200);
+    name[200] = '\0';
+    buf_text(&body, "{\"every\":\"1h\",\"then\":{\"call\":\"POST /v1/counters/x\",\"body\":{\"x\":\"");
+    for (int i = 0; i < LIMIT_THEN_BYTES - 200; i++) buf_byte(&body, 'x');
+    buf_text(&body, "\"}}}");
+    buf_byte(&body, '\0');
+    snprintf(request, sizeof request, "PUT /v1/periods/%s", name);
+    makes(&patterns, request, body.data);
+    body.len = 0;
+    buf_printf(&body, "{\"id\":\"%.200s\",\"data\":\"", name);
+    for (int i = 0; i < LIMIT_ITEM_BYTES - LIMIT_THEN_BYTES - 4096 - 10; i++) buf_byte(&body, 'x');
+    buf_text(&body, "\"}");
+    buf_byte(&body, '\0');
+    snprintf(request, sizeof request, "POST /v1/periods/%s", name);
+    makes(&patterns, request, body.data);
+    patterns.now_ms += HOUR_MS;
+    snprintf(request, sizeof request, "POST /v1/periods/%s/close", name);
+    CHECK_ASKS(&patterns, request, NULL, 200, "{\"closed\":1}");
     buf_free(&body);
     patterns_close(&patterns);
 }
