@@ -134,6 +134,7 @@ extern const size_t pattern_reaction_count;
 struct pattern_record {
     struct slice text, change, item; /* all of it, its "dynamodb", its new image */
     struct slice id, then, state;    /* texts */
+    struct slice cause;              /* its lineage, where the record tells it (trigger.h); else empty */
 };
 /* False when it is not of the form that the filter asks for. */
 bool pattern_record_read(struct slice record, struct arena *arena, struct pattern_record *out);

@@ -172,6 +172,7 @@ bool pattern_record_read(struct slice record, struct arena *arena, struct patter
     out->id = raw_text(arena, raw_member(arena, record, "eventID"));
     out->then = item_text(arena, out->item, "then");
     out->state = item_text(arena, out->item, "state");
+    out->cause = raw_text(arena, raw_member(arena, record, "cause"));
     return out->id.len && out->then.data && out->state.len;
 }
 

@@ -40,7 +40,6 @@ struct reactions {
 /* One answer. */
 struct round {
     const struct reaction *reaction;
-    struct slice cause;
     struct arena *arena;
     struct buf *members;
     unsigned count;
@@ -104,11 +103,11 @@ static struct slice bare_name(struct slice function)
     return function;
 }
 
-static bool is_looped(const struct round *round, const struct pattern_target *target)
+static bool is_looped(struct slice cause, const struct pattern_target *target)
 {
     if (target->url.len) return false;
     struct slice name = target->call.len ? SLICE(CAUSE_REACTION) : bare_name(target->function);
-    return cause_count(round->cause, name) >= REACT_DEPTH;
+    return cause_count(cause, name) >= REACT_DEPTH;
 }
 
 /* ---- payloads ---- */
@@ -180,7 +179,7 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
     struct reactions *reactions = round->reaction->reactions;
     struct func_call call = {.function = function_text(&change->targets[index], round->arena),
                              .payload = change->payloads[index],
-                             .cause = round->cause,
+                             .cause = change->record.cause,
                              .id = change->ids[index],
                              .on_failure = reactions->queue};
     if (round->members->len) buf_byte(round->members, ',');
@@ -198,7 +197,7 @@ static void choose_targets(struct round *round, struct change *change, unsigned 
         struct slice id = change->record.id;
         if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
         if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
-        if (is_looped(round, &target)) {
+        if (is_looped(change->record.cause, &target)) {
             refuse(round, &change->record, id, "was called by its own doing too often");
             continue;
         }
@@ -254,7 +253,8 @@ static bool answer(void *context, struct slice event, struct slice cause, struct
                    struct buf *reply)
 {
     struct buf members = {0};
-    struct round round = {.reaction = context, .cause = cause, .arena = arena, .members = &members};
+    struct round round = {.reaction = context, .arena = arena, .members = &members};
+    (void)cause; /* each record tells its own */
     bool fine = take_records(&round, event);
     if (fine) {
         buf_text(reply, "{\"quipu\":{\"transact\":[");
