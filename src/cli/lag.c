@@ -7,12 +7,10 @@
 
 #include "base/clock.h"
 
-#define POSITIONS "quipu-positions"
-
 static const struct node *positions(const struct place *place, struct arena *arena, struct slice id)
 {
     struct buf request = {0};
-    request_begin(&request, POSITIONS);
+    request_begin(&request, arena_printf(arena, "%spositions", place->prefix).data);
     buf_text(&request, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"mapping = :id\","
                        "\"ExpressionAttributeValues\":{\":id\":{");
     put_string_member(&request, "S", id);

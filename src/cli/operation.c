@@ -16,6 +16,7 @@
 const struct flag operation_flags[OPERATION_FLAGS] = {
     {"json", NULL, "print the whole reply as HTTP has it: one line of JSON, one page of a list"},
     {"cost", NULL, "print the whole reply, with what the call costs on AWS"},
+    {"prefix", "NAME", "of the tables' names (default: $QUIPU_PREFIX, else quipu-)"},
 };
 
 /* ---- words ---- */

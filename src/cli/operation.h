@@ -98,7 +98,7 @@ void heard_print(const struct arguments *arguments, const struct heard *heard, s
 int operation_run(const struct arguments *arguments);
 
 /* The flags that all of these commands have. */
-#define OPERATION_FLAGS 2
+#define OPERATION_FLAGS 3
 extern const struct flag operation_flags[OPERATION_FLAGS];
 
 #endif

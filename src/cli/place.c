@@ -2,11 +2,19 @@
  * at a command line meets every day get a sentence that says what to do. */
 #include "cli/place.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define DEFAULT_PLACE "http://127.0.0.1:8000"
 #define PAUSE_MAX_MS  5000
+
+const char *place_prefix(const struct arguments *arguments)
+{
+    const char *prefix = argument_text(arguments, "prefix");
+    if (!prefix) prefix = getenv("QUIPU_PREFIX");
+    return prefix && *prefix ? prefix : "quipu-";
+}
 
 bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes)
 {
@@ -15,7 +23,8 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
     options.must_exist = !makes;
     options.region = argument_text(arguments, "region");
     options.profile = argument_text(arguments, "profile");
-    *out = (struct place){.where = where};
+    options.prefix = place_prefix(arguments);
+    *out = (struct place){.where = where, .prefix = options.prefix};
     out->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
     out->db = quipu_open(where, &options, error, sizeof error);
     if (!out->db) complain("%s", error);

@@ -11,6 +11,7 @@
 struct place {
     struct quipu *db;
     const char *where;
+    const char *prefix; /* of our own tables' names */
     bool is_url;
     bool is_default; /* nobody said where */
 };
@@ -21,6 +22,8 @@ struct answer {
     const char *message;     /* of the error */
 };
 
+/* What the names of our own tables begin with: --prefix, $QUIPU_PREFIX, "quipu-". */
+const char *place_prefix(const struct arguments *arguments);
 /* Opens what --on names. `makes` says whether a missing folder is made. False after complaining. */
 bool place_open(struct place *out, const struct arguments *arguments, bool makes);
 /* The same for a place that was named otherwise. */

@@ -8,8 +8,6 @@
 #include "cli/listing.h"
 #include "cli/print.h"
 
-#define QUEUES "quipu-queues"
-
 struct queues {
     struct place place;
     struct schema schema;
@@ -20,11 +18,11 @@ struct queues {
 static bool queues_open(struct queues *out, const struct arguments *arguments, int *status)
 {
     struct buf request = {0};
-    *out = (struct queues){
-        .schema = {.table = QUEUES, .hash = {SLICE("queue"), 'S'}, .range = {SLICE("id"), 'S'}}};
+    *out = (struct queues){.schema = {.hash = {SLICE("queue"), 'S'}, .range = {SLICE("id"), 'S'}}};
     *status = EXIT_FAULT;
     if (!place_open(&out->place, arguments, false)) return false;
-    request_begin(&request, QUEUES);
+    out->schema.table = arena_printf(&out->arena, "%squeues", out->place.prefix).data;
+    request_begin(&request, out->schema.table);
     buf_byte(&request, '}');
     struct answer answer = place_ask(&out->place, &out->arena, "DescribeTable", &request);
     buf_free(&request);
@@ -61,7 +59,7 @@ static bool queues_each(struct queues *queues, const char *operation, const stru
         fine = each(context, (struct slice){json, len});
     const struct quipu_reply *reply = quipu_pages_reply(pages);
     if (fine && result == QUIPU_FAILED) {
-        place_complain(&queues->place, QUEUES, reply->error, reply->message);
+        place_complain(&queues->place, queues->schema.table, reply->error, reply->message);
         fine = false;
     }
     quipu_pages_close(pages);
@@ -137,7 +135,7 @@ static int list(const struct arguments *arguments)
     struct buf request = {0};
     int status;
     if (!queues_open(&queues, arguments, &status)) return status;
-    request_begin(&request, QUEUES);
+    request_begin(&request, queues.schema.table);
     buf_text(&request, ",\"ProjectionExpression\":\"queue,sent\"}");
     bool fine = queues_each(&queues, "Scan", &request, count_message, &counts);
     if (fine) print_counts(arguments, &counts);
@@ -149,9 +147,9 @@ static int list(const struct arguments *arguments)
 
 /* ---- reading ---- */
 
-static void put_messages_request(struct buf *out, const char *queue)
+static void put_messages_request(struct buf *out, const struct queues *queues, const char *queue)
 {
-    request_begin(out, QUEUES);
+    request_begin(out, queues->schema.table);
     buf_text(out,
              ",\"KeyConditionExpression\":\"queue = :queue\",\"ExpressionAttributeValues\":{\":queue\":{");
     put_string_member(out, "S", slice_of(queue));
@@ -177,7 +175,7 @@ static int read_queue(const struct arguments *arguments)
     int status;
     if (!argument_number(arguments, "limit", 1, 1000000000, &reading.limit)) return EXIT_USAGE;
     if (!queues_open(&queues, arguments, &status)) return status;
-    put_messages_request(&request, argument_word(arguments, 0));
+    put_messages_request(&request, &queues, argument_word(arguments, 0));
     printer_begin(&reading.printer, form_chosen(arguments), &queues.schema);
     bool fine = queues_each(&queues, "Query", &request, print_message, &reading);
     fine = printer_end(&reading.printer) && (fine || reading.printer.count == reading.limit);
@@ -192,7 +190,7 @@ static bool message_delete(struct queues *queues, struct slice queue, struct sli
 {
     struct buf request = {0};
     struct arena arena = {0};
-    request_begin(&request, QUEUES);
+    request_begin(&request, queues->schema.table);
     buf_text(&request, ",\"Key\":{\"queue\":{");
     put_string_member(&request, "S", queue);
     buf_text(&request, "},\"id\":{");
@@ -241,7 +239,7 @@ static int remove_messages(const struct arguments *arguments)
     for (size_t i = 1; fine && i < argument_words(arguments); i++)
         fine = message_delete(&queues, slice_of(queue), slice_of(argument_word(arguments, i)));
     if (argument_words(arguments) == 1) {
-        put_messages_request(&request, queue);
+        put_messages_request(&request, &queues, queue);
         fine = queues_each(&queues, "Query", &request, delete_message, &queues);
     }
     buf_free(&request);
@@ -259,7 +257,7 @@ static const struct command children[] = {
     {.name = "ls",
      .summary = "list the queues",
      .usage = "[flags]",
-     .about = "Lists the queues that hold messages. They are items of the table " QUEUES ".",
+     .about = "Lists the queues that hold messages. They are items of the table quipu-queues.",
      FLAGS(list_flags),
      .works_on_data = true,
      .run = list},

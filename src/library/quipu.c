@@ -5,8 +5,6 @@
 #include "base/fail.h"
 #include "library/internal.h"
 
-#define PREFIX_MOST 128 /* a table's name has up to 255 characters */
-
 void text_set(struct buf *buf, struct slice text)
 {
     buf->len = 0;
@@ -45,13 +43,6 @@ static struct dynamo_options door_of(const struct quipu_options *options)
                                    .attempt_ms = options->attempt_ms};
 }
 
-static bool prefix_is_fit(const char *prefix)
-{
-    const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-    size_t len = strspn(prefix, fit);
-    return !prefix[len] && len >= 1 && len <= PREFIX_MOST;
-}
-
 struct quipu *quipu_open(const char *where, const struct quipu_options *options, char *error,
                          size_t error_len)
 {
@@ -60,8 +51,8 @@ struct quipu *quipu_open(const char *where, const struct quipu_options *options,
         return NULL;
     }
     struct quipu_options all = options_of(options);
-    if (all.prefix && !prefix_is_fit(all.prefix)) {
-        snprintf(error, error_len, "a prefix of tables is 1 to %d letters, digits and _.-", PREFIX_MOST);
+    if (all.prefix && !pattern_prefix_is_fit(all.prefix)) {
+        snprintf(error, error_len, PATTERN_PREFIX_RULE);
         return NULL;
     }
     struct dynamo_options door = door_of(&all);

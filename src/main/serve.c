@@ -42,7 +42,7 @@
 #define BLOCK_CACHE_PART 8 /* of the cache, for the store's own blocks */
 
 struct settings {
-    const char *host, *data, *on, *functions, *region, *credentials, *tls_cert, *tls_key;
+    const char *host, *data, *on, *prefix, *functions, *region, *credentials, *tls_cert, *tls_key;
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
@@ -118,6 +118,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->tls_cert = argument_text(arguments, "tls-cert");
     settings->tls_key = argument_text(arguments, "tls-key");
     settings->on = argument_text(arguments, "on");
+    settings->prefix = argument_text(arguments, "prefix");
     settings->functions = argument_text(arguments, "functions");
     settings->has_functions = !argument_given(arguments, "no-functions");
     settings->in_memory = argument_given(arguments, "memory");
@@ -150,6 +151,10 @@ static bool check_words(struct settings *settings, const struct arguments *argum
     }
     if (!settings->has_functions && settings->functions) {
         complain("--functions and --no-functions exclude each other");
+        return false;
+    }
+    if (settings->prefix && !pattern_prefix_is_fit(settings->prefix)) {
+        complain("--prefix: " PATTERN_PREFIX_RULE);
         return false;
     }
     if (!settings->tls_cert != !settings->tls_key) {
@@ -299,7 +304,8 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
 {
     if (!settings->has_functions) return true;
     if (!choose_folder(parts, settings, error, error_len)) return false;
-    parts->func = func_open(&(struct func_options){.dynamo = parts->dynamo,
+    parts->func = func_open(&(struct func_options){.prefix = settings->prefix,
+                                                   .dynamo = parts->dynamo,
                                                    .sandbox = parts->sandbox,
                                                    .clock = &parts->clock,
                                                    .folder = parts->folder,
@@ -309,7 +315,8 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
                                                    .process_max = settings->process_max},
                             error, error_len);
     if (!parts->func) return false;
-    parts->trigger = trigger_open(&(struct trigger_options){.dynamo = parts->dynamo,
+    parts->trigger = trigger_open(&(struct trigger_options){.prefix = settings->prefix,
+                                                            .dynamo = parts->dynamo,
                                                             .func = parts->func,
                                                             .clock = &parts->clock,
                                                             .region = region_of(settings),
@@ -326,9 +333,10 @@ static bool apply_pattern(void *pattern, struct slice call, struct slice body, s
     return pattern_apply(pattern, call, body, event, cause, arena, reply, is_final);
 }
 
-static void open_patterns(struct parts *parts)
+static void open_patterns(struct parts *parts, const struct settings *settings)
 {
-    parts->pattern = pattern_open(&(struct pattern_options){.dynamo = parts->dynamo,
+    parts->pattern = pattern_open(&(struct pattern_options){.prefix = settings->prefix,
+                                                            .dynamo = parts->dynamo,
                                                             .clock = &parts->clock,
                                                             .host = &web_pattern_host,
                                                             .skew_ms = -1,
@@ -340,7 +348,8 @@ static void open_patterns(struct parts *parts)
 static void open_reactions(struct parts *parts, const struct settings *settings)
 {
     if (!parts->trigger) return;
-    parts->react = react_open(&(struct react_options){.pattern = parts->pattern,
+    parts->react = react_open(&(struct react_options){.prefix = settings->prefix,
+                                                      .pattern = parts->pattern,
                                                       .trigger = parts->trigger,
                                                       .func = parts->func,
                                                       .region = region_of(settings),
@@ -385,7 +394,7 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
         open_local(parts, settings);
     }
     if (!open_functions(parts, settings, error, error_len)) return false;
-    open_patterns(parts);
+    open_patterns(parts, settings);
     open_reactions(parts, settings);
     return open_web(parts, settings, error, error_len);
 }
@@ -459,6 +468,9 @@ static const struct flag flags[] = {
      "keep it in another DynamoDB instead: Amazon's, Alternator, another "
      "Quipu;\n"
      "functions, triggers and patterns then run here, on the data there"},
+    {"prefix", "NAME",
+     "what the names of the tables that Quipu makes for functions and patterns\n"
+     "begin with (default quipu-)"},
     {NULL, NULL, "Functions:"},
     {"functions", "DIR", "their unpacked code and logs (default: functions in the data folder)"},
     {"processes", "NUMBER", "of all functions at the same time (default 100)"},

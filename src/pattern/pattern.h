@@ -57,6 +57,10 @@ struct pattern_options {
     bool sweeps; /* do what is due by itself: deadlines and the like. For servers */
 };
 
+/* False: no table may be named so. */
+bool pattern_prefix_is_fit(const char *prefix);
+#define PATTERN_PREFIX_RULE "a prefix of tables is 1 to 128 letters, digits and _.-"
+
 struct pattern *pattern_open(const struct pattern_options *options);
 /* From here on no call waits: those that do are answered as if their time were over. */
 void pattern_stop(struct pattern *pattern);

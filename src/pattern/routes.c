@@ -6,6 +6,7 @@
 #include "pattern/internal.h"
 #include "pattern/rows.h"
 
+#define PREFIX_MOST   128  /* a table's name has up to 255 characters */
 #define SKEW_MS       500  /* between machines that keep their time by the network */
 #define POLL_LOCAL_MS 1000 /* others than flows seldom write here, and those wake whoever waits */
 #define POLL_MS       400
@@ -112,6 +113,13 @@ const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *c
 }
 
 /* ---- opening ---- */
+
+bool pattern_prefix_is_fit(const char *prefix)
+{
+    static const char fit[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    size_t len = strspn(prefix, fit);
+    return !prefix[len] && len >= 1 && len <= PREFIX_MOST;
+}
 
 struct pattern *pattern_open(const struct pattern_options *options)
 {

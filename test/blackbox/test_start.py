@@ -114,6 +114,16 @@ def test_bad_values_in_the_environment(tmp_path):
     assert "--port must be a number" in fails(status=2, env={"QUIPU_PORT": "x"}, cwd=tmp_path)
 
 
+def test_a_prefix_of_our_own_tables():
+    with Quipu("--memory", "--prefix", "stage-") as server, Connection(server.url) as wire:
+        assert run_quipu("counter", "add", "x", "--on", server.url, "--prefix", "stage-").stdout == "1\n"
+        assert wire.request("POST", "/v1/counters/x").json == {"value": 2}
+        assert "stage-counters" in wire.call("ListTables", {}).json["TableNames"]
+        assert not [name for name in wire.call("ListTables", {}).json["TableNames"] if name.startswith("quipu-")]
+        assert run_quipu("counter", "add", "x", "--on", server.url).stdout == "1\n"
+    assert "--prefix: a prefix of tables is 1 to 128 letters" in fails("--memory", "--prefix", "no/slash", status=2)
+
+
 def test_the_default_folder(tmp_path):
     with Quipu(env={"QUIPU_PORT": "0", "QUIPU_DATA": ""}, cwd=tmp_path) as server:
         assert alive(server)
