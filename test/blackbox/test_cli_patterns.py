@@ -11,7 +11,7 @@ import pytest
 from cli import items, on_terminal, output, quipu, start
 from support.process import BINARY, ROOT, DynamoLocal, Quipu
 
-COMMON_FLAGS = {"--json", "--cost", "--on", "--region", "--profile"}
+COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
 PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "history", "log", "board"]
 
 

@@ -71,7 +71,7 @@ TEST(rows_become_commands)
     CHECK_TEXT(slice_of(add->examples), "  quipu counter add x");
     CHECK(add->words_min == 1 && add->words_max == 2 && add->works_on_data && add->run);
     CHECK_TEXT(slice_of(add->flags[0].name), "by");
-    CHECK_TEXT(slice_of(add->flags[add->flag_count - 2].name), "json");
+    CHECK_TEXT(slice_of(add->flags[add->flag_count - 3].name), "json");
     CHECK(child_named("set")->words_min == 2);
 }
 
