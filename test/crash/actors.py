@@ -248,8 +248,10 @@ class Holder(Actor):
             fence = reply.json["fence"]
             self.expect(fence > fences.get(name, 0), f"fence {fence} after {fences.get(name)}")
             fences[name] = fence
-            self.note(name, fence, "until", milliseconds(reply.json["until"]))
+            self.note(name, fence, "until", milliseconds(reply.json["until"]), int(time.time() * 1000))
             luck = self.rng.random()
+            if luck < 0.3:
+                yield Sleep(0.05)
             if luck < 0.05:
                 reply = yield Request("lease", "PUT", path, {"owner": owner, "fence": fence, "for": f"{LEASE_MS}ms"})
                 self.expect(reply.status in (200, 409), reply.json)

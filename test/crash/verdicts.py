@@ -234,18 +234,25 @@ def consumers(server, records, sequences):
 # ---- leases ----
 
 def leases(_, records):
-    """A fence has one holder, and none begins before the one before is over by its own time, or was given back, which
-    the server did not know before it was asked."""
+    """A fence has one holder, and nobody holds a lease while another does: who was not given it back took it when it
+    was over by its own time, and who took it after that was told so after its holder had begun to give it back. (The
+    time of a grant is that of its request, which may have waited while the lease was given back.)"""
     grants = {}
-    for name, fence, what, moment in records.all("holder"):
+    for name, fence, what, moment, *told in records.all("holder"):
         if what == "until" and (name, fence) in grants:
             yield f"{name}: fence {fence} twice"
-        grant = grants.setdefault((name, fence), {"begin": moment - LEASE_MS, "end": moment})
-        grant["end"] = moment if what == "renewed" else min(moment, grant["end"])
-    ordered = sorted((name, fence, grant["begin"], grant["end"]) for (name, fence), grant in grants.items())
-    for (name, fence, _, end), (next_name, following, begin, _) in zip(ordered, ordered[1:]):
-        if name == next_name and begin < end - CLOCK_MS:
-            yield f"{name}: fence {following} began {end - begin} ms before the end of {fence}"
+        grant = grants.setdefault((name, fence), {"begin": moment - LEASE_MS, "released": float("inf")})
+        if what == "released":
+            grant["released"] = moment
+        else:
+            grant["until"] = moment
+            grant["told"] = grant.get("told", *told)
+    for (name, fence), grant in grants.items():
+        following = grants.get((name, fence + 1))
+        if following is None:
+            continue
+        if following["begin"] < grant["until"] - CLOCK_MS and following["told"] < grant["released"] - CLOCK_MS:
+            yield f"{name}: {fence} held it until {grant}, the next {following}"
 
 
 # ---- documents ----
