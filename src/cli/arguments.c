@@ -94,6 +94,11 @@ const char *argument_text(const struct arguments *arguments, const char *name)
     return NULL;
 }
 
+bool argument_offered(const struct arguments *arguments, const char *name)
+{
+    return find_flag(arguments->command, slice_of(name)) != NULL;
+}
+
 bool argument_given(const struct arguments *arguments, const char *name)
 {
     return argument_text(arguments, name) != NULL;

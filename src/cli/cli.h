@@ -80,6 +80,8 @@ extern const struct command command_table, command_get, command_put, command_upd
 /* The text of a flag, the last one's when it was given twice; NULL when it was not given. A switch has "yes".
  */
 const char *argument_text(const struct arguments *arguments, const char *flag);
+/* Whether the command has such a flag at all. */
+bool argument_offered(const struct arguments *arguments, const char *flag);
 bool argument_given(const struct arguments *arguments, const char *flag);
 /* The texts of a flag that may be given many times, one by one: from 0 until NULL. */
 const char *argument_nth(const struct arguments *arguments, const char *flag, size_t nth);

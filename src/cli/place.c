@@ -11,7 +11,7 @@
 
 const char *place_prefix(const struct arguments *arguments)
 {
-    const char *prefix = argument_text(arguments, "prefix");
+    const char *prefix = argument_offered(arguments, "prefix") ? argument_text(arguments, "prefix") : NULL;
     if (!prefix) prefix = getenv("QUIPU_PREFIX");
     return prefix && *prefix ? prefix : "quipu-";
 }
