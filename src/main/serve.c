@@ -339,7 +339,6 @@ static void open_patterns(struct parts *parts, const struct settings *settings)
                                                             .dynamo = parts->dynamo,
                                                             .clock = &parts->clock,
                                                             .host = &web_pattern_host,
-                                                            .skew_ms = -1,
                                                             .sweeps = true});
     if (parts->func) func_set_pattern(parts->func, apply_pattern, parts->pattern);
 }

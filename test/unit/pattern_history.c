@@ -89,7 +89,9 @@ static void pump(struct patterns *patterns, const char *table)
 static const char *path(struct patterns *patterns, const char *method, const char *rest)
 {
     static char request[600];
-    snprintf(request, sizeof request, "%s /v1/history/%s" TABLE "%s", method, patterns->prefix, rest);
+    int len = snprintf(request, sizeof request, "%s /v1/history/%s" TABLE "%s", method, patterns->prefix,
+                       rest);
+    CHECK(len < (int)sizeof request);
     return request;
 }
 
