@@ -61,6 +61,17 @@ TEST(target_an_event_without_records_is_one)
     patterns_close(&patterns);
 }
 
+TEST(target_late_events_of_a_group_are_handled)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/groups/pair", "{\"complete\":{\"size\":1}}", 200,
+               "{\"name\":\"pair\",\"complete\":{\"size\":1},\"late\":\"discard\"}");
+    const char *event = "{\"Records\":[" RECORD("e1", IMAGE) "," RECORD("e2", IMAGE) "]}";
+    expect(&patterns, "POST /v1/groups/pair/k", "{\"id\":\"{eventID}\"}", event, true, "{\"called\":2}");
+    patterns_close(&patterns);
+}
+
 TEST(target_refusals_tell_why)
 {
     struct patterns patterns;
