@@ -109,7 +109,7 @@ static void add_rules(struct flow *flow)
     if (add->rules.data)
         add_write(flow);
     else
-        flow_refuse(flow, 404, "no-such-group", "There are no groups of this name: PUT its rules first.");
+        flow_refuse(flow, 404, "no-such-group", "There are no groups of this name: put its rules first.");
 }
 
 /* ---- late ones ---- */

@@ -51,7 +51,7 @@ bool history_settings_read(struct flow *flow, struct slice item, struct history_
                                           .keep_s = item_int(flow->arena, item, "keep", 0),
                                           .versions = item_int(flow->arena, item, "versions", 0)};
     if (settings->hash.data) return true;
-    flow_refuse(flow, 404, "no-such-history", "This table has no history; PUT makes it.");
+    flow_refuse(flow, 404, "no-such-history", "This table has no history; put makes it.");
     return false;
 }
 

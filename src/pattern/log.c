@@ -191,7 +191,7 @@ bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *la
     layout->created = item_text(flow->arena, item, "created");
     bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
     if (is_sane && !item_has(flow->arena, item, "deleted")) return true;
-    flow_refuse(flow, 404, "no-such-log", "There is no log of this name; PUT makes it.");
+    flow_refuse(flow, 404, "no-such-log", "There is no log of this name; put makes it.");
     return false;
 }
 
@@ -308,7 +308,7 @@ const struct flow_row log_rows[] = {
     {"POST", "/v1/logs/{log}", log_append_begin, "Appends an event, or several.", FIELDS(log_append_fields),
      "{'partition':'3','sequence':17}", "log append key? data?"},
     {"POST", "/v1/logs/{log}/consumers/{name}/read", log_read_begin,
-     "Leases a partition with unread events to a consumer and answers the next of them; 204 when there are none.",
+     "Leases a partition with unread events to a consumer and answers the next of them, if there are any.",
      FIELDS(log_read_fields),
      "{'partition':'3','fence':7,'until':'2026-11-15T03:42:36.250Z','position':16,'more':false,'events':"
      "[{'sequence':17,'key':'k','time':'2026-11-15T03:42:06.250Z','data':{}}]}", "log read owner? -> events"},

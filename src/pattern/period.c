@@ -91,7 +91,7 @@ const struct flow_table period_parts = {
 
 void period_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-period", "There is no period of this name; PUT makes it.");
+    flow_refuse(flow, 404, "no-such-period", "There is no period of this name; put makes it.");
 }
 
 /* NULL and a sentence for what is no timetable, or one that is due once. */
@@ -130,7 +130,7 @@ bool period_take(struct flow *flow, struct slice name, struct slice item, struct
     if (period_read(flow, name, item, period)) return true;
     if (item.data)
         flow_refuse(flow, 409, "bad-settings",
-                    "The settings of this period cannot be understood: PUT it again.");
+                    "The settings of this period cannot be understood: put it again.");
     else
         period_refuse_unknown(flow);
     return false;

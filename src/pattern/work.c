@@ -377,7 +377,7 @@ static void delete_begin(struct flow *flow)
 /* clang-format off */
 #define UNIT "{'id':'a','state':'CLAIMED','attempts':1,'fence':1,'owner':'me','until':'2026-11-15T03:42:36.250Z'}"
 const struct flow_row work_rows[] = {
-    {"POST", "/v1/work/{queue}/claim", work_claim, "Claims a unit; 204 when there is none.",
+    {"POST", "/v1/work/{queue}/claim", work_claim, "Claims a unit, if there is one.",
      FIELDS(work_claim_fields), UNIT, "work claim owner?"},
     {"POST", "/v1/work/{queue}/{id}/beat", work_beat, "Keeps a claim and saves progress.",
      FIELDS(work_beat_fields), UNIT, "work beat fence progress?"},
