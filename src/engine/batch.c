@@ -124,7 +124,7 @@ void batch_count(struct batch *batch, const struct table *table, uint32_t index_
 {
     bool of_table = index_place == COUNT_OF_TABLE;
     struct table_counts *counts = of_table ? table->counts : table->index_counts[index_place];
-    struct count_change *change = batch->counts, *end = batch->counts + batch->counts_count;
+    struct count_change *change = batch->counts, *end = change ? change + batch->counts_count : NULL;
     while (change < end && change->counts != counts) change++;
     if (change == end) {
         if (batch->counts_count == batch->counts_capacity) {

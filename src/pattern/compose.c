@@ -73,6 +73,7 @@ static void names_note(struct composer *composer, struct slice text)
 static void put_own(struct composer *composer, struct slice text)
 {
     struct buf *out = composer->out;
+    if (!text.len) return;
     names_note(composer, text);
     buf_slice(out, text);
     quotes_turn(out->data + out->len - text.len, text.len);

@@ -92,9 +92,10 @@ static void refuse_method(struct pattern *pattern, struct rest_call *call)
 /* Patterns are asked last: what they do not know under /v1 is known to nobody. */
 static void refuse_path(struct rest_call *call)
 {
+    struct slice path = utf8_valid(call->path) ? call->path : SLICE("like this");
     put_refusal(call, 404, "no-such-route",
                 arena_printf(call->arena, "There is no route %.*s; GET /v1/openapi.json describes all.",
-                             SLICE_ARG(call->path))
+                             SLICE_ARG(path))
                     .data);
 }
 
