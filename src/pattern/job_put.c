@@ -172,8 +172,10 @@ static void put_create(struct flow *flow)
     struct put *put = work->own;
     struct job soon = {
         .deadline_ms = flow_given(flow, PUT_DEADLINE) ? flow->now_ms + flow_int(flow, PUT_DEADLINE) : 0};
-    struct slice run = arena_printf(flow->arena, "%013lld-%06llx", (long long)flow->now_ms,
-                                    (unsigned long long)(flow_random(flow) & 0xffffff));
+    /* Those of the same millisecond and process in the order in which they came. */
+    struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
+                                    (unsigned long long)(flow->serial & 0xfff),
+                                    (unsigned long long)(flow_random(flow) & 0xfff));
     struct slice tasks = number_member(flow, PUT_TOTAL, "total");
     if (put->count)
         tasks = flow_compose(flow, ",'total':%N,'leaves':%N,'names':%S", (int64_t)put->count, put->leaves,
