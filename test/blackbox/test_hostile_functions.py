@@ -245,7 +245,7 @@ def test_daemons_end_with_a_time_out(hostile):
 
 
 def test_daemons_end_with_their_function(hostile):
-    function = hostile("daemonise")
+    function = hostile("daemonise", MemorySize=2048)  # for all of them together
     answer = function.invoke(count=50)
     assert answer.error is None
     assert set(answer.payload["pids"]) <= function.processes() and len(answer.payload["pids"]) == 50
