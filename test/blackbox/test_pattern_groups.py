@@ -1,23 +1,12 @@
 """Groups over HTTP, on three engines: complete once, by each kind of rule, whatever comes in between."""
 import pytest
 from conftest import boto_client
-from test_patterns import at_once, face  # noqa: F401
+from test_patterns import at_once, face, ok, refused  # noqa: F401
 
 
 @pytest.fixture
 def group(unused_name):
     return "/v1/groups/" + unused_name
-
-
-def ok(face, method, path, body=None, **headers):
-    status, reply, _ = face.ask(method, path, body, **headers)
-    assert status in (200, 201), (method, path, status, reply)
-    return reply
-
-
-def refused(face, method, path, body=None):
-    status, reply, _ = face.ask(method, path, body)
-    return status, reply["error"]
 
 
 def test_ten_clicks_not_eleven_or_twelve(face, group):

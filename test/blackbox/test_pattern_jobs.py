@@ -5,23 +5,12 @@ import urllib.request
 
 import pytest
 from conftest import boto_client
-from test_patterns import at_once, face  # noqa: F401
+from test_patterns import at_once, face, ok, refused  # noqa: F401
 
 
 @pytest.fixture
 def job(unused_name):
     return "/v1/jobs/" + unused_name
-
-
-def ok(face, method, path, body=None, **headers):
-    status, reply, _ = face.ask(method, path, body, **headers)
-    assert status in (200, 201), (method, path, status, reply)
-    return reply
-
-
-def refused(face, method, path, body=None):
-    status, reply, _ = face.ask(method, path, body)
-    return status, reply["error"]
 
 
 def test_pages_with_duplicate_deliveries(face, job):

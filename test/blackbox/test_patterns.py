@@ -41,6 +41,17 @@ def face(request):
             yield Face(server.url, other.url)
 
 
+def ok(face, method, path, body=None, **headers):
+    status, reply, _ = face.ask(method, path, body, **headers)
+    assert status in (200, 201), (method, path, status, reply)
+    return reply
+
+
+def refused(face, method, path, body=None):
+    status, reply, _ = face.ask(method, path, body)
+    return status, reply["error"]
+
+
 def at_once(count, work):
     """Runs work(i) in so many threads and answers what they returned."""
     results = [None] * count
