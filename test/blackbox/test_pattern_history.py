@@ -11,7 +11,7 @@ import pytest
 from conftest import boto_client, create_table
 from lambdas import eventually
 from support.process import DynamoLocal, Quipu, free_port
-from test_patterns import Face, at_once, face  # noqa: F401
+from test_patterns import Face, at_once, face, refused  # noqa: F401
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
@@ -20,11 +20,6 @@ def ok(face, method, path, body=None):
     status, reply, _ = face.ask(method, path, body)
     assert status == 200, (method, path, status, reply)
     return reply
-
-
-def refused(face, method, path, body=None):
-    status, reply, _ = face.ask(method, path, body)
-    return status, reply["error"]
 
 
 def versions(face, path, more=""):
