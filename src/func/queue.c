@@ -55,6 +55,7 @@ struct queue *queue_open(struct func *func, char *error, size_t error_len)
     random_seed_from_system(&queue->random);
     put_uuid(&queue->random, queue->me);
     pthread_mutex_init(&queue->lock, NULL);
+    pthread_mutex_init(&queue->gate, NULL);
     pthread_mutex_init(&queue->table_lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -82,6 +83,9 @@ static void queue_signal_end(struct queue *queue, bool *flag)
 
 void queue_stop(struct queue *queue)
 {
+    pthread_mutex_lock(&queue->gate);
+    queue->is_shut = true;
+    pthread_mutex_unlock(&queue->gate);
     queue_signal_end(queue, &queue->is_stopping);
 }
 
@@ -99,7 +103,7 @@ static void errand_free(struct errand *errand)
 
 void queue_close(struct queue *queue)
 {
-    queue_signal_end(queue, &queue->is_stopping);
+    queue_stop(queue);
     queue_signal_end(queue, &queue->is_closing);
     if (queue->has_thread) pthread_join(queue->thread, NULL);
     for (size_t i = 0; i < queue->heap_len; i++) errand_free(queue->heap[i]);
@@ -111,6 +115,7 @@ void queue_close(struct queue *queue)
     }
     pthread_cond_destroy(&queue->more);
     pthread_mutex_destroy(&queue->lock);
+    pthread_mutex_destroy(&queue->gate);
     pthread_mutex_destroy(&queue->table_lock);
     free((char *)queue->table.data);
     free(queue);

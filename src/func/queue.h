@@ -97,6 +97,8 @@ struct queue {
     unsigned put_count;
     bool has_lost_puts;
     struct random random;
+    pthread_mutex_t gate; /* held while a run is begun; never taken under the lock */
+    bool is_shut;         /* under the gate */
     pthread_mutex_t table_lock;
     _Atomic bool table_is_made;
     _Atomic uint32_t active;     /* all that is not waiting for its time */
@@ -113,7 +115,8 @@ struct queue {
 };
 
 /* ---- queue.c ---- */
-/* Begins nothing more; what is under way goes on to its end. */
+/* Begins nothing more; what is under way goes on to its end. When it returns, no further function or target
+ * is run: they may be taken down. */
 void queue_stop(struct queue *queue);
 /* Remembers a call; one that is known already stays as it is. */
 void errand_add(struct queue *queue, struct slice id, int64_t due_ms);

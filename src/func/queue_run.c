@@ -28,9 +28,8 @@ static void after_run(struct errand *errand)
 }
 
 /* A destination may be a URL that nobody made a function of, and so may be what reacts to a pattern. */
-static void errand_invoke(struct errand *errand)
+static void invoke_named(struct func *func, struct errand *errand)
 {
-    struct func *func = errand->queue->func;
     struct function *function = target_of_text(errand->function);
     if (!function) {
         func_invoke(func, &errand->invocation);
@@ -38,6 +37,17 @@ static void errand_invoke(struct errand *errand)
     }
     target_invoke(func, function, &errand->invocation);
     function_release(function);
+}
+
+/* One that was being read while the queue was stopped stays in the table for later. */
+static void errand_invoke(struct errand *errand)
+{
+    struct queue *queue = errand->queue;
+    pthread_mutex_lock(&queue->gate);
+    bool is_shut = queue->is_shut;
+    if (!is_shut) invoke_named(queue->func, errand);
+    pthread_mutex_unlock(&queue->gate);
+    if (is_shut) errand_wait(errand, queue_now_ms(queue));
 }
 
 static void errand_run(struct errand *errand)
