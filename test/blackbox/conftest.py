@@ -4,6 +4,7 @@ QUIPU_TEST_ENDPOINT names a running server (any DynamoDB) to test instead of bui
 """
 import itertools
 import os
+import signal
 import sys
 
 import boto3
@@ -15,7 +16,22 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.process import Quipu  # noqa: E402
 from support.wire import Connection  # noqa: E402
 
+TEST_SECONDS = 600  # far more than the longest takes: only what hangs is ended
+
 numbers = itertools.count(1)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that hangs fails where it stands, instead of taking the time of those behind it."""
+    def end(_number, _frame):
+        raise TimeoutError(f"{item.nodeid} did not end within {TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def boto_client(url, key="local", secret="local", token=None, verify=None):

@@ -1,5 +1,7 @@
 /* Runs the registered tests of one binary: all, or those whose name contains the first argument. */
+#include <signal.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include "unit/test.h"
 
@@ -23,12 +25,26 @@ void test_failed(const char *file, int line, const char *format, ...)
     failures_of_current++;
 }
 
+/* Whoever ends a program that hangs wants to know in which test it did. */
+static struct test *current;
+
+static void tell_current(int signal_number)
+{
+    const char *parts[] = {"FAILED ", current ? current->name : "between tests", " was under way\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0;
+    signal(SIGABRT, tell_current);
     for (struct test *test = tests; test; test = test->next) {
         if (argc > 1 && !strstr(test->name, argv[1])) continue;
         failures_of_current = 0;
+        current = test;
         test->run();
         if (failures_of_current) {
             fprintf(stderr, "FAILED %s\n", test->name);
