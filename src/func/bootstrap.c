@@ -93,8 +93,19 @@ bool runtime_is_concurrent(struct slice runtime)
 
 /* ---- commands ---- */
 
-/* The file of that name on PATH that can be run; NULL data when there is none. */
-static struct slice find_command(struct arena *arena, struct slice name)
+static bool is_script(const char *path)
+{
+    char start[2] = "";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false; /* who may run it need not be able to read it */
+    ssize_t got = read(file, start, sizeof start);
+    close(file);
+    return got == sizeof start && start[0] == '#' && start[1] == '!';
+}
+
+/* The file of that name on PATH that can be run, and that is no script unless they will do; NULL data when
+ * there is none. */
+static struct slice find_command(struct arena *arena, struct slice name, bool scripts_will_do)
 {
     const char *path = getenv("PATH");
     if (!path || !*path) path = USUAL_PATH;
@@ -103,20 +114,23 @@ static struct slice find_command(struct arena *arena, struct slice name)
         struct stat status;
         if (*path == '/') { /* others would depend on where the server was started */
             struct slice file = arena_printf(arena, "%.*s/%.*s", (int)(end - path), path, SLICE_ARG(name));
-            if (access(file.data, X_OK) == 0 && stat(file.data, &status) == 0 && S_ISREG(status.st_mode))
+            if (access(file.data, X_OK) == 0 && stat(file.data, &status) == 0 && S_ISREG(status.st_mode) &&
+                (scripts_will_do || !is_script(file.data)))
                 return file;
         }
         if (!*end) return SLICE_NONE;
     }
 }
 
-/* The interpreter of just that version ("python3.11") before any other of the language. */
+/* The interpreter of just that version ("python3.11") before any other of the language. Version managers
+ * (pyenv, asdf) put scripts of every version that they know there, and these fail but for the one that is
+ * switched on, which is the one that answers to the language's plain name. */
 static struct slice find_interpreter(struct arena *arena, const struct language *language,
                                      struct slice runtime)
 {
-    struct slice found = find_command(arena, runtime);
+    struct slice found = find_command(arena, runtime, false);
     for (const char *const *name = language->interpreters; *name && !found.data; name++)
-        found = find_command(arena, slice_of(*name));
+        found = find_command(arena, slice_of(*name), true);
     return found;
 }
 

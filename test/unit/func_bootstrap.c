@@ -53,6 +53,12 @@ static void place_put(struct place *place, const char *name, mode_t mode)
     close(file);
 }
 
+static void place_write(struct place *place, const char *name, const char *text)
+{
+    FILE *file = fopen(place_path(place, name), "w");
+    ensure(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
 static const char *const *place_command(struct place *place)
 {
     place->error[0] = 0;
@@ -115,6 +121,23 @@ TEST(an_interpreter_is_found_on_the_path)
     place_put(&place, "bin/python3.11", 0755); /* just that version comes first */
     command = place_command(&place);
     CHECK(command && strcmp(command[0], place_path(&place, "bin/python3.11")) == 0);
+    place_close(&place);
+}
+
+TEST(a_script_of_a_version_manager_is_no_interpreter_of_its_version)
+{
+    struct place place;
+    place_open(&place, "python3.12");
+    place_put(&place, "bin/python3.12", 0755);
+    place_write(&place, "bin/python3.12", "#!/bin/sh\nexit 127\n"); /* it knows the version, and has it not */
+    check_refused(&place, "There is no Python on this machine");
+    place_put(&place, "bin/python3", 0755);
+    place_write(&place, "bin/python3", "#!/bin/sh\nexec the-one-that-is-switched-on\n");
+    const char *const *command = place_command(&place);
+    CHECK(command && strcmp(command[0], place_path(&place, "bin/python3")) == 0);
+    place_write(&place, "bin/python3.12", "\177ELF"); /* a real one is taken */
+    command = place_command(&place);
+    CHECK(command && strcmp(command[0], place_path(&place, "bin/python3.12")) == 0);
     place_close(&place);
 }
 
