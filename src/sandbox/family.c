@@ -24,7 +24,7 @@
 
 #define PATH_ROOM    64    /* "/proc/" and two numbers, and words */
 #define STAT_ROOM    1024  /* one line of numbers */
-#define WEIGH_US     50000 /* then the others count in full: it may be that each has to be waited for */
+#define WEIGH_US     50000 /* it may be that each has to be waited for */
 #define LISTING_ROOM 4096
 #define WEIGHT_ROOM  2048 /* smaps_rollup: two dozen short lines */
 
@@ -238,8 +238,8 @@ static void member_visit(struct family *family, struct family_member member, enu
             member_kill(family, member, folder, fields);
         else
             add_children(family, folder, member.pid, fields[STAT_THREADS]);
-        bool is_weighed = deed == FAMILY_WEIGH && monotonic_us() < family->weigh_until_us;
-        uint64_t weight = is_weighed ? weight_of(folder) : 0;
+        if (deed == FAMILY_WEIGH && monotonic_us() >= family->weigh_until_us) family->is_weighed = false;
+        uint64_t weight = family->is_weighed ? weight_of(folder) : 0;
         family->alive++;
         family->memory_bytes += weight ? weight : fields[STAT_PAGES] * (uint64_t)sysconf(_SC_PAGESIZE);
         family->cpu_ticks += fields[STAT_USER_TICKS] + fields[STAT_SYSTEM_TICKS];
@@ -253,6 +253,7 @@ void family_init(struct family *family, uint32_t enough)
     put_text(put_number(put_text(path, "/proc/self/task/"), getpid()), "/children");
     family->has_children_files = access(path, R_OK) == 0;
     family->count = family->alive = 0;
+    family->weigh_us = WEIGH_US;
     family->enough = enough < LIMIT_FAMILY ? enough : LIMIT_FAMILY;
 }
 
@@ -260,7 +261,8 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
 {
     family->count = family->alive = 0;
     family->memory_bytes = family->cpu_ticks = 0;
-    family->weigh_until_us = monotonic_us() + WEIGH_US;
+    family->weigh_until_us = monotonic_us() + family->weigh_us;
+    family->is_weighed = deed == FAMILY_WEIGH;
     if (!family->has_children_files) census_take();
     int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self < 0) return;

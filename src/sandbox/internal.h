@@ -83,7 +83,8 @@ struct family {
     struct family_member members[LIMIT_FAMILY];
     uint32_t count, alive, enough; /* enough: more are not looked for; a bomb may grow faster than we look */
     uint64_t memory_bytes, cpu_ticks;
-    int64_t weigh_until_us;
+    int64_t weigh_us, weigh_until_us; /* weigh_us: who is not weighed by then counts in full; may be set */
+    bool is_weighed;                  /* all were, in that time */
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
 };
 

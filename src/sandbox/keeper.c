@@ -25,6 +25,7 @@
 #define GROWTH_PER_MS      (2u << 20) /* the fastest that a program is thought to fill memory */
 #define FORKS_PER_MS       20
 #define GROWING_LOOKS      10
+#define VAGUE_LOOKS        4 /* 0.05 s to weigh them, 0.1, 0.2, 0.4: others may want the processors, too */
 #define FEW_PROCESSES      32
 #define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
 #define KILL_PAUSE_MS      2
@@ -41,6 +42,7 @@ struct keeper {
     int64_t look_ms;
     uint64_t told_bytes, peak_bytes, cpu_ticks;
     unsigned growing_looks; /* in which there were more processes than before */
+    unsigned vague_looks;   /* in which the time did not suffice to weigh them */
 };
 
 static struct family family;
@@ -107,6 +109,18 @@ static void keeper_end_family(struct keeper *keeper)
 
 /* ---- limits ---- */
 
+/* False: the time did not suffice. Next time it is longer, and in the end the others count in full. */
+static bool family_weigh(struct keeper *keeper)
+{
+    int64_t usual_us = family.weigh_us;
+    family.weigh_us = usual_us << keeper->vague_looks;
+    family_walk(&family, FAMILY_WEIGH, NULL);
+    family.weigh_us = usual_us;
+    bool is_vague = !family.is_weighed && keeper->vague_looks + 1 < VAGUE_LOOKS;
+    keeper->vague_looks = is_vague ? keeper->vague_looks + 1 : 0;
+    return !is_vague;
+}
+
 /* Pages that a fork shares with its parent count in each of them. Where there are several processes and their
  * sum would be news, it is measured exactly: slower, and it waits for each that is just forking. So not while
  * they become more, or a bomb would win the time that it needs. Those who become more for long, and seem to
@@ -125,8 +139,7 @@ static bool family_measure(struct keeper *keeper)
     keeper->growing_looks = is_growing ? keeper->growing_looks + 1 : 0;
     if (is_growing && (!limit || family.memory_bytes <= limit || keeper->growing_looks < GROWING_LOOKS))
         return false;
-    if (!is_growing || family.alive <= FEW_PROCESSES) family_walk(&family, FAMILY_WEIGH, NULL);
-    return true;
+    return (is_growing && family.alive > FEW_PROCESSES) || family_weigh(keeper);
 }
 
 /* When it can have passed a limit, at that speed. */
