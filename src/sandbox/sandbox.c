@@ -412,12 +412,14 @@ static void orphaned_end(struct sandboxed *sandboxed)
     sandboxed_end(sandboxed, is_asked ? SANDBOX_STOPPED : SANDBOX_SIGNALLED, is_asked ? 0 : SIGKILL);
 }
 
-/* A keeper that was killed says nothing; the nursery will, when it has ended what was left. */
+/* A keeper that was killed says nothing; the nursery will, when it has ended what was left. One that ended
+ * before it had read all that we told it resets the connection: this is told first and once, and its last
+ * word comes behind it. */
 static void hear_keeper(struct sandboxed *sandboxed)
 {
     struct keeper_message message;
     ssize_t got = recv(sandboxed->control, &message, sizeof message, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET)) return;
     if (got != (ssize_t)sizeof message) {
         sandboxed->phase = PHASE_ORPHANED;
         close_watched(sandboxed->sandbox, &sandboxed->control);

@@ -4,7 +4,8 @@
 
 #include "unit/sandbox_fixture.h"
 
-#define PATIENCE_US 30000000 /* what takes so long has failed */
+#define PATIENCE_US   30000000 /* what takes so long has failed */
+#define STOPPED_TWICE 40
 
 static void check_ended(struct heard *heard, enum sandbox_end end, int status)
 {
@@ -59,6 +60,23 @@ TEST(a_later_stop_may_be_shorter)
     sandbox_stop(heard.sandboxed, 3600000);
     check_ended(&heard, SANDBOX_STOPPED, 0);
     heard_free(&heard);
+    sandbox_free(sandbox);
+}
+
+/* It ends without having read the second one. */
+TEST(who_is_stopped_twice_ends_once)
+{
+    struct sandbox *sandbox = sandbox_for_test();
+    struct heard heard;
+    for (int i = 0; i < STOPPED_TWICE; i++) {
+        heard_shell(&heard, sandbox, "echo ready; exec sleep 3600");
+        heard_wait_for(&heard, "ready");
+        sandbox_stop(heard.sandboxed, 0);
+        usleep((useconds_t)i * 20);
+        sandbox_stop(heard.sandboxed, 0);
+        check_ended(&heard, SANDBOX_STOPPED, 0);
+        heard_free(&heard);
+    }
     sandbox_free(sandbox);
 }
 
