@@ -86,6 +86,7 @@ static const struct {
     {"version-mismatch", EXIT_LOST},
     {"stale-fence", EXIT_LOST},
     {"not-held", EXIT_LOST},
+    {"expired", EXIT_LOST},
     {"not-claimed", EXIT_LOST},
     {"refused", EXIT_FAULT},
 };

@@ -334,6 +334,18 @@ void flow_refuse_with(struct flow *flow, struct slice members, int status, const
     va_end(args);
 }
 
+void flow_refuse_fence(struct flow *flow, struct slice members, const char *thing, const char *taken,
+                       int64_t fence, int64_t current)
+{
+    if (fence < current)
+        flow_refuse_with(flow, members, 409, "stale-fence", "The %s was %s again since: its fence is %lld.",
+                         thing, taken, (long long)current);
+    else
+        flow_refuse_with(flow, members, 409, "stale-fence",
+                         "The %s was never %s with fence %lld: its last one is %lld.", thing, taken,
+                         (long long)fence, (long long)current);
+}
+
 /* ---- topics ---- */
 
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more)

@@ -242,6 +242,9 @@ void flow_refuse(struct flow *flow, int status, const char *code, const char *fo
     __attribute__((format(printf, 4, 5)));
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* 409 stale-fence, with the same further members: `fence` is not `current`. "The lease was granted again". */
+void flow_refuse_fence(struct flow *flow, struct slice members, const char *thing, const char *taken,
+                       int64_t fence, int64_t current);
 
 /* Where a flow that waits is not simply dropped when its client has gone: the step that puts things in order
  * for those who wait behind it, and ends. NULL: none any more. */

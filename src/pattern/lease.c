@@ -349,19 +349,30 @@ static void refuse_stale(struct flow *flow, struct slice item, struct slice owne
     if (!item.data)
         refuse_unknown(flow);
     else if (current != fence)
-        flow_refuse_with(flow, holder_members(flow, item), 409, "stale-fence",
-                         "The lease was granted again since: its fence is %lld.", (long long)current);
+        flow_refuse_fence(flow, holder_members(flow, item), "lease", "granted", fence, current);
     else
         flow_refuse_with(flow, holder_members(flow, item), 409, "not-held", "%.*s does not hold the lease.",
                          SLICE_ARG(owner));
 }
 
+/* Others may rely on its end already, and be about to take it. */
+static void refuse_expired(struct flow *flow, struct slice item)
+{
+    flow_refuse_with(flow, holder_members(flow, item), 409, "expired",
+                     "The lease ended at %.*s: take it again.", SLICE_ARG(until_text(flow, item)));
+}
+
 static void renew_done(struct flow *flow)
 {
-    if (flow_failed(flow))
-        refuse_stale(flow, flow_item(flow), flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE));
+    struct slice item = flow_item(flow), owner = flow_text(flow, RENEW_OWNER);
+    int64_t fence = flow_int(flow, RENEW_FENCE);
+    if (!flow_failed(flow))
+        tell_grant(flow, item);
+    else if (slice_equal(item_text(flow->arena, item, "owner"), owner) &&
+             item_int(flow->arena, item, "fence", 0) == fence)
+        refuse_expired(flow, item);
     else
-        tell_grant(flow, flow_item(flow));
+        refuse_stale(flow, item, owner, fence);
 }
 
 static void renew_begin(struct flow *flow)
@@ -371,10 +382,11 @@ static void renew_begin(struct flow *flow)
     flow_call(
         flow, renew_done, "UpdateItem",
         "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r','ConditionExpression':"
-        "'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':{':owner':%S,':fence':%N,"
-        "':until':%N%r},'ReturnValues':'ALL_NEW',%O}",
+        "'#owner = :owner and #fence = :fence and #until >= "
+        ":now',%#,'ExpressionAttributeValues':{':owner':%S,"
+        "':fence':%N,':now':%N,':until':%N%r},'ReturnValues':'ALL_NEW',%O}",
         &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
-        flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE), until_ms,
+        flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE), flow->now_ms, until_ms,
         has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, RENEW_DATA)) : SLICE(""));
 }
 

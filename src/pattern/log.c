@@ -132,6 +132,18 @@ struct slice log_partition_text(struct flow *flow, int64_t partition)
     return arena_printf(flow->arena, "%lld", (long long)partition);
 }
 
+struct slice log_children_text(struct flow *flow, struct slice head, unsigned *count)
+{
+    struct slice list = SLICE(""), child;
+    struct raw_walk walk;
+    *count = 0;
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, head, "children"));
+    for (; raw_walk_next(&walk, NULL, &child); ++*count)
+        list = flow_compose(flow, "%r%r%s", list, *count ? SLICE(",") : SLICE(""),
+                            raw_text(flow->arena, raw_member(flow->arena, child, "N")));
+    return list;
+}
+
 bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition)
 {
     unsigned long long number;

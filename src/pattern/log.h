@@ -68,6 +68,8 @@ struct slice log_hex(struct flow *flow, uint64_t hash);
 bool log_hex_read(struct slice text, uint64_t *out);
 /* As people see a partition: "7", "parked". */
 struct slice log_partition_text(struct flow *flow, int64_t partition);
+/* The numbers of a head's children, as JSON strings, and how many there are. */
+struct slice log_children_text(struct flow *flow, struct slice head, unsigned *count);
 /* False when it is none: refused. */
 bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition);
 /* Something was appended, or became free to be read. */

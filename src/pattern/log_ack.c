@@ -61,11 +61,10 @@ static bool refuse_unfit(struct flow *flow, struct slice item)
     if (!item.data || !fence)
         flow_refuse(flow, 409, "not-read", "The group has not read from this partition.");
     else if (fence != flow_int(flow, ACT_FENCE))
-        flow_refuse_with(
+        flow_refuse_fence(
             flow,
             flow_compose(flow, "'fence':%d,'position':%d", fence, item_int(flow->arena, item, "position", 0)),
-            409, "stale-fence", "The partition was read by another since: its fence is %lld.",
-            (long long)fence);
+            "partition", "read", flow_int(flow, ACT_FENCE), fence);
     else if (flow_int(flow, ACT_SEQUENCE) > given)
         flow_refuse_with(flow, flow_compose(flow, "'given':%d", given), 409, "not-given",
                          "The last number that was given is %lld.", (long long)given);

@@ -121,19 +121,6 @@ static bool is_sealed(struct flow *flow, const struct old *old)
     return item_says(flow->arena, old->head, "state", "SEALED");
 }
 
-/* The numbers of a head's children, as JSON strings. */
-static struct slice children_text(struct flow *flow, struct slice head, unsigned *count)
-{
-    struct slice list = SLICE(""), child;
-    struct raw_walk walk;
-    *count = 0;
-    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, head, "children"));
-    for (; raw_walk_next(&walk, NULL, &child); ++*count)
-        list = flow_compose(flow, "%r%r%s", list, *count ? SLICE(",") : SLICE(""),
-                            raw_text(flow->arena, raw_member(flow->arena, child, "N")));
-    return list;
-}
-
 static void tell_split(struct flow *flow, struct slice children)
 {
     const struct change *change = flow->state;
@@ -157,7 +144,7 @@ static void decide_sealed(struct flow *flow)
     struct slice children[2] = {SLICE_NONE, SLICE_NONE};
     const struct old *sealed = is_sealed(flow, &change->olds[0]) ? &change->olds[0] : &change->olds[1];
     for (unsigned i = 0; i < change->old_count; i++)
-        children[i] = children_text(flow, change->olds[i].head, &counts[i]);
+        children[i] = log_children_text(flow, change->olds[i].head, &counts[i]);
     if (change->is_split && counts[0] == 2) {
         tell_split(flow, children[0]);
     } else if (!change->is_split && counts[0] == 1 && counts[1] == 1 &&

@@ -192,10 +192,26 @@ static void events_head(struct flow *flow)
               flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL));
 }
 
-static struct slice member_of(struct flow *flow, struct slice item, const char *name)
+/* What of other partitions must be read before this one. */
+static struct slice parents_member(struct flow *flow, struct slice head)
 {
-    if (!item_has(flow->arena, item, name)) return SLICE("");
-    return flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name));
+    struct slice list = SLICE(""), parent;
+    struct raw_walk walk;
+    if (!item_has(flow->arena, head, "parents")) return list;
+    raw_walk_begin(&walk, flow->arena, item_content(flow->arena, head, "parents"));
+    while (raw_walk_next(&walk, NULL, &parent)) {
+        struct slice map = raw_member(flow->arena, parent, "M");
+        list = flow_compose(flow, "%r%r{'partition':%s,'end':%d}", list, list.len ? SLICE(",") : SLICE(""),
+                            item_text(flow->arena, map, "partition"), item_int(flow->arena, map, "end", 0));
+    }
+    return flow_compose(flow, ",'parents':[%r]", list);
+}
+
+static struct slice children_member(struct flow *flow, struct slice head)
+{
+    unsigned count;
+    struct slice children = log_children_text(flow, head, &count);
+    return count ? flow_compose(flow, ",'children':[%r]", children) : SLICE("");
 }
 
 static void events_taken(struct flow *flow)
@@ -207,8 +223,8 @@ static void events_taken(struct flow *flow)
     buf_slice(flow->body,
               flow_compose(flow, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
                            log_partition_text(flow, events->partition), state.data ? state : SLICE("OPEN"),
-                           item_int(flow->arena, head, "sequence", 0), member_of(flow, head, "parents"),
-                           member_of(flow, head, "children")));
+                           item_int(flow->arena, head, "sequence", 0), parents_member(flow, head),
+                           children_member(flow, head)));
     raw_walk_begin(&walk, flow->arena, flow_items(flow));
     for (; raw_walk_next(&walk, NULL, &item); first = false) {
         if (!first) buf_byte(flow->body, ',');

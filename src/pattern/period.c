@@ -215,7 +215,7 @@ static const struct field put_fields[] = {
 
 static struct slice text_or(struct slice text, const char *otherwise)
 {
-    return text.data ? text : slice_of(otherwise);
+    return text.len ? text : slice_of(otherwise);
 }
 
 static void tell_settings(struct flow *flow, int status, struct slice item)

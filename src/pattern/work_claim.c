@@ -180,8 +180,7 @@ static void refuse_stale(struct flow *flow, struct slice item, int64_t fence)
     if (!item.data)
         work_refuse_unknown(flow);
     else if (current != fence)
-        flow_refuse_with(flow, members, 409, "stale-fence",
-                         "The unit was claimed again since: its fence is %lld.", (long long)current);
+        flow_refuse_fence(flow, members, "unit", "claimed", fence, current);
     else
         flow_refuse_with(flow, members, 409, "not-claimed", "The unit is %.*s.", SLICE_ARG(state));
 }

@@ -161,6 +161,7 @@ TEST(statuses_of_answers)
                  {404, "no-such-job", EXIT_FAULT},
                  {409, "held", EXIT_LATER},
                  {409, "stale-fence", EXIT_LOST},
+                 {409, "expired", EXIT_LOST},
                  {409, "job-closed", EXIT_FAULT},
                  {412, "version-mismatch", EXIT_LOST},
                  {503, "busy", EXIT_LATER},

@@ -20,7 +20,10 @@ TEST(lease_is_granted_renewed_and_released)
                "{\"fence\":1,\"until\":\"2026-11-15T04:13:40.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"11s\"}", 200,
                "{\"fence\":1,\"until\":\"2026-11-15T04:13:41.340Z\"}");
-    CHECK_REFUSES(&patterns, "DELETE /v1/leases/x?owner=a&fence=2", NULL, 409, "stale-fence");
+    CHECK_ASKS(
+        &patterns, "DELETE /v1/leases/x?owner=a&fence=2", NULL, 409,
+        "{\"error\":\"stale-fence\",\"message\":\"The lease was never granted with fence 2: its last one "
+        "is 1.\",\"owner\":\"a\",\"fence\":1,\"until\":\"2026-11-15T04:13:41.340Z\"}");
     CHECK_REFUSES(&patterns, "DELETE /v1/leases/x?owner=b&fence=1", NULL, 409, "not-held");
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(&patterns, "DELETE /v1/leases/x?owner=a&fence=1", NULL, 200,
@@ -42,11 +45,11 @@ TEST(lease_ends_by_itself)
     patterns.now_ms += 1;
     CHECK_ASKS(&patterns, "GET /v1/leases/x", NULL, 200,
                "{\"name\":\"x\",\"held\":false,\"fence\":1,\"waiting\":[]}");
-    CHECK_ASKS(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"1s\"}", 200,
-               "{\"fence\":1,\"until\":\"2026-11-15T04:13:36.341Z\"}"); /* nobody took it: it is still a's */
-    patterns.now_ms += 1001;
+    CHECK_ASKS(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"1s\"}", 409,
+               "{\"error\":\"expired\",\"message\":\"The lease ended at 2026-11-15T04:13:35.340Z: take it "
+               "again.\",\"fence\":1}"); /* b may have seen that it is free */
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"10s\"}", 200,
-               "{\"fence\":2,\"until\":\"2026-11-15T04:13:46.342Z\"}");
+               "{\"fence\":2,\"until\":\"2026-11-15T04:13:45.341Z\"}");
     CHECK_REFUSES(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1}", 409, "stale-fence");
     patterns_close(&patterns);
 }

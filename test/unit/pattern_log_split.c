@@ -152,7 +152,7 @@ TEST(log_refuses_splits_and_merges)
                    "{\"partitions\":[\"3\",\"0\"],\"child\":\"5\"}");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/split", "{\"partition\":\"0\"}", 409, "sealed");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/partitions/3", NULL, 200,
-               "{\"partition\":\"3\",\"state\":\"SEALED\",\"sequence\":0,\"parents\":[],\"children\":[5],"
+               "{\"partition\":\"3\",\"state\":\"SEALED\",\"sequence\":0,\"parents\":[],\"children\":[\"5\"],"
                "\"events\":[]}");
     patterns_close(&patterns);
 }
