@@ -157,6 +157,8 @@ struct logs *logs_open(const char *folder);
 void logs_close(struct logs *logs);
 /* Whoever waits is called back now, for the last time; so is who comes later. */
 void logs_drain(struct logs *logs);
+/* "2026-11-15T03:42:06.123Z" */
+void time_put(struct buf *out, int64_t time_ms);
 void logs_append(struct logs *logs, struct slice function, struct slice bytes);
 /* Bytes from a position on (UINT64_MAX: the last `max` of them); *next is where to go on. Positions only
  * grow; what has been cut off is skipped. */

@@ -76,6 +76,16 @@ struct logs *logs_open(const char *folder)
     return logs;
 }
 
+void time_put(struct buf *out, int64_t time_ms)
+{
+    time_t seconds = (time_t)(time_ms / 1000);
+    struct tm broken;
+    char text[40];
+    gmtime_r(&seconds, &broken);
+    buf_put(out, text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken));
+    buf_printf(out, ".%03dZ", (int)(time_ms % 1000));
+}
+
 void logs_drain(struct logs *logs)
 {
     pthread_mutex_lock(&logs->lock);

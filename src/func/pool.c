@@ -80,7 +80,7 @@ static void pool_end_all(struct pool *pool)
     pool_lock(pool);
     pool->is_closing = true;
     ring_each(struct group, group, hungry, &pool->hungry)
-        group_start_failed(group, UINT32_MAX, INVOCATION_REFUSED, SLICE("ServiceException"),
+        group_start_failed(group, NULL, UINT32_MAX, INVOCATION_REFUSED, SLICE("ServiceException"),
                            SLICE("The server is stopping"), SLICE_NONE, &after);
     ring_each(struct instance, instance, all, &pool->instances) instance_stop(instance, 0);
     pool_unlock(pool);
@@ -407,8 +407,9 @@ void pool_serve_hungry(struct pool *pool, struct after *after)
     while (!ring_empty(&now)) group_serve(ring_owner(now.next, struct group, hungry), after);
 }
 
-void group_start_failed(struct group *group, unsigned slots, enum invocation_end end, struct slice type,
-                        struct slice reason, struct slice posted, struct after *after)
+void group_start_failed(struct group *group, struct instance *instance, unsigned slots,
+                        enum invocation_end end, struct slice type, struct slice reason, struct slice posted,
+                        struct after *after)
 {
     ring_each(struct run, run, link, &group->waiting)
     {
@@ -419,6 +420,7 @@ void group_start_failed(struct group *group, unsigned slots, enum invocation_end
             run_fail(run, type.data, "%.*s", SLICE_ARG(reason));
         run->end = end;
         run->status = "error";
+        if (instance) voice_fail(instance, run);
         run_leave(run, after);
     }
 }

@@ -50,11 +50,13 @@ struct run {
     enum invocation_end end;
     struct buf reply;
     bool wants_log;
-    uint64_t memory_bytes; /* of its process, when it was answered */
-    bool is_decided;       /* the answer stands; only the end of its process is waited for */
-    const char *status;    /* of the REPORT line, or NULL */
-    struct buf report;     /* END and REPORT, when the log is wanted */
-    struct buf tail;       /* of its output, when the log is wanted */
+    uint64_t memory_bytes;  /* of its process, when it was answered */
+    bool is_decided;        /* the answer stands; only the end of its process is waited for */
+    const char *status;     /* of the REPORT line, or NULL */
+    const char *error_type; /* of an error that is not the function's own: the log tells it */
+    struct slice error;     /* its sentence */
+    struct buf report;      /* END and REPORT, when the log is wanted */
+    struct buf tail;        /* of its output, when the log is wanted */
 };
 
 /* What one process printed, on its way into the log. */
@@ -64,6 +66,8 @@ struct voice {
     struct buf epilogue;     /* END and REPORT lines that let output overtake them */
     int64_t epilogue_due_us; /* 0: there is none */
     struct ring listeners;   /* runs that want their output */
+    struct buf prologue;     /* the end of what was printed before the first event */
+    bool has_begun;          /* an event was handed over */
 };
 
 /* STARTING: has not asked for an event yet. IDLE: has asked, nothing runs. BUSY: something runs, or it was
@@ -167,9 +171,10 @@ void pool_unlock(struct pool *pool);
 /* Gives waiting runs to whoever asks, starts processes, turns away whom none is left for. Under the lock. */
 void group_serve(struct group *group, struct after *after);
 void pool_serve_hungry(struct pool *pool, struct after *after);
-/* Fails those who wait for a process that could not start. */
-void group_start_failed(struct group *group, unsigned slots, enum invocation_end end, struct slice type,
-                        struct slice reason, struct slice posted, struct after *after);
+/* Fails those who wait for a process that could not start: this one, where there is one. */
+void group_start_failed(struct group *group, struct instance *instance, unsigned slots,
+                        enum invocation_end end, struct slice type, struct slice reason, struct slice posted,
+                        struct after *after);
 void group_free(struct group *group);
 void instance_retire(struct instance *instance);
 bool instance_is_idle(const struct instance *instance);
@@ -219,6 +224,8 @@ void voice_free(struct voice *voice);
 void voice_start(struct instance *instance, struct run *run);
 void voice_output(void *instance, struct slice bytes);
 void voice_end(struct instance *instance, struct run *run);
+/* All lines of a run that waited for a process that could not start. */
+void voice_fail(struct instance *instance, struct run *run);
 /* Puts into the log what is held back; what comes later belongs to the next invocation. */
 void voice_flush(struct instance *instance);
 int64_t voice_due_us(struct instance *instance); /* when that is due; 0: nothing is held back */

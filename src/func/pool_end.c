@@ -144,7 +144,7 @@ void instance_failed_to_start(struct instance *instance, enum invocation_end end
     stats_add(&instance->pool->stats.failed_starts, 1);
     group->retry_us = monotonic_us() + pause_ms * 1000;
     if (group->failures++) slots = UINT32_MAX;
-    group_start_failed(group, slots, end, slice_of(type), slice_of(reason), posted, after);
+    group_start_failed(group, instance, slots, end, slice_of(type), slice_of(reason), posted, after);
 }
 
 void instance_forget(struct instance *instance, struct after *after)

@@ -9,6 +9,8 @@
 #include "base/limits.h"
 #include "func/pool.h"
 
+#define START_LINE_BYTES 128
+
 void voice_init(struct voice *voice)
 {
     pthread_mutex_init(&voice->lock, NULL);
@@ -20,6 +22,7 @@ void voice_free(struct voice *voice)
     pthread_mutex_destroy(&voice->lock);
     buf_free(&voice->partial);
     buf_free(&voice->epilogue);
+    buf_free(&voice->prologue);
 }
 
 /* Keeps the last bytes only. */
@@ -37,6 +40,7 @@ static void tail_put(struct buf *tail, struct slice bytes)
 static void voice_put(struct instance *instance, struct slice lines)
 {
     logs_append(instance->pool->func->logs, instance->function->name, lines);
+    if (!instance->voice.has_begun) tail_put(&instance->voice.prologue, lines);
     ring_each(struct run, run, voice, &instance->voice.listeners) tail_put(&run->tail, lines);
 }
 
@@ -59,14 +63,21 @@ static void put_epilogue(struct instance *instance)
     voice->epilogue_due_us = 0;
 }
 
+/* Not from the run's arena: it may time out on another thread meanwhile. */
+static struct slice start_line(const struct run *run, char room[START_LINE_BYTES])
+{
+    int len = snprintf(room, START_LINE_BYTES, "START RequestId: %s Version: %.*s\n", run->id,
+                       SLICE_ARG(run->function->version));
+    return (struct slice){room, len < START_LINE_BYTES ? (size_t)len : START_LINE_BYTES - 1};
+}
+
 void voice_start(struct instance *instance, struct run *run)
 {
     struct voice *voice = &instance->voice;
-    char line[128];
-    int len = snprintf(line, sizeof line, "START RequestId: %s Version: %.*s\n", run->id,
-                       SLICE_ARG(run->function->version));
-    struct slice text = {line, len < (int)sizeof line ? (size_t)len : sizeof line - 1};
+    char line[START_LINE_BYTES];
+    struct slice text = start_line(run, line);
     pthread_mutex_lock(&voice->lock);
+    voice->has_begun = true;
     if (voice->epilogue_due_us) put_epilogue(instance);
     logs_append(instance->pool->func->logs, instance->function->name, text);
     if (run->wants_log && ring_empty(&run->voice)) {
@@ -95,10 +106,23 @@ void voice_output(void *context, struct slice bytes)
     pthread_mutex_unlock(&instance->voice.lock);
 }
 
+/* Why it failed, where the function could not say so itself; in Lambda's words. */
+static void put_reason(struct buf *out, struct instance *instance, const struct run *run)
+{
+    if (!run->error_type) return;
+    if (strcmp(run->error_type, "Sandbox.Timedout") == 0) {
+        time_put(out, clock_now_ms(instance->pool->func->options.clock));
+        buf_printf(out, " %s %.*s\n\n", run->id, SLICE_ARG(run->error));
+    } else {
+        buf_printf(out, "RequestId: %s Error: %.*s\n%s\n", run->id, SLICE_ARG(run->error), run->error_type);
+    }
+}
+
 static void put_report(struct buf *out, struct instance *instance, const struct run *run,
                        uint64_t memory_bytes)
 {
     int64_t duration_us = run->given_us ? monotonic_us() - run->given_us : 0;
+    put_reason(out, instance, run);
     buf_printf(out, "END RequestId: %s\nREPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %lld ms\t",
                run->id, run->id, (double)duration_us / 1000, (long long)(duration_us + 999) / 1000);
     buf_printf(out, "Memory Size: %u MB\tMax Memory Used: %llu MB\t", run->function->memory_mb,
@@ -107,6 +131,8 @@ static void put_report(struct buf *out, struct instance *instance, const struct 
         buf_printf(out, "Init Duration: %.2f ms\t", (double)instance->init_us / 1000);
     instance->init_reported = true;
     if (run->status) buf_printf(out, "Status: %s\t", run->status);
+    if (run->error_type && run->status && strcmp(run->status, "error") == 0)
+        buf_printf(out, "Error Type: %s\t", run->error_type);
     buf_byte(out, '\n');
 }
 
@@ -122,6 +148,24 @@ void voice_end(struct instance *instance, struct run *run)
     if (!voice->epilogue_due_us) due_us = voice->epilogue_due_us = monotonic_us() + POOL_SETTLE_MS * 1000;
     pthread_mutex_unlock(&voice->lock);
     if (due_us) pool_wake_by(instance->pool, due_us);
+}
+
+void voice_fail(struct instance *instance, struct run *run)
+{
+    struct voice *voice = &instance->voice;
+    char line[START_LINE_BYTES];
+    struct buf lines = {0};
+    pthread_mutex_lock(&voice->lock);
+    put_partial(instance);
+    buf_slice(&lines, start_line(run, line));
+    put_report(&lines, instance, run, run->memory_bytes);
+    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&lines));
+    if (run->wants_log) {
+        tail_put(&run->tail, buf_view(&voice->prologue));
+        tail_put(&run->tail, buf_view(&lines));
+    }
+    pthread_mutex_unlock(&voice->lock);
+    buf_free(&lines);
 }
 
 void voice_flush(struct instance *instance)

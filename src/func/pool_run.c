@@ -106,6 +106,8 @@ void run_fail(struct run *run, const char *type, const char *format, ...)
     va_end(args);
     run->reply.len = 0;
     run->end = INVOCATION_FAILED;
+    run->error_type = arena_printf(&run->arena, "%s", type).data;
+    run->error = message;
     buf_printf(&run->reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
     json_put_string(&run->reply,
                     arena_printf(&run->arena, "RequestId: %s Error: %.*s", run->id, SLICE_ARG(message)));

@@ -61,18 +61,17 @@ void instance_drop(struct instance *instance)
 }
 
 /* Nothing was run: it cannot be run here, or not now. */
-static void start_refused(struct instance *instance, const char *type, const char *reason)
+static void start_refused(struct instance *instance, enum invocation_end end, const char *type,
+                          const char *reason)
 {
     struct pool *pool = instance->pool;
     struct after after = {0};
-    struct slice name = instance->function->name;
     struct buf line = {0};
-    buf_printf(&line, "%.*s could not be started: %s\n", SLICE_ARG(name), reason);
-    logs_append(pool->func->logs, name, buf_view(&line));
+    buf_printf(&line, "%.*s could not be started: %s\n", SLICE_ARG(instance->function->name), reason);
+    voice_output(instance, buf_view(&line));
     buf_free(&line);
     pool_lock(pool);
-    if (!instance->is_stopping)
-        instance_failed_to_start(instance, INVOCATION_REFUSED, type, reason, SLICE_NONE, &after);
+    if (!instance->is_stopping) instance_failed_to_start(instance, end, type, reason, SLICE_NONE, &after);
     instance_forget(instance, &after);
     pool_unlock(pool);
     after_do(pool, &after);
@@ -112,6 +111,14 @@ static bool start_cancelled(struct instance *instance)
     return cancelled;
 }
 
+/* An archive without a bootstrap fails, as on Lambda, for it will never have one. A folder may get it back
+ * any moment, a machine its interpreter. */
+static enum invocation_end end_without_command(const struct function *function)
+{
+    bool is_its_own = !runtime_is_concurrent(function->runtime);
+    return is_its_own && !function->in_place ? INVOCATION_FAILED : INVOCATION_REFUSED;
+}
+
 void instance_start(struct instance *instance)
 {
     struct func *func = instance->pool->func;
@@ -123,9 +130,9 @@ void instance_start(struct instance *instance)
     if (arguments)
         instance->port = net_port_open(func->server, runtime_api_serve, instance, error, sizeof error);
     if (!arguments)
-        start_refused(instance, "Runtime.InvalidEntrypoint", error);
+        start_refused(instance, end_without_command(instance->function), "Runtime.InvalidEntrypoint", error);
     else if (!instance->port)
-        start_refused(instance, "ServiceException", error);
+        start_refused(instance, INVOCATION_REFUSED, "ServiceException", error);
     else
         instance_run_process(instance, arguments, &arena);
     arena_free(&arena);

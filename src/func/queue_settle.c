@@ -23,14 +23,9 @@ static struct slice reply_of(const struct errand *errand)
 
 static void put_time(struct buf *out, int64_t time_ms)
 {
-    time_t seconds = (time_t)(time_ms / 1000);
-    struct tm broken;
-    char text[40];
-    gmtime_r(&seconds, &broken);
-    size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken);
     buf_byte(out, '"');
-    buf_put(out, text, len);
-    buf_printf(out, ".%03dZ\"", (int)(time_ms % 1000));
+    time_put(out, time_ms);
+    buf_byte(out, '"');
 }
 
 /* JSON as it is; other text as a string; nothing as null. */

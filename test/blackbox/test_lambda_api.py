@@ -176,6 +176,16 @@ def test_a_functions_error_is_told(client, make):
     assert (answer["errorType"], answer["errorMessage"]) == ("ValueError", "as asked")
 
 
+def test_an_archive_without_a_bootstrap_is_the_functions_error(client, make):
+    name = make(Runtime="provided.al2023", Code={"ZipFile": archive({"readme": "nothing to run"})})
+    reply, answer = invoke(client, name, {}, LogType="Tail")
+    assert (reply["StatusCode"], reply["FunctionError"]) == (200, "Unhandled")
+    assert answer["errorType"] == "Runtime.InvalidEntrypoint"
+    assert "Couldn't find valid bootstrap(s): [" in answer["errorMessage"]
+    log = base64.b64decode(reply["LogResult"]).decode()
+    assert "Couldn't find valid bootstrap(s)" in log and "Error Type: Runtime.InvalidEntrypoint" in log
+
+
 def test_dry_run_and_event(client, make, tmp_path):
     notes = tmp_path / "notes"
     name = make("import os\ndef handler(e, c):\n  open(os.environ['NOTES'], 'a').write(e['text'])\n",

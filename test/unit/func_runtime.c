@@ -219,6 +219,35 @@ TEST(runtime_writes_start_end_and_report)
     stage_close(&stage);
 }
 
+/* Also to those who waited for it: without the reason one searches for long. */
+TEST(runtime_logs_why_a_call_failed)
+{
+    struct stage stage;
+    struct arena arena = {0};
+    struct outcome crash = {.invocation = {.wants_log = true}}, start = {.invocation = {.wants_log = true}};
+    stage_open(&stage, &plain);
+    stage_function(&stage, "f", "", "");
+    stage_function(&stage, "dies", "print and exit", "");
+    outcome_call(&crash, &stage, "f", "\"exit 3\"");
+    const char *reason = "START RequestId: %s Version: $LATEST\n"
+                         "RequestId: %s Error: Runtime exited with error: exit status %d\n"
+                         "Runtime.ExitError\nEND RequestId: %s\nREPORT RequestId: ";
+    struct slice log = buf_view(&crash.invocation.log);
+    const char *id = crash.invocation.request_id;
+    CHECK(slice_starts(log, arena_printf(&arena, reason, id, id, 3, id)));
+    CHECK(slice_contains(log, SLICE("\tStatus: error\tError Type: Runtime.ExitError\t\n")));
+    outcome_call(&start, &stage, "dies", "1");
+    log = buf_view(&start.invocation.log);
+    id = start.invocation.request_id;
+    CHECK(slice_starts(log, SLICE("last words\nSTART RequestId: ")));
+    CHECK(slice_contains(log, arena_printf(&arena, reason, id, id, 3, id)));
+    CHECK(slice_equal(stage_log(&stage, "dies", "REPORT RequestId: ", &arena), log));
+    outcome_free(&crash);
+    outcome_free(&start);
+    arena_free(&arena);
+    stage_close(&stage);
+}
+
 TEST(runtime_logs_the_last_words_of_what_failed)
 {
     struct stage stage;
@@ -231,7 +260,11 @@ TEST(runtime_logs_the_last_words_of_what_failed)
     outcome_call(&dying, &stage, "dies", "1");
     stage_log(&stage, "dies", "last words\n", &arena);
     outcome_call(&outcome, &stage, "late", "\"hang\"");
-    CHECK(slice_contains(buf_view(&outcome.invocation.log), SLICE("\tStatus: timeout\t\n")));
+    struct slice log = buf_view(&outcome.invocation.log);
+    CHECK(slice_contains(log, SLICE("\tStatus: timeout\t\n")));
+    CHECK(
+        slice_contains(log, arena_printf(&arena, "Z %s Task timed out after 1.00 seconds\n\nEND RequestId: ",
+                                         outcome.invocation.request_id)));
     outcome_free(&outcome);
     outcome_free(&dying);
     arena_free(&arena);
