@@ -52,6 +52,7 @@ struct pool *pool_open(struct func *func)
     pool->process_max = func->options.process_max ? func->options.process_max : POOL_PROCESSES;
     pool->idle_us = (func->options.idle_ms ? func->options.idle_ms : POOL_IDLE_MS) * 1000;
     pool->init_ms = POOL_INIT_MS;
+    pool->wait_ms = POOL_WAIT_MS;
     pthread_mutex_init(&pool->lock, NULL);
     random_seed_from_system(&pool->random);
     for (unsigned i = 0; i < POOL_BUCKETS; i++) ring_init(&pool->buckets[i]);
@@ -332,7 +333,7 @@ static enum start group_may_start(struct group *group, int64_t now_us)
 /* Throttles those who are not covered and have waited so long. */
 static void group_turn_away(struct group *group, int64_t now_us, int64_t age_us, struct after *after)
 {
-    unsigned covered = group_expected(group, now_us, POOL_WAIT_MS);
+    unsigned covered = group_expected(group, now_us, group->pool->wait_ms);
     ring_each(struct run, run, link, &group->waiting)
     {
         if (covered) {
@@ -367,11 +368,11 @@ static void group_give(struct group *group, struct after *after)
 }
 
 /* How long who is not covered waits, by what keeps a process from starting. */
-static int64_t wait_us(enum start start)
+static int64_t wait_us(const struct pool *pool, enum start start)
 {
     switch (start) {
     case START_NEVER: return 0;
-    case START_LATER: return (int64_t)POOL_WAIT_MS * 1000;
+    case START_LATER: return pool->wait_ms * 1000;
     default: return INT64_MAX;
     }
 }
@@ -391,7 +392,7 @@ void group_serve(struct group *group, struct after *after)
             instance_new(group);
             group->hungry_us = now_us;
         }
-        group_turn_away(group, now_us, wait_us(start), after);
+        group_turn_away(group, now_us, wait_us(pool, start), after);
         if (group->waiting_count) pool_wake_by(pool, now_us + POOL_RETURN_MS * 1000);
     }
     ring_remove(&group->hungry);

@@ -143,7 +143,7 @@ struct pool {
     bool is_closing;
     uint32_t process_max;
     int64_t idle_us;
-    int64_t init_ms; /* POOL_INIT_MS, but in tests */
+    int64_t init_ms, wait_ms; /* POOL_INIT_MS and POOL_WAIT_MS, but in tests */
     struct random random;
     struct ring buckets[POOL_BUCKETS]; /* of groups */
     struct ring instances, hungry, settling;

@@ -216,8 +216,8 @@ static void answer_broken_stream(struct wire *wire, const char *id)
 static void handle(struct wire *wire, const char *id, const char *event, size_t event_len)
 {
     static const char mine[] = "{\"errorType\":\"Mine\",\"errorMessage\":\"said so\"}";
-    char what[64] = "", out[100];
-    sscanf(event, "\"%63[^\"]", what);
+    char what[128] = "", out[100];
+    sscanf(event, "\"%127[^\"]", what);
     if (strcmp(what, "environment") == 0)
         answer_environment(wire, id);
     else if (strcmp(what, "headers") == 0)
@@ -252,6 +252,9 @@ static void handle(struct wire *wire, const char *id, const char *event, size_t 
         answer(wire, id, "response", "", "1", 1);
     } else if (strncmp(what, "sleep ", 6) == 0) {
         usleep((useconds_t)atoi(what + 6) * 1000);
+        answer(wire, id, "response", "", "2", 1);
+    } else if (strncmp(what, "until ", 6) == 0) {
+        while (access(what + 6, F_OK) != 0) usleep(5000);
         answer(wire, id, "response", "", "2", 1);
     } else if (strcmp(what, "leave") == 0) {
         answer(wire, id, "response", "", "4", 1);

@@ -44,7 +44,7 @@ TEST(pool_is_closed_before_its_server)
     struct stage stage;
     struct outcome running = {0};
     stage_open(&stage, &plain);
-    stage_function(&stage, "echo", "", "\"Timeout\":30");
+    stage_function(&stage, "echo", "", "\"Timeout\":900");
     STAGE_EXPECT(&stage, "echo", "1", INVOCATION_ANSWERED, "1");
     outcome_begin(&running, &stage, "echo", "\"hang\"");
     stage_close_func_first(&stage);
@@ -59,7 +59,7 @@ TEST(pool_is_closed_after_its_server)
     struct stage stage;
     struct outcome running = {0};
     stage_open(&stage, &plain);
-    stage_function(&stage, "echo", "", "\"Timeout\":30");
+    stage_function(&stage, "echo", "", "\"Timeout\":900");
     STAGE_EXPECT(&stage, "echo", "1", INVOCATION_ANSWERED, "1");
     outcome_begin(&running, &stage, "echo", "\"hang\"");
     stage_close(&stage);
@@ -152,14 +152,14 @@ TEST(pool_sends_the_headers_of_an_event)
     long long deadline_ms;
     char arn[200], trace[200], context[100];
     stage_open(&stage, &plain);
-    stage_function(&stage, "echo", "", "\"Timeout\":7");
+    stage_function(&stage, "echo", "", "\"Timeout\":77");
     outcome_call(&outcome, &stage, "echo:$LATEST", "\"headers\"");
     buf_byte(&outcome.invocation.reply, 0);
     int64_t now_ms = clock_now_ms(&stage.clock);
     CHECK_INT(sscanf(outcome.invocation.reply.data, "%lld\n%199[^\n]\n%199[^\n]\n%99[^\n]\n", &deadline_ms,
                      arn, trace, context),
               4);
-    CHECK(deadline_ms <= now_ms + 7000 && deadline_ms > now_ms - LIMIT_IDLE_WAIT_MS);
+    CHECK(deadline_ms <= now_ms + 77000 && deadline_ms > now_ms - LIMIT_IDLE_WAIT_MS);
     CHECK_TEXT(slice_of(arn), "arn:aws:lambda:us-east-1:000000000000:function:echo:$LATEST");
     CHECK(strncmp(trace, "Root=1-", 7) == 0 && strstr(trace, ";Parent=") && strstr(trace, ";Sampled=0"));
     CHECK_TEXT(slice_of(context), "{\"custom\":  1}");
@@ -202,14 +202,15 @@ TEST(pool_tells_how_a_process_ended)
 {
     struct stage stage;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "\"Timeout\":1");
+    stage_function(&stage, "f", "", "");
+    stage_function(&stage, "slow", "", "\"Timeout\":1");
     expect_failure(&stage, "f", "\"exit 1\"", "Runtime.ExitError",
                    "Runtime exited with error: exit status 1");
     expect_failure(&stage, "f", "\"exit 0\"", "Runtime.ExitError",
                    "Runtime exited without providing a reason");
     expect_failure(&stage, "f", "\"abort\"", "Runtime.ExitError",
                    "Runtime exited with error: signal: killed");
-    expect_failure(&stage, "f", "\"hang\"", "Sandbox.Timedout", "Task timed out after 1.00 seconds");
+    expect_failure(&stage, "slow", "\"hang\"", "Sandbox.Timedout", "Task timed out after 1.00 seconds");
     expect_failure(&stage, "f", "\"mode\"", "Runtime.InvalidResponseModeHeader",
                    "Invalid function response mode");
     STAGE_EXPECT(&stage, "f", "5", INVOCATION_ANSWERED, "5");
@@ -237,12 +238,12 @@ TEST(pool_answers_a_timeout_when_the_process_is_gone)
     struct stage stage;
     struct outcome outcome = {0};
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "\"Timeout\":1");
+    stage_function(&stage, "f", "", "\"Timeout\":3");
     outcome_call(&outcome, &stage, "f", "\"pid\"");
     buf_byte(&outcome.invocation.reply, 0);
     pid_t pid = (pid_t)atoi(outcome.invocation.reply.data);
     CHECK(pid > 0 && !is_gone(&pid));
-    expect_failure(&stage, "f", "\"hang\"", "Sandbox.Timedout", "Task timed out after 1.00 seconds");
+    expect_failure(&stage, "f", "\"hang\"", "Sandbox.Timedout", "Task timed out after 3.00 seconds");
     CHECK(is_gone(&pid));
     CHECK_INT(stage_processes(&stage, "f", NULL), 0);
     outcome_free(&outcome);
@@ -304,15 +305,31 @@ TEST(pool_does_not_spin_with_what_dies_at_once)
     stage_close(&stage);
 }
 
+struct wanted_count {
+    struct stage *stage;
+    const char *name, *state;
+    unsigned count;
+};
+
+static bool has_count(void *context)
+{
+    struct wanted_count *wanted = context;
+    return stage_processes(wanted->stage, wanted->name, wanted->state) == wanted->count;
+}
+
 TEST(pool_starts_more_when_all_are_busy_and_no_more_than_allowed)
 {
     enum { CALLS = 4 };
     struct stage stage;
+    struct arena arena = {0};
     struct outcome outcomes[CALLS] = {0};
     stage_open(&stage, &(struct stage_options){.process_max = 3});
-    stage_function(&stage, "f", "", "\"Timeout\":60");
+    stage.func->pool->wait_ms = INT32_MAX;
+    stage_function(&stage, "f", "", "");
     stage_function(&stage, "g", "", "");
-    for (int i = 0; i < CALLS; i++) outcome_begin(&outcomes[i], &stage, "f", "\"sleep 300\"");
+    for (int i = 0; i < CALLS; i++) outcome_begin(&outcomes[i], &stage, "f", stage_gated(&stage, &arena));
+    CHECK(stage_until(has_count, &(struct wanted_count){&stage, "f", "Busy", 3}));
+    stage_open_gate(&stage);
     for (int i = 0; i < CALLS; i++) {
         outcome_wait(&outcomes[i]); /* the fourth waits for a process of the other three */
         CHECK_INT(outcomes[i].invocation.end, INVOCATION_ANSWERED);
@@ -324,21 +341,26 @@ TEST(pool_starts_more_when_all_are_busy_and_no_more_than_allowed)
                  "1"); /* an idle one of the other function made room */
     CHECK_INT(stats_read(&stage.func->pool->stats.evictions), 1);
     CHECK_INT(stage_processes(&stage, "f", NULL), 2);
+    arena_free(&arena);
     stage_close(&stage);
 }
 
 TEST(pool_throttles_when_the_server_is_full_for_long)
 {
     struct stage stage;
+    struct arena arena = {0};
     struct outcome busy = {0};
     stage_open(&stage, &(struct stage_options){.process_max = 1});
-    stage_function(&stage, "f", "", "\"Timeout\":60");
+    stage_function(&stage, "f", "", "");
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_ANSWERED, "1");
-    outcome_begin(&busy, &stage, "f", "\"sleep 5000\"");
+    outcome_begin(&busy, &stage, "f", stage_gated(&stage, &arena));
+    CHECK(stage_until(has_count, &(struct wanted_count){&stage, "f", "Busy", 1}));
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_THROTTLED, "");
+    stage_open_gate(&stage);
     outcome_wait(&busy);
     CHECK_INT(busy.invocation.end, INVOCATION_ANSWERED);
     outcome_free(&busy);
+    arena_free(&arena);
     stage_close(&stage);
 }
 
@@ -349,16 +371,17 @@ TEST(pool_throttles_at_once_at_the_reserved_limit)
     struct arena arena = {0};
     struct slice reply;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "\"Timeout\":60");
+    stage_function(&stage, "f", "", "");
     CHECK_INT(stage_rest(&stage, "PUT", "/2017-10-31/functions/f/concurrency",
                          "{\"ReservedConcurrentExecutions\":1}", &arena, &reply),
               200);
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_ANSWERED, "1");
-    outcome_begin(&busy, &stage, "f", "\"sleep 1000\"");
-    int64_t before_us = monotonic_us();
+    stage_rest_process(&stage, "f");
+    outcome_begin(&busy, &stage, "f", stage_gated(&stage, &arena));
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_THROTTLED, "");
-    CHECK(!busy.is_done || monotonic_us() - before_us > 1000000);
+    stage_open_gate(&stage);
     outcome_wait(&busy);
+    stage_rest_process(&stage, "f");
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_ANSWERED, "1");
     CHECK_INT(stage_rest(&stage, "PUT", "/2017-10-31/functions/f/concurrency",
                          "{\"ReservedConcurrentExecutions\":0}", &arena, &reply),
@@ -367,18 +390,6 @@ TEST(pool_throttles_at_once_at_the_reserved_limit)
     outcome_free(&busy);
     arena_free(&arena);
     stage_close(&stage);
-}
-
-struct wanted_count {
-    struct stage *stage;
-    const char *name, *state;
-    unsigned count;
-};
-
-static bool has_count(void *context)
-{
-    struct wanted_count *wanted = context;
-    return stage_processes(wanted->stage, wanted->name, wanted->state) == wanted->count;
 }
 
 TEST(pool_ends_what_is_idle_for_long)
@@ -399,15 +410,16 @@ TEST(pool_retires_old_revisions_when_they_are_idle)
     struct arena arena = {0};
     struct slice reply;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "\"Timeout\":60");
+    stage_function(&stage, "f", "", "");
     STAGE_EXPECT(&stage, "f", "1", INVOCATION_ANSWERED, "1");
-    outcome_begin(&busy, &stage, "f", "\"sleep 500\"");
+    outcome_begin(&busy, &stage, "f", stage_gated(&stage, &arena));
     CHECK_INT(stage_rest(&stage, "PUT", "/2015-03-31/functions/f/configuration",
                          "{\"Environment\":{\"Variables\":{\"GUEST\":\"\",\"COLOUR\":\"blue\"}}}", &arena,
                          &reply),
               200);
     outcome_call(&environment, &stage, "f", "\"environment\"");
     CHECK(contains(&environment.invocation.reply, "\nCOLOUR=blue\n"));
+    stage_open_gate(&stage);
     outcome_wait(&busy);
     CHECK_INT(busy.invocation.end, INVOCATION_ANSWERED); /* what ran was left alone */
     CHECK(stage_until(has_count, &(struct wanted_count){&stage, "f", NULL, 1}));

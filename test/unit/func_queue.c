@@ -67,6 +67,16 @@ static bool has_no_calls(void *stage)
     return waiting_calls(stage) == 0;
 }
 
+static bool has_one_call(void *stage)
+{
+    return waiting_calls(stage) == 1;
+}
+
+static bool has_process(void *stage)
+{
+    return stage_processes(stage, "slow", NULL) > 0;
+}
+
 static void make_table(struct stage *stage)
 {
     struct arena arena = {0};
@@ -167,7 +177,7 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
     CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
     CHECK(stage_until(has_retried, &stage));
     CHECK_INT(waiting_calls(&stage), 1); /* it waits for a minute, which is not over */
-    atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS - 10000);
+    atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS / 4);
     usleep(300000);
     CHECK_INT(waiting_calls(&stage), 1);
     atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS + 1000);
@@ -238,15 +248,14 @@ TEST(queue_goes_on_after_a_restart)
     struct stage stage;
     stage_open(&stage, &plain);
     make_table(&stage);
-    stage_function(&stage, "f", "", "\"Timeout\":30");
+    stage_function(&stage, "f", "", "\"Timeout\":900");
     CHECK_INT(accept_call(&stage, "f", SLICE("\"hang\"")), 200);
     usleep(200000);
     CHECK(!is_idle(&stage));
     stage_restart(&stage);
     CHECK_INT(waiting_calls(&stage), 1); /* the end of the server was no attempt of it */
     CHECK_INT(accept_call(&stage, "f", SLICE(PUT_ONCE)), 200);
-    usleep(300000);
-    CHECK_INT(waiting_calls(&stage), 1);
+    CHECK(stage_until(has_one_call, &stage));
     expect_effects(&stage, "1");
     stage_close(&stage);
 }
@@ -283,9 +292,7 @@ TEST(queue_waits_for_a_process_without_counting_it)
     CHECK(stats_read(&stage.func->queue->stats.throttled) > 0);
     CHECK_INT(stage_rest(&stage, "DELETE", "/2017-10-31/functions/f/concurrency", "", &arena, &reply), 204);
     atomic_store(&stage.ahead_ms, 20000);
-    usleep(200000);
-    CHECK(stage_until(is_idle, &stage));
-    CHECK_INT(waiting_calls(&stage), 0);
+    CHECK(stage_until(has_no_calls, &stage));
     expect_effects(&stage, "1");
     arena_free(&arena);
     stage_close(&stage);
@@ -357,8 +364,10 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
     struct buf members = {0};
     stage_open(&stage, &plain);
     make_table(&stage);
-    stage_script(&stage, "slow", "#!/bin/sh\nsleep 0.5\nexec \"$LAMBDA_TASK_ROOT/guest\"\n",
-                 "\"Timeout\":30");
+    stage_script(&stage, "slow",
+                 "#!/bin/sh\nuntil [ -e \"$LAMBDA_TASK_ROOT/../gate\" ]; do sleep 0.01; done\n"
+                 "exec \"$LAMBDA_TASK_ROOT/guest\"\n",
+                 "");
     char folder[128], guest[160];
     stage_folder(&stage, "slow", folder, sizeof folder);
     snprintf(guest, sizeof guest, "%s/guest", folder);
@@ -367,12 +376,13 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
         func_queue_put(stage.func, SLICE("slow"), SLICE(PUT_ONCE), SLICE(""), SLICE("call-1"), &members), 1);
     CHECK_INT(transact(&stage, &members, ""), 200);
     func_queue_wake(stage.func);
-    usleep(200000);
+    CHECK(stage_until(has_process, &stage));
     stage_dynamo(
         &stage, "UpdateItem",
         "{\"TableName\":\"quipu-invocations\",\"Key\":{\"id\":{\"S\":\"call-1\"},\"part\":{\"N\":\"0\"}},"
         "\"UpdateExpression\":\"SET fence = :f\",\"ExpressionAttributeValues\":{\":f\":{\"N\":\"7\"}}}",
         &arena);
+    stage_open_gate(&stage);
     CHECK(stage_until(is_idle, &stage));
     expect_effects(&stage, "");
     CHECK_INT(waiting_calls(&stage), 1);

@@ -117,6 +117,11 @@ TEST(queue_puts_aside_what_a_pattern_refuses_for_good)
     stage_close(&stage);
 }
 
+static bool was_called_twice(void *answering)
+{
+    return ((struct answering *)answering)->calls == 2;
+}
+
 TEST(queue_tries_patterns_that_are_busy_again)
 {
     struct stage stage;
@@ -129,7 +134,7 @@ TEST(queue_tries_patterns_that_are_busy_again)
     CHECK_TEXT(aside(&stage, &arena), "");
     answering.is_fine = true;
     atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS + 1000);
-    usleep(200000);
+    CHECK(stage_until(was_called_twice, &answering));
     CHECK(stage_until(is_idle, &stage));
     CHECK_INT(answering.calls, 2);
     CHECK_TEXT(aside(&stage, &arena), "");

@@ -167,14 +167,16 @@ TEST(runtime_runs_several_events_in_one_process)
 TEST(runtime_lets_others_finish_beside_a_timeout)
 {
     struct stage stage;
+    struct arena arena = {0};
     struct outcome slow = {0}, fine = {0}, late = {0};
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "\"Timeout\":1");
+    stage_function(&stage, "f", "", "\"Timeout\":6");
     struct function *function = concurrent(&stage, "f", 4);
-    begin(&slow, &stage, function, "\"sleep 60000\"");
-    usleep(500000);
-    begin(&fine, &stage, function, "\"sleep 800\"");
+    begin(&slow, &stage, function, "\"sleep 900000\"");
+    usleep(4000000);
+    begin(&fine, &stage, function, stage_gated(&stage, &arena)); /* it has so much longer */
     outcome_wait(&slow);
+    stage_open_gate(&stage);
     CHECK_INT(slow.invocation.end, INVOCATION_FAILED);
     CHECK(slice_contains(buf_view(&slow.invocation.reply), SLICE("Sandbox.Timedout")));
     begin(&late, &stage, function, "\"pid\""); /* goes to a new process */
@@ -186,6 +188,7 @@ TEST(runtime_lets_others_finish_beside_a_timeout)
     outcome_free(&slow);
     outcome_free(&fine);
     outcome_free(&late);
+    arena_free(&arena);
     function_release(function);
     stage_close(&stage);
 }

@@ -8,7 +8,7 @@
 #include "func/archive.h"
 #include "func/pool.h"
 
-#define LONG_MS 60000 /* longer than anything takes on the slowest machine */
+#define LONG_MS 180000 /* longer than anything takes on the slowest machine */
 
 /* ---- the server ---- */
 
@@ -160,8 +160,8 @@ static void create(struct stage *stage, const char *name, const char *guest, con
         &arena,
         "{\"FunctionName\":\"%s\",\"Runtime\":\"provided.al2023\",\"Handler\":\"h.m\",\"MemorySize\":1024,"
         "\"Role\":\"arn:aws:iam::000000000000:role/r\",\"Code\":{\"Directory\":\"%s\"},"
-        "\"Environment\":{\"Variables\":{\"GUEST\":\"%s\",\"MINE\":\"yes\"}}%s%s}",
-        name, folder, guest, *more ? "," : "", more);
+        "\"Environment\":{\"Variables\":{\"GUEST\":\"%s\",\"MINE\":\"yes\"}}%s%s%s}",
+        name, folder, guest, strstr(more, "\"Timeout\"") ? "" : ",\"Timeout\":60", *more ? "," : "", more);
     int status = stage_rest(stage, "POST", "/2015-03-31/functions", body.data, &arena, &reply);
     if (status != 201) test_failed(__FILE__, __LINE__, "%s: %d %.*s", name, status, SLICE_ARG(reply));
     arena_free(&arena);
@@ -193,6 +193,18 @@ void stage_script(struct stage *stage, const char *name, const char *script, con
     mkdir(folder, 0777);
     stage_write_file(bootstrap, script, 0755);
     create(stage, name, "none", more);
+}
+
+const char *stage_gated(struct stage *stage, struct arena *arena)
+{
+    return arena_printf(arena, "\"until %s/gate\"", stage->folder).data;
+}
+
+void stage_open_gate(struct stage *stage)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/gate", stage->folder);
+    stage_write_file(path, "", 0644);
 }
 
 /* ---- calls ---- */

@@ -40,12 +40,15 @@ void stage_close_func_first(struct stage *stage);
 void stage_restart(struct stage *stage);
 
 /* Makes a function whose bootstrap is the guest; `more` is JSON behind a comma, or "". `guest` is how it
- * begins. */
+ * begins. It has a minute for an event unless `more` says otherwise. */
 void stage_function(struct stage *stage, const char *name, const char *guest, const char *more);
 /* The same with a script. */
 void stage_script(struct stage *stage, const char *name, const char *script, const char *more);
 /* Puts the guest into a folder as this file. */
 void stage_put_guest(const char *path);
+/* An event that the guest answers with 2 as soon as the gate is opened; in the arena. */
+const char *stage_gated(struct stage *stage, struct arena *arena);
+void stage_open_gate(struct stage *stage);
 /* The folder of a function. */
 void stage_folder(struct stage *stage, const char *name, char *out, size_t room);
 void stage_write_file(const char *path, const char *text, unsigned mode);
