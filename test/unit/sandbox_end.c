@@ -106,6 +106,10 @@ static void check_leftovers(const char *text)
     sandbox_free(sandbox);
 }
 
+/* A shell that exits when what it began has said who it is. */
+#define EXITS_WHEN_TOLD "trap 'exit 4' USR1\n"
+#define RESTS           "while :; do sleep 0.02; done"
+
 TEST(children_end_with_their_program)
 {
     check_leftovers("sleep 1000 & echo $!; sleep 1000 & echo $!; exit 4");
@@ -114,9 +118,9 @@ TEST(children_end_with_their_program)
 
 TEST(daemons_end_with_their_program)
 {
-    check_leftovers(
-        "(setsid sh -c 'echo $$; trap \"\" TERM HUP; (sleep 1000 & echo $!) & wait; sleep 1000' &)\n"
-        "sleep 0.2; exit 4");
+    check_leftovers(EXITS_WHEN_TOLD "(setsid sh -c 'echo $$; trap \"\" TERM HUP; (sleep 1000 & echo $!; kill "
+                                    "-USR1 $0) & wait; sleep 1000'"
+                                    " $$ &)\n" RESTS);
     check_leftovers(
         "(setsid setsid sh -c 'exec > /dev/null < /dev/null 2>&1; sleep 1000' & echo $!); exit 4");
 }
@@ -124,9 +128,9 @@ TEST(daemons_end_with_their_program)
 /* Each of a chain waits for the next, so that the last one's line of ancestors is long. */
 TEST(long_chains_end_with_their_program)
 {
-    check_leftovers(
-        "chain() { if [ $1 -gt 0 ]; then (chain $(($1 - 1))); :; else sh -c 'echo $PPID; sleep 1000'; fi; }\n"
-        "chain 40 & sleep 0.3; exit 4");
+    check_leftovers(EXITS_WHEN_TOLD "chain() { if [ $1 -gt 0 ]; then (chain $(($1 - 1))); :; else\n"
+                                    "sh -c 'echo $PPID; kill -USR1 $0; sleep 1000' $$; fi; }\n"
+                                    "chain 40 &\n" RESTS);
 }
 
 /* Whoever is killed is started again by another. */
@@ -139,7 +143,7 @@ TEST(those_who_revive_each_other_end)
 
 /* ---- bombs: this program itself, in a part that its environment gives it ---- */
 
-#define FUSE_US 5000000 /* then a bomb ends by itself, should nobody else be able to end it */
+#define FUSE_US 30000000 /* then a bomb ends by itself, should nobody else be able to end it */
 
 static int64_t fuse_us;
 
@@ -224,6 +228,7 @@ TEST(as_many_processes_as_allowed_are_allowed)
     heard_run(&heard, sandbox, &(struct sandbox_program){.arguments = arguments, .process_count = 5});
     CHECK_INT(heard_wait(&heard).end, SANDBOX_EXITED);
     heard_free(&heard);
+    arguments[2] = "for i in 1 2 3 4; do sleep 1000 & done; wait";
     heard_run(&heard, sandbox, &(struct sandbox_program){.arguments = arguments, .process_count = 4});
     CHECK_INT(heard_wait(&heard).end, SANDBOX_PROCESSES);
     heard_free(&heard);
