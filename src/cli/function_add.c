@@ -166,7 +166,10 @@ static bool create(struct service *service, struct addition *add, struct respons
     const struct arguments *arguments = add->arguments;
     struct buf body = {0};
     if (add->has_process && (!add->runtime || !add->handler))
-        return complain_of_usage(arguments, "say --runtime and --handler: what runs it cannot be guessed"),
+        return complain_of_usage(arguments, "say %s: what runs it cannot be guessed",
+                                 add->runtime   ? "--handler too"
+                                 : add->handler ? "--runtime too"
+                                                : "--runtime and --handler"),
                false;
     buf_byte(&body, '{');
     put_string_member(&body, "FunctionName", slice_of(argument_word(arguments, 0)));

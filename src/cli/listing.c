@@ -84,7 +84,7 @@ struct slice time_shown(struct arena *arena, double seconds)
     struct tm parts;
     time_t time = (time_t)seconds;
     if (seconds < 0 || !localtime_r(&time, &parts) ||
-        !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts))
+        !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts))
         return SLICE("-");
     return arena_copy(arena, slice_of(text));
 }

@@ -106,13 +106,19 @@ static bool put_schedule(struct buf *out, const struct arguments *arguments, str
 /* A schedule may be made before its function; but more often its name is mistyped. */
 static void warn_of_function(struct service *service, struct arena *arena, const char *function)
 {
-    struct response response;
-    struct request request = {.name = "lambda",
-                              .method = "GET",
-                              .path = path_of(arena, "/2015-03-31/functions/%s", function, NULL)};
-    if (service_ask(service, arena, &request, &response) && response.status == 404)
+    if (service_lacks_function(service, arena, function))
         fprintf(stderr, "quipu: there is no function '%s' yet; until there is, its runs go nowhere\n",
                 function);
+}
+
+/* A time that is past, or an end before the first run: more often mistyped than meant. */
+static void warn_of_never(struct service *service, struct arena *arena, const char *name, const char *where)
+{
+    struct response response;
+    struct request request = request_to("scheduler", "GET", where, NULL);
+    if (!service_ask(service, arena, &request, &response) || response.error) return;
+    if (!node_is(response.json, "State", "ENABLED") || node_number(response.json, "NextDueTime") >= 0) return;
+    fprintf(stderr, "quipu: %s will never run: what its expression names is past\n", name);
 }
 
 static int add_on(struct service *service, struct arena *arena, const struct arguments *arguments,
@@ -127,6 +133,7 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
     if (exists && !service_ask(service, arena, &request, &response)) return EXIT_FAULT;
     if (response.error) return service_complain(&response);
     warn_of_function(service, arena, argument_word(arguments, 2));
+    warn_of_never(service, arena, name, where);
     if (errors_are_terminal()) fprintf(stderr, "%s %s.\n", exists ? "Changed" : "Added", name);
     return EXIT_FINE;
 }

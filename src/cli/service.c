@@ -240,6 +240,15 @@ bool service_call(struct service *service, struct arena *arena, const struct req
     return !out->error;
 }
 
+bool service_lacks_function(struct service *service, struct arena *arena, const char *function)
+{
+    struct response response;
+    struct request request = {.name = "lambda",
+                              .method = "GET",
+                              .path = path_of(arena, "/2015-03-31/functions/%s", function, NULL)};
+    return service_ask(service, arena, &request, &response) && response.status == 404;
+}
+
 int service_remove_words(const struct arguments *arguments, const char *name, const char *format)
 {
     struct service service;

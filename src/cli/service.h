@@ -50,6 +50,8 @@ bool service_ask(struct service *service, struct arena *arena, const struct requ
 bool service_call(struct service *service, struct arena *arena, const struct request *request,
                   struct response *out);
 int service_complain(const struct response *response);
+/* The server says that there is no such function. */
+bool service_lacks_function(struct service *service, struct arena *arena, const char *function);
 /* A whole command: deletes what the words name, one after the other; `format` is the path of one. */
 int service_remove_words(const struct arguments *arguments, const char *service, const char *format);
 bool response_is(const struct response *response, const char *error);

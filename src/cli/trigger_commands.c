@@ -62,6 +62,8 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
     const char *table = argument_word(arguments, 0), *function = argument_word(arguments, 1);
     struct buf body = {0};
     struct response response;
+    if (service_lacks_function(service, arena, function)) /* before the table's stream is switched on */
+        return complain("there is no function '%s' ('quipu function ls' lists them)", function);
     struct slice stream = stream_find(arguments, arena, table);
     if (!stream.len) return EXIT_FAULT;
     buf_byte(&body, '{');
@@ -149,7 +151,12 @@ static const struct node *find(struct service *service, struct arena *arena,
     for (size_t i = 0; all && i < count; i++)
         if (is_meant(all[i], arguments)) meant = all[i], found++;
     if (!all || found == 1) return meant;
-    if (found)
+    if (found && second) /* the table was made again, or its stream was */
+        complain(
+            "there are %zu triggers of %s and %s, of which only one can still be called: name it by its id "
+            "('quipu trigger ls' lists them)",
+            found, first, second);
+    else if (found)
         complain("there are %zu triggers whose id begins with '%s'", found, first);
     else
         complain("there is no trigger '%s%s%s' ('quipu trigger ls' lists them)", first, second ? " " : "",
@@ -209,6 +216,28 @@ static struct slice lag_words(const struct arguments *arguments, struct arena *a
                         SLICE_ARG(duration_text(arena, lag_ms < 10000 ? lag_ms : lag_ms / 1000 * 1000)));
 }
 
+/* A table that was dropped and made again has another stream. */
+static struct slice stream_words(const struct arguments *arguments, struct arena *arena,
+                                 const struct node *mapping)
+{
+    struct place place;
+    struct buf request = {0};
+    bool is_over = false;
+    if (!place_open(&place, arguments, false)) return SLICE("");
+    buf_byte(&request, '{');
+    put_string_member(&request, "StreamArn", node_text(mapping, "EventSourceArn"));
+    buf_byte(&request, '}');
+    struct answer answer = place_ask(&place, arena, "DescribeStream", &request);
+    if (answer.error)
+        is_over = strcmp(answer.error, "ResourceNotFoundException") == 0;
+    else
+        is_over = node_is(node_member(answer.json, "StreamDescription"), "StreamStatus", "DISABLED");
+    buf_free(&request);
+    place_close(&place);
+    return is_over ? SLICE("over: its table was dropped or switched it off; no changes come any more")
+                   : SLICE("");
+}
+
 /* A number that says something; -1 means that there is no bound. */
 static struct slice number_words(struct arena *arena, const struct node *mapping, const char *member,
                                  const char *unit)
@@ -227,6 +256,7 @@ static void show_words(const struct arguments *arguments, struct arena *arena, c
         {"table", table_of(mapping)},
         {"function", function_of(mapping)},
         {"state", node_text(mapping, "State")},
+        {"stream", stream_words(arguments, arena, mapping)},
         {"lag", lag_words(arguments, arena, mapping)},
         {"last result", node_text(mapping, "LastProcessingResult")},
         {"batch", node_text(mapping, "BatchSize")},

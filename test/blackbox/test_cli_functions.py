@@ -192,6 +192,7 @@ def test_arguments_that_make_no_sense(on, arguments, sentence):
 
 def test_a_folder_that_says_nothing(on, tmp_path):
     assert "say --runtime" in fails("function", "add", "f", "--dir", str(tmp_path), on=on, status=2)
+    assert "say --handler too" in fails("function", "add", "f", "--dir", str(tmp_path), "--runtime", "python3.11", on=on)
     assert "cannot be found" in fails("function", "add", "f", "--dir", f"{tmp_path}/absent", on=on, status=2)
 
 
@@ -249,7 +250,7 @@ def test_the_lag_of_a_trigger(on, function, table):
 
 
 @pytest.mark.parametrize("arguments, sentence, status", [
-    (["add", "absent-table", "f"], "there is no table 'absent-table'", 1),
+    (["add", "t", "absent-function"], "there is no function 'absent-function' ('quipu function ls' lists them)", 1),
     (["add", "t", "f", "--from", "now"], "--from should be oldest or latest, not 'now'", 2),
     (["add", "t", "f", "--batch", "many"], "--batch should be a number, not 'many'", 2),
     (["add", "t", "f", "--window", "10"], "--window should be whole seconds, like 10s or 5m, not '10'", 2),
@@ -260,6 +261,25 @@ def test_the_lag_of_a_trigger(on, function, table):
 ])
 def test_triggers_that_make_no_sense(on, arguments, sentence, status):
     assert sentence in fails("trigger", *arguments, on=on, status=status)
+
+
+def test_a_trigger_needs_both_ends(on, function, table):
+    assert "there is no table 'absent-table'" in fails("trigger", "add", "absent-table", function, on=on)
+    assert "there is no function 'absent'" in fails("trigger", "add", table, "absent", on=on)
+    assert "LatestStreamArn" not in output("table", "describe", table, "--json", on=on)  # what fails changes nothing
+
+
+def test_a_trigger_whose_table_was_made_again(on, function, unused_name):
+    for _ in range(2):
+        output("table", "create", unused_name, "id:S", "--stream", "new", on=on)
+        last = output("trigger", "add", unused_name, function, on=on).strip()
+        assert "stream" not in on_terminal("trigger", "show", last, on=on)[1]
+        output("table", "drop", unused_name, "--yes", on=on)
+    assert re.search(r"^stream +over: its table was dropped", on_terminal("trigger", "show", last, on=on)[1], re.M)
+    assert "name it by its id" in fails("trigger", "show", unused_name, function, on=on)
+    for trigger in items("trigger", "ls", on=on):
+        if f"/{unused_name}/" in trigger["EventSourceArn"]:
+            output("trigger", "rm", trigger["UUID"], on=on)
 
 
 def test_the_servers_own_words(on, function, table):
@@ -367,6 +387,16 @@ def test_schedules_that_make_no_sense(on, arguments, sentence, status):
 def test_a_schedule_of_no_function(on, unused_name):
     result = quipu("schedule", "add", unused_name, "at(2040-01-01T00:00:00)", "absent-function", on=on)
     assert result.returncode == 0 and "there is no function 'absent-function' yet" in result.stderr
+    output("schedule", "rm", unused_name, on=on)
+
+
+def test_a_schedule_that_never_runs(on, unused_name, sink):
+    result = quipu("schedule", "add", unused_name, "at(2020-01-01T00:00:00)", sink[0], on=on)
+    assert result.returncode == 0 and f"{unused_name} will never run" in result.stderr
+    result = quipu("schedule", "add", unused_name, "at(2040-01-01T00:00:00)", sink[0], on=on)
+    assert result.returncode == 0 and "never" not in result.stderr
+    assert re.search(r"^next +20(40-01-01|39-12-31) \d\d:\d\d:00 \S+\r?$",
+                     on_terminal("schedule", "show", unused_name, on=on)[1], re.M)
     output("schedule", "rm", unused_name, on=on)
 
 
