@@ -1,8 +1,10 @@
 /* Counters: unique numbers, ever increasing.
  *
- * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given.
- * Table PREFIXtokens (tokens.h), kind "counter": `value` (N), the number that the call with this
- * Idempotency-Key got; `by` (N).
+ * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given; `keys` (S): by what
+ * the Idempotency-Keys of this counter are known, from the first call with one on.
+ * Table PREFIXtokens (tokens.h), kind "counter", the name followed by `keys`: `value` (N), the number that
+ * the call with this Idempotency-Key got; `by` (N). A counter that was removed and made anew knows none of
+ * them.
  *
  * A call adds and is told the sum by the same write, so no number is told twice. With an Idempotency-Key the
  * value and the key's item are written by one transaction on the value that was seen: whoever repeats the
@@ -39,10 +41,11 @@ static const struct field next_fields[] = {
     [NEXT_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call gets its number again"},
 };
 
-/* With a key: the value that the transaction is made on. */
+/* With a key: the counter that the transaction is made on. */
 struct next {
-    bool exists;
+    bool exists, has_keys;
     int64_t value;
+    struct slice keys; /* its own, or those that it gets */
 };
 
 static flow_step next_taken, next_read, next_transact, next_transacted;
@@ -155,6 +158,8 @@ static bool value_take(struct flow *flow, struct slice item)
     struct next *next = flow->state;
     struct slice value = item_text(flow->arena, item, "value");
     next->exists = value.data != NULL;
+    next->has_keys = item_has(flow->arena, item, "keys");
+    next->keys = next->has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow);
     next->value = flow_int_or(flow, NEXT_START, 0);
     if (!value.data || raw_int(value, &next->value)) return true;
     flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
@@ -167,23 +172,39 @@ static void next_read(struct flow *flow)
     if (value_take(flow, flow_item(flow))) next_transact(flow);
 }
 
+/* What its keys are known by. */
+static struct slice token_name(struct flow *flow)
+{
+    const struct next *next = flow->state;
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(flow_text(flow, NEXT_NAME)),
+                        SLICE_ARG(next->keys));
+}
+
+/* It is the counter that was seen, and stands where it stood. */
+static struct slice unchanged(struct flow *flow, struct slice *old)
+{
+    const struct next *next = flow->state;
+    *old = next->exists ? flow_compose(flow, ",':old':%N", next->value) : SLICE("");
+    return flow_compose(flow, "%r and %r",
+                        next->exists ? SLICE("#value = :old") : SLICE("attribute_not_exists(#value)"),
+                        next->has_keys ? SLICE("#keys = :keys") : SLICE("attribute_not_exists(#keys)"));
+}
+
 static void next_transact(struct flow *flow)
 {
     struct next *next = flow->state;
     int64_t value, by = by_of(flow);
     if (is_beyond(flow, (__int128)next->value + by) || __builtin_add_overflow(next->value, by, &value)) {
-        token_find(flow, next_transacted, "counter", flow_text(flow, NEXT_NAME), flow_text(flow, NEXT_KEY));
+        token_find(flow, next_transacted, "counter", token_name(flow), flow_text(flow, NEXT_KEY));
         return;
     }
-    struct slice condition = next->exists ? flow_compose(flow, "#value = :old")
-                                          : SLICE("attribute_not_exists(#value)");
-    struct slice old = next->exists ? flow_compose(flow, ",':old':%N", next->value) : SLICE("");
+    struct slice old, condition = unchanged(flow, &old);
     struct slice update = flow_compose(
         flow,
-        "{'Update':{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :new',"
-        "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N%r},%O}}",
-        &counters, flow_text(flow, NEXT_NAME), condition, value, old);
-    struct slice token = token_put(flow, "counter", flow_text(flow, NEXT_NAME), flow_text(flow, NEXT_KEY),
+        "{'Update':{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :new, #keys = :keys',"
+        "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':keys':%S%r},%O}}",
+        &counters, flow_text(flow, NEXT_NAME), condition, value, next->keys, old);
+    struct slice token = token_put(flow, "counter", token_name(flow), flow_text(flow, NEXT_KEY),
                                    flow_compose(flow, ",'value':%N,'by':%N", value, by));
     flow_call(flow, next_transacted, "TransactWriteItems", "{'TransactItems':[%r,%r]}", update, token);
 }
@@ -254,10 +275,13 @@ static void set_done(struct flow *flow)
     flow_answer(flow, 200, "{'value':%d}", flow_int(flow, SET_VALUE));
 }
 
+/* It stays the same counter: calls with keys that were made before are known. */
 static void set_begin(struct flow *flow)
 {
-    flow_call(flow, set_done, "PutItem", "{'TableName':%T,'Item':{'name':%S,'value':%N}}", &counters,
-              flow_text(flow, SET_NAME), flow_int(flow, SET_VALUE));
+    flow_call(flow, set_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :value',%#,"
+              "'ExpressionAttributeValues':{':value':%N}}",
+              &counters, flow_text(flow, SET_NAME), flow_int(flow, SET_VALUE));
 }
 
 static void delete_done(struct flow *flow)

@@ -56,6 +56,26 @@ TEST(counter_repeats_the_number_of_a_key)
     patterns_close(&patterns);
 }
 
+/* What a removed counter has given is nothing to the one that is made anew. */
+TEST(counter_keys_go_with_the_counter)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/counters/x", "{\"by\":7}");
+    with_header(&patterns, "Idempotency-Key", "a");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":8}");
+    asks(&patterns, "PUT /v1/counters/x", "{\"value\":20}");
+    with_header(&patterns, "Idempotency-Key", "a"); /* set, it is still the same one */
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":8}");
+    CHECK_ASKS(&patterns, "DELETE /v1/counters/x", NULL, 200, "{\"deleted\":true}");
+    for (int i = 0; i < 2; i++) {
+        with_header(&patterns, "Idempotency-Key", "a");
+        CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":1}");
+    }
+    CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":1}");
+    patterns_close(&patterns);
+}
+
 TEST(counter_refuses_what_makes_no_sense)
 {
     struct patterns patterns;
