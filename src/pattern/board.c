@@ -3,7 +3,7 @@
  * Table PREFIXboards: hash key `board` (S), range key `id` (S): the time of the message and a little more, so
  * that ids sort by time and never meet; `time` (S, ISO 8601), `text` (S), `author` (S, if given). Table
  * PREFIXtokens (tokens.h), kind "board": `id`, `time` of the message that the call with this Idempotency-Key
- * put.
+ * put, `sent`: a digest of it.
  *
  * DELETE lists what is there and deletes that: a message that comes meanwhile stays. Where a board has
  * several pages, the further ones are listed up to the time at which DELETE began. */
@@ -60,6 +60,7 @@ static const struct field post_fields[] = {
 
 struct post {
     struct slice id, time;
+    struct slice sent; /* a digest of it, where there is a key */
 };
 
 static void post_done(struct flow *flow)
@@ -67,6 +68,10 @@ static void post_done(struct flow *flow)
     struct post *post = flow->state;
     struct slice token;
     if (flow_failed(flow) && flow_reason(flow, 1, &token)) { /* posted before */
+        if (!slice_equal(item_text(flow->arena, token, "sent"), post->sent)) {
+            token_refuse(flow);
+            return;
+        }
         post->id = item_text(flow->arena, token, "id");
         post->time = item_text(flow->arena, token, "time");
     }
@@ -90,8 +95,10 @@ static void post_begin(struct flow *flow)
         flow_call(flow, post_done, "PutItem", "%r", put);
         return;
     }
-    struct slice token = token_put(flow, "board", board, flow_text(flow, POST_KEY),
-                                   flow_compose(flow, ",'id':%S,'time':%S", post->id, post->time));
+    post->sent = token_digest(flow, flow_compose(flow, "%s%r", flow_text(flow, POST_TEXT), author));
+    struct slice token = token_put(
+        flow, "board", board, flow_text(flow, POST_KEY),
+        flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", post->id, post->time, post->sent));
     flow_call(flow, post_done, "TransactWriteItems", "{'TransactItems':[{'Put':%r},%r]}", put, token);
 }
 

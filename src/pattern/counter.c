@@ -212,8 +212,7 @@ static void next_transact(struct flow *flow)
 static void tell_again(struct flow *flow, struct slice token)
 {
     if (item_int(flow->arena, token, "by", 0) != by_of(flow))
-        flow_refuse(flow, 422, "key-reused",
-                    "This Idempotency-Key belongs to a call that added something else.");
+        token_refuse(flow);
     else
         tell(flow, item_text(flow->arena, token, "value"));
 }

@@ -2,9 +2,9 @@
  *
  * Table PREFIXdocuments: hash key `collection` (S), range key `key` (S); `version` (N) grows by one with each
  * write; `data`: the document as an attribute value; `changed` (S): when, in ISO 8601; `token` (S): the
- * Idempotency-Key of the last write, if it had one. A deleted document stays for a month as {version,
- * deleted: true, expires}, so that a new one of the same key goes on counting and an old version never fits
- * it; `expires` (N, seconds) is the time to live.
+ * Idempotency-Key of the last write, if it had one, and `sent` (S) a digest of what it sent. A deleted
+ * document stays for a month as {version, deleted: true, expires}, so that a new one of the same key goes on
+ * counting and an old version never fits it; `expires` (N, seconds) is the time to live.
  *
  * A write says by If-Match which version it replaces (the ETag that came with it), by If-None-Match: * that
  * there must be none, or nothing and then replaces whatever is there. PATCH (a merge patch, RFC 7396) without
@@ -12,6 +12,7 @@
 #include "calendar/calendar.h"
 #include "pattern/merge.h"
 #include "pattern/rows.h"
+#include "pattern/tokens.h"
 
 #define WAIT_MOST_MS 60000
 #define TOMBSTONE_S  (30 * 24 * 3600)
@@ -203,8 +204,10 @@ static void write_document(struct flow *flow, flow_step *then, struct slice data
                            struct slice values, unsigned token_field)
 {
     bool has_token = flow_given(flow, token_field);
-    struct slice token = has_token ? flow_compose(flow, ",':token':%S", flow_text(flow, token_field))
-                                   : SLICE("");
+    struct slice token = has_token
+                             ? flow_compose(flow, ",':token':%S,':sent':%S", flow_text(flow, token_field),
+                                            token_digest(flow, flow->request->body))
+                             : SLICE("");
     flow_call(
         flow, then, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},'UpdateExpression':"
@@ -212,8 +215,9 @@ static void write_document(struct flow *flow, flow_step *then, struct slice data
         "REMOVE #deleted, #expires%r',%r%#,'ExpressionAttributeValues':{':zero':{'N':'0'},':one':{'N':'1'},"
         "':data':%J,':now':%S%r%r},'ReturnValues':'UPDATED_NEW',%O}",
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY),
-        has_token ? SLICE(", #token = :token") : SLICE(""), has_token ? SLICE("") : SLICE(", #token"),
-        condition, data, moment_text(flow->arena, flow->now_ms), token, values);
+        has_token ? SLICE(", #token = :token, #sent = :sent") : SLICE(""),
+        has_token ? SLICE("") : SLICE(", #token, #sent"), condition, data,
+        moment_text(flow->arena, flow->now_ms), token, values);
 }
 
 /* The item is what this very call has written before, and its reply was lost. */
@@ -223,11 +227,21 @@ static bool is_own(struct flow *flow, struct slice item, unsigned token_field)
            slice_equal(item_text(flow->arena, item, "token"), flow_text(flow, token_field));
 }
 
+static void tell_again(struct flow *flow, struct slice item)
+{
+    if (slice_equal(item_text(flow->arena, item, "sent"), token_digest(flow, flow->request->body)))
+        tell_written(flow, version_of(flow, item));
+    else
+        token_refuse(flow);
+}
+
 static void put_done(struct flow *flow)
 {
     struct slice item = flow_item(flow);
-    if (!flow_failed(flow) || is_own(flow, item, PUT_TOKEN))
+    if (!flow_failed(flow))
         tell_written(flow, version_of(flow, item));
+    else if (is_own(flow, item, PUT_TOKEN))
+        tell_again(flow, item);
     else
         refuse_mismatch(flow, item);
 }
@@ -267,7 +281,7 @@ static void patch_decide(struct flow *flow, struct slice item, bool again)
     struct etag match = etag_read(flow, PATCH_IF_MATCH);
     patch->item = item;
     if (is_own(flow, item, PATCH_TOKEN))
-        tell_written(flow, version_of(flow, item));
+        tell_again(flow, item);
     else if (match.kind == ETAG_VERSION && (!is_there(flow, item) || match.version != version_of(flow, item)))
         refuse_mismatch(flow, item);
     else if (!is_there(flow, item))

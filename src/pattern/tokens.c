@@ -2,6 +2,7 @@
 #include "pattern/tokens.h"
 
 #include "base/fail.h"
+#include "base/hash.h"
 
 #define KEPT_S (24 * 3600)
 
@@ -28,6 +29,16 @@ struct slice token_put(struct flow *flow, const char *kind, struct slice name, s
                         "{'Put':{'TableName':%T,'Item':{'token':%S,'expires':%N%r},"
                         "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}}",
                         &tokens, token_of(flow, kind, name, key), flow->now_ms / 1000 + KEPT_S, attributes);
+}
+
+struct slice token_digest(struct flow *flow, struct slice sent)
+{
+    return arena_printf(flow->arena, "%016llx", (unsigned long long)hash_bytes(sent));
+}
+
+void token_refuse(struct flow *flow)
+{
+    flow_refuse(flow, 422, "key-reused", "This Idempotency-Key belongs to a call that sent something else.");
 }
 
 void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key)

@@ -12,6 +12,10 @@
  * each behind a comma. */
 struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
                        struct slice attributes);
+/* A few characters that stand for what a call has sent: a key may come again, but not with something else. */
+struct slice token_digest(struct flow *flow, struct slice sent);
+/* 422 key-reused: it came with something else. */
+void token_refuse(struct flow *flow);
 /* Reads it. */
 void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key);
 

@@ -71,6 +71,8 @@ TEST(board_posts_once_for_a_key)
     with_header(&patterns, "Idempotency-Key", "k");
     post(&patterns, "{\"text\":\"once\"}");
     CHECK_TEXT(slice_of(last_id), first);
+    with_header(&patterns, "Idempotency-Key", "k");
+    CHECK_REFUSES(&patterns, "POST /v1/boards/b", "{\"text\":\"another\"}", 422, "key-reused");
     CHECK_TEXTS(&patterns, "GET /v1/boards/b", "once ");
     CHECK_REFUSES(&patterns, "POST /v1/boards/b", "{\"author\":\"me\"}", 400, "bad-request");
     patterns_close(&patterns);

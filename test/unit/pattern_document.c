@@ -119,6 +119,11 @@ TEST(document_recognises_a_repeat)
         with_header(&patterns, "Idempotency-Key", "l");
         CHECK_ASKS(&patterns, "PATCH /v1/documents/c/a", "{\"n\":2}", 200, "{\"version\":3}");
     }
+    with_header(&patterns, "Idempotency-Key", "l"); /* it would be lost without a word */
+    CHECK_REFUSES(&patterns, "PATCH /v1/documents/c/a", "{\"n\":3}", 422, "key-reused");
+    with_header(&patterns, "Idempotency-Key", "l");
+    CHECK_REFUSES(&patterns, "PUT /v1/documents/c/a", "{\"n\":3}", 422, "key-reused");
+    CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 200, "{\"n\":2}");
     patterns_close(&patterns);
 }
 
