@@ -7,7 +7,8 @@
 #include "pattern/flow.h"
 #include "pattern/pattern.h"
 
-#define NAME_BYTES 255
+#define NAME_BYTES  255
+#define SHOWN_BYTES 80 /* of what is not known, in a sentence */
 #define JSON_BYTES                                                                                           \
     (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped                 \
                             */
@@ -229,6 +230,16 @@ static bool members_take(struct flow *flow)
     return true;
 }
 
+/* The beginning of a name that somebody sent, as text. */
+static struct slice shown(struct slice name)
+{
+    if (!utf8_valid(name)) return SLICE("(no UTF-8)");
+    if (name.len <= SHOWN_BYTES) return name;
+    name.len = SHOWN_BYTES;
+    while ((name.data[name.len] & 0xc0) == 0x80) name.len--; /* not within a character */
+    return name;
+}
+
 static bool read_body(struct flow *flow)
 {
     struct slice body = flow->request->body, unknown = SLICE_NONE;
@@ -240,7 +251,7 @@ static bool read_body(struct flow *flow)
     if (!members_find(flow, &unknown)) return false;
     if (!unknown.data) return members_take(flow);
     flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
-                (int)(unknown.len > 80 ? 80 : unknown.len), unknown.data);
+                SLICE_ARG(shown(unknown)));
     return false;
 }
 
@@ -259,12 +270,39 @@ static bool read_bare(struct flow *flow)
         const struct field *field = &row->fields[i];
         struct slice text = SLICE_NONE;
         if (field->place == IN_PATH) text = flow->request->parameters[in_path++];
-        if (field->place == IN_QUERY) text = rest_query(flow->request, field->name);
+        if (field_is_in_query(field)) text = rest_query(flow->request, field->name);
         if (field->place == IN_HEADER) text = header_of(flow->request, field->name);
         if (text.data && !take_bare(flow, field, text, &flow->fields[i])) return false;
         if (field->place == WHOLE_BODY && !take_whole(flow, field, &flow->fields[i])) return false;
     }
     return true;
+}
+
+bool field_is_in_query(const struct field *field)
+{
+    return field->place == IN_QUERY || (field->place == IN_BODY && strcmp(field->name, "wait") == 0);
+}
+
+static bool knows_name(const void *context, struct slice name)
+{
+    const struct flow_row *row = context;
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (field_is_in_query(&row->fields[i]) && slice_equal(slice_of(row->fields[i].name), name))
+            return true;
+    return slice_equal(name, SLICE("cost"));
+}
+
+/* A wish in a word that is not known would be passed over in silence. What is not ours by its path is as
+ * generous as its original. */
+static bool knows_query(struct flow *flow)
+{
+    const struct flow_row *row = flow->row;
+    if (!flow->request->query.len || strncmp(row->path, "/v1/", 4) != 0) return true;
+    struct slice name = rest_query_unknown(flow->request, knows_name, row);
+    if (!name.data) return true;
+    flow_refuse(flow, 400, "bad-request", "The query has a parameter that is not known here: %.*s%s.",
+                SLICE_ARG(shown(name)), field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
+    return false;
 }
 
 static bool wants_body(const struct flow_row *row)
@@ -280,7 +318,7 @@ bool fields_read(struct flow *flow)
     struct slice cost = rest_query(flow->request, "cost");
     flow->tells_cost = cost.data && !slice_equal(cost, SLICE("0")) && !slice_equal(cost, SLICE("false"));
     flow->fields = arena_zero(flow->arena, row->field_count * sizeof *flow->fields);
-    if (!read_bare(flow) || (wants_body(row) && !read_body(flow))) return false;
+    if (!knows_query(flow) || !read_bare(flow) || (wants_body(row) && !read_body(flow))) return false;
     for (uint32_t i = 0; i < row->field_count; i++)
         if (row->fields[i].required && !flow->fields[i].given)
             return fault(flow, &row->fields[i], "is missing");

@@ -285,6 +285,8 @@ void flow_abandon(struct flow *flow, int64_t now_ms);
 
 /* fields.c: fills flow->fields, or ends the flow with a refusal and answers false. */
 bool fields_read(struct flow *flow);
+/* Where it stands: how long to wait may be said in the query wherever it may be said in the body. */
+bool field_is_in_query(const struct field *field);
 /* tables.c: begins to make the tables of the present call, which is then repeated. */
 void tables_make(struct flow *flow);
 /* cost.c: asks for the capacity of a call; adds up what a reply tells; puts "cost" into an answer. */

@@ -60,7 +60,8 @@ static void put_schema(struct buf *out, const struct field *field)
 
 static void put_parameter(struct buf *out, const struct field *field)
 {
-    static const char *const places[] = {[IN_PATH] = "path", [IN_QUERY] = "query", [IN_HEADER] = "header"};
+    static const char *const places[] = {
+        [IN_PATH] = "path", [IN_QUERY] = "query", [IN_HEADER] = "header", [IN_BODY] = "query"};
     buf_text(out, "{\"name\":");
     put_string(out, field->name);
     buf_text(out, ",\"in\":");
@@ -78,7 +79,7 @@ static void put_parameters(struct buf *out, const struct flow_row *row)
                                       .help = "tell what the call costs on AWS"};
     buf_text(out, ",\"parameters\":[");
     for (uint32_t i = 0; i < row->field_count; i++) {
-        if (row->fields[i].place == IN_BODY || row->fields[i].place == WHOLE_BODY) continue;
+        if (row->fields[i].place >= IN_BODY && !field_is_in_query(&row->fields[i])) continue;
         put_parameter(out, &row->fields[i]);
         buf_byte(out, ',');
     }

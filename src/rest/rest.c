@@ -132,20 +132,38 @@ enum rest_found rest_route(const struct rest_route *routes, size_t count, struct
 
 /* ---- queries ---- */
 
+/* Takes the next pair off the rest of a query; false: there is none. A name that cannot be decoded is told as
+ * it stands. */
+static bool query_next(const struct rest_call *call, struct slice *rest, struct slice *key,
+                       struct slice *value)
+{
+    if (!rest->len) return false;
+    const char *end = memchr(rest->data, '&', rest->len);
+    struct slice pair = {rest->data, end ? (size_t)(end - rest->data) : rest->len};
+    *rest = slice_from(*rest, end ? pair.len + 1 : pair.len);
+    const char *sign = pair.len ? memchr(pair.data, '=', pair.len) : NULL;
+    struct slice name = {pair.data, sign ? (size_t)(sign - pair.data) : pair.len};
+    *value = sign ? slice_from(pair, name.len + 1) : SLICE("");
+    if (!rest_decode(call->arena, name, key)) *key = name;
+    return true;
+}
+
 struct slice rest_query_nth(const struct rest_call *call, const char *name, unsigned nth)
 {
-    struct slice rest = call->query, wanted = slice_of(name);
-    while (rest.len) {
-        const char *end = memchr(rest.data, '&', rest.len);
-        struct slice pair = {rest.data, end ? (size_t)(end - rest.data) : rest.len};
-        rest = slice_from(rest, end ? pair.len + 1 : pair.len);
-        const char *sign = pair.len ? memchr(pair.data, '=', pair.len) : NULL;
-        struct slice key = {pair.data, sign ? (size_t)(sign - pair.data) : pair.len};
-        struct slice value = sign ? slice_from(pair, key.len + 1) : SLICE("");
-        if (!rest_decode(call->arena, key, &key) || !slice_equal(key, wanted)) continue;
-        if (nth-- > 0) continue;
+    struct slice rest = call->query, key, value;
+    while (query_next(call, &rest, &key, &value)) {
+        if (!slice_equal(key, slice_of(name)) || nth-- > 0) continue;
         return rest_decode(call->arena, value, &value) ? value : SLICE_NONE;
     }
+    return SLICE_NONE;
+}
+
+struct slice rest_query_unknown(const struct rest_call *call,
+                                bool (*knows)(const void *context, struct slice name), const void *context)
+{
+    struct slice rest = call->query, key, value;
+    while (query_next(call, &rest, &key, &value))
+        if (key.len && !knows(context, key)) return key;
     return SLICE_NONE;
 }
 

@@ -67,6 +67,9 @@ enum rest_found rest_route(const struct rest_route *routes, size_t count, struct
 struct slice rest_query(const struct rest_call *call, const char *name);
 /* The nth value of a name that may be repeated. */
 struct slice rest_query_nth(const struct rest_call *call, const char *name, unsigned nth);
+/* The first name in the query that `knows` does not, percent-decoded; NULL data: it knows all. */
+struct slice rest_query_unknown(const struct rest_call *call,
+                                bool (*knows)(const void *context, struct slice name), const void *context);
 /* Percent-decodes; false when the escapes are broken or the result is not UTF-8. '+' stays '+'. */
 bool rest_decode(struct arena *arena, struct slice text, struct slice *out);
 /* Appends the text with everything escaped but letters, digits and -._~ */

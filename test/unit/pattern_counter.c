@@ -86,6 +86,17 @@ TEST(counter_refuses_what_makes_no_sense)
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":1.5}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":\"1\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"bye\":1}", 400, "bad-request");
+    CHECK_ASKS(
+        &patterns, "POST /v1/counters/x?by=7", NULL, 400,
+        "{\"error\":\"bad-request\",\"message\":\"The query has a parameter that is not known here: by; it "
+        "belongs in the body.\"}");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/x?bye=7", NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/x?%ff=7", NULL, 400, "bad-request");
+    CHECK_ASKS(
+        &patterns, "GET /v1/counters/x?\xff\xfe=7", NULL, 400,
+        "{\"error\":\"bad-request\",\"message\":\"The query has a parameter that is not known here: (no "
+        "UTF-8).\"}");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/x?&cost", NULL, 404, "no-such-counter");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "[]", 400, "bad-json");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":}", 400, "bad-json");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x%0a", NULL, 400, "bad-request");

@@ -64,6 +64,7 @@ TEST(lease_refuses_what_makes_no_sense)
     CHECK_REFUSES(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"forever\"}", 400,
                   "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"wait\":\"2m\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/leases/x?wait=2m", "{\"owner\":\"a\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1}", 404, "no-such-lease");
     CHECK_REFUSES(&patterns, "DELETE /v1/leases/x", NULL, 400, "bad-request");
