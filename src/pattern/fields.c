@@ -204,11 +204,11 @@ static int field_of_member(const struct flow_row *row, struct slice name)
 static bool members_find(struct flow *flow, struct slice *unknown)
 {
     struct json_reader reader;
-    struct slice name;
+    struct slice name, value;
     json_begin(&reader, flow->request->body, flow->arena);
     json_enter(&reader);
     while (json_member(&reader, &name)) {
-        struct slice value = raw_value(&reader);
+        raw_take(&reader, &value);
         int field = field_of_member(flow->row, name);
         if (field >= 0)
             flow->fields[field].text = value;

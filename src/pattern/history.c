@@ -68,7 +68,7 @@ static bool part_read(struct flow *flow, struct slice type, struct slice name, u
     struct slice bytes;
     *part = (struct history_part){name, flow_text(flow, field)};
     bool is_number = slice_equal(type, SLICE("N")), is_binary = slice_equal(type, SLICE("B"));
-    if (is_number ? raw_number(flow->arena, part->value, &part->value)
+    if (is_number ? number_plain(flow->arena, part->value, &part->value)
                   : !is_binary || base64_decode(flow->arena, part->value, &bytes) == BASE64_OK)
         return true;
     flow_refuse(flow, 400, "bad-request", "%.*s is %s: \"%.*s\" is none.", SLICE_ARG(name),

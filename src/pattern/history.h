@@ -43,7 +43,7 @@ void history_refuse_table(struct flow *flow);
 /* ---- history_record.c: pure ---- */
 
 struct history_part {
-    struct slice name, value; /* the characters of a string, a number as raw_number writes it, base64 */
+    struct slice name, value; /* the characters of a string, a number as number_plain writes it, base64 */
 };
 /* Appends "TABLE/name=value&name=value", names in order; what does not fit a key: "TABLE/~" and the SHA-256
  * of the part behind the slash. */

@@ -22,7 +22,7 @@ static struct slice scalar_text(struct arena *arena, struct slice attribute)
 {
     struct slice text = raw_text(arena, raw_member(arena, attribute, "S"));
     struct slice number = raw_text(arena, raw_member(arena, attribute, "N"));
-    if (number.data && !raw_number(arena, number, &text)) return SLICE_NONE;
+    if (number.data && !number_plain(arena, number, &text)) return SLICE_NONE;
     return text.data ? text : raw_text(arena, raw_member(arena, attribute, "B"));
 }
 

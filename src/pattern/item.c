@@ -1,122 +1,15 @@
-/* Plain JSON and DynamoDB's JSON, both as text: members found, values turned from one form into the other. */
+/* Plain JSON and DynamoDB's JSON, both as text: attributes found, values turned from one form into the other.
+ */
 #include "pattern/item.h"
 
 #include "base/limits.h"
 
-/* ---- plain JSON ---- */
-
-enum json_kind raw_kind(struct slice value)
-{
-    struct json_reader reader;
-    if (!value.len) return JSON_END;
-    json_begin(&reader, value, NULL);
-    return json_peek(&reader);
-}
-
-struct slice raw_member(struct arena *arena, struct slice object, const char *name)
-{
-    struct raw_walk walk;
-    struct slice found, value, wanted = slice_of(name);
-    raw_walk_begin(&walk, arena, object);
-    if (!walk.is_object) return SLICE_NONE;
-    while (raw_walk_next(&walk, &found, &value))
-        if (slice_equal(found, wanted)) return value;
-    return SLICE_NONE;
-}
-
-struct slice raw_text(struct arena *arena, struct slice value)
-{
-    struct json_reader reader;
-    struct slice text;
-    if (!value.data) return SLICE_NONE;
-    json_begin(&reader, value, arena);
-    enum json_kind kind = json_peek(&reader);
-    if (kind == JSON_STRING) return json_string(&reader, &text) ? text : SLICE_NONE;
-    if (kind == JSON_NUMBER) return json_number(&reader, &text) ? text : SLICE_NONE;
-    return SLICE_NONE;
-}
-
-/* A number's digits and the place of its point: sign, coefficient, exponent. */
-struct digits {
-    bool negative;
-    char digits[LIMIT_NUMBER_DIGITS]; /* without leading and trailing zeros */
-    unsigned count;
-    int64_t exponent; /* of the last digit */
-    bool too_many;
-};
-
-static int64_t exponent_read(const char *at, const char *end)
-{
-    bool negative = at < end && *at == '-';
-    int64_t value = 0;
-    if (at < end && (*at == '-' || *at == '+')) at++;
-    for (; at < end && *at >= '0' && *at <= '9' && value < 100000; at++) value = value * 10 + (*at - '0');
-    return negative ? -value : value;
-}
-
-static void digits_read(struct slice number, struct digits *out)
-{
-    const char *at = number.data, *end = at + number.len;
-    bool behind_point = false;
-    int64_t zeros = 0; /* seen behind the last digit that counts */
-    *out = (struct digits){.negative = at < end && *at == '-'};
-    if (out->negative) at++;
-    for (; at < end && *at != 'e' && *at != 'E'; at++) {
-        if (*at == '.') {
-            behind_point = true;
-            continue;
-        }
-        if (behind_point) out->exponent--;
-        if (*at == '0') {
-            zeros++;
-            continue;
-        }
-        int64_t fill = out->count ? zeros : 0;
-        zeros = 0;
-        if ((int64_t)out->count + fill >= LIMIT_NUMBER_DIGITS) {
-            out->too_many = true;
-            return;
-        }
-        for (; fill > 0; fill--) out->digits[out->count++] = '0';
-        out->digits[out->count++] = *at;
-    }
-    if (at < end) out->exponent += exponent_read(at + 1, end);
-    out->exponent = out->count ? out->exponent + zeros : 0;
-}
-
-/* Most are a few digits and nothing else. */
-static bool short_int(struct slice number, int64_t *out)
-{
-    int64_t value = 0;
-    if (number.len > 18) return false;
-    for (size_t i = 0; i < number.len; i++) {
-        if (number.data[i] < '0' || number.data[i] > '9') return false;
-        value = value * 10 + (number.data[i] - '0');
-    }
-    *out = value;
-    return number.len > 0;
-}
-
-bool raw_int(struct slice number, int64_t *out)
-{
-    struct digits digits;
-    __int128 value = 0;
-    if (short_int(number, out)) return true;
-    if (!number.len) return false;
-    digits_read(number, &digits);
-    if (digits.too_many || digits.exponent < 0 || digits.count + (uint64_t)digits.exponent > 19) return false;
-    for (unsigned i = 0; i < digits.count; i++) value = value * 10 + (digits.digits[i] - '0');
-    for (int64_t i = 0; i < digits.exponent; i++) value *= 10;
-    if (digits.negative) value = -value;
-    if (value < INT64_MIN || value > INT64_MAX) return false;
-    *out = (int64_t)value;
-    return true;
-}
+/* ---- numbers ---- */
 
 static const char *number_fault(struct slice number)
 {
-    struct digits digits;
-    digits_read(number, &digits);
+    struct raw_digits digits;
+    raw_digits_read(number, &digits);
     if (digits.too_many) return "a number has more than 38 significant digits";
     int64_t magnitude = digits.exponent + (int64_t)digits.count - 1;
     if (digits.count && magnitude > LIMIT_NUMBER_EXPONENT_MAX) return "a number is too large";
@@ -124,15 +17,8 @@ static const char *number_fault(struct slice number)
     return NULL;
 }
 
-static bool is_number(struct arena *arena, struct slice text)
-{
-    struct json_reader reader;
-    json_begin(&reader, text, arena);
-    return text.len && json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
-}
-
 /* As the service writes it; what would be longer than its digits can be, with an exponent. */
-static void put_plain(struct buf *out, const struct digits *digits)
+static void put_plain(struct buf *out, const struct raw_digits *digits)
 {
     int64_t count = digits->count, exponent = digits->exponent, point = count + exponent;
     if (digits->negative) buf_byte(out, '-');
@@ -149,12 +35,12 @@ static void put_plain(struct buf *out, const struct digits *digits)
     for (int64_t i = 0; i < exponent; i++) buf_byte(out, '0');
 }
 
-bool raw_number(struct arena *arena, struct slice number, struct slice *out)
+bool number_plain(struct arena *arena, struct slice number, struct slice *out)
 {
-    struct digits digits;
+    struct raw_digits digits;
     struct buf text = {0};
-    if (!is_number(arena, number) || number_fault(number)) return false;
-    digits_read(number, &digits);
+    if (raw_kind(number) != JSON_NUMBER || !raw_is_json(arena, number) || number_fault(number)) return false;
+    raw_digits_read(number, &digits);
     if (digits.count)
         put_plain(&text, &digits);
     else
@@ -162,46 +48,6 @@ bool raw_number(struct arena *arena, struct slice number, struct slice *out)
     *out = arena_copy(arena, buf_view(&text));
     buf_free(&text);
     return true;
-}
-
-void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value)
-{
-    json_begin(&walk->reader, value.data ? value : SLICE(""), arena);
-    enum json_kind kind = value.len ? json_peek(&walk->reader) : JSON_END;
-    walk->is_object = kind == JSON_OBJECT;
-    if (kind == JSON_OBJECT || kind == JSON_ARRAY)
-        json_enter(&walk->reader);
-    else
-        json_fail(&walk->reader, "neither object nor array");
-}
-
-bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value)
-{
-    struct slice unused;
-    if (json_failed(&walk->reader)) return false;
-    bool more = walk->is_object ? json_member(&walk->reader, name ? name : &unused)
-                                : json_element(&walk->reader);
-    if (!more) return false;
-    *value = raw_value(&walk->reader);
-    return value->data != NULL;
-}
-
-size_t raw_count(struct arena *arena, struct slice value)
-{
-    struct raw_walk walk;
-    struct slice element;
-    size_t count = 0;
-    raw_walk_begin(&walk, arena, value);
-    while (raw_walk_next(&walk, NULL, &element)) count++;
-    return count;
-}
-
-struct slice raw_value(struct json_reader *reader)
-{
-    if (json_peek(reader) == JSON_FAULT) return SLICE_NONE;
-    const char *start = reader->at;
-    if (!json_skip(reader)) return SLICE_NONE;
-    return (struct slice){start, (size_t)(reader->at - start)};
 }
 
 /* ---- items ---- */
@@ -413,8 +259,11 @@ static void attribute_put_list(struct buf *out, struct json_reader *reader)
     buf_text(out, "]}");
 }
 
-static void attribute_put_scalar(struct buf *out, const char *type, struct slice text, const char *end)
+static void attribute_put_scalar(struct buf *out, const char *type, struct json_reader *reader,
+                                 const char *end)
 {
+    struct slice text;
+    raw_take(reader, &text);
     buf_slice(out, slice_of(type));
     buf_slice(out, text);
     buf_slice(out, slice_of(end));
@@ -424,10 +273,10 @@ static void attribute_put_scalar(struct buf *out, const char *type, struct slice
 static void attribute_put_next(struct buf *out, struct json_reader *reader)
 {
     switch (json_peek(reader)) {
-    case JSON_STRING: attribute_put_scalar(out, "{\"S\":", raw_value(reader), "}"); return;
-    case JSON_NUMBER: attribute_put_scalar(out, "{\"N\":\"", raw_value(reader), "\"}"); return;
+    case JSON_STRING: attribute_put_scalar(out, "{\"S\":", reader, "}"); return;
+    case JSON_NUMBER: attribute_put_scalar(out, "{\"N\":\"", reader, "\"}"); return;
     case JSON_TRUE:
-    case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", raw_value(reader), "}"); return;
+    case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", reader, "}"); return;
     case JSON_OBJECT: attribute_put_map(out, reader); return;
     case JSON_ARRAY: attribute_put_list(out, reader); return;
     default: json_skip(reader); buf_text(out, "{\"NULL\":true}");
@@ -469,8 +318,8 @@ const char *plain_fault(struct arena *arena, struct slice value)
 
 static uint64_t number_bytes(struct slice number)
 {
-    struct digits digits;
-    digits_read(number, &digits);
+    struct raw_digits digits;
+    raw_digits_read(number, &digits);
     if (!digits.count) return 1;
     int64_t low = digits.exponent, high = low + (int64_t)digits.count - 1;
     int64_t first = (low - (low % 2 != 0 && low < 0)) / 2, last = (high - (high % 2 != 0 && high < 0)) / 2;

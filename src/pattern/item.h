@@ -1,9 +1,8 @@
 /* Plain JSON and DynamoDB's JSON, both as text.
  *
- * A value is the slice of text that it stands in, and SLICE_NONE is what is not there, so lookups may be
- * chained without a check in between. Nothing is copied but strings that hold escapes. An item is an object
- * of attribute values: {"name":{"S":"x"},"value":{"N":"7"}}. All texts must be well-formed (replies of the
- * door are; requests have been checked); what is not reads as not there. */
+ * A value is the slice of text that it stands in, as in base/raw.h, which has the look-ups in plain JSON. An
+ * item is an object of attribute values: {"name":{"S":"x"},"value":{"N":"7"}}. All texts must be well-formed
+ * (replies of the door are; requests have been checked); what is not reads as not there. */
 #ifndef PATTERN_ITEM_H
 #define PATTERN_ITEM_H
 
@@ -12,33 +11,12 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/raw.h"
 #include "base/slice.h"
 
-/* ---- plain JSON ---- */
-
-/* The member's text as it stands. */
-struct slice raw_member(struct arena *arena, struct slice object, const char *name);
-/* A string's characters, or a number's digits; SLICE_NONE for all else. */
-struct slice raw_text(struct arena *arena, struct slice value);
-/* A whole number (also written 5.0 or 5e0) between -2^63 and 2^63 - 1. */
-bool raw_int(struct slice number, int64_t *out);
 /* A number as one text, however it is written: 7 for 7.0 and 0.7e1. False when it is none that DynamoDB
  * holds. */
-bool raw_number(struct arena *arena, struct slice number, struct slice *out);
-enum json_kind raw_kind(struct slice value); /* JSON_END: not there */
-
-/* The elements of an array, or the members of an object, one after the other. */
-struct raw_walk {
-    struct json_reader reader;
-    bool is_object;
-};
-void raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value);
-/* `name` may be NULL for arrays. */
-bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value);
-size_t raw_count(struct arena *arena, struct slice value);
-/* The text of the value that a reader comes to next; SLICE_NONE at a fault. */
-struct slice raw_value(struct json_reader *reader);
+bool number_plain(struct arena *arena, struct slice number, struct slice *out);
 
 /* ---- items ---- */
 

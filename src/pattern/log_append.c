@@ -104,15 +104,17 @@ static bool take_member(struct flow *flow, size_t number, struct slice name, str
 /* The event that the reader comes to. */
 static bool take_event(struct flow *flow, size_t number, struct json_reader *reader, struct event *event)
 {
-    struct slice name;
+    struct slice name, member;
     *event = (struct event){.data = SLICE("null")};
     if (json_peek(reader) != JSON_OBJECT) {
         flow_refuse(flow, 400, "bad-request", "event %zu must be an object.", number);
         return false;
     }
     json_enter(reader);
-    while (json_member(reader, &name))
-        if (!take_member(flow, number, name, raw_value(reader), event)) return false;
+    while (json_member(reader, &name)) {
+        raw_take(reader, &member);
+        if (!take_member(flow, number, name, member, event)) return false;
+    }
     if (!event->key.data) flow_refuse(flow, 400, "bad-request", "event %zu: key is missing.", number);
     return event->key.data != NULL;
 }

@@ -225,9 +225,7 @@ static bool call_for_record(struct target *target, struct slice record)
 static bool is_json(struct slice text)
 {
     struct arena arena = {0};
-    struct json_reader reader;
-    json_begin(&reader, text, &arena);
-    bool fine = json_skip(&reader) && json_done(&reader);
+    bool fine = raw_is_json(&arena, text);
     arena_free(&arena);
     return fine;
 }

@@ -25,8 +25,8 @@
 #ifndef TRIGGER_CONSUME_H
 #define TRIGGER_CONSUME_H
 
-#include "base/json.h"
 #include "base/limits.h"
+#include "base/raw.h"
 #include "base/stats.h"
 #include "trigger/internal.h"
 #include "trigger/judge.h"
@@ -157,18 +157,6 @@ void put_event_record(struct buf *out, const struct raw_record *raw, struct slic
 uint32_t lane_of_keys(struct slice keys, struct slice hash_key, uint32_t lanes, struct arena *arena);
 void record_free(struct record *record);
 
-/* ---- parts of answers, as they stand (consume_raw.c) ---- */
-
-/* Skips the value that comes next; its text. */
-bool raw_take(struct json_reader *reader, struct slice *raw);
-/* The members of an object that have these names; empty where one is missing or null. */
-bool raw_members(struct slice object, const char *const *names, struct slice *raws, size_t count,
-                 struct arena *arena);
-/* A string; empty when it is none. */
-struct slice raw_string(struct slice raw, struct arena *arena);
-bool raw_elements(struct errand *errand, struct slice array,
-                  void (*take)(struct errand *errand, struct slice raw));
-
 /* ---- errands and the inbox (consume_errand.c) ---- */
 
 struct errand {
@@ -227,6 +215,9 @@ void errand_deliver(struct errand *errand);
 bool errand_is_current(const struct errand *errand);
 enum fault errand_fault(const struct errand *errand);
 struct slice errand_message(struct errand *errand);
+/* Calls `take` with each element of an array in its answer; false when it is none. */
+bool errand_each(struct errand *errand, struct slice array,
+                 void (*take)(struct errand *errand, struct slice raw));
 
 /* ---- lanes (consume_lane.c, consume_reply.c) ---- */
 

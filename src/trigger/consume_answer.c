@@ -4,7 +4,7 @@
  * answer names is where the function failed; an empty list, null, or no such member means that all is
  * done; a list that cannot be understood, or names a record that was not handed over, means that all has
  * failed. */
-#include "base/json.h"
+#include "base/raw.h"
 #include "trigger/judge.h"
 
 int sequence_compare(struct slice a, struct slice b)
@@ -77,17 +77,14 @@ static void read_failures(struct slice list, const struct record *records, uint3
 static bool find_members(struct slice reply, struct arena *arena, struct slice *failures, struct slice *state)
 {
     struct json_reader reader;
-    struct slice name;
+    struct slice name, raw;
     *failures = *state = SLICE("");
     json_begin(&reader, reply, arena);
     if (json_peek(&reader) == JSON_END) return true;
     if (json_peek(&reader) != JSON_OBJECT) return json_skip(&reader) && json_done(&reader);
     json_enter(&reader);
     while (json_member(&reader, &name)) {
-        json_peek(&reader); /* over white space */
-        const char *start = reader.at;
-        if (!json_skip(&reader)) return false;
-        struct slice raw = {start, (size_t)(reader.at - start)};
+        if (!raw_take(&reader, &raw)) return false;
         if (slice_equal(name, SLICE("batchItemFailures"))) *failures = raw;
         if (slice_equal(name, SLICE("state")) && !slice_equal(raw, SLICE("null"))) *state = raw;
     }

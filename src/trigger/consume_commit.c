@@ -210,7 +210,7 @@ static void position_answered(struct errand *errand)
             retry_after_us(++strand->commit_failures, RETRY_MAX_US, random_next(&errand->consumer->random)));
         return;
     }
-    bool is_ours = raw_members(buf_view(&errand->reply), names, &item, 1, &errand->arena) &&
+    bool is_ours = raw_members(&errand->arena, buf_view(&errand->reply), names, &item, 1) &&
                    position_parse(item, &errand->arena, &position, &shard) &&
                    position.fence == strand->seen.fence;
     if (!is_ours)

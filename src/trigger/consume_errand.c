@@ -266,3 +266,13 @@ struct slice errand_message(struct errand *errand)
     dynamo_error(buf_view(&errand->reply), &errand->arena, &name, &message);
     return message;
 }
+
+bool errand_each(struct errand *errand, struct slice array,
+                 void (*take)(struct errand *errand, struct slice raw))
+{
+    struct raw_walk walk;
+    struct slice raw;
+    if (raw_walk_begin(&walk, &errand->arena, array) != JSON_ARRAY) return false;
+    while (raw_walk_next(&walk, NULL, &raw)) take(errand, raw);
+    return !json_failed(&walk.reader);
+}

@@ -94,7 +94,7 @@ static bool take_attributes(struct errand *errand)
 {
     static const char *const names[] = {"Attributes"};
     struct slice item, shard;
-    return raw_members(buf_view(&errand->reply), names, &item, 1, &errand->arena) &&
+    return raw_members(&errand->arena, buf_view(&errand->reply), names, &item, 1) &&
            position_parse(item, &errand->arena, &errand->strand->seen, &shard);
 }
 

@@ -123,6 +123,7 @@ bool position_parse(struct slice item, struct arena *arena, struct position *out
     bool is_true;
     position_free(out);
     *shard = SLICE("");
+    if (!item.len) return false;
     json_begin(&reader, item, arena);
     if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
     while (json_member(&reader, &name)) {

@@ -42,8 +42,8 @@ bool iterator_read(struct errand *errand, struct slice *iterator)
 {
     static const char *const names[] = {"ShardIterator"};
     struct slice raw;
-    if (!raw_members(buf_view(&errand->reply), names, &raw, 1, &errand->arena)) return false;
-    *iterator = raw_string(raw, &errand->arena);
+    if (!raw_members(&errand->arena, buf_view(&errand->reply), names, &raw, 1)) return false;
+    *iterator = raw_string(&errand->arena, raw);
     return iterator->len > 0;
 }
 

@@ -27,9 +27,9 @@ static void take_shard(struct errand *errand, struct slice raw)
     static const char *const range_names[] = {"EndingSequenceNumber"};
     struct feed *feed = errand->feed;
     struct slice raws[3], end;
-    if (!raw_members(raw, names, raws, 3, &errand->arena)) return;
-    raw_members(raws[2], range_names, &end, 1, &errand->arena);
-    struct slice id = raw_string(raws[0], &errand->arena), parent = raw_string(raws[1], &errand->arena);
+    if (!raw_members(&errand->arena, raw, names, raws, 3)) return;
+    raw_members(&errand->arena, raws[2], range_names, &end, 1);
+    struct slice id = raw_string(&errand->arena, raws[0]), parent = raw_string(&errand->arena, raws[1]);
     if (!id.len || id.len > LIMIT_SHARD_ID_BYTES || parent.len > LIMIT_SHARD_ID_BYTES) return;
     struct strand *strand = strand_find(feed, id);
     if (!strand) strand = strand_new(feed, id);
@@ -46,10 +46,10 @@ static void take_key(struct errand *errand, struct slice raw)
 {
     static const char *const names[] = {"AttributeName", "KeyType"};
     struct slice raws[2];
-    if (!raw_members(raw, names, raws, 2, &errand->arena)) return;
-    if (!slice_equal(raw_string(raws[1], &errand->arena), SLICE("HASH"))) return;
+    if (!raw_members(&errand->arena, raw, names, raws, 2)) return;
+    if (!slice_equal(raw_string(&errand->arena, raws[1]), SLICE("HASH"))) return;
     errand->feed->hash_key.len = 0;
-    buf_slice(&errand->feed->hash_key, raw_string(raws[0], &errand->arena));
+    buf_slice(&errand->feed->hash_key, raw_string(&errand->arena, raws[0]));
 }
 
 static bool take_description(struct errand *errand)
@@ -58,12 +58,12 @@ static bool take_description(struct errand *errand)
     static const char *const names[] = {"Shards", "LastEvaluatedShardId", "StreamStatus", "KeySchema"};
     struct feed *feed = errand->feed;
     struct slice description, raws[4];
-    if (!raw_members(buf_view(&errand->reply), outer, &description, 1, &errand->arena) ||
-        !raw_members(description, names, raws, 4, &errand->arena))
+    if (!raw_members(&errand->arena, buf_view(&errand->reply), outer, &description, 1) ||
+        !raw_members(&errand->arena, description, names, raws, 4))
         return false;
-    raw_elements(errand, raws[3], take_key);
-    if (!raw_elements(errand, raws[0], take_shard)) return false;
-    feed->is_disabled_stream = slice_equal(raw_string(raws[2], &errand->arena), SLICE("DISABLED"));
+    errand_each(errand, raws[3], take_key);
+    if (!errand_each(errand, raws[0], take_shard)) return false;
+    feed->is_disabled_stream = slice_equal(raw_string(&errand->arena, raws[2]), SLICE("DISABLED"));
     feed->page_key.len = 0;
     buf_slice(&feed->page_key, raws[1]);
     return true;
@@ -229,8 +229,8 @@ static void positions_answered(struct errand *errand)
         positions_failed(feed, errand);
         return;
     }
-    if (!raw_members(buf_view(&errand->reply), names, raws, 2, &errand->arena) ||
-        !raw_elements(errand, raws[0], take_position)) {
+    if (!raw_members(&errand->arena, buf_view(&errand->reply), names, raws, 2) ||
+        !errand_each(errand, raws[0], take_position)) {
         feed_failed(feed);
         return;
     }

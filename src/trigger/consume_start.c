@@ -23,9 +23,9 @@ static bool is_active(struct errand *errand)
 {
     static const char *const outer[] = {"Table"}, *const inner[] = {"TableStatus"};
     struct slice table, status;
-    return raw_members(buf_view(&errand->reply), outer, &table, 1, &errand->arena) &&
-           raw_members(table, inner, &status, 1, &errand->arena) &&
-           slice_equal(raw_string(status, &errand->arena), SLICE("ACTIVE"));
+    return raw_members(&errand->arena, buf_view(&errand->reply), outer, &table, 1) &&
+           raw_members(&errand->arena, table, inner, &status, 1) &&
+           slice_equal(raw_string(&errand->arena, status), SLICE("ACTIVE"));
 }
 
 static void table_answered(struct errand *errand)
@@ -206,8 +206,8 @@ static void keys_answered(struct errand *errand)
     struct slice items;
     bool is_fine = feed_answered(errand);
     deletions->len = 0;
-    if (is_fine && raw_members(buf_view(&errand->reply), names, &items, 1, &errand->arena))
-        raw_elements(errand, items, put_deletion);
+    if (is_fine && raw_members(&errand->arena, buf_view(&errand->reply), names, &items, 1))
+        errand_each(errand, items, put_deletion);
     if (deletions->len) {
         struct errand *deletion = feed_ask(feed, deleted);
         buf_text(&deletion->request, "{\"RequestItems\":{");

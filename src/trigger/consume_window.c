@@ -233,7 +233,7 @@ static struct lane *lane_of_part(struct strand *strand, struct slice key)
 static struct slice attribute_of(struct slice raw, const char *type, struct arena *arena)
 {
     struct slice text;
-    return raw_members(raw, &type, &text, 1, arena) ? raw_string(text, arena) : SLICE("");
+    return raw_members(arena, raw, &type, &text, 1) ? raw_string(arena, text) : SLICE_NONE;
 }
 
 /* Parts come in the order of their keys: there are fewer than ten. */
@@ -242,7 +242,7 @@ static void take_part(struct errand *errand, struct slice raw)
     static const char *const names[] = {"shard", "start", "end", "state"};
     struct slice raws[4];
     unsigned long long start_ms, end_ms;
-    if (!raw_members(raw, names, raws, 4, &errand->arena)) return;
+    if (!raw_members(&errand->arena, raw, names, raws, 4)) return;
     struct lane *lane = lane_of_part(errand->strand, attribute_of(raws[0], "S", &errand->arena));
     if (!lane || !slice_to_u64(attribute_of(raws[1], "N", &errand->arena), INT64_MAX, &start_ms) ||
         !slice_to_u64(attribute_of(raws[2], "N", &errand->arena), INT64_MAX, &end_ms))
@@ -263,8 +263,8 @@ static void parts_answered(struct errand *errand)
     struct slice raws[2];
     if (!errand_is_current(errand)) return;
     if (errand_fault(errand) != FAULT_NONE ||
-        !raw_members(buf_view(&errand->reply), names, raws, 2, &errand->arena) ||
-        !raw_elements(errand, raws[0], take_part)) {
+        !raw_members(&errand->arena, buf_view(&errand->reply), names, raws, 2) ||
+        !errand_each(errand, raws[0], take_part)) {
         strand_drop(strand); /* and from the begin */
         strand->retry = due_after_us(errand->consumer, 1000000);
         strand->feed->positions_us = strand->retry.ticks_us;

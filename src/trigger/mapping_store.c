@@ -3,6 +3,7 @@
 #include "trigger/mapping.h"
 
 #include "base/log.h"
+#include "base/raw.h"
 
 static void put_table(struct buf *out, const struct trigger *trigger)
 {
@@ -70,15 +71,14 @@ struct scan {
 
 static void read_items(struct scan *scan, struct json_reader *reader, struct arena *arena)
 {
+    struct slice raw;
     if (json_peek(reader) != JSON_ARRAY || !json_enter(reader)) return;
     while (json_element(reader)) {
         /* A second reader for the item, so that one that is not ours spoils no other. */
-        if (json_peek(reader) != JSON_OBJECT) break;
-        const char *start = reader->at;
-        if (!json_skip(reader)) break;
         struct json_reader item;
         struct settings settings;
-        json_begin(&item, (struct slice){start, (size_t)(reader->at - start)}, arena);
+        if (!raw_take(reader, &raw)) break;
+        json_begin(&item, raw, arena);
         if (mapping_item_parse(&item, arena, &settings))
             scan->found(scan->context, &settings);
         else
@@ -90,7 +90,7 @@ static void read_items(struct scan *scan, struct json_reader *reader, struct are
 static void read_page(struct scan *scan, struct slice text, struct arena *arena)
 {
     struct json_reader reader;
-    struct slice name;
+    struct slice name, raw;
     scan->next = SLICE_NONE;
     json_begin(&reader, text, arena);
     if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return;
@@ -98,10 +98,8 @@ static void read_page(struct scan *scan, struct slice text, struct arena *arena)
         if (slice_equal(name, SLICE("Items"))) {
             read_items(scan, &reader, arena);
         } else {
-            json_peek(&reader);
-            const char *start = reader.at;
-            if (json_skip(&reader) && slice_equal(name, SLICE("LastEvaluatedKey")))
-                scan->next = arena_copy(arena, (struct slice){start, (size_t)(reader.at - start)});
+            if (raw_take(&reader, &raw) && slice_equal(name, SLICE("LastEvaluatedKey")))
+                scan->next = arena_copy(arena, raw);
         }
     }
 }

@@ -58,22 +58,6 @@ TEST(item_attributes_are_found)
     arena_free(&arena);
 }
 
-TEST(whole_numbers_are_read)
-{
-    int64_t value = 0;
-    CHECK(raw_int(SLICE("9223372036854775807"), &value) && value == INT64_MAX);
-    CHECK(raw_int(SLICE("-9223372036854775808"), &value) && value == INT64_MIN);
-    CHECK(!raw_int(SLICE("9223372036854775808"), &value));
-    CHECK(raw_int(SLICE("1e3"), &value) && value == 1000);
-    CHECK(raw_int(SLICE("1500e-2"), &value) && value == 15);
-    CHECK(raw_int(SLICE("0.0"), &value) && value == 0);
-    CHECK(raw_int(SLICE("100"), &value) && value == 100);
-    CHECK(raw_int(SLICE("1000500"), &value) && value == 1000500);
-    CHECK(!raw_int(SLICE("0.5"), &value) && !raw_int(SLICE("1e-1"), &value) &&
-          !raw_int(SLICE("1e99"), &value));
-    CHECK(!raw_int(SLICE_NONE, &value));
-}
-
 TEST(what_does_not_fit_an_item_is_told)
 {
     CHECK(!plain_fault(&arena, SLICE("{\"a\":[1,2,{\"b\":null}]}")));

@@ -44,7 +44,7 @@ static void check_sum(struct stage *stage, const char *start, const char *sum)
     static const char *const names[] = {"Item"};
     struct slice item;
     stage_call(stage, "GetItem", "{\"TableName\":\"sums\",\"Key\":{\"id\":{\"S\":\"%s\"}}}", start);
-    raw_members(buf_view(&stage->reply), names, &item, 1, &stage->arena);
+    raw_members(&stage->arena, buf_view(&stage->reply), names, &item, 1);
     char expected[100];
     snprintf(expected, sizeof expected, "{\"id\":{\"S\":\"%s\"},\"sum\":{\"N\":\"%s\"}}", start, sum);
     CHECK_TEXT(item, sum ? expected : "");

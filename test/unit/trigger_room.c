@@ -81,9 +81,9 @@ static void make_tables(struct house *house)
     struct slice description, arn;
     CHECK_INT(tell(house, "CreateTable", arena_printf(&arena, form, "copies").data), 200);
     CHECK_INT(tell(house, "CreateTable", arena_printf(&arena, form, "things").data), 200);
-    raw_members(buf_view(&house->reply), outer, &description, 1, &arena);
-    raw_members(description, inner, &arn, 1, &arena);
-    snprintf(house->stream_arn, sizeof house->stream_arn, "%.*s", SLICE_ARG(raw_string(arn, &arena)));
+    raw_members(&arena, buf_view(&house->reply), outer, &description, 1);
+    raw_members(&arena, description, inner, &arn, 1);
+    snprintf(house->stream_arn, sizeof house->stream_arn, "%.*s", SLICE_ARG(raw_string(&arena, arn)));
     arena_free(&arena);
 }
 

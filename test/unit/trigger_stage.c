@@ -126,9 +126,9 @@ void stage_make_things(struct stage *stage)
                             "\"StreamSpecification\":{\"StreamEnabled\":true,"
                             "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}");
     ensure(status == 200);
-    raw_members(buf_view(&stage->reply), outer, &description, 1, &stage->arena);
-    raw_members(description, inner, &arn, 1, &stage->arena);
-    snprintf(stage->stream_arn, sizeof stage->stream_arn, "%.*s", SLICE_ARG(raw_string(arn, &stage->arena)));
+    raw_members(&stage->arena, buf_view(&stage->reply), outer, &description, 1);
+    raw_members(&stage->arena, description, inner, &arn, 1);
+    snprintf(stage->stream_arn, sizeof stage->stream_arn, "%.*s", SLICE_ARG(raw_string(&stage->arena, arn)));
 }
 
 void stage_put(struct stage *stage, const char *pk, int sk, const char *text)

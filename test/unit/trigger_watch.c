@@ -41,8 +41,8 @@ static struct slice record_id(struct slice record, struct arena *arena)
 {
     static const char *const names[] = {"eventID"};
     struct slice id;
-    ensure(raw_members(record, names, &id, 1, arena));
-    return raw_string(id, arena);
+    ensure(raw_members(arena, record, names, &id, 1));
+    return raw_string(arena, id);
 }
 
 static bool copy_records(void *context, struct slice event, struct slice cause, struct arena *arena,
@@ -59,7 +59,7 @@ static bool copy_records(void *context, struct slice event, struct slice cause, 
         buf_text(reply, "{\"errorType\":\"Test\",\"errorMessage\":\"not now\"}");
         return false;
     }
-    ensure(raw_members(event, names, &records, 1, arena));
+    ensure(raw_members(arena, event, names, &records, 1));
     json_begin(&reader, records, arena);
     json_peek(&reader);
     json_enter(&reader);

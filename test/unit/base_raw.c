@@ -1,0 +1,130 @@
+/* Parts of JSON texts, as they stand. */
+#include "base/raw.h"
+
+#include "unit/test.h"
+
+static struct arena arena;
+
+TEST(raw_values_are_taken_without_the_space_around_them)
+{
+    struct json_reader reader;
+    struct slice raw;
+    json_begin(&reader, SLICE(" [ {\"a\" : 1} ,\n\"x\" , tru ]"), &arena);
+    CHECK(json_peek(&reader) == JSON_ARRAY && json_enter(&reader));
+    CHECK(json_element(&reader) && raw_take(&reader, &raw));
+    CHECK_TEXT(raw, "{\"a\" : 1}");
+    CHECK(json_element(&reader) && raw_take(&reader, &raw));
+    CHECK_TEXT(raw, "\"x\"");
+    CHECK(json_element(&reader) && !raw_take(&reader, &raw) && !raw.data && json_failed(&reader));
+    CHECK(!raw_take(&reader, &raw) && !raw.data);
+    arena_free(&arena);
+}
+
+TEST(raw_json_is_one_value)
+{
+    CHECK(raw_is_json(&arena, SLICE(" {\"a\":\"\\u00e4\"} ")) && raw_is_json(&arena, SLICE("0")));
+    CHECK(!raw_is_json(&arena, SLICE("")) && !raw_is_json(&arena, SLICE_NONE));
+    CHECK(!raw_is_json(&arena, SLICE("{} {}")) && !raw_is_json(&arena, SLICE("[1,]")));
+    arena_free(&arena);
+}
+
+TEST(raw_scalars_are_read)
+{
+    CHECK_INT(raw_kind(SLICE(" [")), JSON_ARRAY);
+    CHECK_INT(raw_kind(SLICE("-1")), JSON_NUMBER);
+    CHECK_INT(raw_kind(SLICE("?")), JSON_FAULT);
+    CHECK(raw_kind(SLICE_NONE) == JSON_END && raw_kind(SLICE(" ")) == JSON_END);
+    CHECK_TEXT(raw_string(&arena, SLICE("\"a\\nb\"")), "a\nb");
+    CHECK_TEXT(raw_text(&arena, SLICE("\"a\\nb\"")), "a\nb");
+    CHECK_TEXT(raw_text(&arena, SLICE(" -1.50 ")), "-1.50");
+    CHECK(!raw_string(&arena, SLICE("7")).data && !raw_string(&arena, SLICE_NONE).data);
+    CHECK(!raw_text(&arena, SLICE("true")).data && !raw_text(&arena, SLICE_NONE).data);
+    CHECK(!raw_text(&arena, SLICE("\"open")).data && !raw_text(&arena, SLICE("1.")).data);
+    CHECK(raw_string(&arena, SLICE("\"\"")).data != NULL); /* empty, but there */
+    arena_free(&arena);
+}
+
+TEST(raw_whole_numbers_are_read)
+{
+    int64_t value = 0;
+    CHECK(raw_int(SLICE("9223372036854775807"), &value) && value == INT64_MAX);
+    CHECK(raw_int(SLICE("-9223372036854775808"), &value) && value == INT64_MIN);
+    CHECK(!raw_int(SLICE("9223372036854775808"), &value));
+    CHECK(raw_int(SLICE("1e3"), &value) && value == 1000);
+    CHECK(raw_int(SLICE("1500e-2"), &value) && value == 15);
+    CHECK(raw_int(SLICE("0.0"), &value) && value == 0);
+    CHECK(raw_int(SLICE("100"), &value) && value == 100);
+    CHECK(raw_int(SLICE("1000500"), &value) && value == 1000500);
+    CHECK(!raw_int(SLICE("0.5"), &value) && !raw_int(SLICE("1e-1"), &value) &&
+          !raw_int(SLICE("1e99"), &value));
+    CHECK(!raw_int(SLICE_NONE, &value));
+}
+
+TEST(raw_digits_are_those_that_count)
+{
+    struct raw_digits digits;
+    raw_digits_read(SLICE("-0.00120500e2"), &digits);
+    CHECK(digits.negative && digits.count == 4 && memcmp(digits.digits, "1205", 4) == 0);
+    CHECK_INT(digits.exponent, -4);
+    raw_digits_read(SLICE("12000"), &digits);
+    CHECK(!digits.negative && digits.count == 2 && digits.exponent == 3);
+    raw_digits_read(SLICE("0e7"), &digits);
+    CHECK(digits.count == 0 && digits.exponent == 0 && !digits.too_many);
+    raw_digits_read(SLICE("12345678901234567890123456789012345678000"), &digits);
+    CHECK(digits.count == 38 && digits.exponent == 3 && !digits.too_many);
+    raw_digits_read(SLICE("123456789012345678901234567890123456789"), &digits);
+    CHECK(digits.too_many);
+}
+
+TEST(raw_members_are_found_by_their_names)
+{
+    static const char *const names[] = {"a", "gone", "none", "b"};
+    struct slice raws[4], object = SLICE("{\"a\":1, \"b\" : [2, 3] ,\"none\":null,\"a\":{\"c\":4}}");
+    CHECK(raw_members(&arena, object, names, raws, 4));
+    CHECK_TEXT(raws[0], "{\"c\":4}");
+    CHECK(!raws[1].data && !raws[2].data);
+    CHECK_TEXT(raws[3], "[2, 3]");
+    CHECK_TEXT(raw_member(&arena, object, "a"), "1");
+    CHECK_TEXT(raw_member(&arena, object, "none"), "null");
+    CHECK(!raw_member(&arena, object, "gone").data && !raw_member(&arena, SLICE("[]"), "a").data);
+    CHECK_TEXT(raw_member(&arena, SLICE("{\"\\u0061\":5}"), "a"), "5");
+    CHECK(!raw_member(&arena, SLICE_NONE, "a").data && !raw_member(&arena, SLICE("{\"a"), "a").data);
+    arena_free(&arena);
+}
+
+TEST(raw_members_tell_of_what_is_no_object)
+{
+    static const char *const names[] = {"a"};
+    static const char *const bad[] = {"", "[]", "{\"a\":1", "{\"a\":1} 2", "{\"a\":01}", "null"};
+    struct slice raw;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (raw_members(&arena, slice_of(bad[i]), names, &raw, 1))
+            test_failed(__FILE__, __LINE__, "took %s", bad[i]);
+    CHECK(!raw_members(&arena, SLICE_NONE, names, &raw, 1) && !raw.data);
+    CHECK(raw_members(&arena, SLICE(" {} "), names, &raw, 1) && !raw.data);
+    arena_free(&arena);
+}
+
+TEST(raw_walks_go_over_arrays_and_objects)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    CHECK_INT(raw_walk_begin(&walk, &arena, SLICE("{\"a\":[1],\"b\":\"x\"}")), JSON_OBJECT);
+    CHECK(raw_walk_next(&walk, &name, &value));
+    CHECK_TEXT(name, "a");
+    CHECK_TEXT(value, "[1]");
+    CHECK(raw_walk_next(&walk, NULL, &value));
+    CHECK_TEXT(value, "\"x\"");
+    CHECK(!raw_walk_next(&walk, &name, &value) && !json_failed(&walk.reader));
+    CHECK_INT(raw_walk_begin(&walk, &arena, SLICE("[1, 2")), JSON_ARRAY);
+    CHECK(raw_walk_next(&walk, NULL, &value) && raw_walk_next(&walk, NULL, &value));
+    CHECK_TEXT(value, "2");
+    CHECK(!raw_walk_next(&walk, NULL, &value) && json_failed(&walk.reader));
+    CHECK_INT(raw_walk_begin(&walk, &arena, SLICE("7")), JSON_NUMBER);
+    CHECK(!raw_walk_next(&walk, NULL, &value));
+    CHECK_INT(raw_walk_begin(&walk, &arena, SLICE_NONE), JSON_END);
+    CHECK(!raw_walk_next(&walk, NULL, &value));
+    CHECK_INT(raw_count(&arena, SLICE("[1,[2,3],{}]")), 3);
+    CHECK(raw_count(&arena, SLICE("{}")) == 0 && raw_count(&arena, SLICE_NONE) == 0);
+    arena_free(&arena);
+}
