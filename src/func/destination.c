@@ -77,82 +77,33 @@ bool destination_put(struct func *func, struct slice text, struct slice document
 
 /* ---- checking ---- */
 
-/* The two texts of an object like {"AttributeName":"id","KeyType":"HASH"}. */
-static bool take_pair(struct json_reader *json, const char *second_name, struct slice *first,
-                      struct slice *second)
+/* What an entry of a list of objects says: the text of `wanted` where that of `name` is `text`. */
+static struct slice find_text(struct arena *arena, struct slice list, const char *name, const char *text,
+                              const char *wanted)
 {
-    struct slice name;
-    *first = *second = SLICE_NONE;
-    if (json_peek(json) != JSON_OBJECT || !json_enter(json)) return false;
-    while (json_member(json, &name)) {
-        struct slice *into = slice_equal(name, SLICE("AttributeName"))  ? first
-                             : slice_equal(name, slice_of(second_name)) ? second
-                                                                        : NULL;
-        if (!(into && json_peek(json) == JSON_STRING ? json_string(json, into) : json_skip(json)))
-            return false;
-    }
-    return first->len && second->len;
-}
-
-/* What a table's description says of its keys. */
-struct key_look {
-    struct slice hash, range; /* names */
-    bool id_is_text, queue_is_text;
-};
-
-static void look_at_schema(struct json_reader *json, struct key_look *look)
-{
-    struct slice name, type;
-    json_enter(json);
-    while (json_element(json) && take_pair(json, "KeyType", &name, &type))
-        *(slice_equal(type, SLICE("RANGE")) ? &look->range : &look->hash) = name;
-}
-
-static void look_at_types(struct json_reader *json, struct key_look *look)
-{
-    struct slice name, type;
-    json_enter(json);
-    while (json_element(json) && take_pair(json, "AttributeType", &name, &type)) {
-        bool is_text = slice_equal(type, SLICE("S"));
-        if (slice_equal(name, SLICE("id"))) look->id_is_text = is_text;
-        if (slice_equal(name, SLICE("queue"))) look->queue_is_text = is_text;
-    }
-}
-
-static void look_at_table(struct json_reader *json, struct key_look *look)
-{
-    struct slice name;
-    json_enter(json);
-    while (json_member(json, &name)) {
-        bool is_list = json_peek(json) == JSON_ARRAY;
-        if (is_list && slice_equal(name, SLICE("KeySchema")))
-            look_at_schema(json, look);
-        else if (is_list && slice_equal(name, SLICE("AttributeDefinitions")))
-            look_at_types(json, look);
-        else
-            json_skip(json);
-    }
+    struct raw_walk walk;
+    struct slice entry;
+    raw_walk_begin(&walk, arena, list);
+    while (raw_walk_next(&walk, NULL, &entry))
+        if (slice_equal(raw_string(arena, raw_member(arena, entry, name)), slice_of(text)))
+            return raw_string(arena, raw_member(arena, entry, wanted));
+    return SLICE_NONE;
 }
 
 /* Whether the table has the hash key `id`, or `queue` and the range key `id`. */
 static const char *keys_fault(struct slice reply)
 {
     struct arena arena = {0};
-    struct json_reader json;
-    struct slice name;
-    struct key_look look = {0};
-    json_begin(&json, reply, &arena);
-    if (json_peek(&json) == JSON_OBJECT && json_enter(&json))
-        while (json_member(&json, &name)) {
-            if (slice_equal(name, SLICE("Table")) && json_peek(&json) == JSON_OBJECT)
-                look_at_table(&json, &look);
-            else
-                json_skip(&json);
-        }
-    bool by_id = slice_equal(look.hash, SLICE("id")) && !look.range.len;
-    bool by_both = slice_equal(look.hash, SLICE("queue")) && slice_equal(look.range, SLICE("id")) &&
-                   look.queue_is_text;
-    bool fits = !json_failed(&json) && look.id_is_text && (by_id || by_both);
+    struct slice table = raw_member(&arena, reply, "Table"), keys = raw_member(&arena, table, "KeySchema"),
+                 types = raw_member(&arena, table, "AttributeDefinitions");
+    struct slice hash = find_text(&arena, keys, "KeyType", "HASH", "AttributeName"),
+                 range = find_text(&arena, keys, "KeyType", "RANGE", "AttributeName"),
+                 id_type = find_text(&arena, types, "AttributeName", "id", "AttributeType"),
+                 queue_type = find_text(&arena, types, "AttributeName", "queue", "AttributeType");
+    bool by_id = slice_equal(hash, SLICE("id")) && !range.len;
+    bool by_both = slice_equal(hash, SLICE("queue")) && slice_equal(range, SLICE("id")) &&
+                   slice_equal(queue_type, SLICE("S"));
+    bool fits = slice_equal(id_type, SLICE("S")) && (by_id || by_both);
     arena_free(&arena);
     return fits ? NULL : "the table's key must be \"id\", or \"queue\" and \"id\", of strings";
 }

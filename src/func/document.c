@@ -3,6 +3,7 @@
 #include "func/document.h"
 
 #include "base/fail.h"
+#include "base/raw.h"
 
 /* ---- members ---- */
 
@@ -30,29 +31,14 @@ static void add(struct document *document, struct slice name, struct slice value
     document->members[document->count++] = (struct document_member){name, value};
 }
 
-/* The text of the value that comes next. */
-static bool take_raw(struct json_reader *reader, struct slice *out)
-{
-    if (json_peek(reader) == JSON_FAULT) return false;
-    const char *start = reader->at;
-    if (!json_skip(reader)) return false;
-    *out = (struct slice){start, (size_t)(reader->at - start)};
-    return true;
-}
-
 bool document_parse(struct slice text, struct arena *arena, struct document *out)
 {
-    struct json_reader reader;
+    struct raw_walk walk;
     struct slice name, value;
     *out = (struct document){0};
-    if (!text.len) return false;
-    json_begin(&reader, text, arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (!take_raw(&reader, &value)) return false;
-        add(out, name, value, arena);
-    }
-    return json_done(&reader);
+    if (raw_walk_begin(&walk, arena, text) != JSON_OBJECT) return false;
+    while (raw_walk_next(&walk, &name, &value)) add(out, name, value, arena);
+    return json_done(&walk.reader);
 }
 
 struct document document_copy(const struct document *document, struct arena *arena)
@@ -71,11 +57,7 @@ struct slice document_get(const struct document *document, const char *name)
 
 struct slice document_text(const struct document *document, const char *name, struct arena *arena)
 {
-    struct json_reader reader;
-    struct slice json = document_get(document, name), text;
-    if (!json.len) return SLICE_NONE;
-    json_begin(&reader, json, arena);
-    return json_peek(&reader) == JSON_STRING && json_string(&reader, &text) ? text : SLICE_NONE;
+    return raw_string(arena, document_get(document, name));
 }
 
 int64_t document_integer(const struct document *document, const char *name, int64_t otherwise)

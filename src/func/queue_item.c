@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/raw.h"
 #include "func/document.h"
 #include "func/queue.h"
 
@@ -393,7 +393,7 @@ bool queue_read_look(struct queue *queue, struct slice reply, struct arena *aren
 {
     struct json_reader reader;
     struct look_taken taken = {queue, arena};
-    struct slice name;
+    struct slice name, raw;
     *start_key = SLICE_NONE;
     json_begin(&reader, reply, arena);
     if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
@@ -401,11 +401,8 @@ bool queue_read_look(struct queue *queue, struct slice reply, struct arena *aren
         if (slice_equal(name, SLICE("Items"))) {
             if (!items_read(&reader, take_call, &taken)) return false;
         } else {
-            json_peek(&reader);
-            const char *start = reader.at;
-            if (!json_skip(&reader)) return false;
-            if (slice_equal(name, SLICE("LastEvaluatedKey")))
-                *start_key = (struct slice){start, (size_t)(reader.at - start)};
+            if (!raw_take(&reader, &raw)) return false;
+            if (slice_equal(name, SLICE("LastEvaluatedKey"))) *start_key = raw;
         }
     }
     return json_done(&reader);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/raw.h"
 #include "base/stats.h"
 #include "func/queue.h"
 
@@ -31,11 +31,9 @@ static void put_time(struct buf *out, int64_t time_ms)
 /* JSON as it is; other text as a string; nothing as null. */
 static void put_payload(struct buf *out, struct slice payload, struct arena *arena)
 {
-    struct json_reader reader;
-    json_begin(&reader, payload, arena);
     if (!payload.len)
         buf_text(out, "null");
-    else if (json_skip(&reader) && json_done(&reader))
+    else if (raw_is_json(arena, payload))
         buf_slice(out, payload);
     else
         json_put_string(out, utf8_valid(payload) ? payload : SLICE("(not UTF-8)"));
@@ -133,36 +131,15 @@ static void reason_take(struct reasons *reasons, unsigned index, struct slice co
         reasons->other = code;
 }
 
-/* The Code of the reason that comes next. */
-static struct slice reason_code(struct json_reader *reader)
-{
-    struct slice name, code = SLICE_NONE;
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return code;
-    while (json_member(reader, &name)) {
-        if (slice_equal(name, SLICE("Code")) && json_peek(reader) == JSON_STRING)
-            json_string(reader, &code);
-        else
-            json_skip(reader);
-    }
-    return code;
-}
-
 static struct reasons reasons_of(struct errand *errand)
 {
+    struct arena *arena = &errand->arena;
     struct reasons reasons = {0};
-    struct json_reader reader;
-    struct slice name;
-    json_begin(&reader, buf_view(&errand->reply), &errand->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return reasons;
-    while (json_member(&reader, &name)) {
-        if (!slice_equal(name, SLICE("CancellationReasons")) || json_peek(&reader) != JSON_ARRAY) {
-            json_skip(&reader);
-            continue;
-        }
-        json_enter(&reader);
-        for (unsigned index = 0; json_element(&reader); index++)
-            reason_take(&reasons, index, reason_code(&reader));
-    }
+    struct raw_walk walk;
+    struct slice reason;
+    raw_walk_begin(&walk, arena, raw_member(arena, buf_view(&errand->reply), "CancellationReasons"));
+    for (unsigned index = 0; raw_walk_next(&walk, NULL, &reason); index++)
+        reason_take(&reasons, index, raw_string(arena, raw_member(arena, reason, "Code")));
     return reasons;
 }
 

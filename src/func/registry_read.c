@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/raw.h"
 #include "func/registry.h"
 
 #define TIMEOUT_DEFAULT_S 3
@@ -18,10 +19,8 @@ static void read_variables(struct function *function, const struct document *doc
     struct document variables = document_object(&environment, "Variables", scratch);
     function->variables = arena_array(&function->arena, struct function_variable, variables.count);
     for (uint32_t i = 0; i < variables.count; i++) {
-        struct json_reader reader;
-        struct slice value;
-        json_begin(&reader, variables.members[i].value, scratch);
-        if (json_peek(&reader) != JSON_STRING || !json_string(&reader, &value)) continue;
+        struct slice value = raw_string(scratch, variables.members[i].value);
+        if (!value.data) continue;
         function->variables[function->variable_count++] = (struct function_variable){
             arena_copy(&function->arena, variables.members[i].name), arena_copy(&function->arena, value)};
     }

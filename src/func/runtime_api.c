@@ -5,8 +5,8 @@
  * is handed on. */
 #include <stdio.h>
 
-#include "base/json.h"
 #include "base/limits.h"
+#include "base/raw.h"
 #include "func/pool.h"
 #include "func/runtime.h"
 
@@ -56,9 +56,7 @@ static struct run *run_take(struct instance *instance, struct slice id)
 
 static bool is_object(struct slice text, struct arena *arena)
 {
-    struct json_reader reader;
-    json_begin(&reader, text, arena);
-    return json_peek(&reader) == JSON_OBJECT && json_skip(&reader) && json_done(&reader);
+    return raw_kind(text) == JSON_OBJECT && raw_is_json(arena, text);
 }
 
 /* An error that the process posted: as it is, where it is an object; else its text becomes the message. */

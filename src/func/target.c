@@ -125,7 +125,7 @@ static bool read_text(struct slice text, struct arena *arena, struct target_text
         if (into && json_peek(&json) == JSON_STRING)
             fine = json_string(&json, into);
         else if (slice_equal(name, SLICE("body")))
-            fine = target_take_text(&json, &out->body);
+            fine = raw_take(&json, &out->body);
         else
             fine = json_skip(&json);
     }
@@ -186,15 +186,6 @@ void target_fail_too_many(struct invocation *invocation)
         "the event writes more than %d items, which is more than one transaction holds: the BatchSize of "
         "the mapping must be %d or less",
         LIMIT_EFFECTS, LIMIT_EFFECTS);
-}
-
-bool target_take_text(struct json_reader *reader, struct slice *text)
-{
-    json_peek(reader); /* leaves white space behind */
-    const char *start = reader->at;
-    if (!json_skip(reader)) return false;
-    *text = (struct slice){start, (size_t)(reader->at - start)};
-    return true;
 }
 
 struct slice target_event(const struct invocation *invocation)

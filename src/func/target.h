@@ -3,7 +3,7 @@
 #ifndef FUNC_TARGET_H
 #define FUNC_TARGET_H
 
-#include "base/json.h"
+#include "base/raw.h"
 #include "func/internal.h"
 
 /* ---- target.c ---- */
@@ -16,8 +16,6 @@ void target_fail(struct invocation *invocation, const char *type, const char *fo
 void target_refuse(struct invocation *invocation, const char *why);
 /* The same, where an event cannot be one transaction because it has too many records. */
 void target_fail_too_many(struct invocation *invocation);
-/* The text of the value that comes next; checked, and passed over. */
-bool target_take_text(struct json_reader *reader, struct slice *text);
 /* The event, {} where there is none. */
 struct slice target_event(const struct invocation *invocation);
 

@@ -77,7 +77,7 @@ static bool take_records(struct queue_batch *batch)
     batch->has_records = true;
     json_enter(&batch->json);
     while (json_element(&batch->json))
-        if (!target_take_text(&batch->json, &record) || !put_document(batch, record)) return false;
+        if (!raw_take(&batch->json, &record) || !put_document(batch, record)) return false;
     return !json_failed(&batch->json);
 }
 

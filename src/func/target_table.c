@@ -123,7 +123,7 @@ static bool take_change(struct table_batch *batch, struct table_write *write)
     json_enter(json);
     while (json_member(json, &name)) {
         bool fine = slice_equal(name, SLICE("Keys"))       ? take_keys(batch, write)
-                    : slice_equal(name, SLICE("NewImage")) ? target_take_text(json, &write->image)
+                    : slice_equal(name, SLICE("NewImage")) ? raw_take(json, &write->image)
                                                            : json_skip(json);
         if (!fine) return false;
     }

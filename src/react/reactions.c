@@ -18,9 +18,9 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/raw.h"
 #include "base/stats.h"
 
 /* One table. */
@@ -228,25 +228,12 @@ static bool take_record(struct round *round, struct slice text)
 /* {"Records":[...]} */
 static bool take_records(struct round *round, struct slice event)
 {
-    struct json_reader reader;
-    struct slice name;
-    json_begin(&reader, event, round->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (!slice_equal(name, SLICE("Records")) || json_peek(&reader) != JSON_ARRAY) {
-            json_skip(&reader);
-            continue;
-        }
-        json_enter(&reader);
-        while (json_element(&reader)) {
-            json_peek(&reader);
-            const char *start = reader.at;
-            if (!json_skip(&reader) ||
-                !take_record(round, (struct slice){start, (size_t)(reader.at - start)}))
-                return false;
-        }
-    }
-    return json_done(&reader);
+    struct raw_walk walk;
+    struct slice records = raw_member(round->arena, event, "Records"), record;
+    if (raw_walk_begin(&walk, round->arena, records) != JSON_ARRAY) return false;
+    while (raw_walk_next(&walk, NULL, &record))
+        if (!take_record(round, record)) return false;
+    return !json_failed(&walk.reader);
 }
 
 static bool answer(void *context, struct slice event, struct slice cause, struct arena *arena,
