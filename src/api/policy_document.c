@@ -2,6 +2,8 @@
  * service's order. Nothing here decides who may do what: that is not asked on one machine. */
 #include "api/policy_document.h"
 
+#include "base/raw.h"
+
 #define POLICY_BYTES   20480 /* the service's limit, white space included */
 #define MEMBERS_MAX    32
 #define STATEMENTS_MAX 512 /* more do not fit in a policy */
@@ -44,38 +46,21 @@ static bool reject_syntax(struct policy *policy, const char *at)
     return reject(policy->verdict, BAD_POLICY "Syntax error at position (%u,%u)", line, column);
 }
 
-/* Takes the value that comes next as it stands. */
-static struct slice take_raw(struct json_reader *reader)
-{
-    json_peek(reader);
-    const char *from = reader->at;
-    return json_skip(reader) ? (struct slice){from, (size_t)(reader->at - from)} : SLICE_NONE;
-}
-
-static enum json_kind kind_of(struct policy *policy, struct slice raw)
-{
-    struct json_reader reader;
-    json_begin(&reader, raw, policy->arena);
-    return json_peek(&reader);
-}
-
 /* The members of an object. False when there are too many, or one twice: the service takes that for broken
  * JSON. */
 static bool read_members(struct policy *policy, struct slice raw, struct members *out)
 {
-    struct json_reader reader;
-    struct slice name;
+    struct raw_walk walk;
+    struct slice name, value;
     out->count = 0;
-    json_begin(&reader, raw, policy->arena);
-    if (json_peek(&reader) != JSON_OBJECT) return false;
-    json_enter(&reader);
-    while (json_member(&reader, &name)) {
+    if (raw_walk_begin(&walk, policy->arena, raw) != JSON_OBJECT) return false;
+    while (raw_walk_next(&walk, &name, &value)) {
         for (unsigned i = 0; i < out->count; i++)
             if (slice_equal(out->list[i].name, name)) return false;
         if (out->count == MEMBERS_MAX) return false;
-        out->list[out->count++] = (struct member){name, take_raw(&reader)};
+        out->list[out->count++] = (struct member){name, value};
     }
-    return json_done(&reader);
+    return json_done(&walk.reader);
 }
 
 static const struct member *find_member(const struct members *members, const char *name)
@@ -83,14 +68,6 @@ static const struct member *find_member(const struct members *members, const cha
     for (unsigned i = 0; i < members->count; i++)
         if (slice_equal(members->list[i].name, slice_of(name))) return &members->list[i];
     return NULL;
-}
-
-static struct slice string_of(struct policy *policy, struct slice raw)
-{
-    struct json_reader reader;
-    struct slice text;
-    json_begin(&reader, raw, policy->arena);
-    return json_peek(&reader) == JSON_STRING && json_string(&reader, &text) ? text : SLICE_NONE;
 }
 
 /* ---- writing ---- */
@@ -118,14 +95,13 @@ static bool is_account(struct slice text)
 /* A string or list; accounts as ARNs where they stand for principals, no element twice. */
 static void put_one_or_many(struct policy *policy, struct slice raw, bool of_accounts)
 {
-    struct json_reader reader;
+    struct raw_walk walk;
+    struct slice element = raw;
     struct buf list = {0}, one = {0};
     unsigned count = 0;
-    json_begin(&reader, raw, policy->arena);
-    bool is_list = json_peek(&reader) == JSON_ARRAY;
-    if (is_list) json_enter(&reader);
-    while (is_list ? json_element(&reader) : !count) {
-        struct slice element = take_raw(&reader), account = string_of(policy, element);
+    bool is_list = raw_walk_begin(&walk, policy->arena, raw) == JSON_ARRAY;
+    while (is_list ? raw_walk_next(&walk, NULL, &element) : !count) {
+        struct slice account = raw_string(policy->arena, element);
         one.len = 0;
         if (of_accounts && is_account(account))
             buf_printf(&one, "\"arn:aws:iam::%.*s:root\"", SLICE_ARG(account));
@@ -145,9 +121,9 @@ static void put_one_or_many(struct policy *policy, struct slice raw, bool of_acc
 static bool put_principal(struct policy *policy, const struct member *principal)
 {
     struct members kinds;
-    if (kind_of(policy, principal->raw) == JSON_STRING) {
+    if (raw_kind(principal->raw) == JSON_STRING) {
         put_raw(&policy->out, principal->raw);
-        if (slice_equal(string_of(policy, principal->raw), SLICE("*"))) return true;
+        if (slice_equal(raw_string(policy->arena, principal->raw), SLICE("*"))) return true;
         return reject(policy->verdict, INVALID_VALUES "Invalid principal in policy document.");
     }
     if (!read_members(policy, principal->raw, &kinds)) return reject_syntax(policy, principal->raw.data);
@@ -164,7 +140,7 @@ static bool put_principal(struct policy *policy, const struct member *principal)
 
 static bool put_effect(struct policy *policy, const struct member *effect)
 {
-    struct slice text = string_of(policy, effect->raw);
+    struct slice text = raw_string(policy->arena, effect->raw);
     if (slice_equal_ignoring_case(text, SLICE("Allow")))
         buf_text(&policy->out, "\"Allow\"");
     else if (slice_equal_ignoring_case(text, SLICE("Deny")))
@@ -198,7 +174,7 @@ static bool check_statement(struct policy *policy, const struct members *members
     }
     const struct member *sid = find_member(members, "Sid");
     if (!sid) return true;
-    struct slice text = string_of(policy, sid->raw);
+    struct slice text = raw_string(policy->arena, sid->raw);
     for (unsigned i = 0; i < policy->sid_count; i++)
         if (slice_equal(policy->sids[i], text))
             return reject(policy->verdict, BAD_POLICY "The Statement Ids in the policy are not unique");
@@ -213,9 +189,9 @@ static bool is_unbounded(struct policy *policy, const struct members *members)
                         *effect = find_member(members, "Effect");
     struct members kinds;
     if (!principal || find_member(members, "Condition") ||
-        !slice_equal_ignoring_case(string_of(policy, effect->raw), SLICE("Allow")))
+        !slice_equal_ignoring_case(raw_string(policy->arena, effect->raw), SLICE("Allow")))
         return false;
-    if (slice_equal(string_of(policy, principal->raw), SLICE("*"))) return true;
+    if (slice_equal(raw_string(policy->arena, principal->raw), SLICE("*"))) return true;
     const struct member *aws = read_members(policy, principal->raw, &kinds) ? find_member(&kinds, "AWS")
                                                                             : NULL;
     return aws && slice_contains(aws->raw, SLICE("\"*\""));
@@ -256,15 +232,15 @@ static bool put_statement(struct policy *policy, struct slice raw)
 
 static bool put_statements(struct policy *policy, struct slice raw)
 {
-    struct json_reader reader;
+    struct raw_walk walk;
+    struct slice statement;
+    enum json_kind kind = raw_walk_begin(&walk, policy->arena, raw);
     buf_text(&policy->out, ",\"Statement\":[");
-    json_begin(&reader, raw, policy->arena);
-    if (json_peek(&reader) == JSON_OBJECT) {
+    if (kind == JSON_OBJECT) {
         if (!put_statement(policy, raw)) return false;
-    } else if (json_peek(&reader) == JSON_ARRAY) {
-        json_enter(&reader);
-        while (json_element(&reader))
-            if (!put_statement(policy, take_raw(&reader))) return false;
+    } else if (kind == JSON_ARRAY) {
+        while (raw_walk_next(&walk, NULL, &statement))
+            if (!put_statement(policy, statement)) return false;
     } else {
         return reject_syntax(policy, raw.data);
     }
@@ -278,7 +254,7 @@ static bool put_statements(struct policy *policy, struct slice raw)
 static bool put_document(struct policy *policy)
 {
     struct members members;
-    enum json_kind kind = kind_of(policy, policy->text);
+    enum json_kind kind = raw_kind(policy->text);
     if (kind == JSON_NULL) return reject(policy->verdict, BAD_POLICY "This text appears not to be a policy");
     if (!read_members(policy, policy->text, &members)) return reject_json(policy);
     const struct member *version = find_member(&members, "Version"), *id = find_member(&members, "Id"),

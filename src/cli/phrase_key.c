@@ -2,6 +2,8 @@
  * gives it one. */
 #include "cli/phrase.h"
 
+#include "base/raw.h"
+
 static bool refuse_part(struct phrases *phrases, const struct key_part *part, struct slice text,
                         const char *what)
 {
@@ -13,9 +15,7 @@ static bool refuse_part(struct phrases *phrases, const struct key_part *part, st
 
 static bool is_json_number(struct arena *arena, struct slice text)
 {
-    struct json_reader reader;
-    json_begin(&reader, text, arena);
-    return json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
+    return raw_kind(text) == JSON_NUMBER && raw_is_json(arena, text);
 }
 
 bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part,

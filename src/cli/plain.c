@@ -2,6 +2,8 @@
  * members are. */
 #include "cli/plain.h"
 
+#include "base/raw.h"
+
 /* The only member of an object with just one, when it has this name; else NULL. */
 static const struct node *only_member(const struct node *node, const char *name)
 {
@@ -156,10 +158,8 @@ static bool put_plain_binary(struct buf *out, const struct node *binary)
 static bool put_plain_number(struct buf *out, const struct node *number)
 {
     struct arena arena = {0};
-    struct json_reader reader;
     if (number->kind != JSON_STRING) return false;
-    json_begin(&reader, number->text, &arena);
-    bool is_number = json_peek(&reader) == JSON_NUMBER && json_skip(&reader) && json_done(&reader);
+    bool is_number = raw_kind(number->text) == JSON_NUMBER && raw_is_json(&arena, number->text);
     if (is_number) buf_slice(out, number->text);
     arena_free(&arena);
     return is_number;

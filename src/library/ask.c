@@ -102,10 +102,8 @@ void ask_texts(struct ask *ask, const char *name, const char *const *texts, size
 
 static bool is_json(const char *text)
 {
-    struct json_reader reader;
     struct arena arena = {0};
-    json_begin(&reader, slice_of(text), &arena);
-    bool is = json_skip(&reader) && json_done(&reader);
+    bool is = raw_is_json(&arena, slice_of(text));
     arena_free(&arena);
     return is;
 }
@@ -301,7 +299,7 @@ struct arena *ask_arena(struct ask *ask)
 struct slice told(struct ask *ask, const char *name)
 {
     struct slice raw;
-    members_find(library_json(ask->reply), &name, &raw, 1, ask_arena(ask));
+    raw_members(ask_arena(ask), library_json(ask->reply), &name, &raw, 1);
     return raw;
 }
 
@@ -322,7 +320,7 @@ int64_t told_moment(struct ask *ask, const char *name)
 
 int told_word(struct ask *ask, const char *name, const char *const *words)
 {
-    struct slice text = member_text(told(ask, name), ask_arena(ask));
+    struct slice text = raw_string(ask_arena(ask), told(ask, name));
     for (int i = 0; words[i]; i++)
         if (slice_equal(text, slice_of(words[i]))) return i;
     return 0;
@@ -354,11 +352,11 @@ const char *part_json(struct ask *ask, struct slice raw)
 
 const char *part_text(struct ask *ask, struct slice raw)
 {
-    return ask->slot && raw.len ? arena_copy(ask_arena(ask), member_text(raw, ask_arena(ask))).data : NULL;
+    return ask->slot && raw.len ? arena_copy(ask_arena(ask), raw_string(ask_arena(ask), raw)).data : NULL;
 }
 
 int64_t part_moment(struct ask *ask, struct slice raw)
 {
     int64_t time_ms;
-    return moment_parse(member_text(raw, ask_arena(ask)), &time_ms) ? time_ms : 0;
+    return moment_parse(raw_string(ask_arena(ask), raw), &time_ms) ? time_ms : 0;
 }

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/raw.h"
 #include "base/slice.h"
 #include "dynamo/dynamo.h"
 #include "pattern/pattern.h"
@@ -54,27 +54,5 @@ struct quipu_reply *library_refusal(int status, const char *code, const char *se
 
 /* The pages of a pattern's list. A fault (NULL: none) makes a list that fails with this sentence. */
 struct quipu_pages *library_pages(struct quipu *db, struct slice path, const char *fault);
-
-/* ---- members.c: parts of JSON texts, as they stand ---- */
-
-/* The raw texts of the named members of an object, empty where there is none; a later one of the same name
- * wins. False when the text is no object. */
-bool members_find(struct slice object, const char *const *names, struct slice *raws, size_t count,
-                  struct arena *arena);
-/* The text in a raw string; empty when it is none. In the arena, or a slice of raw. */
-struct slice member_text(struct slice raw, struct arena *arena);
-/* The object without the named member and with it, at its front, in this form; as it was when it is no
- * object. */
-void member_replace(struct buf *out, struct slice object, struct slice name, struct slice raw,
-                    struct arena *arena);
-
-/* The elements of a raw array, one after the other. */
-struct elements {
-    struct json_reader reader;
-};
-
-/* False when raw is no array. */
-bool elements_begin(struct elements *elements, struct slice raw, struct arena *arena);
-bool elements_next(struct elements *elements, struct slice *raw);
 
 #endif

@@ -102,7 +102,7 @@ static struct quipu_event event_of(struct ask *ask, struct slice raw)
 {
     static const char *const names[] = {"sequence", "key", "time", "data"};
     struct slice raws[4];
-    members_find(raw, names, raws, 4, ask_arena(ask));
+    raw_members(ask_arena(ask), raw, names, raws, 4);
     return (struct quipu_event){.sequence = part_number(raws[0], 0),
                                 .key = part_text(ask, raws[1]),
                                 .time_ms = part_moment(ask, raws[2]),
@@ -113,14 +113,12 @@ static struct quipu_event event_of(struct ask *ask, struct slice raw)
 static void events_told(struct ask *ask, struct quipu_batch *batch)
 {
     struct slice list = told(ask, "events"), raw;
-    struct elements elements;
-    size_t count = 0;
-    bool is_list = elements_begin(&elements, list, ask_arena(ask));
-    while (is_list && elements_next(&elements, &raw)) count++;
+    struct raw_walk elements;
+    size_t count = raw_kind(list) == JSON_ARRAY ? raw_count(ask_arena(ask), list) : 0;
     if (!count || !ask->slot) return;
     struct quipu_event *events = arena_array(ask_arena(ask), struct quipu_event, count);
-    elements_begin(&elements, list, ask_arena(ask));
-    for (size_t i = 0; elements_next(&elements, &raw); i++) events[i] = event_of(ask, raw);
+    raw_walk_begin(&elements, ask_arena(ask), list);
+    for (size_t i = 0; raw_walk_next(&elements, NULL, &raw); i++) events[i] = event_of(ask, raw);
     batch->count = count;
     batch->events = events;
 }
@@ -241,13 +239,14 @@ enum quipu_result quipu_log_split(struct quipu *db, const char *log, int64_t par
                                   int64_t children[2], struct quipu_reply **reply)
 {
     struct ask ask;
-    struct elements elements;
+    struct raw_walk elements;
     struct slice raw;
     ask_begin(&ask, db, reply, "POST", "/v1/logs/*/split", log);
     ask_partition(&ask, partition);
     ask_text(&ask, "at", at);
-    if (ask_run(&ask) > 0 && children && elements_begin(&elements, told(&ask, "children"), ask_arena(&ask)))
-        for (int i = 0; i < 2 && elements_next(&elements, &raw); i++) children[i] = partition_of(raw);
+    if (ask_run(&ask) > 0 && children &&
+        raw_walk_begin(&elements, ask_arena(&ask), told(&ask, "children")) == JSON_ARRAY)
+        for (int i = 0; i < 2 && raw_walk_next(&elements, NULL, &raw); i++) children[i] = partition_of(raw);
     return ask_end(&ask);
 }
 

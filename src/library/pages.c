@@ -43,7 +43,7 @@ struct quipu_pages {
     struct buf entry;             /* the one that was handed out last */
     struct quipu_reply *reply;
     struct arena scratch; /* of the newest page */
-    struct elements entries;
+    struct raw_walk entries;
     bool has_entries; /* left in this page, as far as is known */
     bool is_last;     /* no page follows this one */
 };
@@ -89,7 +89,7 @@ static struct quipu_reply *call_pattern(struct quipu_pages *pages)
     buf_slice(&place, (struct slice){path.data, mark ? (size_t)(mark - path.data) : path.len});
     if (position.len) {
         buf_text(&place, "?after=");
-        rest_encode(&place, position.data[0] == '"' ? member_text(position, &pages->scratch) : position);
+        rest_encode(&place, position.data[0] == '"' ? raw_string(&pages->scratch, position) : position);
     }
     if (mark) buf_byte(&place, position.len ? '&' : '?');
     if (mark) buf_slice(&place, slice_from(path, (size_t)(mark - path.data) + 1));
@@ -97,6 +97,32 @@ static struct quipu_reply *call_pattern(struct quipu_pages *pages)
                                                 SLICE(""));
     buf_free(&place);
     return reply;
+}
+
+static void put_member(struct buf *out, struct slice name, struct slice raw)
+{
+    buf_byte(out, out->len > 1 ? ',' : '{');
+    json_put_string(out, name);
+    buf_byte(out, ':');
+    buf_slice(out, raw);
+}
+
+/* The object without the named member and with it, at its front, in this form; as it was when it is no
+ * object. */
+static void member_replace(struct buf *out, struct slice object, struct slice name, struct slice raw,
+                           struct arena *arena)
+{
+    struct raw_walk walk;
+    struct slice other, other_raw;
+    out->len = 0;
+    put_member(out, name, raw);
+    bool is_object = raw_walk_begin(&walk, arena, object) == JSON_OBJECT;
+    while (is_object && raw_walk_next(&walk, &other, &other_raw))
+        if (!slice_equal(other, name)) put_member(out, other, other_raw);
+    buf_byte(out, '}');
+    if (is_object && json_done(&walk.reader)) return;
+    out->len = 0;
+    buf_slice(out, object);
 }
 
 static struct quipu_reply *call_page(struct quipu_pages *pages)
@@ -117,9 +143,9 @@ static bool find_parts(struct quipu_pages *pages, struct slice raws[2])
 {
     const char *names[] = {pages->listing->entries, pages->listing->end};
     struct slice json = library_json(pages->reply), candidates[PATTERN_ENTRIES];
-    if (names[0]) return members_find(json, names, raws, 2, &pages->scratch);
-    if (!members_find(json, pattern_entries, candidates, PATTERN_ENTRIES, &pages->scratch)) return false;
-    members_find(json, &names[1], &raws[1], 1, &pages->scratch);
+    if (names[0]) return raw_members(&pages->scratch, json, names, raws, 2);
+    if (!raw_members(&pages->scratch, json, pattern_entries, candidates, PATTERN_ENTRIES)) return false;
+    raw_members(&pages->scratch, json, &names[1], &raws[1], 1);
     raws[0] = SLICE("");
     for (size_t i = 0; i < PATTERN_ENTRIES; i++)
         if (candidates[i].len && candidates[i].data[0] == '[') raws[0] = candidates[i];
@@ -132,7 +158,8 @@ static bool open_page(struct quipu_pages *pages)
     struct slice raws[2];
     if (!find_parts(pages, raws)) return false;
     pages->has_entries = raws[0].len > 0; /* none when only a count was asked for */
-    if (pages->has_entries && !elements_begin(&pages->entries, raws[0], &pages->scratch)) return false;
+    if (pages->has_entries && raw_walk_begin(&pages->entries, &pages->scratch, raws[0]) != JSON_ARRAY)
+        return false;
     pages->is_last = raws[1].len == 0;
     text_set(&pages->position, raws[1]);
     return true;
@@ -153,7 +180,7 @@ enum quipu_result quipu_pages_turn(struct quipu_pages *pages)
 
 static bool take_entry(struct quipu_pages *pages, struct slice *raw)
 {
-    if (pages->has_entries) pages->has_entries = elements_next(&pages->entries, raw);
+    if (pages->has_entries) pages->has_entries = raw_walk_next(&pages->entries, NULL, raw);
     return pages->has_entries;
 }
 

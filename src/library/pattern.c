@@ -116,9 +116,9 @@ static void tell_error(struct owned_reply *owned)
 {
     static const char *const names[] = {"error", "message"};
     struct slice raws[2] = {SLICE(""), SLICE("")};
-    members_find(buf_view(&owned->json), names, raws, 2, &owned->arena);
-    owned->reply.error = text_copy(&owned->arena, member_text(raws[0], &owned->arena));
-    owned->reply.message = text_copy(&owned->arena, member_text(raws[1], &owned->arena));
+    raw_members(&owned->arena, buf_view(&owned->json), names, raws, 2);
+    owned->reply.error = text_copy(&owned->arena, raw_string(&owned->arena, raws[0]));
+    owned->reply.message = text_copy(&owned->arena, raw_string(&owned->arena, raws[1]));
 }
 
 static void tell_headers(struct owned_reply *owned, struct slice headers)

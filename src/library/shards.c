@@ -41,12 +41,12 @@ static void take_shard(struct shards *shards, struct slice raw, struct arena *ar
     static const char *const names[] = {"ShardId", "ParentShardId", "SequenceNumberRange"};
     static const char *const range_names[] = {"EndingSequenceNumber"};
     struct slice raws[3], end;
-    if (!members_find(raw, names, raws, 3, arena)) return;
-    members_find(raws[2], range_names, &end, 1, arena);
-    struct slice id = member_text(raws[0], arena);
+    if (!raw_members(arena, raw, names, raws, 3)) return;
+    raw_members(arena, raws[2], range_names, &end, 1);
+    struct slice id = raw_string(arena, raws[0]);
     struct shard *shard = find_shard(shards, id);
     bool is_new = !shard;
-    if (is_new) shard = add_shard(shards, id, member_text(raws[1], arena));
+    if (is_new) shard = add_shard(shards, id, raw_string(arena, raws[1]));
     shard->is_closed = end.len > 0;
     shard->seen_at = shards->looks;
     if (!is_new || shards->looks > 1 || shards->start != QUIPU_LATEST) return;
@@ -61,13 +61,14 @@ static bool take_page(struct shards *shards, const struct quipu_reply *reply, st
     static const char *const outer[] = {"StreamDescription"};
     static const char *const names[] = {"Shards", "LastEvaluatedShardId", "StreamStatus"};
     struct slice description, raws[3], raw;
-    struct elements elements;
-    if (!members_find(library_json(reply), outer, &description, 1, arena) ||
-        !members_find(description, names, raws, 3, arena) || !elements_begin(&elements, raws[0], arena))
+    struct raw_walk elements;
+    if (!raw_members(arena, library_json(reply), outer, &description, 1) ||
+        !raw_members(arena, description, names, raws, 3) ||
+        raw_walk_begin(&elements, arena, raws[0]) != JSON_ARRAY)
         return false;
-    while (elements_next(&elements, &raw)) take_shard(shards, raw, arena);
+    while (raw_walk_next(&elements, NULL, &raw)) take_shard(shards, raw, arena);
     *last = raws[1];
-    shards->is_disabled = slice_equal(member_text(raws[2], arena), SLICE("DISABLED"));
+    shards->is_disabled = slice_equal(raw_string(arena, raws[2]), SLICE("DISABLED"));
     return true;
 }
 
@@ -193,7 +194,7 @@ static bool take_iterator(struct shard *shard, const struct quipu_reply *reply)
     static const char *const names[] = {"ShardIterator"};
     struct arena arena = {0};
     struct slice raw;
-    bool fine = members_find(library_json(reply), names, &raw, 1, &arena) && raw.len;
+    bool fine = raw_members(&arena, library_json(reply), names, &raw, 1) && raw.len;
     text_set(&shard->iterator, raw);
     arena_free(&arena);
     return fine;

@@ -28,7 +28,7 @@ struct quipu_stream {
     /* the newest answer's records */
     struct quipu_reply *reply;
     struct arena scratch;
-    struct elements records;
+    struct raw_walk records;
     bool has_records;
     struct buf json, event, sequence; /* of the record that was handed out last */
     /* waiting */
@@ -81,8 +81,8 @@ static bool find_stream(struct quipu_stream *stream, const char *table, char *er
     json_put_string(&request, slice_of(table));
     buf_byte(&request, '}');
     struct quipu_reply *reply = library_call(stream->db, SLICE("DescribeTable"), buf_view(&request));
-    if (!reply->error && members_find(library_json(reply), outer, &description, 1, &arena))
-        members_find(description, inner, &arn, 1, &arena);
+    if (!reply->error && raw_members(&arena, library_json(reply), outer, &description, 1))
+        raw_members(&arena, description, inner, &arn, 1);
     buf_slice(&stream->shards.stream, arn);
     if (reply->error)
         snprintf(error, error_len, "%s: %s", reply->error, reply->message);
@@ -151,11 +151,11 @@ static bool take_record(struct quipu_stream *stream, struct slice raw)
     static const char *const outer[] = {"eventName", "dynamodb"};
     static const char *const inner[] = {"SequenceNumber", "ApproximateCreationDateTime"};
     struct slice raws[2], details[2];
-    members_find(raw, outer, raws, 2, &stream->scratch);
-    members_find(raws[1], inner, details, 2, &stream->scratch);
+    raw_members(&stream->scratch, raw, outer, raws, 2);
+    raw_members(&stream->scratch, raws[1], inner, details, 2);
     text_set(&stream->json, raw);
-    text_set(&stream->event, member_text(raws[0], &stream->scratch));
-    text_set(&stream->sequence, member_text(details[0], &stream->scratch));
+    text_set(&stream->event, raw_string(&stream->scratch, raws[0]));
+    text_set(&stream->sequence, raw_string(&stream->scratch, details[0]));
     text_set(&stream->current->last_sequence, buf_view(&stream->sequence));
     if (!stream->current->oldest_s) return true;
     struct slice created = arena_copy(&stream->scratch, details[1]);
@@ -165,7 +165,7 @@ static bool take_record(struct quipu_stream *stream, struct slice raw)
 static bool next_record(struct quipu_stream *stream, struct quipu_record *record)
 {
     struct slice raw;
-    while (stream->has_records && elements_next(&stream->records, &raw)) {
+    while (stream->has_records && raw_walk_next(&stream->records, NULL, &raw)) {
         if (!take_record(stream, raw)) continue;
         *record = (struct quipu_record){.json = stream->json.data,
                                         .json_len = stream->json.len,
@@ -198,11 +198,11 @@ static bool take_answer(struct quipu_stream *stream, struct shard *shard, uint64
 {
     static const char *const names[] = {"Records", "NextShardIterator"};
     struct slice raws[2], first;
-    if (!members_find(library_json(stream->reply), names, raws, 2, &stream->scratch) ||
-        !elements_begin(&stream->records, raws[0], &stream->scratch))
+    if (!raw_members(&stream->scratch, library_json(stream->reply), names, raws, 2) ||
+        raw_walk_begin(&stream->records, &stream->scratch, raws[0]) != JSON_ARRAY)
         return false;
-    struct elements look = stream->records;
-    stream->has_records = elements_next(&look, &first);
+    struct raw_walk look = stream->records;
+    stream->has_records = raw_walk_next(&look, NULL, &first);
     stream->current = shard;
     text_set(&shard->iterator, raws[1]);
     if (!raws[1].len) {

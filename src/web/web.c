@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/fail.h"
-#include "base/json.h"
+#include "base/raw.h"
 #include "func/func.h"
 #include "pattern/pattern.h"
 #include "rest/rest.h"
@@ -180,10 +180,7 @@ static bool is_json_type(struct slice type)
 
 static bool is_json(struct http_exchange *exchange)
 {
-    struct json_reader reader;
-    if (!exchange->body.len) return true;
-    json_begin(&reader, exchange->body, &exchange->arena);
-    return json_skip(&reader) && json_done(&reader);
+    return !exchange->body.len || raw_is_json(&exchange->arena, exchange->body);
 }
 
 /* Signatures and the rules of tests; false when the request was answered with what it met. */
@@ -278,8 +275,9 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
         buf_text(&exchange->reply, ".amazonaws.com ");
         reply(web, exchange, 200, text_type);
     } else {
-        buf_text(&exchange->reply, "There is nothing here. DynamoDB's API is POST /, patterns are described in "
-                                   "/v1/openapi.json, health is /healthz, metrics are /metrics.\n");
+        buf_text(&exchange->reply,
+                 "There is nothing here. DynamoDB's API is POST /, patterns are described in "
+                 "/v1/openapi.json, health is /healthz, metrics are /metrics.\n");
         reply(web, exchange, 404, text_type);
     }
 }
