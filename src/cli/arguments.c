@@ -104,6 +104,15 @@ bool argument_given(const struct arguments *arguments, const char *name)
     return argument_text(arguments, name) != NULL;
 }
 
+bool argument_typed(const struct arguments *arguments, const char *name)
+{
+    const struct flag *flag = find_flag(arguments->command, slice_of(name));
+    ensure(flag != NULL);
+    for (size_t i = arguments->environment_count; i < arguments->given_count; i++)
+        if (arguments->given[i].flag == flag) return true;
+    return false;
+}
+
 const char *argument_nth(const struct arguments *arguments, const char *name, size_t nth)
 {
     const struct flag *flag = find_flag(arguments->command, slice_of(name));
@@ -174,6 +183,7 @@ static void read_environment(struct arguments *arguments)
     }
     if ((command->works_on_data || command->works_on_server) && from_environment("on"))
         give(arguments, find_flag(command, SLICE("on")), from_environment("on"));
+    arguments->environment_count = arguments->given_count;
 }
 
 /* One flag, whose value may be the next argument: *i moves on with it. */

@@ -15,7 +15,7 @@ struct arguments {
     const struct program *program;
     const struct command *command, *parent; /* parent: "table" of "table ls", or NULL */
     struct given *given;                    /* environment first, so that arguments win */
-    size_t given_count;
+    size_t given_count, environment_count;
     const char **words;
     size_t word_count;
     bool wants_help;

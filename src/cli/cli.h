@@ -83,6 +83,8 @@ const char *argument_text(const struct arguments *arguments, const char *flag);
 /* Whether the command has such a flag at all. */
 bool argument_offered(const struct arguments *arguments, const char *flag);
 bool argument_given(const struct arguments *arguments, const char *flag);
+/* Not only in the environment. */
+bool argument_typed(const struct arguments *arguments, const char *flag);
 /* The texts of a flag that may be given many times, one by one: from 0 until NULL. */
 const char *argument_nth(const struct arguments *arguments, const char *flag, size_t nth);
 /* A whole number within the bounds; false after complaining. *out is left as it was when the flag was not

@@ -25,8 +25,10 @@ static bool refuse_archive(struct rest_call *call, enum archive_end end, const c
     switch (end) {
     case ARCHIVE_UNPACKED: return true;
     case ARCHIVE_BAD:
-        return refuse(call,
-                      "Could not unzip uploaded file. Please check your file, then try to upload again.");
+        lambda_error(call, 400, "InvalidParameterValueException",
+                     "Could not unzip uploaded file. Please check your file, then try to upload again. %s",
+                     error);
+        return false;
     case ARCHIVE_LARGE: return refuse(call, "Unzipped size must be smaller than 262144000 bytes");
     case ARCHIVE_FAILED: break;
     }

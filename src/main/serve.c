@@ -109,6 +109,15 @@ static const char *text_or(const struct arguments *arguments, const char *flag, 
     return text ? text : otherwise;
 }
 
+/* QUIPU_ON serves the other commands too, so it is often in the environment of who starts a server; whoever
+ * types where the data is does not mean it. */
+static const char *text_of_on(const struct arguments *arguments)
+{
+    bool is_here = argument_typed(arguments, "data") || argument_typed(arguments, "memory") ||
+                   argument_typed(arguments, "test-hooks");
+    return is_here && !argument_typed(arguments, "on") ? NULL : argument_text(arguments, "on");
+}
+
 static void read_words(struct settings *settings, const struct arguments *arguments)
 {
     settings->host = text_or(arguments, "host", "127.0.0.1");
@@ -117,7 +126,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->credentials = argument_text(arguments, "credentials");
     settings->tls_cert = argument_text(arguments, "tls-cert");
     settings->tls_key = argument_text(arguments, "tls-key");
-    settings->on = argument_text(arguments, "on");
+    settings->on = text_of_on(arguments);
     settings->prefix = argument_text(arguments, "prefix");
     settings->functions = argument_text(arguments, "functions");
     settings->has_functions = !argument_given(arguments, "no-functions");

@@ -102,6 +102,15 @@ def test_a_flag_wins_over_the_environment(tmp_path):
     assert os.listdir(tmp_path) == ["flag"]
 
 
+def test_an_endpoint_in_the_environment_is_for_other_commands(tmp_path):
+    elsewhere = {"QUIPU_ON": "http://127.0.0.1:1"}
+    for here in (["--data", str(tmp_path / "data")], ["--memory"]):
+        with Quipu("--port", "0", *here, env=elsewhere) as server:
+            assert alive(server)
+    assert "the data is elsewhere" in fails("--memory", "--on", "http://127.0.0.1:1", status=2, cwd=tmp_path)
+    assert "the data is elsewhere" in fails(env={**elsewhere, "QUIPU_MEMORY": "1"}, status=2, cwd=tmp_path)
+
+
 def test_a_switch_in_the_environment(tmp_path):
     with Quipu(env={"QUIPU_MEMORY": "1"}, cwd=tmp_path) as server:
         assert alive(server)

@@ -189,7 +189,8 @@ TEST(lambda_code_that_cannot_be_used)
          "folder (Code.Directory)."},
         {"{}", "InvalidParameterValueException", "Please provide a source for function code."},
         {"{\"ZipFile\":\"aGVsbG8=\"}", "InvalidParameterValueException",
-         "Could not unzip uploaded file. Please check your file, then try to upload again."},
+         "Could not unzip uploaded file. Please check your file, then try to upload again. Not a zip archive: "
+         "it could not be opened"},
         {"{\"ZipFile\":\"?\"}", "SerializationException", "ZipFile is not valid base64"},
         {"{\"ZipFile\":\"\"}", "InvalidParameterValueException", "Uploaded file must be a non-empty zip"},
         {"{\"Directory\":\"relative\"}", "InvalidParameterValueException",
