@@ -16,8 +16,8 @@ const struct field group_put_fields[] = {
     [PUT_COMPLETE] =
         {"complete", IN_BODY, FIELD_JSON,
          .help = "an object; all that is given must hold: size: so many events; kinds: at least one of "
-                 "each; when: a condition in DynamoDB's language over count, kinds, sum, opened, touched, "
-                 "events, with values as {expression, values}"},
+                 "each; when: a condition like \"count >= 3 and sum > 100\" over count, kinds, sum, opened, "
+                 "touched, events, or in DynamoDB's own words as {expression, values}"},
     [PUT_QUIET] = {"quiet", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
                    .help = "or when nothing came for so long"},
     [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
@@ -99,20 +99,22 @@ static bool take_when(struct flow *flow, struct put *put, struct slice value)
 {
     bool is_object = raw_kind(value) == JSON_OBJECT;
     struct slice expression = is_object ? raw_member(flow->arena, value, "expression") : value;
-    const char *fault;
+    struct slice values = is_object ? raw_member(flow->arena, value, "values") : SLICE_NONE;
+    const char *fault = NULL;
     if (raw_kind(expression) != JSON_STRING)
         return refuse_rule(flow,
                            "complete.when must be a condition, or {\"expression\": ..., \"values\": {...}}.");
     expression = raw_text(flow->arena, expression);
     if (!expression.len || expression.len > WHEN_BYTES)
         return refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
-    put->when = group_when(flow, expression, &fault);
+    if (!is_object) expression = group_when_read(flow, expression, &values, &fault);
+    if (!fault) put->when = group_when(flow, expression, &fault);
     if (fault) {
         flow_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
         return false;
     }
     put->attributes = flow_compose(flow, "%A,'when':%S", put->attributes, expression);
-    return !is_object || take_values(flow, put, raw_member(flow->arena, value, "values"));
+    return !values.data || take_values(flow, put, values);
 }
 
 static bool take_complete(struct flow *flow, struct put *put)

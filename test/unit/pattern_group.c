@@ -150,6 +150,46 @@ TEST(group_by_a_condition)
     patterns_close(&patterns);
 }
 
+/* As one would say it: names that are reserved words, and values where they belong. */
+TEST(group_by_a_condition_in_plain_words)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(
+        &patterns, "PUT /v1/groups/g",
+        "{\"complete\":{\"when\":\"(count >= 3 AND contains(kinds, 'it''s')) or sum between -1.5 and -1\"}}",
+        400,
+        "{\"error\":\"refused\",\"message\":\"The database refused it: Invalid ConditionExpression: Syntax "
+        "error; token: \\\":w_v2\\\", near: \\\":w_v1:w_v2)\\\"\"}");
+    CHECK_ASKS(
+        &patterns, "PUT /v1/groups/g",
+        "{\"complete\":{\"when\":\"count >= 3 AND contains(kinds, 'a \\\"b') or sum between -1.5 and -1\"}}",
+        200,
+        "{\"name\":\"g\",\"complete\":{\"when\":{\"expression\":\"#count >= :v0 AND contains(#kinds, :v1) or "
+        "#sum between :v2 and :v3\",\"values\":{\":v0\":3,\":v1\":\"a "
+        "\\\"b\",\":v2\":-1.5,\":v3\":-1}}},\"late\":\"discard\"}");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "completed", "false");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "completed", "false");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "completed", "false");
+    check_member(&patterns, "POST /v1/groups/g/k", "{\"kind\":\"a \\\"b\"}", "completed", "true");
+    check_member(&patterns, "POST /v1/groups/g/l", "{\"amount\":-1.25}", "completed", "true");
+    static const char *const faults[] = {"count >= 007",
+                                         "count >= 1.2.3",
+                                         "count >= 1.",
+                                         "count = 'open",
+                                         "count >= 123456789012345678901234567890123456789",
+                                         "count >=",
+                                         "'a'"};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char body[200];
+        snprintf(body, sizeof body, "{\"complete\":{\"when\":\"%s\"}}", faults[i]);
+        asks(&patterns, "PUT /v1/groups/other", body);
+        if (patterns.call.status != 400) test_failed(__FILE__, __LINE__, "taken: %s", faults[i]);
+    }
+    CHECK_REFUSES(&patterns, "GET /v1/groups/other", NULL, 404, "no-such-group");
+    patterns_close(&patterns);
+}
+
 TEST(group_with_generations)
 {
     struct patterns patterns;
