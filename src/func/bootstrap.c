@@ -200,6 +200,12 @@ const char *const *bootstrap_command(struct func *func, const struct function *f
             SLICE_ARG(function->runtime));
         return NULL;
     }
+    if (function->in_place &&
+        access(arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data, X_OK) != 0) {
+        snprintf(error, error_len, "The folder %.*s cannot be entered: %s", SLICE_ARG(function->folder),
+                 strerror(errno));
+        return NULL;
+    }
     if (!language->file) return provided_command(function, arena, error, error_len);
     return interpreter_command(language, func->options.folder, function, arena, error, error_len);
 }

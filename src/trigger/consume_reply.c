@@ -1,6 +1,7 @@
 /* What a function's invocation came to: its answer, the writes that it returned, or its failure. */
 #include <stdio.h>
 
+#include "base/json.h"
 #include "trigger/consume.h"
 
 #define EFFECTS_BYTES (LIMIT_TRANSACTION_BYTES - 64 * 1024) /* the rest is for the position */
@@ -129,11 +130,30 @@ static void take_answer(struct lane *lane, struct errand *errand)
         lane_result(lane, answer.outcome, answer.done);
 }
 
-/* Of a watch, whose failures are told in the log. */
+/* A function tells why in its log; a target without a process has none. Its errors are Target.SOMETHING. */
+static const char *words_of_target(struct slice reply, struct arena *arena)
+{
+    struct json_reader reader;
+    struct slice name, type = SLICE_NONE, message = SLICE_NONE;
+    json_begin(&reader, reply, arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return NULL;
+    while (json_member(&reader, &name)) {
+        struct slice *to = slice_equal(name, SLICE("errorType"))      ? &type
+                           : slice_equal(name, SLICE("errorMessage")) ? &message
+                                                                      : NULL;
+        bool is_text = to && json_peek(&reader) == JSON_STRING;
+        if (is_text ? !json_string(&reader, to) : !json_skip(&reader)) return NULL;
+    }
+    if (json_failed(&reader) || !slice_starts(type, SLICE("Target."))) return NULL;
+    return arena_printf(arena, "%.*s", SLICE_ARG(message)).data;
+}
+
+/* Of a watch, whose failures are told in the log, all. */
 static const char *own_words(const struct lane *lane, struct errand *errand)
 {
     struct slice reply = buf_view(&errand->invocation.reply);
-    return lane_mapping(lane)->watch ? arena_printf(&errand->arena, "%.*s", SLICE_ARG(reply)).data : NULL;
+    if (!lane_mapping(lane)->watch) return words_of_target(reply, &errand->arena);
+    return arena_printf(&errand->arena, "%.*s", SLICE_ARG(reply)).data;
 }
 
 void lane_answered(struct errand *errand)

@@ -141,6 +141,18 @@ TEST(a_script_of_a_version_manager_is_no_interpreter_of_its_version)
     place_close(&place);
 }
 
+TEST(a_folder_that_is_gone_is_named)
+{
+    struct place place;
+    place_open(&place, "python3.11");
+    place_put(&place, "bin/python3", 0755);
+    place.function.in_place = true;
+    CHECK(place_command(&place) != NULL);
+    place.function.folder = slice_of(place_path(&place, "gone"));
+    check_refused(&place, "/gone cannot be entered: No such file or directory");
+    place_close(&place);
+}
+
 TEST(node_gets_most_of_the_memory)
 {
     struct place place;
