@@ -31,7 +31,7 @@ static void put_words(struct buf *out, const char *words)
 
 /* clang-format off */
 static const char *const type_names[] = {
-    [FIELD_NAME] = "string", [FIELD_TEXT] = "string", [FIELD_INT] = "integer", [FIELD_DURATION] = "string",
+    [FIELD_NAME] = "string", [FIELD_TEXT] = "string", [FIELD_INT] = "integer", [FIELD_DURATION] = NULL,
     [FIELD_BOOL] = "boolean", [FIELD_JSON] = NULL, [FIELD_CHOICE] = "string", [FIELD_LIST] = "array",
     [FIELD_RAW] = "string", [FIELD_THEN] = NULL,
 };
@@ -45,7 +45,8 @@ static void put_schema(struct buf *out, const struct field *field)
         buf_text(out, ",\"type\":");
         put_string(out, type_names[field->type]);
     }
-    if (field->type == FIELD_DURATION) buf_text(out, ",\"examples\":[\"30s\"]");
+    if (field->type == FIELD_DURATION)
+        buf_text(out, ",\"type\":[\"string\",\"integer\"],\"examples\":[\"30s\",30000]");
     if (field->type == FIELD_CHOICE) put_words(out, field->words);
     if (field->type == FIELD_INT && field->max) {
         buf_text(out, ",\"minimum\":");
@@ -133,11 +134,12 @@ static void put_request(struct buf *out, const struct flow_row *row)
 
 static void put_replies(struct buf *out, const struct flow_row *row)
 {
-    buf_text(out, ",\"responses\":{\"2XX\":{\"description\":\"done\"");
+    buf_text(out, ",\"responses\":{\"2XX\":{\"description\":\"200 done, 201 made, 204 nothing to be had\"");
     if (row->reply) {
-        bool is_json = row->reply[0] == '{' || row->reply[0] == '[';
+        bool is_json = strchr("{[0123456789", row->reply[0]) != NULL;
+        bool is_stream = strncmp(row->reply, "event:", 6) == 0;
         buf_text(out, ",\"content\":{");
-        put_string(out, is_json ? "application/json" : "text/plain");
+        put_string(out, is_json ? "application/json" : is_stream ? "text/event-stream" : "text/plain");
         buf_text(out, ":{\"example\":");
         if (is_json)
             put_quoted(out, row->reply);
@@ -196,9 +198,14 @@ void pattern_put_openapi(struct buf *out)
         if (i) buf_byte(out, ',');
         put_path(out, i);
     }
-    put_quoted(out, "},'components':{'responses':{'refused':{'description':'refused, with a reason',"
-                    "'content':{'application/json':{'schema':{'type':'object','required':['error','message'],"
-                    "'properties':{'error':{'type':'string'},'message':{'type':'string'}}}}}}}}}");
+    put_quoted(
+        out,
+        "},'components':{'responses':{'refused':{'description':'refused, and nothing has changed: 400 not "
+        "understood, 404 an unknown name, 405 another method, 409 what the present state does not "
+        "allow, 412 another version, 413 too large, 422 an Idempotency-Key or token that was used for "
+        "something else, 429 too many wait, 503 to be tried again',"
+        "'content':{'application/json':{'schema':{'type':'object','required':['error','message'],"
+        "'properties':{'error':{'type':'string'},'message':{'type':'string'}}}}}}}}}");
 }
 
 static void openapi_begin(struct flow *flow)

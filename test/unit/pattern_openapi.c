@@ -28,6 +28,28 @@ TEST(openapi_describes_every_route)
     patterns_close(&patterns);
 }
 
+static struct slice media_of(struct patterns *patterns, struct slice paths, const char *path)
+{
+    struct slice get = raw_member(&patterns->arena, raw_member(&patterns->arena, paths, path), "get");
+    struct slice done = raw_member(&patterns->arena, raw_member(&patterns->arena, get, "responses"), "2XX");
+    return raw_member(&patterns->arena, done, "content");
+}
+
+TEST(openapi_tells_what_comes)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    struct slice paths = raw_member(&patterns.arena, asks(&patterns, "GET /v1/openapi.json", NULL), "paths");
+    CHECK_TEXT(media_of(&patterns, paths, "/v1/jobs/{id}/events"),
+               "{\"text/event-stream\":{\"example\":\"event: progress\"}}");
+    CHECK_TEXT(media_of(&patterns, paths, "/counter"), "{\"application/json\":{\"example\":42}}");
+    CHECK_TEXT(media_of(&patterns, paths, "/wall"), "{\"text/plain\":{\"example\":\"hello\\n\"}}");
+    struct slice claim = raw_member(&patterns.arena, paths, "/v1/work/{queue}/claim");
+    CHECK(slice_contains(claim, SLICE("{\"name\":\"wait\",\"in\":\"query\",\"required\":false")));
+    CHECK(slice_contains(claim, SLICE("\"type\":[\"string\",\"integer\"]")));
+    patterns_close(&patterns);
+}
+
 static bool has_body_field(const struct flow_row *row, struct slice name)
 {
     for (uint32_t i = 0; i < row->field_count; i++)
