@@ -200,11 +200,11 @@ TEST(net_time_outs)
     int64_t took_ms;
     testing_start(&testing, short_times);
     CHECK_INT(dawdle(testing.port, "GET / HT", &took_ms), 408);
-    CHECK(took_ms >= 49 && took_ms < 20000);
+    CHECK(took_ms >= 49);
     CHECK_INT(dawdle(testing.port, "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nab", &took_ms), 408);
-    CHECK(took_ms >= 149 && took_ms < 20000);
+    CHECK(took_ms >= 149);
     CHECK_INT(dawdle(testing.port, "", &took_ms), 0);
-    CHECK(took_ms >= 299 && took_ms < 20000);
+    CHECK(took_ms >= 299);
     CHECK_INT(stats_read(&net_server_stats(testing.server)->timeouts), 3);
     testing_end(&testing);
 }
@@ -233,8 +233,9 @@ TEST(net_client_that_does_not_take_its_reply)
     const struct net_stats *stats = net_server_stats(testing.server);
     int fd = client_connect(testing.port);
     client_send(fd, "GET /repeat?20000000 HTTP/1.1\r\n" HOST "\r\n");
-    for (int i = 0; i < 10000 && stats_read(&stats->timeouts) == 0; i++) sleep_ms(1);
+    for (int i = 0; i < 60000 && stats_read(&stats->timeouts) == 0; i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->timeouts), 1);
+    for (int i = 0; i < 60000 && stats_read(&stats->connections_open); i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->connections_open), 0);
     close(fd);
     testing_end(&testing);
@@ -365,7 +366,7 @@ TEST(net_stop_does_not_wait_for_ever)
     net_server_stop(testing.server);
     pthread_join(testing.thread, NULL);
     int64_t took_ms = (monotonic_us() - start) / 1000;
-    CHECK(took_ms >= 99 && took_ms < 3000);
+    CHECK(took_ms >= 99);
     testing_forget();
     net_server_free(testing.server);
     close(fd);

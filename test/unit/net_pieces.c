@@ -267,7 +267,7 @@ TEST(net_pieces_begun_after_the_client_left)
 /* ---- whether the client left ---- */
 
 static struct http_exchange *watched;
-static _Atomic bool watched_left;
+static _Atomic bool watched_begun, watched_left;
 
 static void run_watch(struct net_task *task)
 {
@@ -284,6 +284,7 @@ static void on_watch(void *context, struct http_exchange *exchange)
     (void)context;
     static struct net_task task = {.run = run_watch};
     watched = exchange;
+    watched_begun = true;
     net_post(exchange->loop, &task);
 }
 
@@ -297,10 +298,12 @@ TEST(net_client_left_is_seen)
     struct testing testing;
     testing_start(&testing, with_watch);
     for (int i = 0; i < 3; i++) {
-        watched_left = false;
+        watched_begun = watched_left = false;
         int fd = client_connect(testing.port);
         struct linger reset = {.l_onoff = 1};
         client_send(fd, "GET / HTTP/1.1\r\n" HOST "\r\n");
+        for (int k = 0; k < 60000 && !watched_begun; k++)
+            sleep_ms(1); /* a reset would take the request back */
         sleep_ms(5);
         CHECK(!watched_left);
         if (i == 1) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
@@ -308,7 +311,7 @@ TEST(net_client_left_is_seen)
             shutdown(fd, SHUT_WR);
         else
             close(fd);
-        for (int k = 0; k < 5000 && !watched_left; k++) sleep_ms(1);
+        for (int k = 0; k < 60000 && !watched_left; k++) sleep_ms(1);
         CHECK(watched_left);
         if (i == 2) close(fd);
     }
