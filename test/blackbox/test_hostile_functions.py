@@ -53,6 +53,11 @@ def is_alive(pid):
     return bool(stat) and stat.rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
 
 
+def await_end(pids):
+    """Who is about to end has no memory any more, so no mark either, and is alive for a moment yet."""
+    eventually(lambda: not any(is_alive(pid) for pid in pids), f"all of {pids} have ended")
+
+
 def marked(mark):
     """The processes that were begun with this environment, wherever they have gone since."""
     return {pid for pid in all_pids() if b"MARK=" + mark.encode() in read_proc(pid, "environ").split(b"\0")}
@@ -98,7 +103,7 @@ def invoke(server, name, event=None, kind="RequestResponse"):
 
 
 def metric(server, name):
-    with urllib.request.urlopen(server.url + "/metrics", timeout=30) as reply:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
         return sum(float(line.split()[1]) for line in reply.read().decode().splitlines() if line.startswith(name))
 
 
@@ -155,6 +160,9 @@ class Bystanders:
             "FunctionName": "good", "Runtime": "python3.11", "Handler": "lambda_function.lambda_handler",
             "Timeout": 60, "Code": {"Directory": code}})
         assert status == 201, reply
+        status, reply = send(server.url, "PUT", "/2017-10-31/functions/good/concurrency",
+                             {"ReservedConcurrentExecutions": 1})  # else a slow machine gives it a second process
+        assert status == 200, reply
         dynamodb = boto_client(server.url)
         create_table(dynamodb, "things")
         dynamodb.put_item(TableName="things", Item={"pk": {"S": "a"}, "n": {"N": "1"}})
@@ -165,6 +173,8 @@ class Bystanders:
         """Both answer; the function's process."""
         event = {"n": next(numbers)}
         answer = invoke(self.server, "good", event)
+        while answer.status == 429:  # its process was answered, and has not asked again yet
+            answer = invoke(self.server, "good", event)
         assert answer.status == 200 and answer.error is None and answer.payload["event"] == event
         dynamodb = boto_client(self.server.url)
         item = dynamodb.get_item(TableName="things", Key={"pk": {"S": "a"}})["Item"]
@@ -241,7 +251,7 @@ def test_daemons_end_with_a_time_out(hostile):
     pids = function.notes()[0]["pids"]
     assert len(pids) == 3
     function.wait_gone()
-    assert not any(is_alive(pid) for pid in pids)
+    await_end(pids)
 
 
 def test_daemons_end_with_their_function(hostile):
@@ -251,7 +261,7 @@ def test_daemons_end_with_their_function(hostile):
     assert set(answer.payload["pids"]) <= function.processes() and len(answer.payload["pids"]) == 50
     function.delete()
     function.wait_gone()
-    assert not any(is_alive(pid) for pid in answer.payload["pids"])
+    await_end(answer.payload["pids"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -265,10 +275,10 @@ def test_nothing_outlives_the_server(number, tmp_path):
         assert len(idle.processes()) == 4 and len(busy.processes()) == 4
         assert idle.processes() | busy.processes() <= family
         other.signal(number)
-        other.wait(60)
+        other.wait()
         idle.wait_gone()
         busy.wait_gone()
-        eventually(lambda: not any(is_alive(pid) for pid in family), "all processes of the server have ended")
+        await_end(family)
 
 
 def test_a_fork_bomb_ends_at_the_limit(hostile, bystanders, attack):
@@ -302,17 +312,17 @@ def test_the_end_of_much_output_is_in_the_log(hostile):
 # ---- ends ----
 
 def test_without_any_descriptor_it_times_out(hostile):
-    function = hostile(Timeout=2)
+    function = hostile(Timeout=4)
     answer = function.invoke(deed="closing")
     assert (answer.error, answer.payload["errorType"]) == ("Unhandled", "Sandbox.Timedout")
     assert function.invoke().payload == {"fine": True}
 
 
 def test_who_ignores_the_request_to_end_is_ended(hostile):
-    function = hostile(Timeout=2)
+    function = hostile(Timeout=4)
     answer = function.invoke(deed="stubborn")
     assert (answer.error, answer.payload["errorType"]) == ("Unhandled", "Sandbox.Timedout")
-    assert "Task timed out after 2.00 seconds" in answer.payload["errorMessage"]
+    assert "Task timed out after 4.00 seconds" in answer.payload["errorMessage"]
     function.wait_gone()
     assert function.invoke().payload == {"fine": True}
 
@@ -386,7 +396,7 @@ def test_memory_ends_only_who_eats_it(hostile, bystanders, attack):
 
 
 def test_who_never_answers_ends_with_the_time_out(hostile, bystanders, attack):
-    function = hostile(Timeout=2)
+    function = hostile(Timeout=4)
     answers = [attack(function.invoke, deed="silent") for _ in range(5)]
     bystanders.check_during(answers[0])
     for answer in answers:
@@ -436,14 +446,14 @@ def test_an_answer_to_a_call_that_is_none_is_refused(hostile):
 
 
 def test_half_an_answer_is_none(hostile):
-    function = hostile(Timeout=2)
+    function = hostile(Timeout=4)
     answer = function.invoke(deed="deaf")
     assert (answer.error, answer.payload["errorType"]) == ("Unhandled", "Sandbox.Timedout")
     assert function.invoke().payload == {"fine": True}
 
 
 def test_an_answer_after_the_time_out_comes_too_late(hostile):
-    function = hostile(Timeout=2)
+    function = hostile(Timeout=4)
     answer = function.invoke(deed="confide")
     assert (answer.error, answer.payload["errorType"]) == ("Unhandled", "Sandbox.Timedout")
     secret = function.notes()[0]
@@ -451,7 +461,7 @@ def test_an_answer_after_the_time_out_comes_too_late(hostile):
     try:
         late.request("POST", f"/2018-06-01/runtime/invocation/{secret['id']}/response", '"late"')
         assert late.getresponse().status in (400, 404, 410)  # another process may have the port by now
-    except (ConnectionError, http.client.HTTPException):
+    except (OSError, http.client.HTTPException):
         pass
     finally:
         late.close()
@@ -493,7 +503,7 @@ def test_who_attacks_its_keeper_ends_all_the_same(number, hostile):
     assert answer.payload["errorType"] == ("Runtime.ExitError" if number == "SIGKILL" else "Sandbox.Timedout")
     own, keeper, _ = function.notes()[0]["pids"]
     function.wait_gone()
-    eventually(lambda: not is_alive(own) and not is_alive(keeper), "function and keeper are gone")
+    await_end([own, keeper])
     assert function.invoke().payload == {"fine": True}
 
 
@@ -502,13 +512,13 @@ def test_who_attacks_the_nursery_ends_all_the_same(tmp_path):
         others = Bystanders(other, tmp_path)
         function = Hostile(other, tmp_path, Timeout=3)
         assert function.invoke(deed="parricide", generation=1).error == "Unhandled"
-        eventually(lambda: not any(is_alive(pid) for pid in function.notes()[0]["pids"]), "all three are gone")
+        await_end(function.notes()[0]["pids"])
         function.wait_gone()
         assert function.invoke().payload == {"fine": True}
         others.check()
         family = descendants(other.process.pid)
-        assert other.stop(60) == 0
-        assert not any(is_alive(pid) for pid in family)
+        assert other.stop() == 0
+        await_end(family)
 
 
 def test_it_has_only_the_three_usual_descriptors(hostile):
@@ -529,7 +539,7 @@ def handle(event):
         body = json.dumps({"TableName": os.environ["OTHER"], "Item": {"pk": {"S": "a"}, "n": {"N": str(n)}}}).encode()
         urllib.request.urlopen(urllib.request.Request(os.environ["AWS_ENDPOINT_URL_DYNAMODB"], body, {
             "X-Amz-Target": "DynamoDB_20120810.PutItem", "Content-Type": "application/x-amz-json-1.0",
-            "Authorization": os.environ["SIGNATURE"], "X-Amz-Date": "20260101T000000Z"}), timeout=30).close()
+            "Authorization": os.environ["SIGNATURE"], "X-Amz-Date": "20260101T000000Z"}), timeout=180).close()
 """
 SIGNATURE = ("AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
              "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" + "0" * 64)
