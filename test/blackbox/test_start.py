@@ -5,7 +5,8 @@ import socket
 import subprocess
 
 import pytest
-from support.process import BINARY, Quipu, clean_environment, run_quipu
+from lambdas import eventually
+from support.process import BINARY, Quipu, clean_environment, free_port, run_quipu
 from support.wire import Connection
 
 
@@ -287,19 +288,20 @@ def test_only_the_ready_line_on_standard_output(tmp_path):
 
 def test_ready_without_a_reader(tmp_path):
     """Standard output may be closed or full; serving goes on."""
+    port = free_port()
     with open("/dev/full", "w") as full:
-        process = subprocess.Popen([BINARY, "serve", "--memory", "--port", "8869"], stdout=full,
+        process = subprocess.Popen([BINARY, "serve", "--memory", "--port", str(port)], stdout=full,
                                    env=clean_environment())
+
+    def is_reachable():
+        try:
+            with Connection(f"http://127.0.0.1:{port}") as wire:
+                return wire.request("GET", "/healthz").status == 200
+        except ConnectionRefusedError:
+            return False
+
     try:
-        for _ in range(100):
-            try:
-                with Connection("http://127.0.0.1:8869") as wire:
-                    assert wire.request("GET", "/healthz").status == 200
-                    break
-            except ConnectionRefusedError:
-                subprocess.run(["sleep", "0.05"])
-        else:
-            raise AssertionError("not reachable")
+        eventually(is_reachable, "it can be reached")
     finally:
-        process.terminate()
+        process.kill()
         process.wait()

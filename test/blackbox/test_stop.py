@@ -24,14 +24,45 @@ def test_signals_end_it_with_status_0(number):
             socket.create_connection(("127.0.0.1", server.port), timeout=2)
 
 
-def test_an_idle_connection_does_not_delay_the_end():
+DRAIN_SECONDS = 10  # for what is in flight; longer, and an idle connection counts as such
+
+
+def stop_beside_an_idle_connection():
     with Quipu("--memory") as server:
         with Connection(server.url) as wire:
             wire.call("ListTables", {})
             began = time.monotonic()
             assert server.stop() == 0
-            assert time.monotonic() - began < 5
             assert wire.closed_by_server()
+            return time.monotonic() - began
+
+
+def test_an_idle_connection_does_not_delay_the_end():
+    """If it does, it always does; a busy machine may delay one of them."""
+    assert any(stop_beside_an_idle_connection() < DRAIN_SECONDS / 2 for _ in range(3))
+
+
+def terminate(server):
+    """SIGTERM, which the server has taken note of when this returns."""
+    def is_taken():
+        with open(f"/proc/{server.process.pid}/status") as file:
+            pending = [int(line.split()[1], 16) for line in file if line.startswith(("SigPnd", "ShdPnd"))]
+        return not any(mask >> (signal.SIGTERM - 1) & 1 for mask in pending)
+
+    server.signal(signal.SIGTERM)
+    eventually(is_taken, "the signal is taken")
+
+
+def await_refusal(server):
+    """Nobody is let in any more."""
+    def is_refused():
+        try:
+            socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    eventually(is_refused, "no connection is accepted")
 
 
 def test_a_request_in_flight_is_finished(tmp_path):
@@ -39,13 +70,15 @@ def test_a_request_in_flight_is_finished(tmp_path):
     with Quipu("--data", str(tmp_path / "data")) as server:
         create_table(boto_client(server.url), "flight")
         body = json.dumps({"TableName": "flight", "Item": ITEM_JSON}).encode()
-        request = request_bytes("POST", "/", {"Host": "localhost", **call_headers("PutItem")}, body)
+        headers = {"Host": "localhost", "Expect": "100-continue", **call_headers("PutItem")}
+        request = request_bytes("POST", "/", headers, body)
         with Connection(server.url) as wire:
-            wire.send(request[:-20])
-            time.sleep(0.2)
+            wire.send(request[:-len(body)])
+            assert wire.read().status == 100  # it has begun to read
+            wire.send(body[:-20])
             server.signal(signal.SIGTERM)
-            time.sleep(0.3)
-            wire.send(request[-20:])
+            await_refusal(server)
+            wire.send(body[-20:])
             reply = wire.read()
             assert (reply.status, reply.json) == (200, {})
         assert server.wait() == 0
@@ -66,11 +99,10 @@ def test_every_reply_before_the_end_is_kept(tmp_path):
                    for name in "abcd"]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        eventually(lambda: len(acknowledged) > 20, "they are at work")
         assert server.stop() == 0
         for thread in threads:
             thread.join()
-    assert len(acknowledged) > 20
     with Quipu("--data", str(tmp_path / "data")) as server:
         client = boto_client(server.url)
         found = {item["pk"]["S"] for page in client.get_paginator("scan").paginate(TableName="kept")
@@ -158,18 +190,25 @@ def test_many_restarts(tmp_path):
 SLOW = """
 def handle(event):
     note(begun=True)
-    time.sleep(%s)
+    while not os.path.exists(os.environ["NOTES"] + ".go"):
+        time.sleep(0.02)
     key = {"pk": {"S": "effects"}}
     return {"quipu": {"transact": [{"Update": {"TableName": "effects", "Key": key,
         "UpdateExpression": "ADD n :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}}]}}
 """
 
 
-def slow_function(server, folder, seconds):
+def slow_function(server, folder):
+    """One that ends when it is let go."""
     create_table(boto_client(server.url), "watched",
                  StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
     create_table(boto_client(server.url), "effects")
-    return Function(lambda_client(server.url), folder, "slow", SLOW % seconds)
+    return Function(lambda_client(server.url), folder, "slow", SLOW, Timeout=900)
+
+
+def let_go(function):
+    with open(function.notes + ".go", "w"):
+        pass
 
 
 def await_begun(function, count):
@@ -180,12 +219,13 @@ def test_what_functions_do_when_the_signal_comes_is_finished_once(tmp_path):
     """A batch and an asynchronous call are under way: both end, what they return is applied, and neither runs again."""
     data = str(tmp_path / "data")
     with Quipu("--data", data) as server:
-        function = slow_function(server, tmp_path, 1)
+        function = slow_function(server, tmp_path)
         Mapping(function.client, "watched", "slow")
         boto_client(server.url).put_item(TableName="watched", Item={"pk": S("a")})
         function.client.invoke(FunctionName="slow", InvocationType="Event", Payload=b"{}")
         await_begun(function, 2)
-        server.signal(signal.SIGTERM)
+        terminate(server)
+        let_go(function)
         assert server.wait() == 0
     with Quipu("--data", data) as server:
         client = boto_client(server.url)
@@ -202,11 +242,10 @@ def test_what_functions_do_when_the_signal_comes_is_finished_once(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_ends_it_at_once(tmp_path, number):
     with Quipu("--memory") as server:
-        function = slow_function(server, tmp_path, 60)
+        function = slow_function(server, tmp_path)
         Mapping(function.client, "watched", "slow")
         boto_client(server.url).put_item(TableName="watched", Item={"pk": S("a")})
         await_begun(function, 1)
-        server.signal(signal.SIGTERM)
-        time.sleep(0.5)
+        terminate(server)  # else the two might become one
         server.signal(number)
         assert server.wait() == 128 + number
