@@ -159,8 +159,12 @@ def test_a_window_waits_for_a_full_batch_or_its_end(server, dynamodb, table, mak
     put(dynamodb, table, 6)
     time.sleep(0.3)
     assert len(function.batches()) == 1
-    advance(server, 301)
-    eventually(lambda: function.batches()[1:] == [[6]], "the window's end sent what was there")
+
+    def is_sent():
+        advance(server, 301)  # the window begins when the record is read, and nobody tells of that
+        return function.batches()[1:] == [[6]]
+
+    eventually(is_sent, "the window's end sent what was there")
 
 
 # ---- parallel batches ----
@@ -256,22 +260,26 @@ def test_no_retries_means_one_call(server, dynamodb, table, make_function, make_
     assert queue_documents(dynamodb, "nobody") == []
 
 
-FAILS_TWICE = """
+FAILS_FOR_NOW = """
 def handle(event):
-    if len(calls()) < 3:
+    if not os.path.exists(os.environ["NOTES"] + ".fine"):
         raise ValueError("not yet")
 """
 
 
 def test_without_a_bound_it_is_tried_until_it_succeeds(server, dynamodb, table, make_function, make_mapping):
-    function = make_function(FAILS_TWICE)
+    function = make_function(FAILS_FOR_NOW)
     mapping = make_mapping(table, function, BatchSize=10)
     put(dynamodb, table, 1)
     eventually(lambda: "PROBLEM" in mapping.get()["LastProcessingResult"], "the failure is told")
+    eventually(lambda: len(function.batches()) >= 3, "it is tried again and again")
     put(dynamodb, table, 2)
+    with open(function.notes + ".fine", "w"):
+        pass
     eventually(lambda: 2 in function.numbers(), "what follows is handled")
     settle(server)
-    assert function.batches()[:3] == [[1], [1], [1]] and function.numbers()[3:] == [2]
+    *tries, last = function.batches()
+    assert last == [2] and set(map(tuple, tries)) == {(1,)}
     assert mapping.get()["LastProcessingResult"] == "OK"
 
 
@@ -388,6 +396,7 @@ def handle(event):
 
 def test_tumbling_windows_carry_state_to_their_end(server, dynamodb, table, make_function, make_mapping):
     function = make_function(COUNTS)
+    advance(server, 601 - hook(server, "clock")["now"] // 1000 % 600)  # a window has just begun
     mapping = make_mapping(table, function, BatchSize=2, TumblingWindowInSeconds=600)
     put(dynamodb, table, *range(1, 8))
     eventually(lambda: len(function.numbers()) == 7, "all records were handled")

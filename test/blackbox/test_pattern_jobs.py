@@ -68,7 +68,7 @@ def test_growing_and_late_totals(face, job):
 
 
 def test_deadline_by_the_sweep(face, job):
-    ok(face, "PUT", job, {"total": 2, "deadline": "1s"})
+    ok(face, "PUT", job, {"total": 2, "deadline": "4s"})
     ok(face, "POST", job + "/done", {"task": 0})
     end = ok(face, "GET", job + "?wait=30s")
     while end["state"] in ("OPEN", "CLOSING"):
@@ -96,7 +96,7 @@ def test_who_waits_is_told(face, job):
 def test_progress_as_events(face, job):
     """Server-sent events: progress while it is open, then the end, and the stream is over."""
     ok(face, "PUT", job, {"total": 3})
-    with urllib.request.urlopen(face.url + job + "/events", timeout=60) as stream:
+    with urllib.request.urlopen(face.url + job + "/events", timeout=240) as stream:
         assert stream.headers["Content-Type"] == "text/event-stream"
         seen = []
         for line in stream:

@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import pytest
+from lambdas import eventually
 from support.library import LATEST, NONE, OLDEST, CallError, Library, install
 from support.process import DynamoLocal, Quipu, free_port
 
@@ -114,11 +115,10 @@ def test_tls(library, tmp_path):
     with Quipu("--memory", "--tls-cert", cert, "--tls-key", key) as server:
         with library.open(server.url, ca_file=cert) as database:
             assert database.call("ListTables", {}) == {"TableNames": []}
-        began = time.monotonic()
         with library.open(server.url) as database, pytest.raises(CallError) as caught:
             database.call("ListTables", {})
         assert caught.value.error == "NoReplyException" and "certificate" in caught.value.message
-        assert "(1 attempt)" in caught.value.message and time.monotonic() - began < 10
+        assert "(1 attempt)" in caught.value.message
         with library.open(server.url.replace("https", "http")) as database, pytest.raises(CallError) as caught:
             database.call("ListTables", {})
         assert caught.value.error in ("NoReplyException", "BadReplyException")
@@ -142,11 +142,10 @@ def test_signatures(library, tmp_path):
 
 
 def test_nobody_is_there(library):
-    began = time.monotonic()
     with library.open(f"http://127.0.0.1:{free_port()}") as database, pytest.raises(CallError) as caught:
         database.call("ListTables", {})
     assert (caught.value.status, caught.value.error) == (0, "NoReplyException")
-    assert time.monotonic() - began < 5
+    assert "(3 attempts)" in caught.value.message  # who has never answered is not asked ten times
 
 
 def test_a_server_that_is_killed_and_comes_back(library, tmp_path):
@@ -154,7 +153,7 @@ def test_a_server_that_is_killed_and_comes_back(library, tmp_path):
     arguments = ("--data", str(tmp_path / "data"), "--port", str(free_port()))
     server, callers, kills = Quipu(*arguments), 4, 3
     try:
-        with library.open(server.url) as database:
+        with library.open(server.url, attempts=1000) as database:  # however long a start takes
             table, stop = Table(database), threading.Event()
             answered, failed = [], []
 
@@ -170,12 +169,12 @@ def test_a_server_that_is_killed_and_comes_back(library, tmp_path):
             for thread in threads:
                 thread.start()
             for _ in range(kills):
-                time.sleep(0.3)
+                before = len(answered)
+                eventually(lambda: failed or len(answered) > before + callers, "they are at work")
                 server.signal(signal.SIGKILL)
                 server.wait()
                 server.close()
                 server = Quipu(*arguments)
-            time.sleep(0.3)
             stop.set()
             for thread in threads:
                 thread.join()
@@ -187,7 +186,7 @@ def test_a_server_that_is_killed_and_comes_back(library, tmp_path):
 
 def rule(server, body):
     request = urllib.request.Request(f"{server.url}/_quipu/rules", data=json.dumps(body).encode(), method="POST")
-    assert urllib.request.urlopen(request, timeout=10).status == 200
+    assert urllib.request.urlopen(request, timeout=120).status == 200
 
 
 @pytest.mark.parametrize("fault", ["ThrottlingException", "InternalServerError", "ServiceUnavailable"])
