@@ -22,7 +22,7 @@ import time
 from datetime import datetime
 
 RETRY_SECONDS = 0.02
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 120
 COUNTERS, LEASES, DOCUMENTS, BOARDS = 4, 4, 3, 3
 LEASE_MS = 300
 GROUP_SIZE, GROUP_EVENTS = 10, 20  # events of a generation; events that an actor adds to one key

@@ -11,7 +11,7 @@ import time
 from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, Collector, Group, Job, Keyed
 from actors import Poster, Producer, Submitter, dynamo_headers, journal_records
 
-SETTLE_SECONDS = 60
+SETTLE_SECONDS = 240
 CLOCK_MS = 2  # moments are told in whole milliseconds
 
 
@@ -19,7 +19,7 @@ class Server:
     """Asks the server, which stays up now."""
 
     def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
 
     def ask(self, method, path, body=None):
         self.connection.request(method, path, None if body is None else json.dumps(body))

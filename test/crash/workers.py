@@ -25,7 +25,7 @@ class Refused(Exception):
 
 class Client:
     def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def call(self, operation, request):
         """The reply's body. OSError and HTTPException mean that the server has gone."""
