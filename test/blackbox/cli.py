@@ -8,7 +8,8 @@ import time
 
 from support.process import BINARY, clean_environment, run_quipu
 
-TIMEOUT = 60
+TIMEOUT = 240  # only what hangs takes so long
+started = []
 
 
 def quipu(*arguments, on=None, stdin=None, env=None, timeout=TIMEOUT):
@@ -32,10 +33,20 @@ def items(*arguments, **options):
 
 
 def start(*arguments, on=None, **options):
-    """A command that goes on running."""
+    """A command that goes on running, at most until its test ends."""
     environment = clean_environment({"QUIPU_ON": str(on)} if on else {})
-    return subprocess.Popen([BINARY, *arguments], env=environment, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
+    started.append(subprocess.Popen([BINARY, *arguments], env=environment, text=True, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options))
+    return started[-1]
+
+
+def end_started():
+    while started:
+        process = started.pop()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
 
 
 def on_terminal(*arguments, on=None, typed="", columns=80, timeout=TIMEOUT):
@@ -62,5 +73,8 @@ def on_terminal(*arguments, on=None, typed="", columns=80, timeout=TIMEOUT):
             break
         shown += piece
     os.close(leader)
-    status = process.wait(5)
+    try:
+        status = process.wait(timeout)
+    finally:
+        process.kill()
     return status, shown.decode().replace("\r\n", "\n")

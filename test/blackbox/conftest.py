@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 
+from cli import end_started  # noqa: E402
 from support.process import Quipu  # noqa: E402
 from support.wire import Connection  # noqa: E402
 
@@ -35,7 +36,7 @@ def pytest_runtest_protocol(item):
 
 
 def boto_client(url, key="local", secret="local", token=None, verify=None):
-    config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=5, read_timeout=30,
+    config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=60, read_timeout=180,
                                     parameter_validation=False)
     return boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id=key,
                         aws_secret_access_key=secret, aws_session_token=token, config=config, verify=verify)
@@ -52,8 +53,15 @@ def create_table(client, name, hash_type="S", range_type=None, **more):
     }
     request.update(more)
     description = client.create_table(**request)["TableDescription"]
-    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 180})
     return description
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on():
+    """What a test has started ends with it, however it ends."""
+    yield
+    end_started()
 
 
 @pytest.fixture(scope="session")

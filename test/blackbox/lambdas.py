@@ -14,7 +14,7 @@ import zipfile
 import boto3
 import botocore.config
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 240  # only what never happens takes so long
 ROLE = "arn:aws:iam::000000000000:role/any"
 
 FRAME = """
@@ -42,7 +42,7 @@ RETURN_NOTHING = "def handle(event):\n    return None\n"
 
 
 def lambda_client(url):
-    config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=5, read_timeout=60)
+    config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=60, read_timeout=180)
     return boto3.client("lambda", endpoint_url=url, region_name="us-east-1", aws_access_key_id="local",
                         aws_secret_access_key="local", config=config)
 
@@ -63,7 +63,7 @@ def send(url, method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data=data, method=method, headers={"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=180) as reply:
             text = reply.read()
             return reply.status, json.loads(text) if text else {}
     except urllib.error.HTTPError as error:

@@ -15,7 +15,7 @@ def aws(endpoint):
 
     def run(*arguments):
         command = ["aws", "dynamodb", *arguments, "--endpoint-url", endpoint, "--output", "json"]
-        result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+        result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
         if result.returncode:
             return result.stderr
         return json.loads(result.stdout) if result.stdout.strip() else None

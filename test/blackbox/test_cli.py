@@ -378,7 +378,7 @@ def test_words_behind_two_dashes_are_no_flags(place, music):
 
 def test_words_must_be_utf8(place, music):
     result = subprocess.run([BINARY, "put", music, b"Artist=\xff", "Song=x", "--on", str(place)], capture_output=True,
-                            timeout=60, env=clean_environment())
+                            timeout=240, env=clean_environment())
     assert result.returncode == 2 and b"is not UTF-8" in result.stderr
 
 
@@ -412,7 +412,7 @@ def test_bash_completes(tmp_path):
     def complete(*words):
         script = ("source <(quipu completion bash); COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _quipu; "
                   "printf '%s\\n' \"${COMPREPLY[@]}\"")
-        result = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60,
+        result = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=240,
                                 env=clean_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}))
         assert result.stderr == ""
         return result.stdout.split()

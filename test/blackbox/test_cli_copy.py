@@ -63,7 +63,7 @@ class Writers:
     def stop(self):
         self.over.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(120)
         assert self.failure is None
         return self.expected
 
@@ -82,7 +82,7 @@ def copy(*arguments, **options):
     return result.stderr
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=240):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"still not: {what}"
@@ -173,13 +173,13 @@ def follow_until_switched(source, target, table, writers, more_seconds=3):
     reader = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
     reader.start()
     try:
-        wait_for(lambda: any("Following" in line for line in said) or process.poll() is not None, "following", 120)
+        wait_for(lambda: any("Following" in line for line in said) or process.poll() is not None, "following", 240)
         time.sleep(more_seconds)
         before = writers.writes
         expected = writers.stop()
         assert before > 0
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, said
+        assert process.wait(240) == 0, said
     finally:
         process.kill()
         reader.join(5)
@@ -287,7 +287,7 @@ def test_ctrl_c_before_the_items_are_copied(tmp_path, server, unused_name):
     process = start("copy", server.url, str(tmp_path / "target"), unused_name)
     wait_for(lambda: (tmp_path / "target").exists(), "begun")
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     if process.returncode == 1:  # else it was faster
         assert "the copy is not complete; it may be run again" in errors
     assert "StreamSpecification" not in client.describe_table(TableName=unused_name)["Table"]

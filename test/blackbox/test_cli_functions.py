@@ -52,7 +52,7 @@ def table(on, unused_name):
     quipu("table", "drop", name, "--yes", on=on)
 
 
-def until(question, seconds=60):
+def until(question, seconds=240):
     """Waits until it answers something true, and answers that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -298,7 +298,7 @@ def test_a_pattern_as_a_target(on, unused_name):
         output("put", orders, f"id={number}", f"shop={unused_name}", "n:=10", on=on)
 
     def value():
-        with urllib.request.urlopen(f"{on}/v1/counters/{unused_name}", timeout=20) as reply:
+        with urllib.request.urlopen(f"{on}/v1/counters/{unused_name}", timeout=120) as reply:
             return json.load(reply)["value"]
     until(lambda: value() == 40)
     output("delete", orders, "1", on=on)  # has no new image: why it fails stands nowhere else
@@ -311,7 +311,7 @@ def test_a_pattern_as_a_target(on, unused_name):
 
 def clock(server, **body):
     request = urllib.request.Request(f"{server.url}/_quipu/clock", data=json.dumps(body).encode(), method="POST")
-    with urllib.request.urlopen(request, timeout=20) as reply:
+    with urllib.request.urlopen(request, timeout=120) as reply:
         return json.load(reply)["now"]
 
 

@@ -16,7 +16,7 @@ import ctypes, os, subprocess, sys, time
 PR_SET_CHILD_SUBREAPER = 36
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 status = subprocess.run(sys.argv[1:]).returncode
-left, deadline = True, time.monotonic() + 10
+left, deadline = True, time.monotonic() + 120
 while left and time.monotonic() < deadline:
     try:
         left = os.waitpid(-1, os.WNOHANG) and True
@@ -33,7 +33,7 @@ def quick(tmp_path):
     return clean_environment({"TMPDIR": str(tmp_path), "QUIPU_BIN": os.path.dirname(BINARY), "WINDOW": "1s"})
 
 
-def run(name, environment, timeout=120):
+def run(name, environment, timeout=400):
     return subprocess.run([sys.executable, "-c", NURSE, os.path.join(EXAMPLES, name, "run")], env=environment,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=timeout)

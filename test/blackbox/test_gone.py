@@ -10,7 +10,7 @@ import pytest
 from support.process import Quipu
 
 WAITERS = 200
-SECONDS = 30
+SECONDS = 180
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,12 @@ def server():
 def ask(server, method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.url + path, data, method=method)
-    with urllib.request.urlopen(request, timeout=60) as reply:
+    with urllib.request.urlopen(request, timeout=240) as reply:
         return json.loads(reply.read())
 
 
 def metric(server, name):
-    with urllib.request.urlopen(server.url + "/metrics", timeout=30) as reply:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
         return int(re.search(rf"^{name} (\d+)$", reply.read().decode(), re.M)[1])
 
 

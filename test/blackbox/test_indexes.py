@@ -248,7 +248,7 @@ def describe_index(client):
     return indexes[0] if indexes else None
 
 
-def wait_for_index(client, seconds=60):
+def wait_for_index(client, seconds=240):
     deadline = time.monotonic() + seconds
     while describe_index(client)["IndexStatus"] != "ACTIVE":
         assert time.monotonic() < deadline, "the index does not become active"

@@ -101,7 +101,7 @@ def test_the_archive_can_be_had_back(client, make):
     code = archive({"main.py": ECHO, "data/more.txt": "x" * 1000})
     name = make(Code={"ZipFile": code})
     location = client.get_function(FunctionName=name)["Code"]["Location"]
-    with urllib.request.urlopen(location, timeout=30) as reply:
+    with urllib.request.urlopen(location, timeout=180) as reply:
         assert reply.headers["Content-Type"] == "application/zip"
         assert reply.read() == code
 

@@ -47,5 +47,5 @@ def test_a_function_is_invoked_and_started_by_a_change(own_server, tmp_path, lan
     mapping = Mapping(client, stream, language)
     tables.put_item(TableName="changes-" + language, Item={"pk": {"S": "1"}})
     eventually(lambda: mapping.get()["LastProcessingResult"] == "OK", "the change was handled")
-    with urllib.request.urlopen(f"{own_server.url}/v1/functions/{language}/logs", timeout=20) as logs:
+    with urllib.request.urlopen(f"{own_server.url}/v1/functions/{language}/logs", timeout=120) as logs:
         assert logs.read().count(b"START RequestId: ") == 2

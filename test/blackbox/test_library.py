@@ -23,7 +23,7 @@ def prefix(tmp_path_factory):
 
 
 def run(*command, **options):
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240, **options)
 
 
 def pkg_config(prefix, *flags):

@@ -21,7 +21,7 @@ class Face:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
         try:
-            reply = urllib.request.urlopen(request, timeout=90)
+            reply = urllib.request.urlopen(request, timeout=180)
         except urllib.error.HTTPError as error:
             reply = error
         with reply:

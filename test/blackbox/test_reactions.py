@@ -41,7 +41,7 @@ class Place:
         return reply
 
     def metrics(self):
-        with urllib.request.urlopen(self.url + "/metrics", timeout=60) as reply:
+        with urllib.request.urlopen(self.url + "/metrics", timeout=240) as reply:
             return reply.read().decode()
 
 

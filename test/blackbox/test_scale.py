@@ -155,7 +155,7 @@ def test_no_operation_is_left_out(measured):
 
 
 def routes_of(url):
-    with urllib.request.urlopen(url + "/v1/openapi.json", timeout=30) as reply:
+    with urllib.request.urlopen(url + "/v1/openapi.json", timeout=180) as reply:
         described = json.load(reply)["paths"]
     return {(method.upper(), path) for path, methods in described.items() for method in methods}
 
@@ -219,7 +219,7 @@ class Watched:
             path += "&cost=1" if "?" in path else "?cost=1"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, dict(headers), method=method)
-        with urllib.request.urlopen(request, timeout=30) as reply:
+        with urllib.request.urlopen(request, timeout=180) as reply:
             return reply.read()
 
     def charged(self, calls):

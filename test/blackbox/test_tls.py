@@ -66,7 +66,7 @@ def test_old_versions_are_refused(server):
 
 
 def test_plain_http_on_the_tls_port_gets_nothing(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as plain:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as plain:
         plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         try:
             assert b"200 OK" not in plain.recv(1000)
@@ -77,7 +77,7 @@ def test_plain_http_on_the_tls_port_gets_nothing(server):
 
 
 def test_a_half_open_handshake_does_not_block_others(server, context):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as idle:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as idle:
         idle.sendall(b"\x16\x03\x01")
         with Connection(server.url, context) as wire:
             assert wire.call("ListTables", {}).status == 200

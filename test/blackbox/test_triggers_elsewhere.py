@@ -100,7 +100,7 @@ def start(tmp_path):
 
 
 def metric(server, name):
-    with urllib.request.urlopen(server.url + "/metrics", timeout=30) as reply:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
         return sum(float(line.split()[1]) for line in reply.read().decode().splitlines() if line.startswith(name + " "))
 
 

@@ -5,6 +5,7 @@ The binary is build/quipu, or the one that QUIPU_TEST_BINARY names (a sanitizer'
 import glob
 import os
 import queue
+import random
 import re
 import shutil
 import signal
@@ -18,7 +19,9 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BINARY = os.path.abspath(os.environ.get("QUIPU_TEST_BINARY", os.path.join(ROOT, "build", "quipu")))
 NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 READY = re.compile(r"^quipu: ready on (https?)://(\[[0-9a-f:]+\]|[^:/]+):(\d+)")
-START_SECONDS = 30
+# Far more than anything takes, also where many others want the processors: only what hangs is ended.
+START_SECONDS = RUN_SECONDS = STOP_SECONDS = 180
+PORTS = range(20000, 30000)  # the system gives none of them to who only connects
 
 
 class StartError(Exception):
@@ -32,7 +35,7 @@ def clean_environment(extra=None):
     return environment
 
 
-def run_quipu(*arguments, env=None, timeout=30, **options):
+def run_quipu(*arguments, env=None, timeout=RUN_SECONDS, **options):
     """Runs a subcommand to its end."""
     return subprocess.run([BINARY, *arguments], env=clean_environment(env), capture_output=True, text=True,
                           timeout=timeout, **options)
@@ -59,7 +62,12 @@ class Quipu:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         if wait:
-            self.wait_ready()
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.kill()
+                self.close()
+                raise
 
     def _read(self):
         for line in self.process.stdout:
@@ -91,13 +99,13 @@ class Quipu:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=STOP_SECONDS):
         """SIGTERM, and the exit status."""
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
         return self.wait(timeout)
 
-    def wait(self, timeout=20):
+    def wait(self, timeout=STOP_SECONDS):
         status = self.process.wait(timeout)
         self._reader.join(5)
         return status
@@ -126,9 +134,14 @@ class Quipu:
 
 def free_port():
     """A port that was free a moment ago, for servers that cannot choose one themselves."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class DynamoLocal:
@@ -144,10 +157,14 @@ class DynamoLocal:
             ["java", "-Xmx512m", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory",
              "-sharedDb", "-disableTelemetry", "-port", str(self.port)],
             cwd=folders[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
-        self._wait_ready()
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.close()
+            raise
 
     def _wait_ready(self):
-        deadline = time.monotonic() + 2 * START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise StartError("DynamoDB Local ended at its start; is there a Java of version 17 or later?")
@@ -156,7 +173,6 @@ class DynamoLocal:
                 return
             except OSError:
                 time.sleep(0.1)
-        self.close()
         raise StartError("DynamoDB Local did not get ready")
 
     def close(self):

@@ -39,7 +39,7 @@ class Proxy:
                 text = text.replace(b'"ReturnConsumedCapacity":"TOTAL"', b'"ReturnConsumedCapacity":"INDEXES"')
                 headers = {name: value for name, value in self.headers.items()
                            if name.lower() not in ("content-length", "connection", "accept-encoding", "host")}
-                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=180)
                 connection.request("POST", "/", text, headers)
                 reply = connection.getresponse()
                 body = reply.read()

@@ -9,7 +9,7 @@ import queue
 import socket
 import threading
 
-SECONDS = 20  # what takes longer has failed
+SECONDS = 120  # what takes longer has failed
 PREFIX = "/2018-06-01/runtime/"
 
 

@@ -44,7 +44,7 @@ class Reply:
 
 
 class Connection:
-    def __init__(self, url, tls=None, timeout=20):
+    def __init__(self, url, tls=None, timeout=120):
         parts = urllib.parse.urlsplit(url)
         self.host = parts.netloc
         self.socket = socket.create_connection((parts.hostname, parts.port), timeout=timeout)
