@@ -56,14 +56,21 @@ def test_condition(face, group):
     assert ok(face, "GET", group + "/k")["sum"] == 100.5
 
 
+def await_end(face, path):
+    end = ok(face, "GET", path + "?wait=30s")
+    while end["state"] in ("OPEN", "CLOSING"):
+        end = ok(face, "GET", path + "?wait=30s")
+    return end
+
+
 def test_quiet_and_deadline_by_the_sweep(face, group):
     ok(face, "PUT", group, {"quiet": "1s", "deadline": "1h"})
     ok(face, "POST", group + "/quiet", {"data": 1})
-    end = ok(face, "GET", group + "/quiet?wait=30s")
+    end = await_end(face, group + "/quiet")
     assert (end["state"], end["why"], end["count"]) == ("COMPLETE", "quiet", 1)
     ok(face, "PUT", group, {"complete": {"size": 100}, "deadline": "1s"})
     ok(face, "POST", group + "/late", {"data": 1})
-    end = ok(face, "GET", group + "/late?wait=30s")
+    end = await_end(face, group + "/late")
     assert (end["state"], end["why"]) == ("COMPLETE", "deadline")
     assert refused(face, "POST", group + "/late", {"data": 1}) == (409, "closed-group")
 

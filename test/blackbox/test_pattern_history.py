@@ -247,7 +247,7 @@ def test_kills_in_between(engine, tmp_path):
         for part in range(1, 4):
             eventually(lambda: sum(writer.done for writer in writers) >= part * 60, "a quarter of all is written")
             server.kill()
-            server.errors.close()
+            server.close()
             server = Quipu(*place, "--port", port, env=KEYS)
         for thread in threads:
             thread.join()

@@ -303,5 +303,5 @@ def test_ready_without_a_reader(tmp_path):
     try:
         eventually(is_reachable, "it can be reached")
     finally:
-        process.kill()
+        process.terminate()
         process.wait()
