@@ -188,6 +188,15 @@ static const char *const *interpreter_command(const struct language *language, c
     return arguments;
 }
 
+static bool folder_is_there(const struct function *function, struct arena *arena, char *error,
+                            size_t error_len)
+{
+    if (access(arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data, X_OK) == 0) return true;
+    snprintf(error, error_len, "The folder %.*s cannot be entered: %s%s", SLICE_ARG(function->folder),
+             strerror(errno), function->in_place ? "" : "; the server unpacks it again when it is restarted");
+    return false;
+}
+
 const char *const *bootstrap_command(struct func *func, const struct function *function, struct arena *arena,
                                      char *error, size_t error_len)
 {
@@ -200,12 +209,7 @@ const char *const *bootstrap_command(struct func *func, const struct function *f
             SLICE_ARG(function->runtime));
         return NULL;
     }
-    if (function->in_place &&
-        access(arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data, X_OK) != 0) {
-        snprintf(error, error_len, "The folder %.*s cannot be entered: %s", SLICE_ARG(function->folder),
-                 strerror(errno));
-        return NULL;
-    }
+    if (!folder_is_there(function, arena, error, error_len)) return NULL;
     if (!language->file) return provided_command(function, arena, error, error_len);
     return interpreter_command(language, func->options.folder, function, arena, error, error_len);
 }

@@ -6,6 +6,7 @@
  * last event on its way to it was sent. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "func/pool.h"
@@ -112,11 +113,12 @@ static bool start_cancelled(struct instance *instance)
 }
 
 /* An archive without a bootstrap fails, as on Lambda, for it will never have one. A folder may get it back
- * any moment, a machine its interpreter. */
-static enum invocation_end end_without_command(const struct function *function)
+ * any moment, a machine its interpreter, and the server what somebody removed. */
+static enum invocation_end end_without_command(const struct function *function, struct arena *arena)
 {
-    bool is_its_own = !runtime_is_concurrent(function->runtime);
-    return is_its_own && !function->in_place ? INVOCATION_FAILED : INVOCATION_REFUSED;
+    bool is_its_own = !runtime_is_concurrent(function->runtime) && !function->in_place;
+    const char *folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data;
+    return is_its_own && access(folder, X_OK) == 0 ? INVOCATION_FAILED : INVOCATION_REFUSED;
 }
 
 void instance_start(struct instance *instance)
@@ -130,7 +132,8 @@ void instance_start(struct instance *instance)
     if (arguments)
         instance->port = net_port_open(func->server, runtime_api_serve, instance, error, sizeof error);
     if (!arguments)
-        start_refused(instance, end_without_command(instance->function), "Runtime.InvalidEntrypoint", error);
+        start_refused(instance, end_without_command(instance->function, &arena), "Runtime.InvalidEntrypoint",
+                      error);
     else if (!instance->port)
         start_refused(instance, INVOCATION_REFUSED, "ServiceException", error);
     else

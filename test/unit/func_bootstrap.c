@@ -150,6 +150,8 @@ TEST(a_folder_that_is_gone_is_named)
     CHECK(place_command(&place) != NULL);
     place.function.folder = slice_of(place_path(&place, "gone"));
     check_refused(&place, "/gone cannot be entered: No such file or directory");
+    place.function.in_place = false;
+    check_refused(&place, "No such file or directory; the server unpacks it again when it is restarted");
     place_close(&place);
 }
 
