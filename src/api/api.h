@@ -47,6 +47,8 @@ struct api_call {
     struct buf *reply; /* the JSON body is appended */
     const struct operation *operation;
     struct slice body;
+    bool in_order;     /* TransactWriteItems: takes its turn among those that wait, as single writes do; no
+                          conflict */
     bool shows_causes; /* GetRecords: tell what led to the changes, in members "cause" and "transaction" */
     /* the answer */
     int status;        /* HTTP: 200, 400, 500 */

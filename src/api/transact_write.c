@@ -145,7 +145,8 @@ static bool understand_action(struct api_call *call, const struct node *element,
     write->condition = expressions.condition;
     write->update = expressions.update;
     write->arena = call->arena;
-    write->in_transaction = write->plain_size_check = true;
+    write->in_transaction = !call->in_order;
+    write->plain_size_check = true;
     many->writes[index].place = place_table(many->tables, &many->table_count,
                                             node_field(node, ACTION_TABLE_NAME)->text);
     transaction->actions[index].return_on_failure = node_says(node_field(node, ACTION_RETURN_ON_FAILURE),

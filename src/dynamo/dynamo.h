@@ -94,6 +94,7 @@ struct dynamo_call {
     struct slice name;                 /* a remote door takes any, also one that the api does not have */
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
+    bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */
     bool shows_causes;  /* GetRecords: as members "cause", "transaction" (its token) of records; local only */
     struct arena *arena;
     struct buf *reply;

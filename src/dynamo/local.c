@@ -40,6 +40,7 @@ static bool local_begin(struct dynamo *dynamo, struct dynamo_call *call, struct 
                                   .reply = call->reply,
                                   .operation = call->operation,
                                   .body = call->request,
+                                  .in_order = call->in_order,
                                   .shows_causes = call->shows_causes};
     api_begin(&call->api);
     take_answer(call);

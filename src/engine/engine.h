@@ -282,8 +282,8 @@ struct write {
     const struct condition *condition; /* or NULL */
     const struct update *update;       /* UPDATE; NULL means none: the item comes to exist */
     struct arena *arena;               /* for images and faults */
-    bool in_transaction;
-    bool by_expiry; /* the service deletes an expired item: says so in the stream */
+    bool in_transaction; /* of the service's kind: conflicts with others that wait for the same batch */
+    bool by_expiry;      /* the service deletes an expired item: says so in the stream */
     bool
         plain_size_check; /* transactions measure an update's item plainly; UpdateItem adds for its actions */
     /* UPDATE: what the service checks on the new item (types of index keys); NULL for nothing. False with

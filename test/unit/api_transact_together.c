@@ -196,7 +196,8 @@ static void companion_done(struct commit *commit)
 }
 
 /* All of them begin before the first is committed, and one commit takes them all. */
-static void check_together(struct world *world, const struct exchange *exchanges, size_t count)
+static void check_together_in(struct world *world, bool in_order, const struct exchange *exchanges,
+                              size_t count)
 {
     struct companion companions[4] = {0};
     struct commit_list list = {0};
@@ -208,7 +209,8 @@ static void check_together(struct world *world, const struct exchange *exchanges
                                       .arena = &own->arena,
                                       .reply = &own->reply,
                                       .operation = api_operation_find(slice_of(exchanges[i].operation)),
-                                      .body = slice_of(own->body)};
+                                      .body = slice_of(own->body),
+                                      .in_order = in_order};
         api_begin(&own->call);
         own->call.commit.done = companion_done;
         if (own->call.is_write) commit_list_add(&list, &own->call.commit);
@@ -222,6 +224,11 @@ static void check_together(struct world *world, const struct exchange *exchanges
         arena_free(&companions[i].arena);
         buf_free(&companions[i].reply);
     }
+}
+
+static void check_together(struct world *world, const struct exchange *exchanges, size_t count)
+{
+    check_together_in(world, false, exchanges, count);
 }
 
 #define ADD_TWO(a, b)                                                                                        \
@@ -252,6 +259,22 @@ TEST(transactions_that_overlap_conflict)
     items_open(&world);
     check_together(&world, together, sizeof together / sizeof *together);
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) check_exchange(&world, &after[i]);
+    world_close(&world);
+}
+
+/* Each finds what those before it have left, as single writes do. */
+TEST(transactions_in_order_do_not_conflict)
+{
+    struct world world;
+    static const struct exchange together[] = {
+        {"TransactWriteItems", ADD_TWO("1", "2"), "{}"},
+        {"TransactWriteItems", ADD_TWO("3", "1"), "{}"},
+        {"TransactWriteItems", IF_NEW("t"), "'CancellationReasons':[{'Code':'ConditionalCheckFailed'"},
+    };
+    static const struct exchange after = ADDED("2");
+    items_open(&world);
+    check_together_in(&world, true, together, sizeof together / sizeof *together);
+    check_exchange(&world, &after);
     world_close(&world);
 }
 
