@@ -61,8 +61,8 @@ struct field_value {
     int64_t number;    /* INT, DURATION in ms, BOOL, CHOICE */
 };
 
-/* What a server does by itself every so often. Its flow has no request, and makes no tables for a pattern that
- * nobody uses. */
+/* What a server does by itself every so often. Its flow has no request, and makes no tables for a pattern
+ * that nobody uses. */
 struct flow_sweep {
     const char *name;
     int64_t every_ms;
@@ -77,6 +77,7 @@ struct flow_world {
     int64_t skew_ms;     /* see pattern_options */
     int64_t poll_ms;     /* a watch looks again at least so often: others may write, too */
     int64_t lag_ms;      /* an index may follow its table so late */
+    bool is_in_order;    /* transactions are carried out in the order in which they are asked for */
 };
 
 enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_JOIN, FLOW_DONE };
@@ -103,6 +104,12 @@ struct flow_share {
 #define FLOW_ROUND_ACTIONS 99            /* of all shares: a transaction has 100, one is the leader's */
 #define FLOW_ROUND_BYTES   (3 * 1000000) /* of requests' text; a transaction holds 4 MB */
 
+/* What one leader tells the next, so that it need not ask: numbers of the pattern's choice. */
+struct flow_baton {
+    bool is_given;
+    int64_t numbers[3];
+};
+
 struct flow {
     /* given, and read by steps */
     const struct flow_world *world;
@@ -125,6 +132,10 @@ struct flow {
     struct flow_share share;                               /* JOIN, on the topic */
     bool leads;              /*   set by the runner: not, when it has been led */
     bool disbands;           /* the round is over for those who followed; taken like the wakes */
+    bool hands_on;           /* the next round may begin when the call is on its way; see flow_hand_on */
+    bool drops_baton;        /* what it told the next leader is not so */
+    struct flow_baton baton; /* from the leader before */
+    struct flow_baton next_baton;
     struct flow **followers; /* of a leader, in the order in which they came */
     size_t follower_count;
     int led_status;            /* of one who was led: how its leader ended, 0 when it went well */
@@ -148,8 +159,8 @@ struct flow {
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
     bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
-    bool repeats;    /* behind the pause comes the same call again */
-    bool sees_error; /* the step takes the reply whatever it is, but for what is repeated */
+    bool repeats;     /* behind the pause comes the same call again */
+    bool sees_error;  /* the step takes the reply whatever it is, but for what is repeated */
     size_t body_start;
     const struct flow_table *tables[FLOW_TABLES]; /* that the present step has named */
     uint32_t table_count;
@@ -233,6 +244,12 @@ void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
  * everybody leads alone. */
 void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led);
 void flow_disband(struct flow *flow);
+/* Said by a leader with the call that it asks for: what the leader of the next round shall find in
+ * flow->baton, if the call succeeds. Where calls are carried out in order and more wait than one round holds,
+ * that round begins as soon as this call is on its way. So a baton is a guess: what is written must be
+ * conditional on it, and who finds its guess wrong says flow_drop_baton. */
+void flow_hand_on(struct flow *flow, const struct flow_baton *baton);
+void flow_drop_baton(struct flow *flow);
 /* The whole answer by a format; or the end of what was appended to flow->body. */
 void flow_answer(struct flow *flow, int status, const char *format, ...);
 void flow_finish(struct flow *flow, int status);

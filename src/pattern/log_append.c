@@ -1,10 +1,11 @@
 /* Appending to a log: one transaction moves a partition's head from n to n + k and puts k events.
  *
  * Flows of one process that append to the same partition at the same time join (flow_join): whoever leads
- * writes the events of all, so they do not race each other. Another process's append moves the head under the
- * transaction; it is then made again on the head that came back. A head that is sealed sends its events to
- * the children, by the route that stands there now. A token's item is put by the same transaction; where one
- * is there already the event was appended before, and keeps its number. */
+ * writes the events of all, so they do not race each other; the next leader begins on the head that this one
+ * leaves (flow_hand_on), in the engine of this process without waiting for it. Another process's append moves
+ * the head under the transaction; it is then made again on the head that came back. A head that is sealed
+ * sends its events to the children, by the route that stands there now. A token's item is put by the same
+ * transaction; where one is there already the event was appended before, and keeps its number. */
 #include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
@@ -354,6 +355,37 @@ static void append_led(struct flow *flow)
 
 /* ---- the round ---- */
 
+static int64_t time_of(const struct flow *flow)
+{
+    const struct append *append = flow->state;
+    return flow->now_ms > append->time_ms ? flow->now_ms : append->time_ms;
+}
+
+static int64_t touched_of(const struct flow *flow)
+{
+    const struct append *append = flow->state;
+    int64_t touched_s = time_of(flow) / 1000;
+    return touched_s > append->touched_s ? touched_s : append->touched_s;
+}
+
+/* The head as the round before leaves it, or as good as has left it. */
+static bool baton_take(struct flow *flow)
+{
+    struct append *append = flow->state;
+    if (!flow->baton.is_given) return false;
+    append->has_head = true;
+    append->sequence = flow->baton.numbers[0];
+    append->time_ms = flow->baton.numbers[1];
+    append->touched_s = flow->baton.numbers[2];
+    return true;
+}
+
+static void baton_give(struct flow *flow, int64_t sequence)
+{
+    struct flow_baton baton = {.is_given = true, .numbers = {sequence, time_of(flow), touched_of(flow)}};
+    flow_hand_on(flow, &baton);
+}
+
 static void append_lead(struct flow *flow)
 {
     struct append *append = flow->state;
@@ -367,8 +399,11 @@ static void append_lead(struct flow *flow)
         memcpy(append->round + append->round_count, batch->events, batch->count * sizeof *batch->events);
         append->round_count += batch->count;
     }
-    flow_call(flow, append_head, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}",
-              &log_heads, append->key);
+    if (baton_take(flow))
+        append_write(flow);
+    else
+        flow_call(flow, append_head, "GetItem",
+                  "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads, append->key);
 }
 
 /* All shares are dealt with. Followers are not touched afterwards. */
@@ -418,17 +453,10 @@ static struct slice content_hash(struct flow *flow, const struct event *event)
     return log_hex(flow, hash_bytes(event->key) * 31 + hash_bytes(event->data));
 }
 
-static int64_t time_of(const struct flow *flow)
-{
-    const struct append *append = flow->state;
-    return flow->now_ms > append->time_ms ? flow->now_ms : append->time_ms;
-}
-
 static void put_head_action(struct flow *flow, struct buf *out, int64_t sequence, int64_t partition)
 {
     const struct append *append = flow->state;
-    int64_t time_ms = time_of(flow), touched_s = time_ms / 1000;
-    if (touched_s < append->touched_s) touched_s = append->touched_s;
+    int64_t time_ms = time_of(flow), touched_s = touched_of(flow);
     if (append->has_head)
         buf_slice(out, flow_compose(
                            flow,
@@ -487,6 +515,7 @@ static void append_write(struct flow *flow)
         put_head_action(flow, &actions, sequence, append->round[0]->partition);
         buf_slice(&actions, buf_view(&events));
         flow_call(flow, append_written, "TransactWriteItems", "{'TransactItems':[%A]}", buf_view(&actions));
+        baton_give(flow, sequence);
     }
     buf_free(&actions);
     buf_free(&events);
@@ -552,6 +581,7 @@ static void append_written(struct flow *flow)
         round_end(flow, false);
         return;
     }
+    flow_drop_baton(flow);
     for (size_t i = 0; i < append->round_count; i++) left += !append->round[i]->is_done;
     bool has_raced = flow_reason(flow, 0, &head);
     repeats_take(flow);

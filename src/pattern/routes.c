@@ -134,7 +134,8 @@ struct pattern *pattern_open(const struct pattern_options *options)
     pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
                                          .skew_ms = is_local ? 0 : SKEW_MS,
                                          .poll_ms = is_local ? POLL_LOCAL_MS : POLL_MS,
-                                         .lag_ms = is_local ? 0 : LAG_MS};
+                                         .lag_ms = is_local ? 0 : LAG_MS,
+                                         .is_in_order = is_local};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
     if (options->seed)
         random_seed(&pattern->random, options->seed);

@@ -45,6 +45,87 @@ TEST(join_leads_rounds_in_order)
     arena_free(&arena);
 }
 
+static struct flow_baton baton_of(int64_t number)
+{
+    return (struct flow_baton){.is_given = true, .numbers = {number}};
+}
+
+/* Each of 60 actions, so that two do not fit into one round. */
+TEST(join_hands_on_where_more_wait_than_fit)
+{
+    enum { SEATS = JOIN_ROUNDS + 4 };
+    struct joins joins;
+    struct arena arena = {0};
+    struct flow flows[SEATS];
+    struct seat seats[SEATS], *next;
+    joins_open(&joins);
+    for (int i = 0; i < SEATS; i++) seat_make(&seats[i], &flows[i], &arena, 7, 60);
+    for (int i = 0; i < 2; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
+    CHECK(!joins_hand_on(&joins, &seats[0])); /* one waits: more may come */
+    for (int i = 2; i < SEATS; i++) CHECK(!joins_begin(&joins, &seats[i]));
+    for (int i = 0; i < JOIN_ROUNDS - 1; i++) {
+        flows[i].next_baton = baton_of(i);
+        CHECK(joins_hand_on(&joins, &seats[i]) == &seats[i + 1]);
+        CHECK(flows[i + 1].baton.is_given && flows[i + 1].baton.numbers[0] == i && flows[i + 1].leads);
+        CHECK(!joins_hand_on(&joins, &seats[i])); /* once */
+    }
+    CHECK(!joins_hand_on(&joins, &seats[JOIN_ROUNDS - 1]));  /* enough are under way */
+    CHECK(!joins_end(&joins, &seats[1], 0, &next) && !next); /* whoever ends: the last has not handed on */
+    flows[JOIN_ROUNDS - 1].next_baton = baton_of(70);
+    CHECK(joins_hand_on(&joins, &seats[JOIN_ROUNDS - 1]) == &seats[JOIN_ROUNDS]);
+    joins_end(&joins, &seats[JOIN_ROUNDS], 0, &next); /* the front, which handed nothing on */
+    CHECK(next == &seats[JOIN_ROUNDS + 1] && !next->flow->baton.is_given);
+    joins_end(&joins, &seats[0], 0, &next);
+    CHECK(!next);
+    flows[JOIN_ROUNDS + 1].next_baton = baton_of(80);
+    CHECK(joins_hand_on(&joins, &seats[JOIN_ROUNDS + 1]) == &seats[JOIN_ROUNDS + 2]);
+    flows[JOIN_ROUNDS + 2].next_baton = baton_of(90);
+    CHECK(
+        !joins_hand_on(&joins, &seats[JOIN_ROUNDS + 2])); /* one waits, so it is for the last round to end */
+    joins_end(&joins, &seats[JOIN_ROUNDS + 2], 0, &next);
+    CHECK(!next);
+    for (int i = 2; i < JOIN_ROUNDS; i++) {
+        joins_end(&joins, &seats[i], 0, &next);
+        CHECK(!next);
+    }
+    joins_end(&joins, &seats[JOIN_ROUNDS + 1], 0, &next);
+    CHECK(next == &seats[JOIN_ROUNDS + 3] && flows[JOIN_ROUNDS + 3].baton.numbers[0] == 90);
+    joins_end(&joins, next, 0, &next);
+    CHECK(!next);
+    joins_close(&joins);
+    arena_free(&arena);
+}
+
+/* What a round that is over has found to be wrong is not told on. */
+TEST(join_drops_batons_that_are_wrong)
+{
+    struct joins joins;
+    struct arena arena = {0};
+    struct flow flows[5];
+    struct seat seats[5], *next;
+    joins_open(&joins);
+    for (int i = 0; i < 5; i++) seat_make(&seats[i], &flows[i], &arena, 7, 60);
+    for (int i = 0; i < 4; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
+    flows[0].next_baton = baton_of(1);
+    CHECK(joins_hand_on(&joins, &seats[0]) == &seats[1]);
+    flows[1].next_baton = baton_of(2);
+    CHECK(joins_hand_on(&joins, &seats[1]) == &seats[2]);
+    flows[2].next_baton = baton_of(3);
+    joins_end(&joins, &seats[2], 0, &next); /* the front: its word counts, once nobody is under way */
+    CHECK(!next);
+    flows[1].drops_baton = true;
+    joins_end(&joins, &seats[1], 0, &next);
+    joins_end(&joins, &seats[0], 0, &next);
+    CHECK(next == &seats[3] && !flows[3].baton.is_given);
+    CHECK(!joins_begin(&joins, &seats[4]));
+    flows[3].next_baton = baton_of(4);
+    joins_end(&joins, &seats[3], 500, &next); /* nobody knows what became of it */
+    CHECK(next == &seats[4] && !flows[4].baton.is_given);
+    joins_end(&joins, &seats[4], 0, &next);
+    joins_close(&joins);
+    arena_free(&arena);
+}
+
 /* ---- appends that are served beside each other ---- */
 
 #define CALLERS 8
@@ -152,6 +233,91 @@ TEST(join_appends_of_many_have_no_gap)
     patterns_close(&patterns);
 }
 
+#define LISTS        40 /* of each caller */
+#define LIST_EVENTS  30
+#define LIST_NUMBERS (CALLERS * LISTS * LIST_EVENTS + LISTS)
+
+/* A list of events, every other one with tokens. */
+static void list_make(struct buf *body, const struct caller *caller, int number)
+{
+    buf_text(body, "{\"events\":[");
+    for (int i = 0; i < LIST_EVENTS; i++) {
+        buf_printf(body, "%s{\"key\":\"k%d\",\"data\":%d", i ? "," : "", caller->number, i);
+        if (number % 2) buf_printf(body, ",\"token\":\"%d/%d/%d\"", caller->number, number, i);
+        buf_byte(body, '}');
+    }
+    buf_text(body, "]}");
+    buf_byte(body, 0);
+}
+
+/* The numbers of a list rise, and each is given once. */
+static void list_check(const struct caller *caller, struct served *served)
+{
+    struct raw_walk walk;
+    struct slice event;
+    int64_t last = 0;
+    raw_walk_begin(&walk, &served->arena, raw_member(&served->arena, buf_view(&served->reply), "events"));
+    while (raw_walk_next(&walk, NULL, &event)) {
+        int64_t sequence = 0;
+        raw_int(raw_member(&served->arena, event, "sequence"), &sequence);
+        CHECK(sequence > last && sequence <= LIST_NUMBERS);
+        last = sequence;
+        if (sequence > 0 && sequence <= LIST_NUMBERS) CHECK_INT(caller->seen[sequence - 1]++, 0);
+    }
+}
+
+/* Two at a time, so that more wait than one round holds. One with tokens is sent again now and then. */
+static void *append_lists(void *argument)
+{
+    const struct caller *caller = argument;
+    struct buf bodies[2] = {0};
+    for (int i = 0; i < LISTS; i += 2) {
+        struct served served[2];
+        for (int k = 0; k < 2; k++) {
+            bodies[k].len = 0;
+            list_make(&bodies[k], caller, i + k);
+            serve(caller->patterns, &served[k], "POST /v1/logs/l", bodies[k].data);
+        }
+        for (int k = 0; k < 2; k++) {
+            CHECK_INT(await(&served[k]), 201);
+            list_check(caller, &served[k]);
+            served_free(&served[k]);
+        }
+        if (i % 5) continue;
+        serve(caller->patterns, &served[1], "POST /v1/logs/l", bodies[1].data);
+        CHECK_INT(await(&served[1]), 201);
+        CHECK(slice_contains(buf_view(&served[1].reply), SLICE("\"repeated\":true")));
+        served_free(&served[1]);
+    }
+    for (int k = 0; k < 2; k++) buf_free(&bodies[k]);
+    return NULL;
+}
+
+/* Rounds that begin on the head that others are about to leave, while somebody else moves it, too. */
+TEST(join_rounds_that_overlap_have_no_gap)
+{
+    static _Atomic unsigned char seen[LIST_NUMBERS];
+    struct patterns patterns;
+    struct caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    memset(seen, 0, sizeof seen);
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){&patterns, i, seen};
+        CHECK(pthread_create(&threads[i], NULL, append_lists, &callers[i]) == 0);
+    }
+    for (int i = 0; i < LISTS; i++) {
+        struct slice reply = asks(&patterns, "POST /v1/logs/l", "{\"key\":\"alone\"}");
+        int64_t sequence = sequence_of(&patterns.arena, reply);
+        CHECK(sequence > 0 && sequence <= LIST_NUMBERS);
+        if (sequence > 0 && sequence <= LIST_NUMBERS) CHECK_INT(seen[sequence - 1]++, 0);
+    }
+    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < LIST_NUMBERS; i++) CHECK_INT(seen[i], 1);
+    patterns_close(&patterns);
+}
+
 /* A reader that waits is woken by an append; one that still waits when all ends is answered. */
 TEST(join_appends_wake_readers)
 {
@@ -223,7 +389,7 @@ TEST(join_adds_of_many_are_there_once)
     }
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
     CHECK_INT(known, CALLERS * CALLS / 10);
-    patterns.now_ms += 3600000;
+    __atomic_add_fetch(&patterns.now_ms, 3600000, __ATOMIC_SEQ_CST); /* others look at the clock */
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
     snprintf(done, sizeof done, "\"state\":\"DONE\",\"count\":%d,", CALLERS * CALLS);
     CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/last", NULL), slice_of(done)));
