@@ -8,9 +8,9 @@
  * DELETE lists what is there and deletes that: a message that comes meanwhile stays. Where a board has
  * several pages, the further ones are listed up to the time at which DELETE began. */
 #include "pattern/board.h"
-#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 #include "pattern/tokens.h"
 
 #define WAIT_MOST_MS 60000
@@ -189,14 +189,13 @@ static void list_taken(struct flow *flow)
 struct deletion {
     struct slice board;
     flow_step *then;
-    struct slice *ids;
+    struct slice *keys;
     size_t count, done;
     struct slice last_key; /* of the page that is being deleted; SLICE_NONE: it was the last */
     struct slice bound;    /* ids of further pages are not above */
-    struct slice left;     /* what the service did not get to of a batch */
 };
 
-static flow_step deletion_listed, deletion_next, deletion_batched;
+static flow_step deletion_listed, deletion_next;
 
 /* The flow's state becomes the deletion's. */
 void board_delete(struct flow *flow, flow_step *then, struct slice board)
@@ -220,11 +219,13 @@ static void deletion_listed(struct flow *flow)
     struct slice *all = arena_array(flow->arena, struct slice,
                                     deletion->count + raw_count(flow->arena, items));
     struct raw_walk walk;
-    memcpy(all, deletion->ids ? deletion->ids : all, deletion->count * sizeof *all);
-    deletion->ids = all;
+    memcpy(all, deletion->keys ? deletion->keys : all, deletion->count * sizeof *all);
+    deletion->keys = all;
     deletion->last_key = flow_last_key(flow);
     raw_walk_begin(&walk, flow->arena, items);
-    while (raw_walk_next(&walk, NULL, &item)) all[deletion->count++] = item_text(flow->arena, item, "id");
+    while (raw_walk_next(&walk, NULL, &item))
+        all[deletion->count++] = flow_compose(flow, "{'board':%S,'id':%A}", deletion->board,
+                                              item_attribute(flow->arena, item, "id"));
     deletion_next(flow);
 }
 
@@ -242,38 +243,16 @@ static void deletion_go_on(struct flow *flow)
 static void deletion_next(struct flow *flow)
 {
     struct deletion *deletion = flow->state;
-    struct buf requests = {0};
-    if (deletion->done == deletion->count) {
-        if (deletion->last_key.data)
-            deletion_go_on(flow);
-        else
-            deletion->then(flow);
-        return;
-    }
-    for (unsigned i = 0; i < LIMIT_BATCH_WRITE_REQUESTS && deletion->done < deletion->count; i++) {
-        if (i) buf_byte(&requests, ',');
-        buf_slice(&requests, flow_compose(flow, "{'DeleteRequest':{'Key':{'board':%S,'id':%S}}}",
-                                          deletion->board, deletion->ids[deletion->done++]));
-    }
-    flow_call(flow, deletion_batched, "BatchWriteItem", "{'RequestItems':{%T:[%r]}}", &boards,
-              buf_view(&requests));
-    buf_free(&requests);
-}
-
-static void deletion_resend(struct flow *flow)
-{
-    struct deletion *deletion = flow->state;
-    flow_call(flow, deletion_batched, "BatchWriteItem", "{'RequestItems':%r}", deletion->left);
-}
-
-static void deletion_batched(struct flow *flow)
-{
-    struct deletion *deletion = flow->state;
-    deletion->left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-    if (raw_count(flow->arena, deletion->left))
-        flow_again(flow, deletion_resend);
+    const struct slice *keys = deletion->keys + deletion->done;
+    size_t count = deletion->count - deletion->done;
+    if (count > SWEEP_REMOVED) count = SWEEP_REMOVED;
+    deletion->done += count;
+    if (count)
+        sweep_remove(flow, &boards, keys, count, deletion_next);
+    else if (deletion->last_key.data)
+        deletion_go_on(flow);
     else
-        deletion_next(flow);
+        deletion->then(flow);
 }
 
 static const struct field board_fields[] = {FIELD_BOARD};

@@ -41,7 +41,6 @@ struct group_work {
     flow_step *then, *loaded;
     struct {
         int64_t generation;
-        struct slice rest; /* what the service did not get to */
         flow_step *then;
     } removal;
     void *own; /* of the route */

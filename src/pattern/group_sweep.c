@@ -1,7 +1,6 @@
 /* Groups: deletion, and the sweep that does by itself what is due: groups that nothing came to for long, or
  * whose deadline is over, or that somebody left half completed, or that were kept long enough. The tables and
  * what holds for them: group.c. */
-#include "base/limits.h"
 #include "pattern/group.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
@@ -10,7 +9,7 @@
 
 /* ---- removing a generation ---- */
 
-static flow_step remove_events, remove_listed, remove_batched, remove_resend, remove_ended;
+static flow_step remove_events, remove_listed, remove_ended;
 
 /* Its events, then its head, which is DELETING. */
 static void group_remove(struct flow *flow, int64_t generation, flow_step *then)
@@ -28,45 +27,19 @@ static void remove_events(struct flow *flow)
         flow, remove_listed, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
         "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
-        &group_events_table, group_part(flow, work->removal.generation), (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
+        &group_events_table, group_part(flow, work->removal.generation), (int64_t)SWEEP_REMOVED);
 }
 
+/* Until nothing is listed any more. */
 static void remove_listed(struct flow *flow)
 {
     struct group_work *work = flow->state;
-    struct raw_walk walk;
-    struct slice key;
-    struct buf requests = {0};
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_walk_next(&walk, NULL, &key))
-        buf_slice(&requests, flow_compose(flow, "%r{'DeleteRequest':{'Key':%A}}",
-                                          requests.len ? SLICE(",") : SLICE(""), key));
-    if (requests.len)
-        flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", &group_events_table,
-                  buf_view(&requests));
-    else
-        flow_call(flow, remove_ended, "DeleteItem",
-                  "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = "
-                  ":deleting',%#,'ExpressionAttributeValues':"
-                  "{':deleting':{'S':'DELETING'}}}",
-                  &group_table, group_key(flow, work->removal.generation));
-    buf_free(&requests);
-}
-
-static void remove_resend(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':%A}", work->removal.rest);
-}
-
-static void remove_batched(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    work->removal.rest = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-    if (raw_count(flow->arena, work->removal.rest))
-        flow_again(flow, remove_resend);
-    else
-        remove_events(flow); /* until nothing is listed any more */
+    if (sweep_remove_listed(flow, &group_events_table, remove_events)) return;
+    flow_call(flow, remove_ended, "DeleteItem",
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = "
+              ":deleting',%#,'ExpressionAttributeValues':"
+              "{':deleting':{'S':'DELETING'}}}",
+              &group_table, group_key(flow, work->removal.generation));
 }
 
 static void remove_ended(struct flow *flow)

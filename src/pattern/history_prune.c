@@ -8,10 +8,10 @@
  * many versions of the item there it has seen, is the item "*" of the settings. Several servers may walk at
  * the same time; what one has deleted the other does not find. So an item has a few versions more than
  * needed, for as long as a walk takes. */
-#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/history.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 
 #define SWEEP_MS 5000
 /* Each walk reads all versions there are, which costs on AWS: between two of them is a rest, fifty times as
@@ -52,11 +52,10 @@ struct prune {
     enum stage stage;   /* of the present one */
     int64_t kept;       /* versions of it that stay, as far as they were counted */
     struct slice bound; /* what is before it goes */
-    struct slice left;
 };
 
 static flow_step prune_settings, prune_walk, prune_listed, prune_next, prune_counted, prune_aged, prune_ask,
-    prune_delete, prune_deleted, prune_resend, prune_end, prune_forget, prune_noted;
+    prune_delete, prune_end, prune_forget, prune_noted;
 
 /* ---- settings ---- */
 
@@ -274,42 +273,14 @@ static void prune_ask(struct flow *flow)
               "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :bound',%#,"
               "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ProjectionExpression':'#item, "
               "#version','Limit':%d}",
-              &history_table, prune->excesses[prune->at].item, prune->bound,
-              (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
+              &history_table, prune->excesses[prune->at].item, prune->bound, (int64_t)SWEEP_REMOVED);
 }
 
+/* Until nothing is left to delete. */
 static void prune_delete(struct flow *flow)
 {
     const struct prune *prune = flow->state;
-    struct raw_walk walk;
-    struct slice key;
-    struct buf requests = {0};
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_walk_next(&walk, NULL, &key))
-        buf_slice(&requests, flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}",
-                                          requests.len ? SLICE(",") : SLICE(""), key));
-    if (requests.len)
-        flow_call(flow, prune_deleted, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", &history_table,
-                  buf_view(&requests));
-    else
-        stage_is(flow, prune->stage + 1);
-    buf_free(&requests);
-}
-
-static void prune_resend(struct flow *flow)
-{
-    const struct prune *prune = flow->state;
-    flow_call(flow, prune_deleted, "BatchWriteItem", "{'RequestItems':%A}", prune->left);
-}
-
-static void prune_deleted(struct flow *flow)
-{
-    struct prune *prune = flow->state;
-    prune->left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-    if (raw_count(flow->arena, prune->left))
-        flow_again(flow, prune_resend);
-    else
-        prune_ask(flow); /* until nothing is left to delete */
+    if (!sweep_remove_listed(flow, &history_table, prune_ask)) stage_is(flow, prune->stage + 1);
 }
 
 /* ---- where it stands ---- */

@@ -3,7 +3,6 @@
  *
  * A job that is deleted is DELETING first, so that nobody opens another of its id before all its parts are
  * gone. */
-#include "base/limits.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
@@ -13,13 +12,12 @@
 /* ---- deleting ---- */
 
 struct removal {
-    int64_t at;        /* the next leaf, and behind those, branch */
-    struct slice rest; /* what the service did not get to */
+    int64_t at; /* the next leaf, and behind those, branch */
     flow_step *then;
     void *own; /* of the route, which gets it back */
 };
 
-static flow_step remove_part, remove_listed, remove_batched, remove_resend, remove_ended;
+static flow_step remove_part, remove_listed, remove_ended;
 
 static void job_remove(struct flow *flow, flow_step *then)
 {
@@ -49,46 +47,17 @@ static void remove_part(struct flow *flow)
         flow, remove_listed, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #task',%#,"
         "'ExpressionAttributeValues':{':part':%A},'ConsistentRead':true,'Limit':%d}",
-        &job_parts_table, item_attribute(flow->arena, key, "part"), (int64_t)LIMIT_BATCH_WRITE_REQUESTS);
+        &job_parts_table, item_attribute(flow->arena, key, "part"), (int64_t)SWEEP_REMOVED);
 }
 
+/* Until nothing is listed any more. */
 static void remove_listed(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct removal *removal = work->own;
-    struct raw_walk walk;
-    struct slice key;
-    struct buf requests = {0};
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_walk_next(&walk, NULL, &key))
-        buf_slice(&requests, flow_compose(flow, "%r{'DeleteRequest':{'Key':%A}}",
-                                          requests.len ? SLICE(",") : SLICE(""), key));
-    if (requests.len) {
-        flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", &job_parts_table,
-                  buf_view(&requests));
-    } else {
-        removal->at++;
-        remove_part(flow);
-    }
-    buf_free(&requests);
-}
-
-static void remove_resend(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    const struct removal *removal = work->own;
-    flow_call(flow, remove_batched, "BatchWriteItem", "{'RequestItems':%A}", removal->rest);
-}
-
-static void remove_batched(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct removal *removal = work->own;
-    removal->rest = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-    if (raw_count(flow->arena, removal->rest))
-        flow_again(flow, remove_resend);
-    else
-        remove_part(flow); /* until nothing is listed any more */
+    if (sweep_remove_listed(flow, &job_parts_table, remove_part)) return;
+    removal->at++;
+    remove_part(flow);
 }
 
 static void remove_ended(struct flow *flow)

@@ -1,15 +1,14 @@
 /* Deleting a log, or a group of consumers: page after page of all that belongs to it, its own item last, so
  * that a repeat goes on where a crash ended it. The log is marked before, and nothing is appended or read any
  * more; an append that was on its way may leave an event behind. */
-#include "base/limits.h"
 #include "pattern/log.h"
+#include "pattern/sweep.h"
 
 /* What is being emptied: items found by a query, page by page, until it finds none. */
 struct clearing {
     const struct flow_table *table;
     const char *keys[2]; /* names of the key's attributes; the second may be NULL */
     struct slice query;  /* members of the request behind the table's name */
-    struct slice left;   /* what the service did not get to of a batch */
     struct slice *items; /* keys */
     size_t count, done;
     flow_step *then;
@@ -26,7 +25,7 @@ struct deletion {
 
 /* ---- emptying ---- */
 
-static flow_step clear_ask, clear_listed, clear_next, clear_batched, clear_resend;
+static flow_step clear_ask, clear_listed, clear_next;
 
 static void clear_begin(struct flow *flow, const struct flow_table *table, const char *first,
                         const char *second, struct slice query, flow_step *then)
@@ -72,33 +71,15 @@ static void clear_listed(struct flow *flow)
 static void clear_next(struct flow *flow)
 {
     struct clearing *clearing = &((struct deletion *)flow->state)->clearing;
-    struct buf requests = {0};
-    if (clearing->done == clearing->count) {
+    const struct slice *keys = clearing->items + clearing->done;
+    size_t count = clearing->count - clearing->done;
+    if (!count) {
         clear_ask(flow);
         return;
     }
-    for (unsigned i = 0; i < LIMIT_BATCH_WRITE_REQUESTS && clearing->done < clearing->count; i++)
-        buf_slice(&requests, flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}", i ? SLICE(",") : SLICE(""),
-                                          clearing->items[clearing->done++]));
-    flow_call(flow, clear_batched, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", clearing->table,
-              buf_view(&requests));
-    buf_free(&requests);
-}
-
-static void clear_resend(struct flow *flow)
-{
-    const struct clearing *clearing = &((struct deletion *)flow->state)->clearing;
-    flow_call(flow, clear_batched, "BatchWriteItem", "{'RequestItems':%A}", clearing->left);
-}
-
-static void clear_batched(struct flow *flow)
-{
-    struct clearing *clearing = &((struct deletion *)flow->state)->clearing;
-    clearing->left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-    if (raw_count(flow->arena, clearing->left))
-        flow_again(flow, clear_resend);
-    else
-        clear_next(flow);
+    if (count > SWEEP_REMOVED) count = SWEEP_REMOVED;
+    clearing->done += count;
+    sweep_remove(flow, clearing->table, keys, count, clear_next);
 }
 
 /* A query for all items of one hash key; names as in expressions: "#group", "#event". */

@@ -1,5 +1,7 @@
-/* The walk over what is due; see sweep.h. */
+/* The walk over what is due, and the removal of many items; see sweep.h. */
 #include "pattern/sweep.h"
+
+#include "base/fail.h"
 
 #define PAGE  25 /* entries at a time */
 #define PAGES 4  /* of one slot: what is left is for the next sweep, and this one's memory is freed before */
@@ -13,7 +15,13 @@ struct sweep_walk {
     struct slice entry;
 };
 
-static flow_step page_taken;
+/* The batch that is being removed. */
+struct sweep_removal {
+    struct slice left; /* what the service did not get to */
+    flow_step *then;
+};
+
+static flow_step page_taken, removal_taken;
 
 static void page_ask(struct flow *flow)
 {
@@ -70,4 +78,47 @@ void sweep_next(struct flow *flow)
 struct slice sweep_entry(const struct flow *flow)
 {
     return flow->sweep->entry;
+}
+
+/* ---- removing ---- */
+
+static void removal_resend(struct flow *flow)
+{
+    flow_call(flow, removal_taken, "BatchWriteItem", "{'RequestItems':%A}", flow->removal->left);
+}
+
+static void removal_taken(struct flow *flow)
+{
+    struct sweep_removal *removal = flow->removal;
+    removal->left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
+    if (raw_count(flow->arena, removal->left))
+        flow_again(flow, removal_resend);
+    else
+        removal->then(flow);
+}
+
+void sweep_remove(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count,
+                  flow_step *then)
+{
+    struct buf requests = {0};
+    ensure(count && count <= SWEEP_REMOVED);
+    if (!flow->removal) flow->removal = arena_new(flow->arena, struct sweep_removal);
+    flow->removal->then = then;
+    for (size_t i = 0; i < count; i++)
+        buf_slice(&requests,
+                  flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}", i ? SLICE(",") : SLICE(""), keys[i]));
+    flow_call(flow, removal_taken, "BatchWriteItem", "{'RequestItems':{%T:[%A]}}", table,
+              buf_view(&requests));
+    buf_free(&requests);
+}
+
+bool sweep_remove_listed(struct flow *flow, const struct flow_table *table, flow_step *then)
+{
+    struct slice keys[SWEEP_REMOVED];
+    struct raw_walk walk;
+    size_t count = 0;
+    raw_walk_begin(&walk, flow->arena, flow_items(flow));
+    while (count < SWEEP_REMOVED && raw_walk_next(&walk, NULL, &keys[count])) count++;
+    if (count) sweep_remove(flow, table, keys, count, then);
+    return count > 0;
 }

@@ -1,4 +1,5 @@
-/* What sweeps have in common: the walk over everything that is due.
+/* What sweeps and deletions have in common: the walk over everything that is due, and the removal of many
+ * items.
  *
  * A table with things that are due has an index `due`: hash key `slot` (S), "0" and on, so that many things
  * spread over several, and range key `due` (N, ms since 1970). A walk takes each entry of each slot that is
@@ -6,6 +7,7 @@
 #ifndef PATTERN_SWEEP_H
 #define PATTERN_SWEEP_H
 
+#include "base/limits.h"
 #include "pattern/flow.h"
 
 struct sweep_plan {
@@ -20,5 +22,13 @@ void sweep_over(struct flow *flow, const struct sweep_plan *plan);
 void sweep_next(struct flow *flow);
 /* The entry as the index has it. */
 struct slice sweep_entry(const struct flow *flow);
+
+/* Removes the items of these keys, SWEEP_REMOVED at the most; what the service does not get to is sent again.
+ * Then goes on. */
+#define SWEEP_REMOVED LIMIT_BATCH_WRITE_REQUESTS
+void sweep_remove(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count,
+                  flow_step *then);
+/* The same with the keys that the last reply lists; false, and nothing wanted, when it lists none. */
+bool sweep_remove_listed(struct flow *flow, const struct flow_table *table, flow_step *then);
 
 #endif

@@ -1,5 +1,6 @@
 /* What all flows have in common, with replies made up: troubles of the service, tables, formats, costs. */
 #include "pattern/flow.h"
+#include "pattern/sweep.h"
 #include "unit/test.h"
 
 static const struct flow_table table = {"things", "'KeySchema':[]", "expires"};
@@ -324,4 +325,42 @@ TEST(flow_ids_sort_by_time_and_order)
     CHECK(slice_compare(second, flow_new_id(&one)) < 0);
     CHECK(slice_starts(first, SLICE("2026-11-15T04:13:25.340Z-000001-")));
     arena_free(&arena);
+}
+
+/* ---- removing what is listed ---- */
+
+static void remove_listed(struct flow *flow);
+
+static void list(struct flow *flow)
+{
+    flow_call(flow, remove_listed, "Query", "{'TableName':%T}", &table);
+}
+
+static void remove_listed(struct flow *flow)
+{
+    if (!sweep_remove_listed(flow, &table, list)) flow_answer(flow, 200, "{'empty':true}");
+}
+
+TEST(flow_removes_what_is_listed_and_sends_again_what_was_left)
+{
+    static const struct flow_row removal = {"POST", "/x", list, "Removes all.", NULL, 0, NULL, NULL};
+    struct trial trial;
+    trial_begin_row(&trial, &removal, "");
+    give(&trial, 200, "", "{\"Items\":[{\"a\":{\"N\":\"1\"}},{\"a\":{\"N\":\"2\"}}]}");
+    check_call(&trial, "BatchWriteItem",
+               "{\"RequestItems\":{\"t-things\":[{\"DeleteRequest\":{\"Key\":{\"a\":{\"N\":\"1\"}}}},"
+               "{\"DeleteRequest\":{\"Key\":{\"a\":{\"N\":\"2\"}}}}]}}");
+    for (int i = 0; i < 2; i++) { /* as often as need be */
+        give(&trial, 200, "",
+             "{\"UnprocessedItems\":{\"t-things\":[{\"DeleteRequest\":{\"Key\":{\"a\":{\"N\":\"2\"}}}}]}}");
+        CHECK_INT(trial.flow.want, FLOW_PAUSE);
+        flow_next(&trial.flow, 1000, NULL);
+        check_call(&trial, "BatchWriteItem",
+                   "{\"RequestItems\":{\"t-things\":[{\"DeleteRequest\":{\"Key\":{\"a\":{\"N\":\"2\"}}}}]}}");
+    }
+    give(&trial, 200, "", "{\"UnprocessedItems\":{}}");
+    check_call(&trial, "Query", "{\"TableName\":\"t-things\"}");
+    give(&trial, 200, "", "{\"Items\":[]}");
+    check_done(&trial, 200, "{\"empty\":true}");
+    trial_end(&trial);
 }
