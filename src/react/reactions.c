@@ -14,6 +14,7 @@
  * doing REACT_DEPTH times is put aside, too. */
 #include "react/reactions.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -22,6 +23,9 @@
 #include "base/log.h"
 #include "base/raw.h"
 #include "base/stats.h"
+
+/* What is known of the table of the queue that things are put aside in. */
+enum queue_state { QUEUE_UNKNOWN, QUEUE_IN_THE_MAKING, QUEUE_READY, QUEUE_REFUSED };
 
 /* One table. */
 struct reaction {
@@ -32,6 +36,9 @@ struct reaction {
 struct reactions {
     struct func *func;
     struct slice queue; /* its ARN */
+    _Atomic int queue_state;
+    pthread_t maker; /* of its table */
+    bool has_maker;
     struct reaction *all;
     _Atomic uint64_t called, refused;
     struct arena arena;
@@ -42,7 +49,7 @@ struct round {
     const struct reaction *reaction;
     struct arena *arena;
     struct buf *members;
-    unsigned count;
+    unsigned count, called, refused;
 };
 
 /* One record of it, and those of its targets that are for its state. */
@@ -74,20 +81,52 @@ static struct slice refusal_document(struct round *round, const struct pattern_r
     return document;
 }
 
-static void refuse(struct round *round, const struct pattern_record *record, struct slice id, const char *why)
+static void *queue_make(void *argument)
+{
+    struct reactions *reactions = argument;
+    pthread_setname_np(pthread_self(), "quipu-put-aside");
+    bool is_made = !destination_fault(reactions->func, reactions->queue);
+    atomic_store(&reactions->queue_state, is_made ? QUEUE_READY : QUEUE_REFUSED);
+    return NULL;
+}
+
+static void maker_join(struct reactions *reactions)
+{
+    if (reactions->has_maker) pthread_join(reactions->maker, NULL);
+    reactions->has_maker = false;
+}
+
+/* Whether it is known if the queue can be used. False: it is being made by a thread of its own, since the
+ * consumer's must not wait for the door; the batch comes again. */
+static bool queue_is_known(struct reactions *reactions)
+{
+    if (atomic_load(&reactions->queue_state) == QUEUE_UNKNOWN) {
+        maker_join(reactions); /* it has ended, without success */
+        atomic_store(&reactions->queue_state, QUEUE_IN_THE_MAKING);
+        ensure(pthread_create(&reactions->maker, NULL, queue_make, reactions) == 0);
+        reactions->has_maker = true;
+    }
+    return atomic_load(&reactions->queue_state) != QUEUE_IN_THE_MAKING;
+}
+
+/* False when it cannot be put aside yet. Where there can be no queue, the log alone tells of it (X2). */
+static bool refuse(struct round *round, const struct pattern_record *record, struct slice id, const char *why)
 {
     struct reactions *reactions = round->reaction->reactions;
     struct buf members = {0};
+    if (!queue_is_known(reactions)) return false;
     struct slice document = refusal_document(round, record, id, why);
     log_line("reactions: a change of %s is not answered: then %s", round->reaction->pattern->table, why);
-    stats_add(&reactions->refused, 1);
-    const char *fault = destination_fault(reactions->func,
-                                          reactions->queue); /* makes the table at its first use */
-    if (!fault && destination_put(reactions->func, reactions->queue, document, id, &members, &round->count)) {
+    round->refused++;
+    bool is_ready = atomic_load(&reactions->queue_state) == QUEUE_READY;
+    if (!is_ready) atomic_store(&reactions->queue_state, QUEUE_UNKNOWN); /* for the next */
+    if (is_ready &&
+        destination_put(reactions->func, reactions->queue, document, id, &members, &round->count)) {
         if (round->members->len) buf_byte(round->members, ',');
         buf_slice(round->members, buf_view(&members));
     }
     buf_free(&members);
+    return true;
 }
 
 /* ---- what came of itself ---- */
@@ -185,12 +224,13 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
     if (round->members->len) buf_byte(round->members, ',');
     unsigned count = func_queue_put_call(reactions->func, &call, round->members);
     round->count += count;
-    if (count) stats_add(&reactions->called, 1);
+    round->called += count > 0;
     return count > 0;
 }
 
-/* Those that are for its state, each with its id: its place in the list is part of it. */
-static void choose_targets(struct round *round, struct change *change, unsigned named)
+/* Those that are for its state, each with its id: its place in the list is part of it. False when one cannot
+ * be put aside yet. */
+static bool choose_targets(struct round *round, struct change *change, unsigned named)
 {
     for (unsigned i = 0; i < named; i++) {
         const struct pattern_target target = change->targets[i];
@@ -198,12 +238,13 @@ static void choose_targets(struct round *round, struct change *change, unsigned 
         if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
         if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
         if (is_looped(change->record.cause, &target)) {
-            refuse(round, &change->record, id, "was called by its own doing too often");
+            if (!refuse(round, &change->record, id, "was called by its own doing too often")) return false;
             continue;
         }
         change->targets[change->count] = target;
         change->ids[change->count++] = id;
     }
+    return true;
 }
 
 static bool take_record(struct round *round, struct slice text)
@@ -212,11 +253,8 @@ static bool take_record(struct round *round, struct slice text)
     unsigned named;
     if (!pattern_record_read(text, round->arena, &change.record)) return true;
     const char *fault = pattern_then_read(change.record.then, round->arena, change.targets, &named);
-    if (fault) {
-        refuse(round, &change.record, change.record.id, fault);
-        return true;
-    }
-    choose_targets(round, &change, named);
+    if (fault) return refuse(round, &change.record, change.record.id, fault);
+    if (!choose_targets(round, &change, named)) return false;
     fit_payloads(round, &change);
     for (unsigned i = 0; i < change.count; i++)
         if (!put_call(round, &change, i)) return false;
@@ -244,6 +282,8 @@ static bool answer(void *context, struct slice event, struct slice cause, struct
     (void)cause; /* each record tells its own */
     bool fine = take_records(&round, event);
     if (fine) {
+        stats_add(&round.reaction->reactions->called, round.called);
+        stats_add(&round.reaction->reactions->refused, round.refused);
         buf_text(reply, "{\"quipu\":{\"transact\":[");
         buf_slice(reply, buf_view(&members));
         buf_text(reply, "]}}");
@@ -283,6 +323,7 @@ struct reactions *reactions_open(const struct react_options *options)
 void reactions_close(struct reactions *reactions)
 {
     if (!reactions) return;
+    maker_join(reactions);
     arena_free(&reactions->arena);
     free(reactions->all);
     free(reactions);

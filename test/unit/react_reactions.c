@@ -219,6 +219,10 @@ TEST(what_cannot_be_carried_out_is_put_aside_and_holds_up_nobody)
     CHECK(was_put_aside(&house, "FunctionNotFound"));
     CHECK(was_put_aside(&house, "answered with status 400"));
     CHECK(was_put_aside(&house, "BadReaction"));
+    reply.len = 0;
+    react_put_metrics(house.react, &reply); /* once, though the first try only has the queue made */
+    CHECK(slice_contains(buf_view(&reply), SLICE("quipu_reactions_total{what=\"refused\"} 1\n")));
+    CHECK(slice_contains(buf_view(&reply), SLICE("quipu_reactions_total{what=\"called\"} 40\n")));
     buf_free(&reply);
     house_close(&house);
 }
