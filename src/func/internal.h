@@ -75,6 +75,12 @@ struct function {
 void function_release(struct function *function);
 struct function *function_keep(struct function *function);
 
+/* ---- table.c: tables of our own ---- */
+
+/* Makes the table when it is not there, with a hash key of type S, and waits until it is of use; blocks.
+ * False, and a line in the log, when it cannot be made. */
+bool table_make(struct func *func, struct slice table, const char *hash, const char *range, char range_type);
+
 /* ---- registry.c: all functions, in memory, as the tables have them ---- */
 
 /* Splits a name, name:qualifier, partial or full ARN; false when it is none of them. */

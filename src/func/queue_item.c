@@ -14,7 +14,6 @@
  *
  * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -22,57 +21,13 @@
 #include "func/document.h"
 #include "func/queue.h"
 
-#define ACTIVE_TRIES   300 /* a new table is of use at once here, on the service after seconds */
-#define ACTIVE_WAIT_US 100000
-
 /* ---- the table ---- */
-
-static bool table_is_active(struct queue *queue)
-{
-    struct buf request = {0}, reply = {0};
-    bool active = false;
-    buf_text(&request, "{\"TableName\":");
-    json_put_string(&request, queue->table);
-    buf_byte(&request, '}');
-    for (unsigned i = 0; i < ACTIVE_TRIES && !active; i++) {
-        reply.len = 0;
-        if (i) usleep(ACTIVE_WAIT_US);
-        active = dynamo_call(queue->func->options.dynamo, SLICE("DescribeTable"), buf_view(&request),
-                             &reply) == 200 &&
-                 slice_contains(buf_view(&reply), SLICE("\"TableStatus\":\"ACTIVE\""));
-    }
-    buf_free(&request);
-    buf_free(&reply);
-    return active;
-}
-
-static bool table_create(struct queue *queue)
-{
-    struct buf request = {0}, reply = {0};
-    struct arena arena = {0};
-    struct slice name = SLICE_NONE, message = SLICE_NONE;
-    buf_text(&request, "{\"TableName\":");
-    json_put_string(&request, queue->table);
-    buf_text(&request,
-             ",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":"
-             "\"HASH\"},{\"AttributeName\":\"part\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
-             "{\"AttributeName\":\"id\",\"AttributeType\":\"S\"},"
-             "{\"AttributeName\":\"part\",\"AttributeType\":\"N\"}]}");
-    int status = dynamo_call(queue->func->options.dynamo, SLICE("CreateTable"), buf_view(&request), &reply);
-    if (status != 200) dynamo_error(buf_view(&reply), &arena, &name, &message);
-    bool made = status == 200 || slice_equal(name, SLICE("ResourceInUseException"));
-    if (!made) log_line("the table %.*s cannot be made: %.*s", SLICE_ARG(queue->table), SLICE_ARG(message));
-    buf_free(&request);
-    buf_free(&reply);
-    arena_free(&arena);
-    return made;
-}
 
 bool queue_table_make(struct queue *queue)
 {
     if (atomic_load(&queue->table_is_made)) return true;
     pthread_mutex_lock(&queue->table_lock);
-    if (!atomic_load(&queue->table_is_made) && table_create(queue) && table_is_active(queue))
+    if (!atomic_load(&queue->table_is_made) && table_make(queue->func, queue->table, "id", "part", 'N'))
         atomic_store(&queue->table_is_made, true);
     pthread_mutex_unlock(&queue->table_lock);
     return atomic_load(&queue->table_is_made);

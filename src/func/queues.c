@@ -10,80 +10,28 @@
  * queue, with any client, need not know how to put pieces together. */
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "func/target.h"
 
-#define NAMES_BYTES    (5 + 2 + 4 + 4) /* of the attributes, in the item's size */
-#define TIME_BYTES     25
-#define ACTIVE_TRIES   300 /* a new table is of use at once here, on the service after seconds */
-#define ACTIVE_WAIT_US 100000
+#define NAMES_BYTES (5 + 2 + 4 + 4) /* of the attributes, in the item's size */
+#define TIME_BYTES  25
 
 /* ---- making it ---- */
 
-static void put_table_name(struct func *func, struct buf *out)
+static struct slice table_name(const struct func *func, struct arena *arena)
 {
-    struct arena arena = {0};
-    json_put_string(out, arena_printf(&arena, "%.*squeues", SLICE_ARG(func->prefix)));
-    arena_free(&arena);
-}
-
-/* Calls and answers the error's name, empty when all is well. */
-static bool call_fine(struct func *func, struct slice operation, struct slice request, struct buf *reply,
-                      const char *fine_error)
-{
-    struct arena arena = {0};
-    struct slice name = SLICE_NONE, message = SLICE_NONE;
-    reply->len = 0;
-    bool fine = dynamo_call(func->options.dynamo, operation, request, reply) == 200;
-    if (!fine) {
-        dynamo_error(buf_view(reply), &arena, &name, &message);
-        fine = fine_error && slice_equal(name, slice_of(fine_error));
-        if (!fine && fine_error) log_line("the table of queues cannot be made: %.*s", SLICE_ARG(message));
-    }
-    arena_free(&arena);
-    return fine;
-}
-
-static bool table_create(struct func *func, struct buf *request, struct buf *reply)
-{
-    buf_text(request, "{\"TableName\":");
-    put_table_name(func, request);
-    buf_text(request, ",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
-                      "{\"AttributeName\":\"queue\",\"KeyType\":\"HASH\"},"
-                      "{\"AttributeName\":\"id\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
-                      "{\"AttributeName\":\"queue\",\"AttributeType\":\"S\"},"
-                      "{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}");
-    return call_fine(func, SLICE("CreateTable"), buf_view(request), reply, "ResourceInUseException");
-}
-
-static bool table_is_active(struct func *func, struct buf *request, struct buf *reply)
-{
-    request->len = 0;
-    buf_text(request, "{\"TableName\":");
-    put_table_name(func, request);
-    buf_byte(request, '}');
-    return call_fine(func, SLICE("DescribeTable"), buf_view(request), reply, NULL) &&
-           slice_contains(buf_view(reply), SLICE("\"TableStatus\":\"ACTIVE\""));
+    return arena_printf(arena, "%.*squeues", SLICE_ARG(func->prefix));
 }
 
 bool queues_make(struct func *func)
 {
+    struct arena arena = {0};
     if (atomic_load(&func->queues_are_made)) return true;
-    struct buf request = {0}, reply = {0};
-    bool active = table_is_active(func, &request, &reply);
-    request.len = 0;
-    if (!active && table_create(func, &request, &reply))
-        for (int i = 0; i < ACTIVE_TRIES && !active; i++) {
-            active = table_is_active(func, &request, &reply);
-            if (!active) usleep(ACTIVE_WAIT_US);
-        }
-    buf_free(&request);
-    buf_free(&reply);
-    if (active) atomic_store(&func->queues_are_made, true);
-    return active;
+    bool is_made = table_make(func, table_name(func, &arena), "queue", "id", 'S');
+    arena_free(&arena);
+    if (is_made) atomic_store(&func->queues_are_made, true);
+    return is_made;
 }
 
 /* ---- filling it ---- */
@@ -131,8 +79,7 @@ bool queues_put(struct func *func, struct slice queue, struct slice id, struct s
                 struct buf *members, size_t *bytes)
 {
     struct arena arena = {0};
-    struct slice table = arena_printf(&arena, "%.*squeues", SLICE_ARG(func->prefix));
-    bool fits = queues_put_into(table, queue, id, document, now_ms, members, bytes);
+    bool fits = queues_put_into(table_name(func, &arena), queue, id, document, now_ms, members, bytes);
     arena_free(&arena);
     return fits;
 }

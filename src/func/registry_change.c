@@ -1,15 +1,11 @@
 /* Changes of functions: each is one transaction on the condition that the function's Stamp is still the one
  * that was read (G1). Tables are made when the first one is written. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "func/registry.h"
-
-#define TABLE_WAIT_US       (100 * 1000) /* between two looks at a table that is being created elsewhere */
-#define TABLE_WAIT_ATTEMPTS 600
 
 /* ---- calling the door ---- */
 
@@ -27,65 +23,6 @@ void registry_put_key(struct buf *out, struct slice name, struct slice part)
     buf_text(out, "},\"part\":{\"S\":");
     json_put_string(out, part);
     buf_byte(out, '}');
-}
-
-static bool table_is_active(struct slice reply)
-{
-    struct arena arena = {0};
-    struct document description;
-    bool active = false;
-    if (document_parse(reply, &arena, &description)) {
-        struct document table = document_object(&description, "Table", &arena);
-        active = slice_equal(document_text(&table, "TableStatus", &arena), SLICE("ACTIVE"));
-    }
-    arena_free(&arena);
-    return active;
-}
-
-/* Waits until a table that was just created can be used: here at once, on the service after seconds. */
-static bool table_wait(struct registry *registry, struct slice table)
-{
-    struct buf request = {0}, reply = {0};
-    bool active = false;
-    buf_text(&request, "{\"TableName\":");
-    json_put_string(&request, table);
-    buf_byte(&request, '}');
-    for (int i = 0; i < TABLE_WAIT_ATTEMPTS && !active; i++) {
-        if (i) usleep(TABLE_WAIT_US);
-        reply.len = 0;
-        active = dynamo_call(registry->func->options.dynamo, SLICE("DescribeTable"), buf_view(&request),
-                             &reply) == 200 &&
-                 table_is_active(buf_view(&reply));
-    }
-    buf_free(&request);
-    buf_free(&reply);
-    return active;
-}
-
-static bool table_make(struct registry *registry, struct slice table, const char *hash, const char *range,
-                       char range_type)
-{
-    struct buf request = {0}, reply = {0};
-    struct arena arena = {0};
-    struct slice name = SLICE_NONE, message = SLICE_NONE;
-    registry_put_table(&request, table);
-    buf_printf(&request,
-               "\"BillingMode\":\"PAY_PER_REQUEST\","
-               "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"},"
-               "{\"AttributeName\":\"%s\",\"KeyType\":\"RANGE\"}],"
-               "\"AttributeDefinitions\":[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"},"
-               "{\"AttributeName\":\"%s\",\"AttributeType\":\"%c\"}]}",
-               hash, range, hash, range, range_type);
-    int status = dynamo_call(registry->func->options.dynamo, SLICE("CreateTable"), buf_view(&request),
-                             &reply);
-    if (status != 200) dynamo_error(buf_view(&reply), &arena, &name, &message);
-    bool made = status == 200 || slice_equal(name, SLICE("ResourceInUseException"));
-    if (!made) log_line("the table %.*s cannot be made: %.*s", SLICE_ARG(table), SLICE_ARG(message));
-    made = made && table_wait(registry, table);
-    buf_free(&request);
-    buf_free(&reply);
-    arena_free(&arena);
-    return made;
 }
 
 static bool is_missing_table(struct slice reply)
@@ -106,8 +43,8 @@ int registry_call(struct registry *registry, const char *operation, struct slice
     int status = dynamo_call(dynamo, slice_of(operation), request, reply);
     if (status == 200 || !makes_tables) return status;
     if (!is_missing_table(slice_from(buf_view(reply), start))) return status;
-    if (!table_make(registry, registry->functions_table, "name", "part", 'S') ||
-        !table_make(registry, registry->code_table, "sha256", "part", 'N'))
+    if (!table_make(registry->func, registry->functions_table, "name", "part", 'S') ||
+        !table_make(registry->func, registry->code_table, "sha256", "part", 'N'))
         return status;
     reply->len = start;
     return dynamo_call(dynamo, slice_of(operation), request, reply);
