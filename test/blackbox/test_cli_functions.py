@@ -192,7 +192,8 @@ def test_arguments_that_make_no_sense(on, arguments, sentence):
 
 def test_a_folder_that_says_nothing(on, tmp_path):
     assert "say --runtime" in fails("function", "add", "f", "--dir", str(tmp_path), on=on, status=2)
-    assert "say --handler too" in fails("function", "add", "f", "--dir", str(tmp_path), "--runtime", "python3.11", on=on)
+    told = fails("function", "add", "f", "--dir", str(tmp_path), "--runtime", "python3.11", on=on)
+    assert "say --handler too" in told
     assert "cannot be found" in fails("function", "add", "f", "--dir", f"{tmp_path}/absent", on=on, status=2)
 
 
