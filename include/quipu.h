@@ -387,10 +387,11 @@ struct quipu_group_options {
 };
 
 struct quipu_group_event {
-    const char *id;     /* the same one again is not added; NULL: one is made */
-    const char *kind;   /* NULL: none */
-    const char *data;   /* JSON */
-    const char *amount; /* a number, as text, added to the group's sum; NULL: none */
+    const char *id;       /* the same one again is not added; NULL: one is made */
+    const char *kind;     /* NULL: none */
+    const char *data;     /* JSON */
+    const char *amount;   /* a number, as text, added to the group's sum; NULL: none */
+    const char *deadline; /* "2026-11-15T03:42:06Z", of the group that it opens; NULL: by the rules */
 };
 
 struct quipu_group {

@@ -67,6 +67,7 @@ enum quipu_result quipu_group_add(struct quipu *db, const char *name, const char
     ask_text(&ask, "kind", event->kind);
     ask_json(&ask, "data", event->data);
     ask_json(&ask, "amount", event->amount);
+    ask_text(&ask, "deadline", event->deadline);
     if (ask_run(&ask) > 0) group_told(&ask, group);
     return ask_end(&ask);
 }

@@ -98,7 +98,7 @@ void group_complete(struct flow *flow, const char *why, flow_step *then);
 /* ---- group_put.c, group_add.c, group_sweep.c ---- */
 
 flow_step group_put, group_rules, group_forget, group_add, group_delete;
-extern const struct field group_put_fields[7], group_name_fields[1], group_add_fields[7],
+extern const struct field group_put_fields[7], group_name_fields[1], group_add_fields[8],
     group_only_fields[2];
 
 #endif

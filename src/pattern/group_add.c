@@ -9,7 +9,7 @@
 
 #define INLINE_BYTES 640 /* of events in the head: with all else it stays below 1 KB, one write unit */
 
-enum { ADD_ID = GROUP_KEY + 1, ADD_KIND, ADD_DATA, ADD_AMOUNT, ADD_TOKEN };
+enum { ADD_ID = GROUP_KEY + 1, ADD_KIND, ADD_DATA, ADD_AMOUNT, ADD_DEADLINE, ADD_TOKEN };
 
 const struct field group_add_fields[] = {
     FIELD_GROUP_NAME,
@@ -19,22 +19,38 @@ const struct field group_add_fields[] = {
     [ADD_KIND] = {"kind", IN_BODY, FIELD_NAME, .max = 200, .help = "what rules ask for by kinds"},
     [ADD_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "the event"},
     [ADD_AMOUNT] = {"amount", IN_BODY, FIELD_JSON, .help = "a number, added to the group's sum"},
+    [ADD_DEADLINE] =
+        {"deadline", IN_BODY, FIELD_NAME,
+         .help = "a time like 2026-11-15T03:42:06Z: when the group that this event opens is complete, "
+                 "instead of the rules' deadline"},
     [ADD_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                    .help = "the event's id, where the body has none"},
 };
 
 struct add {
-    struct slice id;    /* of the event */
-    bool has_id;        /* it was given */
-    struct slice event; /* members of its item but the key */
-    struct slice rules; /* read to open a generation */
-    int64_t generation; /* that is written to */
+    struct slice id;     /* of the event */
+    bool has_id;         /* it was given */
+    struct slice event;  /* members of its item but the key */
+    struct slice rules;  /* read to open a generation */
+    int64_t generation;  /* that is written to */
+    int64_t deadline_ms; /* of the group that it opens; 0: as the rules say */
     bool opens, in_head, has_token;
     bool accepted;
 };
 
 static flow_step add_find, add_loaded, add_rules, add_write, add_written, add_together, add_seen,
     add_completed, add_late, add_late_seen, late_completed;
+
+/* A time that is over is taken, too: who repeats the call gets the same answer. */
+static bool take_deadline(struct flow *flow, struct add *add)
+{
+    if (moment_parse(flow_text(flow, ADD_DEADLINE), &add->deadline_ms) && add->deadline_ms > 0 &&
+        add->deadline_ms <= flow->now_ms + GROUP_LONG_MS)
+        return true;
+    flow_refuse(flow, 400, "bad-request",
+                "deadline must be a time like 2026-11-15T03:42:06Z, within ten years.");
+    return false;
+}
 
 void group_add(struct flow *flow)
 {
@@ -45,6 +61,7 @@ void group_add(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "amount must be a number.");
         return;
     }
+    if (flow_given(flow, ADD_DEADLINE) && !take_deadline(flow, add)) return;
     add->has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN);
     add->id = flow_given(flow, ADD_ID)      ? flow_text(flow, ADD_ID)
               : flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN)
@@ -183,24 +200,35 @@ static struct slice copied(struct flow *flow, struct slice rules, const char *na
     return arena_printf(flow->arena, ", #%s = :%s", name, name);
 }
 
-/* What a head has from its first event on. */
+/* The event's own deadline as heads have it: counted from now, when the group is opened. */
+static int64_t since_opening(const struct flow *flow, const struct add *add)
+{
+    return add->deadline_ms > flow->now_ms ? add->deadline_ms - flow->now_ms : 1;
+}
+
+/* What a head has from its first event on. The first of the rules is that which an event may bring itself. */
 static struct slice opening(struct flow *flow, struct slice *values)
 {
-    static const char *const rules[] = {"size",     "needs", "when", "values", "quiet",
-                                        "deadline", "late",  "keep", "then"};
+    static const char *const rules[] = {"deadline", "size", "needs", "when", "values",
+                                        "quiet",    "late", "keep",  "then"};
     struct group_work *work = flow->state;
     struct add *add = work->own;
     struct group soon;
     struct slice since = flow_new_id(flow), slot = group_slot(flow), text = SLICE("");
     group_read(flow, add->rules, &soon);
     soon.opened_ms = soon.touched_ms = flow->now_ms;
+    if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
     struct slice listed = {work->id.data, work->id.len - work->key.len};
     *values = flow_compose(flow, ",':name':%S,':key':%S,':open':%S,':since':%S,':slot':%S,':due':%N",
                            work->name, work->key,
                            arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(listed), SLICE_ARG(slot)), since,
                            slot, group_due_ms(flow, &soon));
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    for (size_t i = add->deadline_ms != 0; i < sizeof rules / sizeof *rules; i++)
         text = flow_compose(flow, "%r%r", text, copied(flow, add->rules, rules[i], values));
+    if (add->deadline_ms) {
+        *values = flow_compose(flow, "%A,':deadline':%N", *values, since_opening(flow, add));
+        text = flow_compose(flow, "%r, #deadline = :deadline", text);
+    }
     return flow_compose(
         flow,
         ", #state = :state, #opened = :now, #name = :name, #key = :key, #open = :open, #since = :since, "

@@ -190,6 +190,32 @@ TEST(group_by_a_condition_in_plain_words)
     patterns_close(&patterns);
 }
 
+/* The first event knows until when the others may come. */
+TEST(group_until_a_time)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":3},\"deadline\":\"1h\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"deadline\":\"soon\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{\"deadline\":\"2126-11-15T04:14:00Z\"}", 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 404, "no-such-group");
+    asks(&patterns, "POST /v1/groups/g/k", "{\"deadline\":\"2026-11-15T04:14:00Z\"}");
+    asks(&patterns, "POST /v1/groups/g/k",
+         "{\"deadline\":\"2026-11-15T05:00:00Z\"}"); /* it does not open it */
+    asks(&patterns, "POST /v1/groups/g/usual", "{}");
+    patterns.now_ms += 34659; /* 04:13:59.999 */
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "state", "\"OPEN\"");
+    patterns.now_ms += 1;
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "why", "\"deadline\"");
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "count", "2");
+    check_member(&patterns, "GET /v1/groups/g/usual", NULL, "state", "\"OPEN\"");
+    asks(&patterns, "POST /v1/groups/g/past", "{\"deadline\":\"2026-11-15T04:00:00Z\"}");
+    patterns.now_ms += 1;
+    check_member(&patterns, "GET /v1/groups/g/past", NULL, "why", "\"deadline\"");
+    patterns_close(&patterns);
+}
+
 TEST(group_with_generations)
 {
     struct patterns patterns;
