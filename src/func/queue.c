@@ -394,6 +394,7 @@ void queue_errand_call(struct errand *errand, const char *operation, void (*then
                                         .arena = &errand->arena,
                                         .reply = &errand->reply,
                                         .cause = errand->written_cause,
+                                        .in_order = true,
                                         .done = call_done};
     if (!dynamo_begin(queue->func->options.dynamo, &errand->call, &queue->turn)) return;
     errand->is_calling = false;

@@ -166,6 +166,7 @@ void errand_call(struct errand *errand, struct slice operation)
     errand->call.request = buf_view(&errand->request);
     errand->call.arena = &errand->arena;
     errand->call.reply = &errand->reply;
+    errand->call.in_order = true; /* effects of several shards may meet in one item */
     errand->call.done = call_done;
     consumer->calls++;
     errand->needs_finish = !consumer->world.begin(consumer->world.self, &errand->call);
