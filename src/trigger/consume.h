@@ -424,7 +424,8 @@ struct feed {
     struct feed *next;
     struct consumer *consumer;
     struct mapping *mapping;
-    struct buf arn_json; /* the stream's, in quotes */
+    struct mapping *successor; /* of the same id, set while this one is being removed; NULL: none */
+    struct buf arn_json;       /* the stream's, in quotes */
     struct slice function_name;
     enum feed_stage stage;
     bool is_touched, is_busy; /* busy: a call about the feed itself is under way */

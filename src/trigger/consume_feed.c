@@ -62,6 +62,7 @@ void feed_free(struct feed *feed)
     free_strands(feed);
     stats_add(feeds_beside(feed), (uint64_t)-1);
     mapping_release(feed->mapping);
+    mapping_release(feed->successor);
     buf_free(&feed->arn_json);
     buf_free(&feed->hash_key);
     buf_free(&feed->page_key);
@@ -85,11 +86,20 @@ static void reach(struct feed *feed, enum mapping_state state)
     feed->consumer->world.reached(feed->consumer->world.self, feed->mapping->id, state);
 }
 
+static void succeed(struct feed *feed, struct mapping *mapping)
+{
+    mapping_release(feed->successor);
+    feed->successor = mapping;
+}
+
 void feed_change(struct feed *feed, struct mapping *mapping)
 {
+    if (feed->is_removed) { /* it begins when the positions of this one are gone */
+        succeed(feed, mapping_keep(mapping));
+        return;
+    }
     if (mapping->revision < feed->mapping->revision) return;
     set_mapping(feed, mapping);
-    if (feed->is_removed) return;
     if (!mapping->enabled && feed->stage != FEED_STOPPED)
         feed->stage = FEED_DRAINS;
     else if (!mapping->enabled)
@@ -102,6 +112,7 @@ void feed_change(struct feed *feed, struct mapping *mapping)
 
 void feed_remove(struct feed *feed)
 {
+    succeed(feed, NULL);
     feed->is_removed = true;
     if (feed->stage < FEED_DRAINS) feed->stage = FEED_DRAINS;
     feed_touch(feed);

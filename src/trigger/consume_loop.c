@@ -103,6 +103,13 @@ static struct feed *find_feed(struct consumer *consumer, struct slice id)
     return feed;
 }
 
+static void add_feed(struct consumer *consumer, struct mapping *mapping)
+{
+    struct feed *feed = feed_new(consumer, mapping);
+    feed->next = consumer->feeds;
+    consumer->feeds = feed;
+}
+
 static void obey(struct consumer *consumer, struct order *order)
 {
     struct slice id = slice_of(order->id);
@@ -110,9 +117,7 @@ static void obey(struct consumer *consumer, struct order *order)
     if (order->mapping && feed) {
         feed_change(feed, order->mapping);
     } else if (order->mapping) {
-        feed = feed_new(consumer, order->mapping);
-        feed->next = consumer->feeds;
-        consumer->feeds = feed;
+        add_feed(consumer, order->mapping);
     } else if (feed) {
         feed_remove(feed);
     } else {
@@ -220,6 +225,7 @@ static void look_around(struct consumer *consumer)
 
 static void forget_gone(struct consumer *consumer)
 {
+    bool has_new = false;
     for (struct feed **at = &consumer->feeds; *at;) {
         struct feed *feed = *at;
         if (feed->stage != FEED_GONE || feed->errands) {
@@ -227,8 +233,14 @@ static void forget_gone(struct consumer *consumer)
             continue;
         }
         *at = feed->next;
+        if (feed->successor && !consumer->is_stopping) {
+            add_feed(consumer, feed->successor);
+            if (at == &consumer->feeds) at = &consumer->feeds->next; /* that one stands before all others */
+            has_new = true;
+        }
         feed_free(feed);
     }
+    if (has_new) attend_all(consumer);
 }
 
 int64_t consumer_step(struct consumer *consumer)

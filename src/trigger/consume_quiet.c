@@ -23,6 +23,7 @@ static void look_at_strand(const struct strand *strand, bool shared, struct quie
 static void look_at_feed(const struct feed *feed, struct quiet *quiet)
 {
     bool shared = feed->consumer->settings.shared;
+    if (feed->successor) quiet->is_quiet = false;
     if (feed->is_lost_stream || feed->stage == FEED_STOPPED || feed->stage == FEED_GONE) return;
     quiet->is_quiet &= feed->stage == FEED_RUNS && !feed->wanted_of[0] && !feed->must_look_again;
     for (const struct strand *strand = feed->strands; strand; strand = strand->next)

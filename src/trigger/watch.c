@@ -186,6 +186,14 @@ static void look_at(struct watches *watches, struct watch *watch, bool is_ending
     arena_free(&arena);
 }
 
+/* When to look at it. One of the same name that ends comes first: they have the same positions. */
+static int64_t look_due_us(const struct watches *watches, const struct watch *watch)
+{
+    for (const struct watch *other = watches->list; other && !watch->is_ending; other = other->next)
+        if (other->is_ending && strcmp(other->name, watch->name) == 0) return INT64_MAX;
+    return watch->look_us;
+}
+
 /* The next one that was not looked at since; NULL: none, and *next_us is when there will be. */
 static struct watch *find_due(struct watches *watches, int64_t now_us, bool *is_ending, int64_t *next_us)
 {
@@ -193,8 +201,9 @@ static struct watch *find_due(struct watches *watches, int64_t now_us, bool *is_
     *next_us = INT64_MAX;
     pthread_mutex_lock(&watches->lock);
     for (struct watch *watch = watches->list; watch && !found; watch = watch->next) {
-        if (watch->look_us <= now_us) found = watch;
-        if (watch->look_us < *next_us) *next_us = watch->look_us;
+        int64_t due_us = look_due_us(watches, watch);
+        if (due_us <= now_us) found = watch;
+        if (due_us < *next_us) *next_us = due_us;
     }
     *is_ending = found && found->is_ending;
     pthread_mutex_unlock(&watches->lock);
@@ -224,7 +233,7 @@ static void mark_all(struct watches *watches)
 static bool is_any_due(const struct watches *watches, int64_t now_us)
 {
     for (const struct watch *watch = watches->list; watch; watch = watch->next)
-        if (watch->look_us <= now_us) return true;
+        if (look_due_us(watches, watch) <= now_us) return true;
     return false;
 }
 

@@ -286,6 +286,27 @@ TEST(who_does_not_watch_any_more_is_not_asked_and_leaves_nothing)
     copier_close(&copier);
 }
 
+/* The new one is not taken away with the old one, whose id it has. */
+TEST(who_watches_again_at_once_is_asked)
+{
+    struct copier copier;
+    copier_open(&copier);
+    make_table(&copier, "things");
+    watch_things(&copier, NULL);
+    trigger_start(copier.trigger);
+    for (int i = 0; i < 5; i++) {
+        put_things(&copier, i * 10, 10);
+        wait_until_idle(&copier);
+        trigger_unwatch(copier.trigger, "test/things");
+        watch_things(&copier, NULL);
+    }
+    put_things(&copier, 50, 10);
+    wait_until_idle(&copier);
+    CHECK_INT(tell(&copier, "Scan", "{\"TableName\":\"copies\"}"), 200);
+    CHECK_INT(count_text(buf_view(&copier.reply), "\"pk\""), 60);
+    copier_close(&copier);
+}
+
 TEST(positions_of_a_watch_that_was_never_found_are_removed_too)
 {
     struct copier copier;
