@@ -37,6 +37,12 @@ void pattern_answer(const struct flow *flow, struct rest_call *call);
 /* The reply of the door as the flow takes it, copied into its arena. */
 struct flow_reply pattern_reply(struct arena *arena, int status, struct slice body);
 
+/* ---- then.c ---- */
+
+/* What is wrong with "POST /v1/...", where a segment with a place in it may become anything; words that go on
+ * from "then" or "it". NULL: nothing. */
+const char *then_call_fault(struct slice call);
+
 /* ---- server.c ---- */
 
 struct server *server_open(struct pattern *pattern, bool sweeps);

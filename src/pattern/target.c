@@ -243,6 +243,8 @@ static bool understand(struct target *target, struct slice call)
         return fail(
             target,
             SLICE("a pattern is called by POST, PUT, PATCH or DELETE and a path that begins with /v1/"));
+    const char *fault = then_call_fault(call);
+    if (fault) return fail(target, arena_printf(target->arena, "it %s", fault));
     if (target->body.len && !is_json(target->body)) return fail(target, SLICE("the body is not JSON"));
     return true;
 }

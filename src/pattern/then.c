@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "pattern/flow.h"
+#include "pattern/internal.h"
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
 
@@ -81,7 +82,7 @@ static bool path_fits(struct slice asked, struct slice known)
     return !asked.len && !known.len;
 }
 
-static const char *call_fault(struct slice call)
+const char *then_call_fault(struct slice call)
 {
     const char *blank = call.len ? memchr(call.data, ' ', call.len) : NULL;
     struct slice method = {call.data, blank ? (size_t)(blank - call.data) : call.len};
@@ -150,7 +151,7 @@ static const char *target_fault(const struct pattern_target *target, struct aren
     if (target->body.data && !target->call.len) return "has a body, but no call that it is for";
     return target->function.len ? function_fault(target->function)
            : target->url.len    ? url_fault(target->url)
-                                : call_fault(target->call);
+                                : then_call_fault(target->call);
 }
 
 static const char *read_text(struct slice text, struct pattern_target *target)
