@@ -185,6 +185,25 @@ struct caller {
     _Atomic unsigned char *seen; /* of each sequence number */
 };
 
+struct crowd {
+    struct caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+};
+
+static void crowd_begin(struct crowd *crowd, struct patterns *patterns, _Atomic unsigned char *seen,
+                        void *(*calls)(void *caller))
+{
+    for (int i = 0; i < CALLERS; i++) {
+        crowd->callers[i] = (struct caller){patterns, i, seen};
+        ensure(pthread_create(&crowd->threads[i], NULL, calls, &crowd->callers[i]) == 0);
+    }
+}
+
+static void crowd_end(struct crowd *crowd)
+{
+    for (int i = 0; i < CALLERS; i++) pthread_join(crowd->threads[i], NULL);
+}
+
 /* Its own events come back in the order in which it sent them; one in ten is sent twice. */
 static void *append_many(void *argument)
 {
@@ -217,16 +236,12 @@ TEST(join_appends_of_many_have_no_gap)
 {
     static _Atomic unsigned char seen[CALLERS * CALLS];
     struct patterns patterns;
-    struct caller callers[CALLERS];
-    pthread_t threads[CALLERS];
+    struct crowd crowd;
     patterns_open(&patterns);
     asks(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
     memset(seen, 0, sizeof seen);
-    for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){&patterns, i, seen};
-        CHECK(pthread_create(&threads[i], NULL, append_many, &callers[i]) == 0);
-    }
-    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    crowd_begin(&crowd, &patterns, seen, append_many);
+    crowd_end(&crowd);
     for (int i = 0; i < CALLERS * CALLS; i++) CHECK_INT(seen[i], 1);
     CHECK_INT(sequence_of(&patterns.arena, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL)),
               CALLERS * CALLS);
@@ -298,22 +313,18 @@ TEST(join_rounds_that_overlap_have_no_gap)
 {
     static _Atomic unsigned char seen[LIST_NUMBERS];
     struct patterns patterns;
-    struct caller callers[CALLERS];
-    pthread_t threads[CALLERS];
+    struct crowd crowd;
     patterns_open(&patterns);
     asks(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
     memset(seen, 0, sizeof seen);
-    for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){&patterns, i, seen};
-        CHECK(pthread_create(&threads[i], NULL, append_lists, &callers[i]) == 0);
-    }
+    crowd_begin(&crowd, &patterns, seen, append_lists);
     for (int i = 0; i < LISTS; i++) {
         struct slice reply = asks(&patterns, "POST /v1/logs/l", "{\"key\":\"alone\"}");
         int64_t sequence = sequence_of(&patterns.arena, reply);
         CHECK(sequence > 0 && sequence <= LIST_NUMBERS);
         if (sequence > 0 && sequence <= LIST_NUMBERS) CHECK_INT(seen[sequence - 1]++, 0);
     }
-    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    crowd_end(&crowd);
     for (int i = 0; i < LIST_NUMBERS; i++) CHECK_INT(seen[i], 1);
     patterns_close(&patterns);
 }
@@ -377,17 +388,13 @@ static void *add_many(void *argument)
 TEST(join_adds_of_many_are_there_once)
 {
     struct patterns patterns;
-    struct caller callers[CALLERS];
-    pthread_t threads[CALLERS];
+    struct crowd crowd;
     char done[60];
     patterns_open(&patterns);
     asks(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1}");
     known = 0;
-    for (int i = 0; i < CALLERS; i++) {
-        callers[i] = (struct caller){&patterns, i, NULL};
-        CHECK(pthread_create(&threads[i], NULL, add_many, &callers[i]) == 0);
-    }
-    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    crowd_begin(&crowd, &patterns, NULL, add_many);
+    crowd_end(&crowd);
     CHECK_INT(known, CALLERS * CALLS / 10);
     __atomic_add_fetch(&patterns.now_ms, 3600000, __ATOMIC_SEQ_CST); /* others look at the clock */
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
