@@ -125,6 +125,7 @@ static void obey(struct consumer *consumer, struct order *order)
     }
     order_free(order);
     pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->is_quiet = false; /* what was known of it was known before the order */
     consumer->orders_done++;
     pthread_mutex_unlock(&consumer->quiet_lock);
 }

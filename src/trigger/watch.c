@@ -20,6 +20,9 @@
 #define LOOK_MISSING_US 1000000  /* for a stream that is not there yet */
 #define LOOK_FOUND_US   10000000 /* for another one than we know */
 #define BATCH_SIZE      100
+/* As the time of the next look: another time than this behind the look means that one more was asked for
+ * meanwhile, by somebody who knows more than the look has seen. */
+#define BEING_LOOKED_AT INT64_MAX
 
 struct watch {
     struct watch *next;
@@ -177,7 +180,7 @@ static void look_at(struct watches *watches, struct watch *watch, bool is_ending
     if (is_told && arn.len) take_stream(watches, watch, arn);
     int64_t pause_us = is_told && arn.len ? LOOK_FOUND_US : LOOK_MISSING_US;
     pthread_mutex_lock(&watches->lock);
-    watch->look_us = watch->is_ending && !is_ending ? 0 : monotonic_us() + pause_us; /* it ended meanwhile */
+    if (watch->look_us == BEING_LOOKED_AT) watch->look_us = monotonic_us() + pause_us;
     pthread_mutex_unlock(&watches->lock);
     if (is_ending && (is_told || watch->mapping)) {
         drop_mapping(watches, watch);
@@ -206,6 +209,7 @@ static struct watch *find_due(struct watches *watches, int64_t now_us, bool *is_
         if (due_us < *next_us) *next_us = due_us;
     }
     *is_ending = found && found->is_ending;
+    if (found) found->look_us = BEING_LOOKED_AT;
     pthread_mutex_unlock(&watches->lock);
     return found;
 }

@@ -72,6 +72,37 @@ TEST(every_record_is_handed_over_once)
     stage_close(&stage);
 }
 
+static bool (*begin_as_usual)(void *self, struct dynamo_call *call);
+static unsigned quiet_answers;
+
+static bool begin_and_ask(void *self, struct dynamo_call *call)
+{
+    quiet_answers += consumer_is_quiet(((struct actor *)self)->consumer);
+    return begin_as_usual(self, call);
+}
+
+/* Somebody asks on another thread between the taking of an order and the end of the step. */
+TEST(what_was_quiet_is_not_when_an_order_is_taken)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    struct actor *actor = stage_start(&stage, 0);
+    stage_put(&stage, "a", 1, "x");
+    CHECK(is_quiet(&stage, actor)); /* nobody reads it yet */
+    begin_as_usual = actor->consumer->world.begin;
+    actor->consumer->world.begin = begin_and_ask;
+    quiet_answers = 0;
+    stage_set(actor, stage_mapping(&stage));
+    consumer_step(actor->consumer);
+    CHECK(stage.act_count > 0);
+    CHECK_INT(quiet_answers, 0);
+    actor->consumer->world.begin = begin_as_usual;
+    stage_settle(&stage);
+    CHECK(is_quiet(&stage, actor));
+    CHECK_INT(stage.invocations, 1);
+    stage_close(&stage);
+}
+
 TEST(an_event_has_lambdas_form)
 {
     struct stage stage;
