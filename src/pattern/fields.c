@@ -230,8 +230,7 @@ static bool members_take(struct flow *flow)
     return true;
 }
 
-/* The beginning of a name that somebody sent, as text. */
-static struct slice shown(struct slice name)
+struct slice flow_shown(struct slice name)
 {
     if (!utf8_valid(name)) return SLICE("(no UTF-8)");
     if (name.len <= SHOWN_BYTES) return name;
@@ -251,7 +250,7 @@ static bool read_body(struct flow *flow)
     if (!members_find(flow, &unknown)) return false;
     if (!unknown.data) return members_take(flow);
     flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
-                SLICE_ARG(shown(unknown)));
+                SLICE_ARG(flow_shown(unknown)));
     return false;
 }
 
@@ -301,7 +300,8 @@ static bool knows_query(struct flow *flow)
     struct slice name = rest_query_unknown(flow->request, knows_name, row);
     if (!name.data) return true;
     flow_refuse(flow, 400, "bad-request", "The query has a parameter that is not known here: %.*s%s.",
-                SLICE_ARG(shown(name)), field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
+                SLICE_ARG(flow_shown(name)),
+                field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
     return false;
 }
 

@@ -303,6 +303,8 @@ void flow_abandon(struct flow *flow, int64_t now_ms);
 
 /* fields.c: fills flow->fields, or ends the flow with a refusal and answers false. */
 bool fields_read(struct flow *flow);
+/* The beginning of a name that somebody sent, for a sentence: whole characters, or words in its place. */
+struct slice flow_shown(struct slice name);
 /* Where it stands: how long to wait may be said in the query wherever it may be said in the body. */
 bool field_is_in_query(const struct field *field);
 /* tables.c: begins to make the tables of the present call, which is then repeated. */

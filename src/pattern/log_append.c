@@ -98,7 +98,7 @@ static bool take_member(struct flow *flow, size_t number, struct slice name, str
     if (slice_equal(name, SLICE("token")))
         return take_name(flow, number, "token", member, TOKEN_MOST, &event->token);
     flow_refuse(flow, 400, "bad-request", "event %zu has a member that is not known here: %.*s.", number,
-                (int)(name.len > 80 ? 80 : name.len), name.data);
+                SLICE_ARG(flow_shown(name)));
     return false;
 }
 

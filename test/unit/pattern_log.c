@@ -23,6 +23,22 @@ static void makes(struct patterns *patterns, const char *request, const char *bo
 #define READ "POST /v1/logs/l/consumers/g/read"
 #define ACK  "POST /v1/logs/l/consumers/g/ack"
 
+/* A name that is cut for a sentence is cut between characters. */
+TEST(log_unknown_members_are_told_as_text)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    patterns_open(&patterns);
+    buf_text(&body, "{\"events\":[{\"key\":\"k\",\"x");
+    for (int i = 0; i < 60; i++) buf_text(&body, "\u00e9");
+    buf_text(&body, "\":1}]}");
+    buf_byte(&body, 0);
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l", body.data, 400, "bad-request");
+    CHECK(utf8_valid(buf_view(&patterns.reply)));
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
 TEST(log_appends_without_gap)
 {
     struct patterns patterns;
