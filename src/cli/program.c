@@ -129,7 +129,11 @@ static bool is_any_of(const char *text, const char *a, const char *b, const char
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "quipu: there is no command '%s'\nTry 'quipu --help'.\n", name);
+    if (name[0] == '-')
+        fprintf(stderr, "quipu: the command comes first, its flags behind it: quipu COMMAND %s ...\n", name);
+    else
+        fprintf(stderr, "quipu: there is no command '%s'\n", name);
+    fputs("Try 'quipu --help'.\n", stderr);
     return EXIT_USAGE;
 }
 

@@ -333,6 +333,9 @@ def test_the_manual_knows_every_flag():
 def test_unknown_commands():
     result = quipu("frobnicate")
     assert (result.returncode, result.stderr) == (2, "quipu: there is no command 'frobnicate'\nTry 'quipu --help'.\n")
+    result = quipu("--on", "http://127.0.0.1:1", "scan", "Music")
+    assert (result.returncode, result.stderr) == (
+        2, "quipu: the command comes first, its flags behind it: quipu COMMAND --on ...\nTry 'quipu --help'.\n")
     result = quipu("table", "frobnicate")
     assert result.returncode == 2 and "there is no command 'table frobnicate'" in result.stderr
     assert quipu("table").returncode == 2
