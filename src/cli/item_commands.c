@@ -21,7 +21,7 @@ struct item_call {
 static bool begin(struct item_call *call, const struct arguments *arguments)
 {
     *call = (struct item_call){.arguments = arguments, .status = EXIT_FAULT};
-    call->phrases.arena = &call->arena;
+    call->phrases = phrases_of_request(&call->arena);
     if (!place_open(&call->place, arguments, false)) return false;
     if (!schema_load(&call->place, &call->schema_arena, argument_word(arguments, 0), NULL, &call->schema))
         return false;
@@ -204,7 +204,7 @@ static bool put_next(struct item_call *call, struct slice text)
 {
     phrases_free(&call->phrases);
     arena_reset(&call->arena);
-    call->phrases = (struct phrases){.arena = &call->arena};
+    call->phrases = phrases_of_request(&call->arena);
     request_begin(&call->request, call->schema.table);
     if (put_item_json(call, text)) put_finish(call);
     if (call->status == EXIT_USAGE) call->status = EXIT_FAULT;

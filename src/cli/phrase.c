@@ -1,254 +1,21 @@
-/* One pass over the text, token by token. Only what must change is changed: operators, parentheses and spaces
- * stay as they are, so that the service's own complaints still speak of the text that was typed. */
+/* What expressions refer to, as members of a request; keys and key conditions in their short forms. A word of
+ * the command line has no type; the table's schema gives it one. */
 #include "cli/phrase.h"
 
-#include <ctype.h>
-
+#include "base/raw.h"
 #include "cli/plain.h"
 
-struct scan {
-    struct slice text;
-    size_t at;
-    bool value_is_due; /* so that a minus is a sign, and a bracket a list, not an index */
-    struct buf *out;
-    struct phrases *phrases;
-};
+/* ---- names and values of a request ---- */
 
-void phrases_free(struct phrases *phrases)
+static bool put_plain_value(struct buf *out, struct arena *arena, struct slice json, const char **fault)
 {
-    buf_free(&phrases->values);
+    const struct node *value = node_parse(arena, json, fault);
+    return value && plain_value_to_dynamo(out, value, fault);
 }
 
-static bool refuse(struct phrases *phrases, const char *sentence, struct slice text)
+struct phrases phrases_of_request(struct arena *arena)
 {
-    phrases->fault = arena_printf(phrases->arena, "%s: %.*s", sentence, SLICE_ARG(text)).data;
-    return false;
-}
-
-/* ---- names ---- */
-
-static bool is_name_start(char c)
-{
-    return isalpha((unsigned char)c) || c == '_';
-}
-
-static bool is_name_part(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Those with an underscore in front are left to the odd ones. */
-static bool is_simple_name(struct slice name)
-{
-    if (name.len == 0 || name.len > 200 || name.data[0] == '_') return false;
-    for (size_t i = 0; i < name.len; i++)
-        if (!is_name_part(name.data[i])) return false;
-    return true;
-}
-
-static struct slice placeholder_for(struct phrases *phrases, struct slice name)
-{
-    for (const struct phrase_name *known = phrases->names; known; known = known->older)
-        if (slice_equal(known->name, name)) return known->placeholder;
-    struct phrase_name *new = arena_new(phrases->arena, struct phrase_name);
-    phrases->name_count++;
-    new->name = arena_copy(phrases->arena, name);
-    new->placeholder = is_simple_name(name) ? arena_printf(phrases->arena, "#%.*s", SLICE_ARG(name))
-                                            : arena_printf(phrases->arena, "#_%u_", phrases->name_count);
-    new->older = phrases->names;
-    phrases->names = new;
-    return new->placeholder;
-}
-
-void phrase_put_name(struct buf *out, struct phrases *phrases, struct slice name)
-{
-    buf_slice(out, placeholder_for(phrases, name));
-}
-
-static void put_placeholder(struct scan *scan, struct slice name)
-{
-    phrase_put_name(scan->out, scan->phrases, name);
-    scan->value_is_due = false;
-}
-
-/* ---- values ---- */
-
-static bool put_value(struct buf *out, struct phrases *phrases, const struct node *value)
-{
-    const char *fault;
-    unsigned number = ++phrases->value_count;
-    buf_printf(&phrases->values, "%s\":v%u\":", number > 1 ? "," : "", number);
-    if (!plain_value_to_dynamo(&phrases->values, value, &fault)) return refuse(phrases, fault, value->source);
-    buf_printf(out, ":v%u", number);
-    return true;
-}
-
-/* A literal that is JSON as it stands. */
-static bool scan_json(struct scan *scan)
-{
-    struct json_reader reader;
-    struct slice rest = slice_from(scan->text, scan->at);
-    json_begin(&reader, rest, scan->phrases->arena);
-    const struct node *value = node_read(&reader);
-    if (!value) return refuse(scan->phrases, "this value cannot be read", rest);
-    scan->at += json_offset(&reader);
-    scan->value_is_due = false;
-    return put_value(scan->out, scan->phrases, value);
-}
-
-/* 'text' with '' for a quote in it, or `name`: the bytes between, in the arena. */
-static bool scan_quoted(struct scan *scan, char quote, struct slice *out)
-{
-    struct slice rest = slice_from(scan->text, scan->at);
-    char *copy = arena_alloc(scan->phrases->arena, rest.len);
-    size_t len = 0, i = 1;
-    for (; i < rest.len; i++) {
-        if (rest.data[i] == quote) {
-            if (i + 1 >= rest.len || rest.data[i + 1] != quote) break;
-            i++;
-        }
-        copy[len++] = rest.data[i];
-    }
-    if (i >= rest.len) return refuse(scan->phrases, "a quote is not closed", rest);
-    scan->at += i + 1;
-    *out = (struct slice){copy, len};
-    return true;
-}
-
-static bool scan_text(struct scan *scan)
-{
-    struct node value = {.kind = JSON_STRING};
-    if (!scan_quoted(scan, '\'', &value.text)) return false;
-    scan->value_is_due = false;
-    return put_value(scan->out, scan->phrases, &value);
-}
-
-static bool scan_backticks(struct scan *scan)
-{
-    struct slice name;
-    if (!scan_quoted(scan, '`', &name)) return false;
-    put_placeholder(scan, name);
-    return true;
-}
-
-/* ---- words ---- */
-
-static bool is_any(struct slice word, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (slice_equal_ignoring_case(word, slice_of(list[i]))) return true;
-    return false;
-}
-
-static bool is_keyword(struct slice word)
-{
-    static const char *const keywords[] = {"and", "or",     "not", "between", "in",
-                                           "set", "remove", "add", "delete"};
-    return is_any(word, keywords, sizeof keywords / sizeof *keywords);
-}
-
-static bool is_constant(struct slice word)
-{
-    return slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false")) ||
-           slice_equal(word, SLICE("null"));
-}
-
-static bool parenthesis_follows(const struct scan *scan, size_t at)
-{
-    while (at < scan->text.len && scan->text.data[at] == ' ') at++;
-    return at < scan->text.len && scan->text.data[at] == '(';
-}
-
-static bool scan_word(struct scan *scan)
-{
-    size_t end = scan->at;
-    while (end < scan->text.len && is_name_part(scan->text.data[end])) end++;
-    struct slice word = {scan->text.data + scan->at, end - scan->at};
-    bool is_member = scan->at > 0 && scan->text.data[scan->at - 1] == '.';
-    if (!is_member && is_constant(word)) return scan_json(scan);
-    scan->at = end;
-    if (!is_member && (is_keyword(word) || parenthesis_follows(scan, end))) {
-        buf_slice(scan->out, word);
-        scan->value_is_due = true;
-        return true;
-    }
-    put_placeholder(scan, word);
-    return true;
-}
-
-/* [0] behind a path, kept as it is. */
-static bool scan_index(struct scan *scan)
-{
-    size_t end = scan->at + 1;
-    while (end < scan->text.len && isdigit((unsigned char)scan->text.data[end])) end++;
-    if (end == scan->at + 1 || end >= scan->text.len || scan->text.data[end] != ']')
-        return refuse(scan->phrases, "a place in a list is written [number]",
-                      slice_from(scan->text, scan->at));
-    buf_put(scan->out, scan->text.data + scan->at, end + 1 - scan->at);
-    scan->at = end + 1;
-    scan->value_is_due = false;
-    return true;
-}
-
-/* Placeholders of the service's own would need their values from somewhere else. */
-static bool refuse_placeholder(struct scan *scan)
-{
-    return refuse(scan->phrases, "write names and values where they belong, without # and :",
-                  slice_from(scan->text, scan->at));
-}
-
-static bool scan_token(struct scan *scan)
-{
-    char c = scan->text.data[scan->at];
-    char next = scan->at + 1 < scan->text.len ? scan->text.data[scan->at + 1] : 0;
-    if (c == '#' || c == ':') return refuse_placeholder(scan);
-    if (c == '\'') return scan_text(scan);
-    if (c == '`') return scan_backticks(scan);
-    if (c == '[' && !scan->value_is_due) return scan_index(scan);
-    if (c == '"' || c == '{' || c == '[' || isdigit((unsigned char)c)) return scan_json(scan);
-    if (c == '-' && scan->value_is_due && isdigit((unsigned char)next)) return scan_json(scan);
-    if (is_name_start(c)) return scan_word(scan);
-    buf_byte(scan->out, (unsigned char)c);
-    if (c != ' ' && c != '.' && c != ')')
-        scan->value_is_due = true;
-    else if (c == ')')
-        scan->value_is_due = false;
-    scan->at++;
-    return true;
-}
-
-bool phrase_put(struct buf *out, struct phrases *phrases, struct slice text)
-{
-    struct scan scan = {.text = text, .value_is_due = true, .out = out, .phrases = phrases};
-    while (scan.at < text.len)
-        if (!scan_token(&scan)) return false;
-    return true;
-}
-
-static bool is_path(struct slice text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (strchr("\"'(){}<>=+-", text.data[i])) return false;
-    return true;
-}
-
-bool phrase_put_paths(struct buf *out, struct phrases *phrases, struct slice text)
-{
-    if (!is_path(text)) return refuse(phrases, "this should be names with commas between", text);
-    struct scan scan = {.text = text, .out = out, .phrases = phrases};
-    while (scan.at < text.len) {
-        char c = text.data[scan.at];
-        size_t end = scan.at;
-        while (end < text.len && is_name_part(text.data[end])) end++;
-        if (end > scan.at && is_name_start(c)) {
-            put_placeholder(&scan, (struct slice){text.data + scan.at, end - scan.at});
-            scan.at = end;
-        } else if (!scan_token(&scan)) {
-            return false;
-        }
-        scan.value_is_due = false;
-    }
-    return true;
+    return (struct phrases){.arena = arena, .put_value = put_plain_value};
 }
 
 void phrases_put_members(struct buf *out, const struct phrases *phrases)
@@ -269,4 +36,173 @@ void phrases_put_members(struct buf *out, const struct phrases *phrases)
     buf_byte(out, '{');
     buf_slice(out, buf_view(&phrases->values));
     buf_byte(out, '}');
+}
+
+/* ---- keys ---- */
+
+static bool refuse_part(struct phrases *phrases, const struct key_part *part, struct slice text,
+                        const char *what)
+{
+    phrases->fault = arena_printf(phrases->arena, "the key %.*s is %s, and '%.*s' is none",
+                                  SLICE_ARG(part->name), what, SLICE_ARG(text))
+                         .data;
+    return false;
+}
+
+static bool is_json_number(struct arena *arena, struct slice text)
+{
+    return raw_kind(text) == JSON_NUMBER && raw_is_json(arena, text);
+}
+
+bool phrase_key_value(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                      struct slice text)
+{
+    struct slice bytes;
+    if (part->type == 'N' && !is_json_number(phrases->arena, text))
+        return refuse_part(phrases, part, text, "a number");
+    if (part->type == 'B' && base64_decode(phrases->arena, text, &bytes) != BASE64_OK)
+        return refuse_part(phrases, part, text, "binary, written in base64");
+    if (!utf8_valid(text)) return refuse_part(phrases, part, SLICE("this"), "a text in UTF-8");
+    buf_printf(out, "{\"%c\":", part->type);
+    json_put_string(out, text);
+    buf_byte(out, '}');
+    return true;
+}
+
+static bool put_part(struct buf *out, struct phrases *phrases, const struct key_part *part, const char *text)
+{
+    put_comma(out);
+    json_put_string(out, part->name);
+    buf_byte(out, ':');
+    return phrase_key_value(out, phrases, part, slice_of(text));
+}
+
+bool phrase_key(struct buf *out, struct phrases *phrases, const struct schema *schema, const char *hash,
+                const char *range)
+{
+    bool has_range = schema->range.name.len > 0;
+    if (has_range != (range != NULL)) {
+        phrases->fault = has_range ? arena_printf(phrases->arena,
+                                                  "the table '%s' has two keys: %.*s and %.*s", schema->table,
+                                                  SLICE_ARG(schema->hash.name), SLICE_ARG(schema->range.name))
+                                         .data
+                                   : arena_printf(phrases->arena, "the table '%s' has one key: %.*s",
+                                                  schema->table, SLICE_ARG(schema->hash.name))
+                                         .data;
+        return false;
+    }
+    buf_byte(out, '{');
+    if (!put_part(out, phrases, &schema->hash, hash)) return false;
+    if (range && !put_part(out, phrases, &schema->range, range)) return false;
+    buf_byte(out, '}');
+    return true;
+}
+
+/* ---- conditions ---- */
+
+/* A value of the condition: into the values, its placeholder into the expression. */
+static bool put_operand(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                        struct slice text)
+{
+    phrase_value_begin(out, phrases);
+    return phrase_key_value(&phrases->values, phrases, part, text);
+}
+
+static bool put_comparison(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                           const char *operator, struct slice text)
+{
+    phrase_put_name(out, phrases, part->name);
+    buf_printf(out, " %s ", operator);
+    return put_operand(out, phrases, part, text);
+}
+
+static struct slice trim(struct slice text)
+{
+    while (text.len && text.data[0] == ' ') text = slice_from(text, 1);
+    while (text.len && text.data[text.len - 1] == ' ') text.len--;
+    return text;
+}
+
+/* >= F and the like. False in *found when it begins with no operator. */
+static bool put_operator_form(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                              struct slice text, bool *found)
+{
+    static const char *const operators[] = {">=", "<=", ">", "<", "="};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        struct slice operator= slice_of(operators[i]);
+        if (!slice_starts(text, operator)) continue;
+        *found = true;
+        return put_comparison(out, phrases, part, operators[i], trim(slice_from(text, operator.len)));
+    }
+    *found = false;
+    return true;
+}
+
+/* A..B; NULL when the text has no such form. */
+static const char *find_dots(struct slice text)
+{
+    return text.len < 4 ? NULL : memmem(text.data + 1, text.len - 2, "..", 2);
+}
+
+static bool put_between(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                        struct slice text, const char *dots)
+{
+    struct slice low = {text.data, (size_t)(dots - text.data)}, high = slice_from(text, low.len + 2);
+    if (!put_comparison(out, phrases, part, "BETWEEN", trim(low))) return false;
+    buf_text(out, " AND ");
+    return put_operand(out, phrases, part, trim(high));
+}
+
+static bool put_begins(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                       struct slice prefix)
+{
+    buf_text(out, "begins_with(");
+    phrase_put_name(out, phrases, part->name);
+    buf_text(out, ", ");
+    if (!put_operand(out, phrases, part, prefix)) return false;
+    buf_byte(out, ')');
+    return true;
+}
+
+static bool put_range_condition(struct buf *out, struct phrases *phrases, const struct key_part *part,
+                                struct slice text)
+{
+    bool found;
+    if (!put_operator_form(out, phrases, part, text, &found)) return false;
+    if (found) return true;
+    const char *dots = find_dots(text);
+    if (dots) return put_between(out, phrases, part, text, dots);
+    if (part->type == 'S' && text.len > 1 && text.data[text.len - 1] == '*')
+        return put_begins(out, phrases, part, (struct slice){text.data, text.len - 1});
+    return put_comparison(out, phrases, part, "=", text);
+}
+
+static bool refuse_count(struct phrases *phrases, const struct schema *schema, size_t count)
+{
+    const struct key *key = &schema->searched;
+    struct buf names = {0};
+    for (size_t i = 0; i < key->count; i++)
+        buf_printf(&names, "%s%.*s%s", i ? ", " : "", SLICE_ARG(key->parts[i].name),
+                   i < key->hash_count ? "" : "?");
+    const char *owner = schema->index ? schema->index : schema->table;
+    phrases->fault = arena_printf(phrases->arena, "the key of %s is %.*s, and %zu value%s given", owner,
+                                  (int)names.len, names.data, count, count == 1 ? " was" : "s were")
+                         .data;
+    buf_free(&names);
+    return false;
+}
+
+bool phrase_key_condition(struct buf *out, struct phrases *phrases, const struct schema *schema,
+                          const char *const *words, size_t count)
+{
+    const struct key *key = &schema->searched;
+    if (count < key->hash_count || count > key->count) return refuse_count(phrases, schema, count);
+    for (size_t i = 0; i < count; i++) {
+        struct slice word = slice_of(words[i]);
+        if (i) buf_text(out, " AND ");
+        if (!(i < key->hash_count ? put_comparison(out, phrases, &key->parts[i], "=", word)
+                                  : put_range_condition(out, phrases, &key->parts[i], word)))
+            return false;
+    }
+    return true;
 }

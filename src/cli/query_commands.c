@@ -141,7 +141,7 @@ static int run(const struct arguments *arguments, bool is_query)
                             .operation = is_query ? "Query" : "Scan",
                             .is_query = is_query,
                             .status = EXIT_FAULT};
-    search.phrases.arena = &search.arena;
+    search.phrases = phrases_of_request(&search.arena);
     if (!argument_number(arguments, "limit", 1, 1000000000000ull, &search.limit)) return EXIT_USAGE;
     if (!place_open(&search.place, arguments, false)) return EXIT_FAULT;
     if (schema_load(&search.place, &search.arena, argument_word(arguments, 0),

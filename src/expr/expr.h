@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/slice.h"
 #include "value/value.h"
@@ -229,5 +230,46 @@ struct map update_touched(struct arena *arena, const struct update *update, cons
 
 /* False with *fault when a name or value was never used, in the service's words. */
 bool expr_params_all_used(struct arena *arena, const struct expr_params *params, struct slice *fault);
+
+/* ---- expressions as people write them, turned into those of the service ----
+ *
+ * DynamoDB wants every value, and every name that is one of its 573 reserved words, outside of the
+ * expression. Here both stand where they are meant:
+ *
+ *     Year >= 1960 and contains(tags, "jazz")      ->  #Year >= :v1 and contains(#tags, :v2)
+ *     SET plays = plays + 1, `odd name`[0].x = {"$set":[1,2]}
+ *
+ * Literals are plain JSON, and texts also stand in 'single quotes'; names in `backticks` may hold anything.
+ * Words before a parenthesis are functions, and AND, OR, NOT, BETWEEN, IN, SET, REMOVE, ADD, DELETE are
+ * themselves. */
+
+struct phrase_name {
+    struct slice name, placeholder; /* "#name" where the name is letters, digits and _ */
+    const struct phrase_name *older;
+};
+
+/* What all expressions of one request refer to. Begins with the first three members, all else zero. */
+struct phrases {
+    struct arena *arena;
+    bool keeps_placeholders; /* those of the service's own (#n, :v) stay; else they are refused */
+    /* Appends the value of a literal in the form that is wanted. False and a sentence: it has none. */
+    bool (*put_value)(struct buf *out, struct arena *arena, struct slice json, const char **fault);
+    const struct phrase_name *names; /* newest first */
+    unsigned name_count, value_count;
+    struct buf values; /* ":v1":VALUE,":v2":VALUE */
+    const char *fault; /* a sentence, in the arena, after something was refused */
+};
+
+void phrases_free(struct phrases *phrases);
+
+/* Appends the service's form of an expression. False and a fault when it cannot be read. */
+bool phrase_put(struct buf *out, struct phrases *phrases, struct slice text);
+/* Appends a list of paths, as for a projection: "Artist, tags[0]". */
+bool phrase_put_paths(struct buf *out, struct phrases *phrases, struct slice text);
+
+/* Appends the placeholder of a name. */
+void phrase_put_name(struct buf *out, struct phrases *phrases, struct slice name);
+/* Appends the placeholder of the next value, which the caller then appends to phrases->values. */
+void phrase_value_begin(struct buf *out, struct phrases *phrases);
 
 #endif

@@ -82,9 +82,8 @@ void group_refuse_unknown(struct flow *flow);
 struct slice group_rule(struct flow *flow, struct slice item, struct slice *values);
 /* What of it can be said without the service: false, it does not hold. */
 bool group_may_be_complete(struct flow *flow, struct slice item);
-/* A condition with values in it ("count >= 3", 'text', true) and bare names in DynamoDB's words, with the
- * values
- * (":v0") as a JSON object, NULL data where there are none. *fault: what is wrong with it, or NULL. */
+/* A condition with values and names in their places ("count >= 3") in DynamoDB's words, with the values
+ * (":v1") as a JSON object, NULL data where there are none. *fault: what is wrong with it, or NULL. */
 struct slice group_when_read(struct flow *flow, struct slice written, struct slice *values,
                              const char **fault);
 /* A condition of the user's in a form that can stand among ours; SLICE_NONE and a sentence in *fault: it

@@ -21,7 +21,7 @@ static void check_json(struct arena *arena, const struct buf *json)
 
 static void try_expression(struct arena *arena, struct slice text)
 {
-    struct phrases phrases = {.arena = arena};
+    struct phrases phrases = phrases_of_request(arena);
     struct buf expression = {0}, members = {0};
     bool fine = phrase_put(&expression, &phrases, text);
     if (fine) {
@@ -41,7 +41,7 @@ static void try_key_condition(struct arena *arena, const char *text, char type)
     struct schema schema = {.table = "T",
                             .hash = {SLICE("p"), type},
                             .searched = {{{SLICE("p"), type}, {SLICE("q"), type}}, 1, 2}};
-    struct phrases phrases = {.arena = arena};
+    struct phrases phrases = phrases_of_request(arena);
     struct buf out = {0};
     const char *words[] = {text, text};
     phrase_key_condition(&out, &phrases, &schema, words, 2);

@@ -9,7 +9,7 @@ static struct buf out;
 
 static void begin(void)
 {
-    phrases = (struct phrases){.arena = &arena};
+    phrases = phrases_of_request(&arena);
     out.len = 0;
 }
 
