@@ -87,6 +87,21 @@ int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice o
  * slices of the reply. */
 void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);
 
+/* A table of our own. Its hash key is a string; range may be NULL. */
+struct dynamo_table {
+    struct slice name;
+    const char *hash, *range;
+    char range_type; /* 'S', 'N' */
+};
+/* Makes the table unless it is there and waits until it is of use, also when somebody else makes it: on
+ * Amazon's service nobody finds it before. False and a sentence when it is not to be had. */
+bool dynamo_table_make(struct dynamo *dynamo, const struct dynamo_table *table, char *error,
+                       size_t error_len);
+/* The same by whatever calls as dynamo_call does. */
+typedef int dynamo_caller(void *self, struct slice operation, struct slice request, struct buf *reply);
+bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_table *table, char *error,
+                          size_t error_len);
+
 struct remote_call;
 
 struct dynamo_call {

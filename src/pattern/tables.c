@@ -1,5 +1,6 @@
-/* The tables of a call that found one missing: made, waited for, given their time to live; then the call is
- * repeated. Several flows may do it at the same time: whoever comes second finds it done. */
+/* The tables of a call that found one missing: all are made, so that they become ready at the same time; each
+ * is waited for and given its time to live; then the call is repeated. Several flows may do it at the same
+ * time: whoever comes second finds it done. */
 #include "base/fail.h"
 #include "pattern/flow.h"
 
@@ -57,27 +58,32 @@ static void repeat_call(struct flow *flow)
     memcpy(flow->tables, flow->kept.tables, sizeof flow->tables);
 }
 
-static void next_table(struct flow *flow)
+static void step_look_again(struct flow *flow)
 {
-    if (++flow->kept.at < flow->kept.table_count)
-        create(flow);
-    else
-        repeat_call(flow);
+    ask(flow, step_described, "DescribeTable", SLICE(""));
 }
 
 static void step_created(struct flow *flow)
 {
     bool is_there = slice_equal(flow->reply.error, SLICE("ResourceInUseException"));
-    flow->races = 0;
-    if (flow->reply.status != 200 && !is_there)
+    if (flow->reply.status != 200 && !is_there) {
         fail(flow);
-    else
-        ask(flow, step_described, "DescribeTable", SLICE(""));
+    } else if (++flow->kept.at < flow->kept.table_count) {
+        create(flow);
+    } else {
+        flow->kept.at = 0;
+        flow->races = 0;
+        step_look_again(flow);
+    }
 }
 
-static void step_look_again(struct flow *flow)
+static void next_table(struct flow *flow)
 {
-    ask(flow, step_described, "DescribeTable", SLICE(""));
+    flow->races = 0;
+    if (++flow->kept.at < flow->kept.table_count)
+        step_look_again(flow);
+    else
+        repeat_call(flow);
 }
 
 static void step_described(struct flow *flow)

@@ -123,7 +123,6 @@ void mapping_refuse(struct rest_call *call, const struct refusal *refusal);
 
 /* False and a refusal (ServiceException) when the door does not do it. CONFLICT: somebody else was faster. */
 enum stored { STORED, STORED_CONFLICT, STORED_NOT };
-bool mapping_table_make(struct trigger *trigger, char *error, size_t error_len);
 /* Calls back for each item; stops and answers false when the door fails. */
 bool mapping_table_scan(struct trigger *trigger,
                         void (*found)(void *context, const struct settings *settings), void *context,

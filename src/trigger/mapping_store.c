@@ -41,25 +41,6 @@ static bool refuse_service(struct refusal *refusal, struct arena *arena, const s
                    SLICE_ARG(reply->message));
 }
 
-bool mapping_table_make(struct trigger *trigger, char *error, size_t error_len)
-{
-    struct arena arena = {0};
-    struct buf request = {0};
-    struct reply reply;
-    put_table(&request, trigger);
-    buf_text(&request, ",\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
-                       "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],"
-                       "\"BillingMode\":\"PAY_PER_REQUEST\"}");
-    call_door(trigger, "CreateTable", &request, &arena, &reply);
-    bool made = reply.status == 200 || reply_fails(&reply, "ResourceInUseException");
-    if (!made)
-        snprintf(error, error_len, "The table of mappings cannot be made: %.*s: %.*s", SLICE_ARG(reply.error),
-                 SLICE_ARG(reply.message));
-    buf_free(&reply.text);
-    arena_free(&arena);
-    return made;
-}
-
 /* ---- scan ---- */
 
 struct scan {
@@ -152,6 +133,8 @@ static void put_put(struct buf *out, const struct trigger *trigger, const struct
 enum stored mapping_table_put(struct trigger *trigger, const struct settings *settings, struct arena *arena,
                               struct refusal *refusal)
 {
+    const struct dynamo_table table = {arena_printf(arena, "%.*smappings", SLICE_ARG(trigger->prefix)), "id",
+                                       NULL, 0};
     char error[256];
     for (int attempt = 0;; attempt++) {
         struct buf request = {0};
@@ -161,11 +144,14 @@ enum stored mapping_table_put(struct trigger *trigger, const struct settings *se
         buf_free(&reply.text);
         if (reply.status == 200) return STORED;
         if (reply_fails(&reply, "ConditionalCheckFailedException")) return STORED_CONFLICT;
-        if (attempt == 0 && reply_fails(&reply, "ResourceNotFoundException") &&
-            mapping_table_make(trigger, error, sizeof error))
-            continue;
-        refuse_service(refusal, arena, &reply);
-        return STORED_NOT;
+        if (attempt > 0 || !reply_fails(&reply, "ResourceNotFoundException")) {
+            refuse_service(refusal, arena, &reply);
+            return STORED_NOT;
+        }
+        if (!dynamo_table_make(trigger->options.dynamo, &table, error, sizeof error)) {
+            decline(refusal, arena, 500, "ServiceException", "The mapping was not stored: %s", error);
+            return STORED_NOT;
+        }
     }
 }
 

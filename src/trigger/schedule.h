@@ -182,7 +182,7 @@ void agenda_sweep(struct agenda *agenda, uint64_t round);
 /* What lies outside, so that a test can let it fail. */
 struct schedule_doors {
     void *self;
-    int (*call)(void *self, struct slice operation, struct slice request, struct buf *reply);
+    dynamo_caller *call;
     bool (*resolve)(void *self, struct slice function, struct arena *arena);
     unsigned (*queue_put)(void *self, struct slice function, struct slice payload, struct slice id,
                           struct buf *members);

@@ -4,10 +4,8 @@
 #include "base/log.h"
 #include "trigger/schedule.h"
 
-#define TABLE_WAIT_US  30000000 /* until a new table is ready: far beyond what AWS takes */
-#define TABLE_PAUSE_MS 100
-#define BUSY_ROUNDS    20 /* while other transactions are at the same item */
-#define BUSY_PAUSE_MS  10
+#define BUSY_ROUNDS   20 /* while other transactions are at the same item */
+#define BUSY_PAUSE_MS 10
 
 /* ---- calling ---- */
 
@@ -61,28 +59,6 @@ enum schedule_end schedule_ask(struct schedules *schedules, const char *operatio
 
 /* ---- the table ---- */
 
-static bool table_is_active(struct schedules *schedules)
-{
-    struct buf request = {0}, reply = {0};
-    buf_printf(&request, "{\"TableName\":\"%.*s\"}", SLICE_ARG(schedules->table));
-    enum schedule_end end = schedule_ask(schedules, "DescribeTable", &request, &reply);
-    bool is_active = end == SCHEDULE_FINE &&
-                     slice_contains(buf_view(&reply), SLICE("\"TableStatus\":\"ACTIVE\""));
-    buf_free(&request);
-    buf_free(&reply);
-    return is_active;
-}
-
-static bool table_wait(struct schedules *schedules)
-{
-    int64_t until_us = monotonic_us() + TABLE_WAIT_US;
-    while (!table_is_active(schedules)) {
-        if (monotonic_us() > until_us) return false;
-        pause_ms(TABLE_PAUSE_MS);
-    }
-    return true;
-}
-
 /* The group that schedules are in when nothing is said. */
 static bool default_group_make(struct schedules *schedules)
 {
@@ -101,32 +77,18 @@ static bool default_group_make(struct schedules *schedules)
     return end == SCHEDULE_FINE || end == SCHEDULE_MOVED;
 }
 
-static bool table_create(struct schedules *schedules)
-{
-    struct buf request = {0}, reply = {0};
-    buf_printf(&request,
-               "{\"TableName\":\"%.*s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
-               "{\"AttributeName\":\"group\",\"AttributeType\":\"S\"},"
-               "{\"AttributeName\":\"name\",\"AttributeType\":\"S\"}],\"KeySchema\":["
-               "{\"AttributeName\":\"group\",\"KeyType\":\"HASH\"},"
-               "{\"AttributeName\":\"name\",\"KeyType\":\"RANGE\"}]}",
-               SLICE_ARG(schedules->table));
-    int status = schedules->doors.call(schedules->doors.self, SLICE("CreateTable"), buf_view(&request),
-                                       &reply);
-    bool exists = status != 200 && slice_contains(buf_view(&reply), SLICE("ResourceInUseException"));
-    bool fine = exists || answer_sort(schedules, "CreateTable", status, buf_view(&reply)) == SCHEDULE_FINE;
-    buf_free(&request);
-    buf_free(&reply);
-    return fine;
-}
-
 bool schedule_table_make(struct schedules *schedules)
 {
+    const struct dynamo_table table = {schedules->table, "group", "name", 'S'};
+    char error[256];
     pthread_mutex_lock(&schedules->lock);
     bool is_there = schedules->table_is_there;
     pthread_mutex_unlock(&schedules->lock);
     if (is_there) return true;
-    if (!table_is_active(schedules) && (!table_create(schedules) || !table_wait(schedules))) return false;
+    if (!dynamo_table_make_by(schedules->doors.call, schedules->doors.self, &table, error, sizeof error)) {
+        log_line("schedules: %s", error);
+        return false;
+    }
     if (!default_group_make(schedules)) return false;
     pthread_mutex_lock(&schedules->lock);
     schedules->table_is_there = true;

@@ -1,7 +1,9 @@
-"""A door before a DynamoDB that writes down every call: what was asked, what came back, what it consumed."""
+"""Doors before a DynamoDB: one that writes down every call (what was asked, what came back, what it consumed), and one
+behind which new tables take their time, as they do on Amazon's."""
 import http.client
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -28,7 +30,8 @@ class Proxy:
 
     def __init__(self, upstream):
         self.calls = []
-        address, calls = urlsplit(upstream), self.calls
+        self.address = urlsplit(upstream)
+        proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -36,18 +39,10 @@ class Proxy:
 
             def do_POST(self):
                 text = self.rfile.read(int(self.headers["Content-Length"]))
-                text = text.replace(b'"ReturnConsumedCapacity":"TOTAL"', b'"ReturnConsumedCapacity":"INDEXES"')
-                headers = {name: value for name, value in self.headers.items()
-                           if name.lower() not in ("content-length", "connection", "accept-encoding", "host")}
-                connection = http.client.HTTPConnection(address.hostname, address.port, timeout=180)
-                connection.request("POST", "/", text, headers)
-                reply = connection.getresponse()
-                body = reply.read()
-                connection.close()
                 operation = self.headers["X-Amz-Target"].split(".")[-1]
-                calls.append(Call(operation, json.loads(text), reply.status, json.loads(body)))
-                self.send_response(reply.status)
-                self.send_header("Content-Type", reply.headers["Content-Type"])
+                status, content_type, body = proxy.answer(operation, text, self.headers)
+                self.send_response(status)
+                self.send_header("Content-Type", content_type)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -60,9 +55,63 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def answer(self, operation, text, headers):
+        text = text.replace(b'"ReturnConsumedCapacity":"TOTAL"', b'"ReturnConsumedCapacity":"INDEXES"')
+        headers = {name: value for name, value in headers.items()
+                   if name.lower() not in ("content-length", "connection", "accept-encoding", "host")}
+        connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=180)
+        connection.request("POST", "/", text, headers)
+        reply = connection.getresponse()
+        body = reply.read()
+        connection.close()
+        self.calls.append(Call(operation, json.loads(text), reply.status, json.loads(body)))
+        return reply.status, reply.headers["Content-Type"], body
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+
+class SlowTables(Proxy):
+    """Nobody but who describes it finds a table that is being made, and nobody can change it."""
+
+    def __init__(self, upstream, seconds):
+        self.seconds, self.made = seconds, {}
+        super().__init__(upstream)
+
+    def is_young(self, table):
+        return time.monotonic() < self.made.get(table, 0) + self.seconds
+
+    @staticmethod
+    def tables_of(request):
+        yield request.get("TableName")
+        yield from request.get("RequestItems", ())
+        for action in request.get("TransactItems", ()):
+            yield from (one["TableName"] for one in action.values())
+
+    def answer(self, operation, text, headers):
+        request = json.loads(text)
+        young = [table for table in self.tables_of(request) if self.is_young(table)]
+        if operation == "CreateTable":
+            status, content_type, body = super().answer(operation, text, headers)
+            if status == 200:
+                self.made[request["TableName"]] = time.monotonic()
+            return status, content_type, body
+        if not young:
+            return super().answer(operation, text, headers)
+        if operation == "DescribeTable":
+            status, content_type, body = super().answer(operation, text, headers)
+            reply = json.loads(body)
+            reply["Table"]["TableStatus"] = "CREATING"
+            return status, content_type, json.dumps(reply).encode()
+        if operation in ("UpdateTable", "UpdateTimeToLive", "DeleteTable"):
+            return self.fault("ResourceInUseException", f"Attempt to change a resource which is in use: {young[0]}")
+        return self.fault("ResourceNotFoundException", "Requested resource not found")
+
+    @staticmethod
+    def fault(name, message):
+        body = {"__type": f"com.amazonaws.dynamodb.v20120810#{name}", "message": message}
+        return 400, "application/x-amz-json-1.0", json.dumps(body).encode()
