@@ -132,31 +132,154 @@ static void put_request(struct buf *out, const struct flow_row *row)
     buf_text(out, "}}}");
 }
 
+/* ---- replies ---- */
+
+/* Members that hold what users have put there, or a task, which is a number or a name. */
+static bool holds_anything(struct slice name)
+{
+    static const char *const names[] = {"data", "result", "item", "replaced", "progress", "task"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (slice_equal(name, slice_of(names[i]))) return true;
+    return false;
+}
+
+static bool is_time(struct slice text)
+{
+    return text.len == sizeof "2026-11-15T03:42:06.250Z" - 1 && text.data[10] == 'T' &&
+           text.data[text.len - 1] == 'Z';
+}
+
+static void put_shape(struct buf *out, struct arena *arena, struct slice example, bool is_in_list);
+
+static void put_properties(struct buf *out, struct arena *arena, struct slice example)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    bool first = true;
+    buf_text(out, "\"type\":\"object\",\"properties\":{");
+    raw_walk_begin(&walk, arena, example);
+    while (raw_walk_next(&walk, &name, &value)) {
+        if (!first) buf_byte(out, ',');
+        first = false;
+        json_put_string(out, name);
+        buf_byte(out, ':');
+        if (holds_anything(name))
+            buf_text(out, "{}");
+        else
+            put_shape(out, arena, value, false);
+    }
+    buf_byte(out, '}');
+}
+
+static void put_items(struct buf *out, struct arena *arena, struct slice example)
+{
+    struct raw_walk walk;
+    struct slice element;
+    buf_text(out, "\"type\":\"array\"");
+    raw_walk_begin(&walk, arena, example);
+    if (!raw_walk_next(&walk, NULL, &element)) return;
+    buf_text(out, ",\"items\":");
+    put_shape(out, arena, element, true);
+}
+
+/* The schema of values like this one. A number in a list is a task, and might be a name. */
+static void put_shape(struct buf *out, struct arena *arena, struct slice example, bool is_in_list)
+{
+    buf_byte(out, '{');
+    switch (raw_kind(example)) {
+    case JSON_OBJECT:
+        if (!raw_member(arena, example, "any").data) put_properties(out, arena, example);
+        break;
+    case JSON_ARRAY: put_items(out, arena, example); break;
+    case JSON_STRING:
+        buf_text(out, "\"type\":\"string\"");
+        if (is_time(raw_string(arena, example))) buf_text(out, ",\"format\":\"date-time\"");
+        break;
+    case JSON_NUMBER: put_quoted(out, is_in_list ? "'type':['integer','string']" : "'type':'integer'"); break;
+    case JSON_TRUE:
+    case JSON_FALSE: buf_text(out, "\"type\":\"boolean\""); break;
+    default: break;
+    }
+    buf_byte(out, '}');
+}
+
+static void put_json_reply(struct buf *out, const char *reply)
+{
+    struct arena arena = {0};
+    struct buf example = {0};
+    put_quoted(&example, reply);
+    buf_text(out, "\"application/json\":{\"schema\":");
+    put_shape(out, &arena, buf_view(&example), false);
+    buf_text(out, ",\"example\":");
+    buf_slice(out, buf_view(&example));
+    buf_byte(out, '}');
+    buf_free(&example);
+    arena_free(&arena);
+}
+
+static void put_text_reply(struct buf *out, const char *reply)
+{
+    put_string(out, strncmp(reply, "event:", 6) == 0 ? "text/event-stream" : "text/plain");
+    buf_text(out, ":{\"schema\":{\"type\":\"string\"},\"example\":");
+    put_string(out, reply);
+    buf_byte(out, '}');
+}
+
 static void put_replies(struct buf *out, const struct flow_row *row)
 {
     buf_text(out, ",\"responses\":{\"2XX\":{\"description\":\"200 done, 201 made, 204 nothing to be had\"");
     if (row->reply) {
-        bool is_json = strchr("{[0123456789", row->reply[0]) != NULL;
-        bool is_stream = strncmp(row->reply, "event:", 6) == 0;
         buf_text(out, ",\"content\":{");
-        put_string(out, is_json ? "application/json" : is_stream ? "text/event-stream" : "text/plain");
-        buf_text(out, ":{\"example\":");
-        if (is_json)
-            put_quoted(out, row->reply);
+        if (strchr("{[0123456789", row->reply[0]))
+            put_json_reply(out, row->reply);
         else
-            put_string(out, row->reply);
-        buf_text(out, "}}");
+            put_text_reply(out, row->reply);
+        buf_byte(out, '}');
     }
     buf_text(out, "},\"default\":{\"$ref\":\"#/components/responses/refused\"}}");
 }
 
 /* ---- paths ---- */
 
+/* "jobDone", "getWall": of the command's first two words, or of the method and the path. */
+static void put_operation_id(struct buf *out, const struct flow_row *row)
+{
+    const char *text = row->command ? row->command : row->path;
+    bool raises = !row->command;
+    size_t words = 1;
+    buf_text(out, "\"operationId\":\"");
+    if (!row->command)
+        for (const char *at = row->method; *at; at++) buf_byte(out, (unsigned char)(*at | 32));
+    for (; *text && (!row->command || words <= 2); text++) {
+        bool is_letter = (*text | 32) >= 'a' && (*text | 32) <= 'z';
+        if (is_letter) buf_byte(out, (unsigned char)(raises ? *text & ~32 : *text));
+        if (*text == ' ') words++;
+        raises = !is_letter;
+    }
+    buf_byte(out, '"');
+}
+
+/* What the routes of a pattern stand under: "jobs" of "/v1/jobs/{id}". */
+static void put_tag(struct buf *out, const struct flow_row *row)
+{
+    struct slice path = slice_of(row->path), version = SLICE("/v1");
+    if (slice_starts(path, version)) path = slice_from(path, version.len);
+    path = slice_from(path, 1);
+    const char *end = memchr(path.data, '/', path.len);
+    if (end) path.len = (size_t)(end - path.data);
+    buf_text(out, ",\"tags\":[");
+    json_put_string(out, path);
+    buf_byte(out, ']');
+}
+
 static void put_operation(struct buf *out, const struct flow_row *row)
 {
     buf_byte(out, '"');
     for (const char *at = row->method; *at; at++) buf_byte(out, (unsigned char)(*at | 32));
-    buf_text(out, "\":{\"summary\":");
+    buf_text(out, "\":{");
+    put_operation_id(out, row);
+    put_tag(out, row);
+    buf_text(out, ",\"summary\":");
     put_string(out, row->summary);
     if (row->command) {
         buf_text(out, ",\"x-command\":");

@@ -1,6 +1,7 @@
 """The patterns over HTTP, on three engines: the one in the server, another Quipu, DynamoDB Local."""
 import json
 import os
+import re
 import subprocess
 import threading
 import urllib.error
@@ -12,8 +13,22 @@ from support.process import ROOT, DynamoLocal, Quipu, clean_environment
 
 
 class Face:
+    """The routes of a server. What they answer must be what their description says."""
+
     def __init__(self, url, database):
         self.url, self.database = url, database
+        with urllib.request.urlopen(url + "/v1/openapi.json", timeout=180) as reply:
+            paths = json.load(reply)["paths"]
+        self.routes = [(re.compile(re.sub(r"\\{[^/]*\\}", "[^/]+", re.escape(path))), methods)
+                       for path, methods in sorted(paths.items(), key=lambda one: one[0].count("{"))]
+
+    def check_reply(self, method, path, reply):
+        path = path.partition("?")[0]
+        described = next(methods[method.lower()] for route, methods in self.routes
+                         if route.fullmatch(path) and method.lower() in methods)
+        content = described["responses"]["2XX"].get("content")
+        if content:
+            check_shape(f"{method} {path}", reply, content["application/json"]["schema"])
 
     def ask(self, method, path, body=None, **headers):
         """Status, body (JSON where it is) and headers."""
@@ -27,7 +42,25 @@ class Face:
         with reply:
             text = reply.read()
             is_json = reply.headers.get("Content-Type", "").startswith("application/json") and text
-            return reply.status, json.loads(text) if is_json else text.decode(), reply.headers
+            content = json.loads(text) if is_json else text.decode()
+            if is_json and reply.status < 300:
+                self.check_reply(method, path, content)
+            return reply.status, content, reply.headers
+
+
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
+
+
+def check_shape(where, value, schema):
+    """As much of JSON Schema as the description uses."""
+    if "type" in schema:
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        assert type(value) in [TYPES[name] for name in types], f"{where}: {value!r} is not {types}"
+    for name, member in schema.get("properties", {}).items():
+        if isinstance(value, dict) and name in value:
+            check_shape(f"{where}: {name}", value[name], member)
+    for element in value if "items" in schema else ():
+        check_shape(where, element, schema["items"])
 
 
 @pytest.fixture(scope="module", params=["embedded", "quipu", "dynamodb local"])
@@ -193,6 +226,10 @@ def test_errors_are_clear(face):
 def test_the_description_is_served(face):
     document = face.ask("GET", "/v1/openapi.json")[1]
     assert document["openapi"].startswith("3.") and "post" in document["paths"]["/v1/counters/{name}"]
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names) and {"jobDone", "counterAdd", "leaseTake"} <= set(names)
+    assert all(operation["tags"] and operation["summary"] for operation in operations)
 
 
 @pytest.mark.parametrize("engine", ["quipu", "dynamodb local"])
