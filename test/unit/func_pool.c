@@ -434,9 +434,16 @@ TEST(pool_retires_old_revisions_when_they_are_idle)
 
 /* ---- folders that are run in place ---- */
 
-static bool was_reloaded(void *stage)
+/* Of a number of changes that are made at the same time some may be seen later than the others. */
+struct wanted_reload {
+    struct stage *stage;
+    uint64_t before;
+};
+
+static bool was_reloaded(void *context)
 {
-    return stats_read(&((struct stage *)stage)->func->pool->stats.reloads) > 0;
+    const struct wanted_reload *wanted = context;
+    return stats_read(&wanted->stage->func->pool->stats.reloads) > wanted->before;
 }
 
 TEST(pool_reloads_a_folder_that_changed)
@@ -450,17 +457,17 @@ TEST(pool_reloads_a_folder_that_changed)
     outcome_call(&first, &stage, "f", "\"pid\"");
     snprintf(path, sizeof path, "mkdir -p %s/sub/deep %s/node_modules", folder, folder);
     CHECK_INT(system(path), 0);
-    CHECK(stage_until(was_reloaded, &stage));
+    CHECK(stage_until(was_reloaded, &(struct wanted_reload){&stage, 0}));
     CHECK(stage_until(has_count, &(struct wanted_count){&stage, "f", NULL, 0}));
     outcome_call(&second, &stage, "f", "\"pid\"");
     CHECK(!slice_equal(buf_view(&first.invocation.reply), buf_view(&second.invocation.reply)));
-    uint64_t before = stats_read(&stage.func->pool->stats.reloads);
     snprintf(path, sizeof path, "%s/node_modules/x", folder);
     stage_write_file(path, "passed over", 0644);
+    uint64_t before = stats_read(&stage.func->pool->stats.reloads);
     snprintf(path, sizeof path, "%s/sub/deep/y", folder);
     stage_write_file(path, "seen", 0644);
+    CHECK(stage_until(was_reloaded, &(struct wanted_reload){&stage, before}));
     CHECK(stage_until(has_count, &(struct wanted_count){&stage, "f", NULL, 0}));
-    CHECK(stats_read(&stage.func->pool->stats.reloads) > before);
     outcome_call(&third, &stage, "f", "\"pid\"");
     CHECK(!slice_equal(buf_view(&second.invocation.reply), buf_view(&third.invocation.reply)));
     outcome_free(&first);
