@@ -7,7 +7,8 @@
 #include "base/fail.h"
 #include "value/internal.h"
 
-#define TEN_19 10000000000000000000u
+#define TEN_19       10000000000000000000u
+#define SMALL_DIGITS 9 /* of numbers that are compared at once */
 
 /* Where the parts of canonical text stand. */
 struct parts {
@@ -21,9 +22,9 @@ static struct parts parts_of(struct slice canonical)
     ensure(canonical.len > 0);
     struct parts parts = {.negative = canonical.data[0] == '-'};
     struct slice rest = slice_from(canonical, parts.negative);
-    const char *dot = memchr(rest.data, '.', rest.len);
-    parts.whole = (struct slice){rest.data, dot ? (size_t)(dot - rest.data) : rest.len};
-    if (dot) parts.fraction = slice_from(rest, parts.whole.len + 1);
+    parts.whole = (struct slice){rest.data, 0};
+    while (parts.whole.len < rest.len && rest.data[parts.whole.len] != '.') parts.whole.len++;
+    if (parts.whole.len < rest.len) parts.fraction = slice_from(rest, parts.whole.len + 1);
     return parts;
 }
 
@@ -185,10 +186,27 @@ size_t number_size(struct slice canonical)
     return 1 + whole_pairs + fraction_pairs + parts.negative;
 }
 
+/* A few digits and nothing else: counters, and members of most sets. */
+static inline bool small_whole(struct slice text, uint32_t *out)
+{
+    uint32_t value = 0;
+    if (text.len > SMALL_DIGITS) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        uint32_t digit = (uint32_t)(unsigned char)text.data[i] - '0';
+        if (digit > 9) return false;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return text.len > 0;
+}
+
 /* Without needless zeros more digits before the dot mean a larger magnitude, and equally many compare like
  * text; so do the fractions. Negative numbers swap places. */
 int number_text_compare(struct slice a, struct slice b)
 {
+    uint32_t small_a, small_b;
+    if (small_whole(a, &small_a) && small_whole(b, &small_b))
+        return (small_a > small_b) - (small_a < small_b);
     struct parts parts_a = parts_of(a), parts_b = parts_of(b);
     if (parts_a.negative != parts_b.negative) return parts_a.negative ? -1 : 1;
     const struct parts *less = parts_a.negative ? &parts_b : &parts_a,
