@@ -152,12 +152,27 @@ int64_t batch_items(const struct batch *batch, const struct table *table)
 
 /* ---- committing ---- */
 
-/* The overlay as store entries, behind the ranges that were cleared. */
+static int by_key(const void *a, const void *b)
+{
+    return slice_compare(cache_value_key(*(const struct cache_value *const *)a),
+                         cache_value_key(*(const struct cache_value *const *)b));
+}
+
+/* The overlay as store entries, behind the ranges that were cleared. In the order of their keys: what is put
+ * beside its neighbour is found a place at once by the store, which else searches from the top. */
 static void collect_entries(struct batch *batch)
 {
-    for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
-        const struct cache_value *value = batch->overlay[i];
-        if (!value) continue;
+    uint32_t count = 0;
+    if (batch->sorted_slots < batch->overlay_count) {
+        batch->sorted_slots = batch->overlay_slots;
+        free(batch->sorted);
+        batch->sorted = must_zero(batch->sorted_slots, sizeof *batch->sorted);
+    }
+    for (uint32_t i = 0; i < batch->overlay_slots && count < batch->overlay_count; i++)
+        if (batch->overlay[i]) batch->sorted[count++] = batch->overlay[i];
+    if (count > 1) qsort(batch->sorted, count, sizeof *batch->sorted, by_key);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cache_value *value = batch->sorted[i];
         if (value->deleted)
             store_batch_delete(&batch->writes, cache_value_key(value));
         else
@@ -312,6 +327,7 @@ void batch_free(struct batch *batch)
 {
     if (batch->overlay) drop_everything(batch);
     free(batch->overlay);
+    free(batch->sorted);
     free(batch->counts);
     free(batch->changes);
     free(batch->streams);

@@ -162,6 +162,8 @@ struct batch {
     struct store_batch writes;
     struct cache_value **overlay; /* hash table, open addressing; NULL: free */
     uint32_t overlay_slots, overlay_count;
+    const struct cache_value **sorted; /* its entries, while they are handed to the store */
+    uint32_t sorted_slots;
     struct count_change *counts;
     uint32_t counts_count, counts_capacity;
     struct table_change *changes;
