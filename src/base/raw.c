@@ -2,6 +2,8 @@
  * every record of a trigger passes raw_take, so nothing is read twice that need not be. */
 #include "base/raw.h"
 
+#define SHORT_BYTES 32
+
 /* Also of what is not there. */
 static void begin(struct json_reader *reader, struct arena *arena, struct slice value)
 {
@@ -122,14 +124,117 @@ void raw_digits_read(struct slice number, struct raw_digits *out)
 
 /* ---- objects and arrays ---- */
 
+/* These answer where the text goes on, at its end where it breaks off. */
+static const char *over_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) at++;
+    return at;
+}
+
+/* From behind the opening quote to behind the closing one. Most strings are short: long ones are worth a
+ * search. */
+static const char *over_string(const char *at, const char *end)
+{
+    const char *near = end - at > SHORT_BYTES ? at + SHORT_BYTES : end, *quote;
+    for (; at < near; at++) {
+        if (*at == '"') return at + 1;
+        if (*at == '\\') at++;
+    }
+    while (at < end && (quote = memchr(at, '"', (size_t)(end - at)))) {
+        const char *escape = memchr(at, '\\', (size_t)(quote - at));
+        if (!escape) return quote + 1;
+        at = escape + 2;
+    }
+    return end;
+}
+
+static bool ends_scalar(char c)
+{
+    return c == ',' || c == ']' || c == '}' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* From behind the opening bracket to behind the one that closes it. */
+static const char *over_nested(const char *at, const char *end)
+{
+    for (size_t depth = 1; at < end;) {
+        char c = *at++;
+        if (c == '"')
+            at = over_string(at, end);
+        else if (c == '{' || c == '[')
+            depth++;
+        else if ((c == '}' || c == ']') && --depth == 0)
+            return at;
+    }
+    return end;
+}
+
+static const char *over_value(const char *at, const char *end)
+{
+    if (at == end) return end;
+    if (*at == '"') return over_string(at + 1, end);
+    if (*at == '{' || *at == '[') return over_nested(at + 1, end);
+    while (at < end && !ends_scalar(*at)) at++;
+    return at;
+}
+
+void raw_look_begin(struct raw_look *look, struct arena *arena, struct slice value)
+{
+    struct slice text = value.data ? value : SLICE("");
+    const char *end = text.data + text.len, *at = over_space(text.data, end);
+    bool is_open = at < end && (*at == '{' || *at == '[');
+    *look = (struct raw_look){is_open ? at + 1 : end, end, arena, is_open && *at == '{'};
+}
+
+/* A member's name and its colon. */
+static bool look_name(struct raw_look *look, struct slice *name)
+{
+    const char *start = look->at, *end = look->end;
+    if (start == end || *start != '"') return false;
+    const char *behind = over_string(start + 1, end), *colon = over_space(behind, end);
+    if (colon == end || *colon != ':') return false;
+    struct slice quoted = {start, (size_t)(behind - start)};
+    *name = (struct slice){start + 1, quoted.len - 2};
+    if (memchr(name->data, '\\', name->len)) *name = raw_string(look->arena, quoted);
+    look->at = over_space(colon + 1, end);
+    return name->data != NULL;
+}
+
+bool raw_look_next(struct raw_look *look, struct slice *name, struct slice *value)
+{
+    struct slice unused;
+    look->at = over_space(look->at, look->end);
+    if (look->at < look->end && *look->at == ',') look->at = over_space(look->at + 1, look->end);
+    if (look->is_object && !look_name(look, name ? name : &unused)) look->at = look->end;
+    const char *behind = over_value(look->at, look->end);
+    *value = (struct slice){look->at, (size_t)(behind - look->at)};
+    look->at = value->len ? behind : look->end;
+    return value->len > 0;
+}
+
 struct slice raw_member(struct arena *arena, struct slice object, const char *name)
 {
-    struct raw_walk walk;
+    struct raw_look look;
     struct slice found, value, wanted = slice_of(name);
-    if (raw_walk_begin(&walk, arena, object) != JSON_OBJECT) return SLICE_NONE;
-    while (raw_walk_next(&walk, &found, &value))
+    raw_look_begin(&look, arena, object);
+    while (look.is_object && raw_look_next(&look, &found, &value))
         if (slice_equal(found, wanted)) return value;
     return SLICE_NONE;
+}
+
+void raw_pick(struct arena *arena, struct slice object, const char *const *names, struct slice *raws,
+              size_t count)
+{
+    struct raw_look look;
+    struct slice name, value;
+    for (size_t i = 0; i < count; i++) raws[i] = SLICE_NONE;
+    raw_look_begin(&look, arena, object);
+    while (look.is_object && raw_look_next(&look, &name, &value))
+        for (size_t i = 0; i < count; i++)
+            if (!raws[i].data && name.len && name.data[0] == names[i][0] &&
+                slice_equal(name, slice_of(names[i]))) {
+                raws[i] = value;
+                break;
+            }
 }
 
 bool raw_members(struct arena *arena, struct slice object, const char *const *names, struct slice *raws,
@@ -169,10 +274,10 @@ bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *valu
 
 size_t raw_count(struct arena *arena, struct slice value)
 {
-    struct raw_walk walk;
+    struct raw_look look;
     struct slice element;
     size_t count = 0;
-    raw_walk_begin(&walk, arena, value);
-    while (raw_walk_next(&walk, NULL, &element)) count++;
+    raw_look_begin(&look, arena, value);
+    while (raw_look_next(&look, NULL, &element)) count++;
     return count;
 }

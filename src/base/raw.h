@@ -3,9 +3,11 @@
  *
  * A value is the slice of text that it stands in, and SLICE_NONE is what is not there, so look-ups may be
  * chained without a check in between. Nothing is copied but strings that hold escapes; those are in the
- * arena. Two ways of looking, by how far a text is trusted:
- *  - raw_member and the walk stop where they have found what they sought. Their texts must be well-formed
- *    (replies of the door are; requests have been checked); what is not reads as not there.
+ * arena. Three ways of looking, by how far a text is trusted:
+ *  - raw_member and the look step over what they do not seek without reading it. Their texts must be
+ *    well-formed (replies of the door are; requests have been checked). Of what is not they find anything
+ *    within the text, or nothing.
+ *  - The walk reads what it passes, and stops at a fault.
  *  - raw_members and raw_is_json read all of it and tell whether it is well-formed.
  * Whoever walks with a reader of json.h takes single values with raw_take. */
 #ifndef BASE_RAW_H
@@ -55,6 +57,11 @@ struct slice raw_member(struct arena *arena, struct slice object, const char *na
 bool raw_members(struct arena *arena, struct slice object, const char *const *names, struct slice *raws,
                  size_t count);
 
+/* The first members of these names, of a text that is known to be well-formed, in one pass; SLICE_NONE where
+ * there is none. */
+void raw_pick(struct arena *arena, struct slice object, const char *const *names, struct slice *raws,
+              size_t count);
+
 /* The elements of an array, or the members of an object, one after the other. */
 struct raw_walk {
     struct json_reader reader;
@@ -65,5 +72,14 @@ enum json_kind raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct
 /* `name` may be NULL for arrays. */
 bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value);
 size_t raw_count(struct arena *arena, struct slice value);
+
+/* The same of a text that is known to be well-formed, several times as fast. */
+struct raw_look {
+    const char *at, *end;
+    struct arena *arena;
+    bool is_object;
+};
+void raw_look_begin(struct raw_look *look, struct arena *arena, struct slice value);
+bool raw_look_next(struct raw_look *look, struct slice *name, struct slice *value);
 
 #endif

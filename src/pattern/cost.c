@@ -61,12 +61,12 @@ static double refused_write(struct flow *flow, struct slice found, struct slice 
  * prepared it, and tells nothing of what that took. */
 static double cancelled_units(struct flow *flow)
 {
-    struct raw_walk reasons, actions;
+    struct raw_look reasons, actions;
     struct slice reason, action;
     double units = 0;
-    raw_walk_begin(&reasons, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    raw_walk_begin(&actions, flow->arena, raw_member(flow->arena, flow->call, "TransactItems"));
-    while (raw_walk_next(&reasons, NULL, &reason) && raw_walk_next(&actions, NULL, &action)) {
+    raw_look_begin(&reasons, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    raw_look_begin(&actions, flow->arena, raw_member(flow->arena, flow->call, "TransactItems"));
+    while (raw_look_next(&reasons, NULL, &reason) && raw_look_next(&actions, NULL, &action)) {
         struct slice put = raw_member(flow->arena, action, "Put");
         units += 2 * refused_write(flow, raw_member(flow->arena, reason, "Item"),
                                    raw_member(flow->arena, put, "Item"));
@@ -91,12 +91,12 @@ void cost_count(struct flow *flow)
     flow->calls++;
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
     double units = 0;
-    struct raw_walk walk;
+    struct raw_look walk;
     if (flow->reply.status != 200) {
         units = refused_units(flow);
     } else if (raw_kind(consumed) == JSON_ARRAY) {
-        raw_walk_begin(&walk, flow->arena, consumed);
-        while (raw_walk_next(&walk, NULL, &part)) units += units_of(flow, part);
+        raw_look_begin(&walk, flow->arena, consumed);
+        while (raw_look_next(&walk, NULL, &part)) units += units_of(flow, part);
     } else {
         units = units_of(flow, consumed);
     }

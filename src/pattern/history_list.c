@@ -6,10 +6,10 @@
 static void page_tell(struct arena *arena, struct slice reply,
                       void (*each)(void *context, struct slice table), void *context)
 {
-    struct raw_walk walk;
+    struct raw_look walk;
     struct slice item;
-    raw_walk_begin(&walk, arena, raw_member(arena, reply, "Items"));
-    while (raw_walk_next(&walk, NULL, &item))
+    raw_look_begin(&walk, arena, raw_member(arena, reply, "Items"));
+    while (raw_look_next(&walk, NULL, &item))
         if (item_has(arena, item, "hash")) each(context, item_text(arena, item, "table"));
 }
 

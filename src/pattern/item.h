@@ -30,7 +30,9 @@ bool item_says(struct arena *arena, struct slice item, const char *name, const c
 /* What is in a list, map or set attribute: L's and M's elements have types, those of SS and NS are strings.
  */
 struct slice item_content(struct arena *arena, struct slice item, const char *name);
-/* The same of an attribute's value. */
+/* The same of an attribute's value, of which raw_pick finds several in one pass. */
+struct slice attribute_text(struct arena *arena, struct slice attribute);
+int64_t attribute_int(struct arena *arena, struct slice attribute, int64_t otherwise);
 struct slice attribute_content(struct arena *arena, struct slice attribute);
 
 /* Whether two attribute values of one engine are the same: maps and sets have no order. */

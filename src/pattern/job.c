@@ -80,25 +80,30 @@ struct job_work *job_work_new(struct flow *flow, struct slice id)
 
 void job_read(struct flow *flow, struct slice item, struct job *job)
 {
+    enum { STATE, RUN, TOLD, TOTAL, FIRST, LAYOUT, LEAVES, PREPARED, FAILURES, DEADLINE, KEEP, REACH, ALL };
+    static const char *const names[ALL] = {"state",  "run",      "told",     "total",    "first", "layout",
+                                           "leaves", "prepared", "failures", "deadline", "keep",  "reach"};
     struct arena *arena = flow->arena;
-    struct slice state = item_text(arena, item, "state");
+    struct slice found[ALL];
+    raw_pick(arena, item, names, found, ALL);
+    struct slice state = attribute_text(arena, found[STATE]), layout = attribute_text(arena, found[LAYOUT]);
     *job = (struct job){.item = item,
-                        .run = item_text(arena, item, "run"),
-                        .told = item_text(arena, item, "told"),
-                        .total = item_int(arena, item, "total", -1),
-                        .first = item_int(arena, item, "first", 0),
-                        .fan = item_says(arena, item, "layout", "set") ? JOB_SET_MOST : JOB_FAN,
-                        .named = item_has(arena, item, "leaves"),
-                        .prepared = item_has(arena, item, "prepared"),
-                        .failures = item_int(arena, item, "failures", 0),
-                        .deadline_ms = item_int(arena, item, "deadline", 0),
-                        .keep_ms = item_int(arena, item, "keep", 0)};
+                        .run = attribute_text(arena, found[RUN]),
+                        .told = attribute_text(arena, found[TOLD]),
+                        .total = attribute_int(arena, found[TOTAL], -1),
+                        .first = attribute_int(arena, found[FIRST], 0),
+                        .fan = slice_equal(layout, SLICE("set")) ? JOB_SET_MOST : JOB_FAN,
+                        .named = found[LEAVES].data != NULL,
+                        .prepared = found[PREPARED].data != NULL,
+                        .failures = attribute_int(arena, found[FAILURES], 0),
+                        .deadline_ms = attribute_int(arena, found[DEADLINE], 0),
+                        .keep_ms = attribute_int(arena, found[KEEP], 0)};
     if (!item.data) return;
     for (size_t i = 1; i < sizeof state_names / sizeof *state_names; i++)
         if (slice_equal(state, state_names[i])) job->state = (enum job_state)i;
-    int64_t reached = job->total < 0 ? item_int(arena, item, "reach", -1) + 1
+    int64_t reached = job->total < 0 ? attribute_int(arena, found[REACH], -1) + 1
                                      : (job->total + job->fan - 1) / job->fan;
-    job->leaves = item_int(arena, item, "leaves", reached);
+    job->leaves = attribute_int(arena, found[LEAVES], reached);
     job->branches = (job->leaves + JOB_FAN - 1) / JOB_FAN;
 }
 

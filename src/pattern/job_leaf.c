@@ -55,10 +55,10 @@ struct parts {
 static struct parts parts_find(struct flow *flow, struct slice item)
 {
     struct parts parts = {0};
-    struct raw_walk walk;
+    struct raw_look look;
     struct slice name, value;
-    raw_walk_begin(&walk, flow->arena, item);
-    while (raw_walk_next(&walk, &name, &value)) {
+    raw_look_begin(&look, flow->arena, item);
+    while (raw_look_next(&look, &name, &value)) {
         if (slice_equal(name, SLICE("waiting"))) parts.waiting = value;
         if (slice_equal(name, SLICE("done"))) parts.done = value;
         if (slice_equal(name, SLICE("failed"))) parts.failed = value;
@@ -68,29 +68,17 @@ static struct parts parts_find(struct flow *flow, struct slice item)
     return parts;
 }
 
-/* The elements of a set, one after the other. */
-static void set_begin(struct flow *flow, struct slice set, struct json_reader *reader)
-{
-    struct slice content = attribute_content(flow->arena, set);
-    json_begin(reader, content.data ? content : SLICE("[]"), flow->arena);
-    json_enter(reader);
-}
-
-static bool set_next(struct json_reader *reader, struct slice *element)
-{
-    return json_element(reader) && json_string(reader, element);
-}
-
 /* Marks the numbers of a set. What lies behind the leaf's end does not count: the total came later. Answers
  * how many do not. */
 static int64_t mark_numbers(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct json_reader reader;
-    struct slice element;
+    struct raw_look look;
+    struct slice quoted;
     int64_t offset, beyond = 0;
-    set_begin(flow, set, &reader);
-    while (set_next(&reader, &element)) {
-        if (raw_int(element, &offset) && offset >= 0 && offset < leaf->count)
+    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
+    while (raw_look_next(&look, NULL, &quoted)) {
+        struct slice number = {quoted.data + 1, quoted.len < 2 ? 0 : quoted.len - 2};
+        if (raw_int(number, &offset) && offset >= 0 && offset < leaf->count)
             leaf->marks[offset] |= mark;
         else
             beyond++;
@@ -100,10 +88,11 @@ static int64_t mark_numbers(struct flow *flow, struct slice set, uint8_t mark, s
 
 static void mark_names(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct json_reader reader;
-    struct slice element;
-    set_begin(flow, set, &reader);
-    while (set_next(&reader, &element)) {
+    struct raw_look look;
+    struct slice quoted;
+    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
+    while (raw_look_next(&look, NULL, &quoted)) {
+        struct slice element = raw_text(flow->arena, quoted);
         int64_t offset = job_leaf_find(leaf, element);
         if (offset < 0) {
             offset = leaf->count++;

@@ -11,7 +11,7 @@ struct sweep_walk {
     unsigned slot, slots; /* from any on, so that several servers begin at different ones */
     unsigned pages;       /* of this slot */
     struct slice last_key;
-    struct raw_walk page;
+    struct raw_look page;
     struct slice entry;
 };
 
@@ -39,7 +39,7 @@ static void page_taken(struct flow *flow)
 {
     struct sweep_walk *walk = flow->sweep;
     walk->last_key = flow_last_key(flow);
-    raw_walk_begin(&walk->page, flow->arena, flow_items(flow));
+    raw_look_begin(&walk->page, flow->arena, flow_items(flow));
     sweep_next(flow);
 }
 
@@ -67,7 +67,7 @@ void sweep_over(struct flow *flow, const struct sweep_plan *plan)
 void sweep_next(struct flow *flow)
 {
     struct sweep_walk *walk = flow->sweep;
-    if (raw_walk_next(&walk->page, NULL, &walk->entry))
+    if (raw_look_next(&walk->page, NULL, &walk->entry))
         walk->plan->each(flow);
     else if (walk->last_key.data && walk->pages < PAGES)
         page_ask(flow);
@@ -115,10 +115,10 @@ void sweep_remove(struct flow *flow, const struct flow_table *table, const struc
 bool sweep_remove_listed(struct flow *flow, const struct flow_table *table, flow_step *then)
 {
     struct slice keys[SWEEP_REMOVED];
-    struct raw_walk walk;
+    struct raw_look walk;
     size_t count = 0;
-    raw_walk_begin(&walk, flow->arena, flow_items(flow));
-    while (count < SWEEP_REMOVED && raw_walk_next(&walk, NULL, &keys[count])) count++;
+    raw_look_begin(&walk, flow->arena, flow_items(flow));
+    while (count < SWEEP_REMOVED && raw_look_next(&walk, NULL, &keys[count])) count++;
     if (count) sweep_remove(flow, table, keys, count, then);
     return count > 0;
 }

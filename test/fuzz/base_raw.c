@@ -11,6 +11,11 @@ static bool is_within(struct slice part, struct slice whole)
     return part.data >= whole.data && part.data + part.len <= whole.data + whole.len;
 }
 
+static bool is_within_or_none(struct slice part, struct slice whole)
+{
+    return !part.data || is_within(part, whole);
+}
+
 static void try_scalar(struct slice value, struct arena *arena)
 {
     struct slice string = raw_string(arena, value), text = raw_text(arena, value);
@@ -21,6 +26,21 @@ static void try_scalar(struct slice value, struct arena *arena)
     if (kind == JSON_NUMBER) raw_int(text, &number);
 }
 
+/* What steps over a well-formed text finds what reads it. */
+static void try_look(struct slice value, struct arena *arena)
+{
+    struct raw_walk walk;
+    struct raw_look look;
+    struct slice name = SLICE(""), part, other_name = SLICE(""), other;
+    raw_walk_begin(&walk, arena, value);
+    raw_look_begin(&look, arena, value);
+    while (raw_walk_next(&walk, &name, &part)) {
+        ensure(raw_look_next(&look, &other_name, &other) && other.data == part.data && other.len == part.len);
+        ensure(!walk.is_object || slice_equal(name, other_name));
+    }
+    ensure(!raw_look_next(&look, &other_name, &other));
+}
+
 /* A value that is JSON. */
 static void try_value(struct slice value, unsigned depth, struct arena *arena)
 {
@@ -29,6 +49,7 @@ static void try_value(struct slice value, unsigned depth, struct arena *arena)
     size_t count = 0;
     ensure(raw_is_json(arena, value));
     try_scalar(value, arena);
+    try_look(value, arena);
     enum json_kind kind = raw_walk_begin(&walk, arena, value);
     if (kind != JSON_OBJECT && kind != JSON_ARRAY) return;
     for (; raw_walk_next(&walk, &name, &part); count++) {
@@ -44,7 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena arena = {0};
     struct slice text = {(const char *)data, size}, raws[2], found = raw_member(&arena, text, names[0]);
     bool is_json = raw_is_json(&arena, text);
-    ensure(!found.data || is_within(found, text));
+    ensure(is_within_or_none(found, text));
+    raw_pick(&arena, text, names, raws, 2);
+    for (size_t i = 0; i < 2; i++)
+        ensure(slice_equal(raws[i], raw_member(&arena, text, names[i])) && is_within_or_none(raws[i], text));
     ensure(raw_members(&arena, text, names, raws, 2) == (is_json && raw_kind(text) == JSON_OBJECT));
     for (size_t i = 0; is_json && i < 2; i++) {
         if (raws[i].data) ensure(is_within(raws[i], text) && raw_is_json(&arena, raws[i]));

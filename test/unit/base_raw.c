@@ -128,3 +128,48 @@ TEST(raw_walks_go_over_arrays_and_objects)
     CHECK(raw_count(&arena, SLICE("{}")) == 0 && raw_count(&arena, SLICE_NONE) == 0);
     arena_free(&arena);
 }
+
+TEST(raw_looks_find_what_walks_find)
+{
+    struct raw_look look;
+    struct slice name, value;
+    raw_look_begin(&look, &arena,
+                   SLICE(" { \"a\" : [1, {\"]\":\"}\\\"\"}] ,\"\\u0062\":\"x\\\\\" , \"c\":-1.5e3 }"));
+    CHECK(look.is_object && raw_look_next(&look, &name, &value));
+    CHECK_TEXT(name, "a");
+    CHECK_TEXT(value, "[1, {\"]\":\"}\\\"\"}]");
+    CHECK(raw_look_next(&look, &name, &value));
+    CHECK_TEXT(name, "b");
+    CHECK_TEXT(value, "\"x\\\\\"");
+    CHECK(raw_look_next(&look, NULL, &value));
+    CHECK_TEXT(value, "-1.5e3");
+    CHECK(!raw_look_next(&look, &name, &value) && !raw_look_next(&look, &name, &value));
+    raw_look_begin(&look, &arena, SLICE("[\"0123456789012345678901234567890123456789\\\"\", true]"));
+    CHECK(!look.is_object && raw_look_next(&look, NULL, &value));
+    CHECK_INT(value.len, 44);
+    CHECK(raw_look_next(&look, NULL, &value));
+    CHECK_TEXT(value, "true");
+    CHECK(!raw_look_next(&look, NULL, &value));
+    static const char *const nothing[] = {"",       "7",       "\"a\"", "{}",  "[]", " ",
+                                          "{\"a\"", "{\"a\":", "{a:1}", "[,]", "]"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        raw_look_begin(&look, &arena, slice_of(nothing[i]));
+        if (raw_look_next(&look, &name, &value)) test_failed(__FILE__, __LINE__, "found in %s", nothing[i]);
+    }
+    raw_look_begin(&look, &arena, SLICE_NONE);
+    CHECK(!raw_look_next(&look, NULL, &value));
+    arena_free(&arena);
+}
+
+TEST(raw_picks_are_the_first_of_their_names)
+{
+    static const char *const names[] = {"b", "gone", "a"};
+    struct slice found[3];
+    raw_pick(&arena, SLICE("{\"a\":1,\"b\":null,\"a\":2,\"\":3}"), names, found, 3);
+    CHECK_TEXT(found[0], "null");
+    CHECK_TEXT(found[2], "1");
+    CHECK(!found[1].data);
+    raw_pick(&arena, SLICE("[\"a\"]"), names, found, 3);
+    CHECK(!found[0].data && !found[1].data && !found[2].data);
+    arena_free(&arena);
+}
