@@ -150,7 +150,7 @@ static void print_zsh_case(const struct command *command, const char *parent)
     const struct flag *common = common_flags(command, &count);
     print_zsh_flags(common, count);
     if (takes_table(command)) printf(" \\\n        '1:table:_quipu_tables'");
-    printf(" \\\n        '*:: :_default'\n        ;;\n");
+    printf(" \\\n        '*: :_default'\n        ;;\n");
 }
 
 static void print_zsh_names(const struct command *const *commands, size_t count)

@@ -2,8 +2,12 @@
 import base64
 import json
 import os
+import pty
 import re
+import select
+import signal
 import subprocess
+import time
 
 import pytest
 from cli import items, on_terminal, output, quipu
@@ -406,9 +410,14 @@ def test_completion_scripts_name_everything():
     assert quipu("completion", "tcsh").returncode == 2
 
 
-def test_bash_completes(tmp_path):
+@pytest.fixture
+def shell_path(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "quipu").symlink_to(BINARY)
+    return f"{tmp_path}/bin:/usr/bin:/bin"
+
+
+def test_bash_completes(shell_path, tmp_path):
     folder = tmp_path / "data"
     output("table", "create", "Music", "a:S", on=folder)
 
@@ -416,7 +425,7 @@ def test_bash_completes(tmp_path):
         script = ("source <(quipu completion bash); COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _quipu; "
                   "printf '%s\\n' \"${COMPREPLY[@]}\"")
         result = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=240,
-                                env=clean_environment({"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}))
+                                env=clean_environment({"PATH": shell_path}))
         assert result.stderr == ""
         return result.stdout.split()
 
@@ -428,3 +437,46 @@ def test_bash_completes(tmp_path):
     assert complete("quipu", "table", "create", "--lo") == ["--local-index"]
     assert complete("quipu", "query", "--on", str(folder), "M") == ["Music"]
     assert "--until-idle" in complete("quipu", "copy", "--")
+
+
+def test_fish_completes(shell_path, tmp_path):
+    def complete(line):
+        script = f"quipu completion fish | source; complete -C '{line}'"
+        result = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, timeout=240,
+                                env=clean_environment({"PATH": shell_path, "HOME": str(tmp_path)}))
+        assert result.stderr == ""
+        return [found.split("\t")[0] for found in result.stdout.splitlines()]
+
+    assert complete("quipu q") == ["query", "queue"]
+    assert complete("quipu table d") == ["describe", "drop"]
+    assert complete("quipu job put x --la") == ["--layout"]
+    assert complete("quipu serve --mem") == ["--memory"]
+
+
+def test_zsh_completes(shell_path, tmp_path):
+    """In a terminal of its own: zsh completes nowhere else."""
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions" / "_quipu").write_text(output("completion", "zsh"))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve("/usr/bin/zsh", ["zsh", "-f", "-i"], {"PATH": shell_path, "HOME": str(tmp_path), "TERM": "dumb"})
+
+    def see(wanted):
+        seen, until = "", time.monotonic() + 120
+        while wanted not in seen:
+            assert time.monotonic() < until, seen
+            if select.select([terminal], [], [], 1)[0]:
+                seen += os.read(terminal, 4096).decode(errors="replace")
+
+    try:
+        os.write(terminal, f"fpath=({tmp_path}/functions $fpath); autoload -U compinit; compinit -u -D; "
+                           "unsetopt zle_bracketed_paste; print -- rea''dy\n".encode())
+        see("ready")
+        for typed, wanted in (("quipu table desc\t", "table describe "), ("quipu job put x --la\t", "--layout "),
+                              ("quipu serve --mem\t", "--memory ")):
+            os.write(terminal, b"\x15" + typed.encode())
+            see(wanted)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
