@@ -41,9 +41,18 @@ TEST(openapi_tells_what_comes)
     patterns_open(&patterns);
     struct slice paths = raw_member(&patterns.arena, asks(&patterns, "GET /v1/openapi.json", NULL), "paths");
     CHECK_TEXT(media_of(&patterns, paths, "/v1/jobs/{id}/events"),
-               "{\"text/event-stream\":{\"example\":\"event: progress\"}}");
-    CHECK_TEXT(media_of(&patterns, paths, "/counter"), "{\"application/json\":{\"example\":42}}");
-    CHECK_TEXT(media_of(&patterns, paths, "/wall"), "{\"text/plain\":{\"example\":\"hello\\n\"}}");
+               "{\"text/event-stream\":{\"schema\":{\"type\":\"string\"},\"example\":\"event: progress\"}}");
+    CHECK_TEXT(media_of(&patterns, paths, "/counter"),
+               "{\"application/json\":{\"schema\":{\"type\":\"integer\"},\"example\":42}}");
+    CHECK_TEXT(media_of(&patterns, paths, "/wall"),
+               "{\"text/plain\":{\"schema\":{\"type\":\"string\"},\"example\":\"hello\\n\"}}");
+    struct slice results = media_of(&patterns, paths, "/v1/jobs/{id}/results");
+    CHECK(
+        slice_contains(results, SLICE("\"schema\":{\"type\":\"object\",\"properties\":{\"results\":{\"type\":"
+                                      "\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"task\":{},"
+                                      "\"result\":{}}}},\"next\":{\"type\":\"string\"}}}")));
+    CHECK(slice_contains(media_of(&patterns, paths, "/v1/leases/{name}"),
+                         SLICE("\"until\":{\"type\":\"string\",\"format\":\"date-time\"}")));
     struct slice claim = raw_member(&patterns.arena, paths, "/v1/work/{queue}/claim");
     CHECK(slice_contains(claim, SLICE("{\"name\":\"wait\",\"in\":\"query\",\"required\":false")));
     CHECK(slice_contains(claim, SLICE("\"type\":[\"string\",\"integer\"]")));
