@@ -16,6 +16,23 @@ static bool needs_value(const struct flag *flag)
     return flag->takes && flag->takes[0] != '[';
 }
 
+/* What may follow a flag: files, one of some words (tree|set), or anything. */
+static bool takes_file(const struct flag *flag)
+{
+    return strstr(flag->takes, "FILE") || strstr(flag->takes, "DIR") || strcmp(flag->takes, "WHERE") == 0;
+}
+
+static bool takes_choice(const struct flag *flag)
+{
+    return needs_value(flag) && strchr(flag->takes, '|') &&
+           !strpbrk(flag->takes, "ABCDEFGHIJKLMNOPQRSTUVWXYZ[");
+}
+
+static void print_choice(const struct flag *flag)
+{
+    for (const char *at = flag->takes; *at; at++) putchar(*at == '|' ? ' ' : *at);
+}
+
 /* All flags of a command, each once. */
 static void print_flag_names(const struct command *command, const char *before, const char *after)
 {
@@ -40,12 +57,26 @@ static void print_parents(const struct program *program)
 
 /* ---- bash ---- */
 
+static void print_bash_choices(const struct flag *flags, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!flags[i].name || !takes_choice(&flags[i])) continue;
+        printf("        [ \"$previous\" = --%s ] && words='", flags[i].name);
+        print_choice(&flags[i]);
+        printf("'\n");
+    }
+}
+
 static void print_bash_case(const struct command *command, const char *parent)
 {
     printf("    '%s%s%s')\n        flags='--help", parent, *parent ? " " : "", command->name);
     print_flag_names(command, " --", "");
     printf("'\n");
     if (takes_table(command)) printf("        words=$(_quipu_tables)\n");
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    print_bash_choices(command->flags, command->flag_count);
+    print_bash_choices(common, count);
     printf("        ;;\n");
 }
 
@@ -119,14 +150,12 @@ static void print_quoted(const char *text)
     }
 }
 
-/* What may follow a flag: files, one of some words, or anything. */
-static void print_zsh_value(const char *takes)
+static void print_zsh_value(const struct flag *flag)
 {
-    bool is_file = strstr(takes, "FILE") || strstr(takes, "DIR") || strcmp(takes, "WHERE") == 0;
-    printf(":%s:%s", takes, is_file ? "_files" : "");
-    if (!strchr(takes, '|') || strpbrk(takes, "ABCDEFGHIJKLMNOPQRSTUVWXYZ[")) return;
+    printf(":%s:%s", flag->takes, takes_file(flag) ? "_files" : "");
+    if (!takes_choice(flag)) return;
     putchar('(');
-    for (; *takes; takes++) putchar(*takes == '|' ? ' ' : *takes);
+    print_choice(flag);
     putchar(')');
 }
 
@@ -137,7 +166,7 @@ static void print_zsh_flags(const struct flag *flags, size_t count)
         printf(" \\\n        '*--%s[", flags[i].name);
         print_quoted(flags[i].about);
         printf("]");
-        if (needs_value(&flags[i])) print_zsh_value(flags[i].takes);
+        if (needs_value(&flags[i])) print_zsh_value(&flags[i]);
         printf("'");
     }
 }
@@ -231,8 +260,14 @@ static void print_fish_flags(const struct flag *flags, size_t count, const char 
 {
     for (size_t i = 0; i < count; i++) {
         if (!flags[i].name) continue;
-        printf("complete -c quipu -n '%s' -l %s%s -d '", condition, flags[i].name,
-               needs_value(&flags[i]) ? " -r" : "");
+        printf("complete -c quipu -n '%s' -l %s", condition, flags[i].name);
+        if (needs_value(&flags[i])) printf(takes_file(&flags[i]) ? " -r" : " -x");
+        if (takes_choice(&flags[i])) {
+            printf(" -a '");
+            print_choice(&flags[i]);
+            putchar('\'');
+        }
+        printf(" -d '");
         print_fish_text(flags[i].about);
         printf("'\n");
     }

@@ -437,6 +437,7 @@ def test_bash_completes(shell_path, tmp_path):
     assert complete("quipu", "table", "create", "--lo") == ["--local-index"]
     assert complete("quipu", "query", "--on", str(folder), "M") == ["Music"]
     assert "--until-idle" in complete("quipu", "copy", "--")
+    assert complete("quipu", "job", "put", "x", "--layout", "") == ["tree", "set"]
 
 
 def test_fish_completes(shell_path, tmp_path):
@@ -450,6 +451,8 @@ def test_fish_completes(shell_path, tmp_path):
     assert complete("quipu q") == ["query", "queue"]
     assert complete("quipu table d") == ["describe", "drop"]
     assert complete("quipu job put x --la") == ["--layout"]
+    assert complete("quipu job put x --layout ") == ["set", "tree"]
+    assert complete("quipu job put x --deadline ") == []
     assert complete("quipu serve --mem") == ["--memory"]
 
 
@@ -473,6 +476,7 @@ def test_zsh_completes(shell_path, tmp_path):
                            "unsetopt zle_bracketed_paste; print -- rea''dy\n".encode())
         see("ready")
         for typed, wanted in (("quipu table desc\t", "table describe "), ("quipu job put x --la\t", "--layout "),
+                              ("quipu job put x --layout s\t", "--layout set "),
                               ("quipu serve --mem\t", "--memory ")):
             os.write(terminal, b"\x15" + typed.encode())
             see(wanted)
