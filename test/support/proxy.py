@@ -76,14 +76,14 @@ class Proxy:
 
 
 class SlowTables(Proxy):
-    """Nobody but who describes it finds a table that is being made, and nobody can change it."""
+    """Nobody but who describes it finds a table that is being made, not even they at first; nobody can change it."""
 
     def __init__(self, upstream, seconds):
         self.seconds, self.made = seconds, {}
         super().__init__(upstream)
 
-    def is_young(self, table):
-        return time.monotonic() < self.made.get(table, 0) + self.seconds
+    def is_young(self, table, seconds=None):
+        return time.monotonic() < self.made.get(table, 0) + (seconds or self.seconds)
 
     @staticmethod
     def tables_of(request):
@@ -102,7 +102,7 @@ class SlowTables(Proxy):
             return status, content_type, body
         if not young:
             return super().answer(operation, text, headers)
-        if operation == "DescribeTable":
+        if operation == "DescribeTable" and not self.is_young(young[0], self.seconds / 3):
             status, content_type, body = super().answer(operation, text, headers)
             reply = json.loads(body)
             reply["Table"]["TableStatus"] = "CREATING"
