@@ -420,7 +420,7 @@ void group_start_failed(struct group *group, struct instance *instance, unsigned
         else
             run_fail(run, type.data, "%.*s", SLICE_ARG(reason));
         run->end = end;
-        run->status = "error";
+        run->status = slice_equal(type, SLICE("Sandbox.Timedout")) ? "timeout" : "error";
         if (instance) voice_fail(instance, run);
         run_leave(run, after);
     }

@@ -278,6 +278,10 @@ TEST(pool_ends_what_never_asks)
     stage_function(&stage, "f", "never ask", "\"Timeout\":1");
     expect_failure(&stage, "f", "1", "Sandbox.Timedout", "Task timed out after 1.00 seconds");
     CHECK_INT(stage_processes(&stage, "f", NULL), 0);
+    struct outcome outcome = {.invocation = {.wants_log = true}};
+    outcome_call(&outcome, &stage, "f", "1");
+    CHECK(contains(&outcome.invocation.log, "\tStatus: timeout\t\n"));
+    outcome_free(&outcome);
     stage_close(&stage);
 }
 
