@@ -160,7 +160,8 @@ void reply_put(struct exchange *exchange, int status, struct slice content_type,
 {
     struct buf *reply = &exchange->http.reply;
     struct buf *out = exchange_output(exchange);
-    bool has_length = status != 204 && status != 304;
+    bool has_length = status != 204 && status != 304; /* these have no body, and so no type of one */
+    if (!has_length) content_type = SLICE_NONE;
     bool with_body = exchange->head.method != HTTP_HEAD && has_length && reply->len;
     bool take_over = with_body && out == &exchange->out && reply->len >= REPLY_TAKEOVER_BYTES;
     size_t copied_len = with_body && !take_over ? reply->len : 0;
