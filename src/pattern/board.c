@@ -134,11 +134,11 @@ static flow_step list_taken;
 
 static void put_messages(struct flow *flow, struct slice items)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     bool first = true;
-    raw_look_begin(&walk, flow->arena, items);
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &item)) {
         struct slice author = item_text(flow->arena, item, "author");
         buf_slice(flow->body,
                   flow_compose(flow, "%r{'id':%s,'time':%s,'text':%s%r}", first ? SLICE("") : SLICE(","),
@@ -218,12 +218,12 @@ static void deletion_listed(struct flow *flow)
     struct slice items = flow_items(flow), item;
     struct slice *all = arena_array(flow->arena, struct slice,
                                     deletion->count + raw_count(flow->arena, items));
-    struct raw_look walk;
+    struct raw_look look;
     memcpy(all, deletion->keys ? deletion->keys : all, deletion->count * sizeof *all);
     deletion->keys = all;
     deletion->last_key = flow_last_key(flow);
-    raw_look_begin(&walk, flow->arena, items);
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &item))
         all[deletion->count++] = flow_compose(flow, "{'board':%S,'id':%A}", deletion->board,
                                               item_attribute(flow->arena, item, "id"));
     deletion_next(flow);

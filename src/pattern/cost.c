@@ -91,12 +91,12 @@ void cost_count(struct flow *flow)
     flow->calls++;
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
     double units = 0;
-    struct raw_look walk;
+    struct raw_look look;
     if (flow->reply.status != 200) {
         units = refused_units(flow);
     } else if (raw_kind(consumed) == JSON_ARRAY) {
-        raw_look_begin(&walk, flow->arena, consumed);
-        while (raw_look_next(&walk, NULL, &part)) units += units_of(flow, part);
+        raw_look_begin(&look, flow->arena, consumed);
+        while (raw_look_next(&look, NULL, &part)) units += units_of(flow, part);
     } else {
         units = units_of(flow, consumed);
     }

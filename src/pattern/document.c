@@ -379,12 +379,12 @@ static const struct field list_fields[] = {
 
 static void list_taken(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     bool first = true;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
+    raw_look_begin(&look, flow->arena, flow_items(flow));
     buf_text(flow->body, "{\"documents\":[");
-    while (raw_look_next(&walk, NULL, &item)) {
+    while (raw_look_next(&look, NULL, &item)) {
         buf_slice(flow->body, first ? SLICE("") : SLICE(","));
         first = false;
         buf_slice(flow->body,

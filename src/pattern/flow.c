@@ -82,11 +82,11 @@ enum cancellation { CANCELLED_BY_NOTHING, CANCELLED_IN_PASSING, CANCELLED_BY_CON
 /* A failed condition weighs more than a conflict: it will still be there when the conflict has passed. */
 static enum cancellation cancellation_of(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice reason;
     enum cancellation worst = CANCELLED_BY_NOTHING;
-    raw_look_begin(&walk, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    while (raw_look_next(&walk, NULL, &reason)) {
+    raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    while (raw_look_next(&look, NULL, &reason)) {
         enum cancellation this = CANCELLED_FOR_GOOD;
         struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
         if (slice_equal(code, SLICE("None"))) continue;
@@ -410,21 +410,21 @@ bool flow_failed(const struct flow *flow)
 
 struct slice flow_item(const struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value;
-    raw_look_begin(&walk, flow->arena, flow->reply.body);
-    while (walk.is_object && raw_look_next(&walk, &name, &value))
+    raw_look_begin(&look, flow->arena, flow->reply.body);
+    while (look.is_object && raw_look_next(&look, &name, &value))
         if (slice_equal(name, SLICE("Item")) || slice_equal(name, SLICE("Attributes"))) return value;
     return SLICE_NONE;
 }
 
 bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice reason;
     *item = SLICE_NONE;
-    raw_look_begin(&walk, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    while (raw_look_next(&walk, NULL, &reason)) {
+    raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
+    while (raw_look_next(&look, NULL, &reason)) {
         if (nth-- > 0) continue;
         struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
         *item = raw_member(flow->arena, reason, "Item");

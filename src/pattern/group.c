@@ -121,10 +121,10 @@ struct slice group_part(struct flow *flow, int64_t generation)
 static void loaded(struct flow *flow)
 {
     struct group_work *work = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item = SLICE_NONE;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    if (!raw_look_next(&walk, NULL, &item)) item = SLICE_NONE;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (!raw_look_next(&look, NULL, &item)) item = SLICE_NONE;
     group_read(flow, item, &work->group);
     work->loaded(flow);
 }
@@ -253,12 +253,12 @@ static void put_event(struct flow *flow, struct slice id, struct slice event, bo
 static bool put_own_events(struct flow *flow)
 {
     const struct group_work *work = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     bool first = true;
     if (flow_given(flow, GET_AFTER)) return true; /* the first page had them */
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, work->group.item, "events"));
-    while (raw_look_next(&walk, NULL, &element)) {
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, work->group.item, "events"));
+    while (raw_look_next(&look, NULL, &element)) {
         struct slice event = raw_member(flow->arena, element, "M");
         put_event(flow, item_text(flow->arena, event, "id"), event, first);
         first = false;
@@ -289,12 +289,12 @@ static void get_tell(struct flow *flow)
 
 static void get_events(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     put_head(flow);
     bool first = put_own_events(flow);
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) {
         put_event(flow, item_text(flow->arena, item, "id"), item, first);
         first = false;
     }

@@ -133,10 +133,10 @@ static void add_rules(struct flow *flow)
 
 static bool has_element(struct flow *flow, struct slice item, const char *name, struct slice wanted)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, item, name));
-    while (raw_look_next(&walk, NULL, &element))
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, name));
+    while (raw_look_next(&look, NULL, &element))
         if (slice_equal(raw_text(flow->arena, element), wanted)) return true;
     return false;
 }

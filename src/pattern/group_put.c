@@ -54,12 +54,12 @@ static bool take_size(struct flow *flow, struct put *put, struct slice value)
 
 static bool take_kinds(struct flow *flow, struct put *put, struct slice value)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice kind, kinds[GROUP_KINDS], list = SLICE("");
     size_t count = 0;
-    raw_look_begin(&walk, flow->arena, value);
+    raw_look_begin(&look, flow->arena, value);
     if (raw_kind(value) != JSON_ARRAY) return refuse_rule(flow, "complete.kinds must be an array of names.");
-    while (raw_look_next(&walk, NULL, &kind)) {
+    while (raw_look_next(&look, NULL, &kind)) {
         struct slice text = raw_kind(kind) == JSON_STRING ? raw_text(flow->arena, kind) : SLICE_NONE;
         bool again = false;
         for (size_t i = 0; i < count; i++) again |= slice_equal(kinds[i], text);
@@ -76,12 +76,12 @@ static bool take_kinds(struct flow *flow, struct put *put, struct slice value)
 /* {":least": 3} -> the map that is stored, whose names have no colon. */
 static bool take_values(struct flow *flow, struct put *put, struct slice values)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value, map = SLICE("");
     if (values.data && raw_kind(values) != JSON_OBJECT)
         return refuse_rule(flow, "complete.when.values must be an object.");
-    raw_look_begin(&walk, flow->arena, values);
-    while (raw_look_next(&walk, &name, &value)) {
+    raw_look_begin(&look, flow->arena, values);
+    while (raw_look_next(&look, &name, &value)) {
         bool fits = name.len > 1 && name.data[0] == ':';
         for (size_t i = 1; i < name.len; i++)
             fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
@@ -120,12 +120,12 @@ static bool take_when(struct flow *flow, struct put *put, struct slice value)
 static bool take_complete(struct flow *flow, struct put *put)
 {
     struct slice value = flow_text(flow, PUT_COMPLETE), name, member;
-    struct raw_look walk;
+    struct raw_look look;
     if (!flow_given(flow, PUT_COMPLETE)) return true;
     if (raw_kind(value) != JSON_OBJECT)
         return refuse_rule(flow, "complete must be an object of size, kinds, when.");
-    raw_look_begin(&walk, flow->arena, value);
-    while (raw_look_next(&walk, &name, &member)) {
+    raw_look_begin(&look, flow->arena, value);
+    while (raw_look_next(&look, &name, &member)) {
         bool took;
         if (slice_equal(name, SLICE("size")))
             took = take_size(flow, put, member);
@@ -164,11 +164,11 @@ static struct slice plain_member(struct flow *flow, struct slice item, const cha
 static struct slice when_member(struct flow *flow, struct slice item)
 {
     struct slice values = item_content(flow->arena, item, "values"), name, value, list = SLICE("");
-    struct raw_look walk;
+    struct raw_look look;
     if (!item_has(flow->arena, item, "when")) return SLICE("");
     if (!values.data) return plain_member(flow, item, "when", "when");
-    raw_look_begin(&walk, flow->arena, values);
-    while (raw_look_next(&walk, &name, &value))
+    raw_look_begin(&look, flow->arena, values);
+    while (raw_look_next(&look, &name, &value))
         list = flow_compose(flow, "%A%r':%A':%P", list, list.len ? SLICE(",") : SLICE(""), name, value);
     return flow_compose(flow, ",'when':{'expression':%s,'values':{%A}}", item_text(flow->arena, item, "when"),
                         list);

@@ -72,10 +72,10 @@ struct slice group_when(struct flow *flow, struct slice expression, const char *
 
 struct slice group_when_values(struct flow *flow, struct slice values)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value, text = SLICE("");
-    raw_look_begin(&walk, flow->arena, values);
-    while (raw_look_next(&walk, &name, &value)) text = flow_compose(flow, "%A,':w_%A':%A", text, name, value);
+    raw_look_begin(&look, flow->arena, values);
+    while (raw_look_next(&look, &name, &value)) text = flow_compose(flow, "%A,':w_%A':%A", text, name, value);
     return text;
 }
 
@@ -83,7 +83,7 @@ struct slice group_when_values(struct flow *flow, struct slice values)
 
 struct slice group_rule(struct flow *flow, struct slice item, struct slice *values)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice kind, rule = SLICE(""), when = item_text(flow->arena, item, "when");
     const char *fault;
     unsigned count = 0;
@@ -92,8 +92,8 @@ struct slice group_rule(struct flow *flow, struct slice item, struct slice *valu
         rule = SLICE("#count >= :size");
         *values = flow_compose(flow, ",':size':%A", item_attribute(flow->arena, item, "size"));
     }
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, item, "needs"));
-    while (raw_look_next(&walk, NULL, &kind)) {
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
+    while (raw_look_next(&look, NULL, &kind)) {
         rule = arena_printf(flow->arena, "%.*s%scontains(#kinds, :k%u)", SLICE_ARG(rule),
                             rule.len ? " and " : "", count);
         *values = flow_compose(flow, "%A,':k%d':{'S':%A}", *values, (int64_t)count++, kind);
@@ -109,23 +109,23 @@ struct slice group_rule(struct flow *flow, struct slice item, struct slice *valu
 
 static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, item, "kinds"));
-    while (raw_look_next(&walk, NULL, &element))
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "kinds"));
+    while (raw_look_next(&look, NULL, &element))
         if (slice_equal(raw_text(flow->arena, element), kind)) return true;
     return false;
 }
 
 bool group_may_be_complete(struct flow *flow, struct slice item)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice kind;
     int64_t size = item_int(flow->arena, item, "size", 0);
     bool has_rule = size || item_has(flow->arena, item, "needs") || item_has(flow->arena, item, "when");
     if (item_int(flow->arena, item, "count", 0) < size) return false;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, item, "needs"));
-    while (raw_look_next(&walk, NULL, &kind))
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
+    while (raw_look_next(&look, NULL, &kind))
         if (!has_kind(flow, item, raw_text(flow->arena, kind))) return false;
     return has_rule;
 }

@@ -166,15 +166,15 @@ static void put_look(struct flow *flow)
 /* The name of the key's part of a kind, and its type. */
 static struct slice key_part(struct flow *flow, struct slice table, const char *kind, struct slice *type)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element, name = SLICE_NONE;
-    raw_look_begin(&walk, flow->arena, raw_member(flow->arena, table, "KeySchema"));
-    while (raw_look_next(&walk, NULL, &element))
+    raw_look_begin(&look, flow->arena, raw_member(flow->arena, table, "KeySchema"));
+    while (raw_look_next(&look, NULL, &element))
         if (slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "KeyType")), slice_of(kind)))
             name = raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName"));
     *type = SLICE("");
-    raw_look_begin(&walk, flow->arena, raw_member(flow->arena, table, "AttributeDefinitions"));
-    while (name.data && raw_look_next(&walk, NULL, &element))
+    raw_look_begin(&look, flow->arena, raw_member(flow->arena, table, "AttributeDefinitions"));
+    while (name.data && raw_look_next(&look, NULL, &element))
         if (slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName")), name))
             *type = raw_text(flow->arena, raw_member(flow->arena, element, "AttributeType"));
     return name;
@@ -279,12 +279,12 @@ static const struct field list_fields[] = {
 
 static void list_done(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     bool first = true;
     buf_text(flow->body, "{\"histories\":[");
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_look_next(&walk, NULL, &item); first = false)
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false)
         buf_slice(flow->body,
                   flow_compose(flow, "%A{%A}", first ? SLICE("") : SLICE(","), settings_members(flow, item)));
     buf_slice(flow->body, last.data

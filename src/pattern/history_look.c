@@ -49,10 +49,10 @@ struct slice history_image(struct flow *flow, struct slice version)
 
 struct slice history_first(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice version;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    return raw_look_next(&walk, NULL, &version) ? version : SLICE_NONE;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    return raw_look_next(&look, NULL, &version) ? version : SLICE_NONE;
 }
 
 bool history_bound(struct flow *flow, unsigned field, struct slice *bound)
@@ -177,16 +177,16 @@ static struct slice attribute_of(struct flow *flow, struct slice image, struct s
 /* The attributes that differ; of images that were not kept nobody knows. */
 static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
     bool first = true;
     if (item_has(flow->arena, old, "lost") || item_has(flow->arena, version, "lost")) return;
     buf_text(flow->body, ",\"changes\":[");
-    raw_look_begin(&walk, flow->arena, after);
-    while (raw_look_next(&walk, &name, &value))
+    raw_look_begin(&look, flow->arena, after);
+    while (raw_look_next(&look, &name, &value))
         put_change(flow, name, attribute_of(flow, before, name), value, &first);
-    raw_look_begin(&walk, flow->arena, before);
-    while (raw_look_next(&walk, &name, &value))
+    raw_look_begin(&look, flow->arena, before);
+    while (raw_look_next(&look, &name, &value))
         if (!attribute_of(flow, after, name).data) put_change(flow, name, value, SLICE_NONE, &first);
     buf_byte(flow->body, ']');
 }
@@ -263,12 +263,12 @@ static void get_one(struct flow *flow)
 static void tell_list(struct flow *flow, struct slice old)
 {
     const struct get *get = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice version;
     bool first = true, diff = flow_int_or(flow, GET_DIFF, 0);
     buf_text(flow->body, "{\"versions\":[");
-    raw_look_begin(&walk, flow->arena, get->items);
-    for (; raw_look_next(&walk, NULL, &version); first = false) {
+    raw_look_begin(&look, flow->arena, get->items);
+    for (; raw_look_next(&look, NULL, &version); first = false) {
         if (!first) buf_byte(flow->body, ',');
         put_version(flow, version, diff ? &old : NULL);
         old = version;

@@ -102,9 +102,9 @@ static void prune_settings(struct flow *flow)
 {
     struct prune *prune = flow->state;
     struct slice item, last = flow_last_key(flow), now = moment_text(flow->arena, flow->now_ms);
-    struct raw_look walk;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) {
+    struct raw_look look;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) {
         if (item_says(flow->arena, item, "table", "*"))
             walk_take(flow, prune, item);
         else
@@ -154,12 +154,12 @@ static void prune_listed(struct flow *flow)
 {
     struct prune *prune = flow->state;
     struct slice items = flow_items(flow), version;
-    struct raw_look walk;
+    struct raw_look look;
     prune->excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, items));
     prune->count = prune->at = 0;
     prune->cursor = flow_last_key(flow);
-    raw_look_begin(&walk, flow->arena, items);
-    while (raw_look_next(&walk, NULL, &version)) {
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &version)) {
         struct slice item = item_text(flow->arena, version, "item");
         const struct rule *rule = rule_of(prune, item);
         if (!slice_equal(item, prune->item)) prune->seen = 0;
@@ -239,10 +239,10 @@ static void prune_next(struct flow *flow)
 static void prune_counted(struct flow *flow)
 {
     struct prune *prune = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice version, oldest = SLICE_NONE, last = flow_last_key(flow);
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_look_next(&walk, NULL, &version); prune->kept++)
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &version); prune->kept++)
         oldest = item_text(flow->arena, version, "version");
     if (oldest.data && prune->kept == prune->excesses[prune->at].rule->versions)
         bound_is(flow, oldest);

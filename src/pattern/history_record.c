@@ -53,10 +53,10 @@ static bool put_key(struct arena *arena, struct slice table, struct slice keys, 
 {
     struct history_part parts[KEY_PARTS];
     struct slice name, value;
-    struct raw_look walk;
+    struct raw_look look;
     size_t count = 0;
-    raw_look_begin(&walk, arena, keys);
-    for (; raw_look_next(&walk, &name, &value); count++) {
+    raw_look_begin(&look, arena, keys);
+    for (; raw_look_next(&look, &name, &value); count++) {
         if (count == KEY_PARTS) return false;
         parts[count] = (struct history_part){name, scalar_text(arena, value)};
         if (!parts[count].value.data) return false;
@@ -194,15 +194,15 @@ static bool put_action(struct arena *arena, const struct history_rule *rule, str
 bool history_actions(struct arena *arena, const struct history_rule *rule, struct slice records,
                      struct buf *out, size_t *count, const char **fault)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice record;
     *count = 0;
     if (raw_kind(records) != JSON_ARRAY) {
         *fault = "the event has no Records: a history takes records of DynamoDB streams";
         return false;
     }
-    raw_look_begin(&walk, arena, records);
-    while (raw_look_next(&walk, NULL, &record)) {
+    raw_look_begin(&look, arena, records);
+    while (raw_look_next(&look, NULL, &record)) {
         if (*count) buf_byte(out, ',');
         if (!put_action(arena, rule, record, out)) {
             *fault = "a record is none of a DynamoDB stream";

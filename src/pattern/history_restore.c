@@ -110,15 +110,15 @@ static bool images_equal(struct flow *flow, struct slice a, struct slice b)
 static struct slice condition_of(struct flow *flow, struct slice image)
 {
     const struct restore *restore = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value, result;
     struct buf condition = {0}, names = {0}, values = {0};
     if (!image.data)
         return flow_compose(
             flow, "'ConditionExpression':'attribute_not_exists(#a)','ExpressionAttributeNames':{'#a':%s}",
             restore->hash);
-    raw_look_begin(&walk, flow->arena, image);
-    for (int i = 0; i < COMPARED_MOST && raw_look_next(&walk, &name, &value); i++) {
+    raw_look_begin(&look, flow->arena, image);
+    for (int i = 0; i < COMPARED_MOST && raw_look_next(&look, &name, &value); i++) {
         buf_printf(&condition, "%s#a%d = :a%d", i ? " and " : "", i, i);
         buf_printf(&names, "%s\"#a%d\":", i ? "," : "", i);
         json_put_string(&names, name);

@@ -115,12 +115,12 @@ struct slice attribute_content(struct arena *arena, struct slice attribute)
 
 static void plain_put_list(struct buf *out, struct arena *arena, struct slice list)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     bool first = true;
-    raw_look_begin(&walk, arena, list);
+    raw_look_begin(&look, arena, list);
     buf_byte(out, '[');
-    while (raw_look_next(&walk, NULL, &element)) {
+    while (raw_look_next(&look, NULL, &element)) {
         if (!first) buf_byte(out, ',');
         first = false;
         plain_put_attribute(out, arena, element);
@@ -131,12 +131,12 @@ static void plain_put_list(struct buf *out, struct arena *arena, struct slice li
 /* ["1","2"] -> [1,2] */
 static void plain_put_numbers(struct buf *out, struct arena *arena, struct slice set)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     bool first = true;
-    raw_look_begin(&walk, arena, set);
+    raw_look_begin(&look, arena, set);
     buf_byte(out, '[');
-    while (raw_look_next(&walk, NULL, &element)) {
+    while (raw_look_next(&look, NULL, &element)) {
         if (!first) buf_byte(out, ',');
         first = false;
         buf_slice(out, raw_text(arena, element));
@@ -146,12 +146,12 @@ static void plain_put_numbers(struct buf *out, struct arena *arena, struct slice
 
 void plain_put_item(struct buf *out, struct arena *arena, struct slice item)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value;
     bool first = true;
-    raw_look_begin(&walk, arena, item);
+    raw_look_begin(&look, arena, item);
     buf_byte(out, '{');
-    while (raw_look_next(&walk, &name, &value)) {
+    while (raw_look_next(&look, &name, &value)) {
         if (!first) buf_byte(out, ',');
         first = false;
         json_put_string(out, name);
@@ -184,10 +184,10 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
 
 static bool maps_equal(struct arena *arena, struct slice a, struct slice b)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value;
-    raw_look_begin(&walk, arena, a);
-    while (raw_look_next(&walk, &name, &value)) {
+    raw_look_begin(&look, arena, a);
+    while (raw_look_next(&look, &name, &value)) {
         struct slice other = raw_member(arena, b, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
         if (!other.data || !attribute_equal(arena, value, other)) return false;
     }
@@ -196,24 +196,24 @@ static bool maps_equal(struct arena *arena, struct slice a, struct slice b)
 
 static bool lists_equal(struct arena *arena, struct slice a, struct slice b)
 {
-    struct raw_look walk, other_walk;
+    struct raw_look look, other_look;
     struct slice value, other;
-    raw_look_begin(&walk, arena, a);
-    raw_look_begin(&other_walk, arena, b);
-    while (raw_look_next(&walk, NULL, &value) && raw_look_next(&other_walk, NULL, &other))
+    raw_look_begin(&look, arena, a);
+    raw_look_begin(&other_look, arena, b);
+    while (raw_look_next(&look, NULL, &value) && raw_look_next(&other_look, NULL, &other))
         if (!attribute_equal(arena, value, other)) return false;
     return true;
 }
 
 static bool sets_equal(struct arena *arena, struct slice a, struct slice b)
 {
-    struct raw_look walk, other_walk;
+    struct raw_look look, other_look;
     struct slice value, other;
-    raw_look_begin(&walk, arena, a);
-    while (raw_look_next(&walk, NULL, &value)) {
+    raw_look_begin(&look, arena, a);
+    while (raw_look_next(&look, NULL, &value)) {
         bool found = false;
-        raw_look_begin(&other_walk, arena, b);
-        while (!found && raw_look_next(&other_walk, NULL, &other))
+        raw_look_begin(&other_look, arena, b);
+        while (!found && raw_look_next(&other_look, NULL, &other))
             found = slice_equal(raw_text(arena, value), raw_text(arena, other));
         if (!found) return false;
     }
@@ -340,22 +340,22 @@ static uint64_t attribute_bytes(struct arena *arena, struct slice attribute);
 
 static uint64_t elements_bytes(struct arena *arena, struct slice list)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, element;
     uint64_t bytes = 3;
-    raw_look_begin(&walk, arena, list);
-    while (raw_look_next(&walk, &name, &element))
-        bytes += 1 + attribute_bytes(arena, element) + (walk.is_object ? name.len : 0);
+    raw_look_begin(&look, arena, list);
+    while (raw_look_next(&look, &name, &element))
+        bytes += 1 + attribute_bytes(arena, element) + (look.is_object ? name.len : 0);
     return bytes;
 }
 
 static uint64_t set_bytes(struct arena *arena, struct slice set, char type)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     uint64_t bytes = 0;
-    raw_look_begin(&walk, arena, set);
-    while (raw_look_next(&walk, NULL, &element)) {
+    raw_look_begin(&look, arena, set);
+    while (raw_look_next(&look, NULL, &element)) {
         struct slice text = raw_text(arena, element);
         bytes += type == 'N' ? number_bytes(text) : type == 'B' ? text.len / 4 * 3 : text.len;
     }
@@ -377,10 +377,10 @@ static uint64_t attribute_bytes(struct arena *arena, struct slice attribute)
 
 uint64_t item_bytes(struct arena *arena, struct slice item)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value;
     uint64_t bytes = 0;
-    raw_look_begin(&walk, arena, item);
-    while (raw_look_next(&walk, &name, &value)) bytes += name.len + attribute_bytes(arena, value);
+    raw_look_begin(&look, arena, item);
+    while (raw_look_next(&look, &name, &value)) bytes += name.len + attribute_bytes(arena, value);
     return bytes;
 }

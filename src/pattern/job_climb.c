@@ -166,13 +166,13 @@ void job_climb_branch(struct flow *flow, int64_t branch, flow_step *then)
 bool job_branch_is_known(struct flow *flow, int64_t branch, int64_t *count)
 {
     const struct job_work *work = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     int64_t number;
     bool found = false;
     *count = 0;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, work->job.item, "full"));
-    while (raw_look_next(&walk, NULL, &element)) {
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, work->job.item, "full"));
+    while (raw_look_next(&look, NULL, &element)) {
         if (raw_int(raw_text(flow->arena, element), &number) && number == branch) found = true;
         (*count)++;
     }

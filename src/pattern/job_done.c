@@ -62,7 +62,7 @@ static bool task_read(struct flow *flow, struct slice value, struct task *task)
 
 static bool tasks_read(struct flow *flow, struct done *done)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice value;
     bool is_list = flow_given(flow, DONE_TASKS);
     size_t count = is_list ? raw_count(flow->arena, flow_text(flow, DONE_TASKS)) : 1;
@@ -81,8 +81,8 @@ static bool tasks_read(struct flow *flow, struct done *done)
         done->count = 1;
         return task_read(flow, flow_text(flow, DONE_TASK), &done->tasks[0]);
     }
-    raw_look_begin(&walk, flow->arena, flow_text(flow, DONE_TASKS));
-    while (raw_look_next(&walk, NULL, &value))
+    raw_look_begin(&look, flow->arena, flow_text(flow, DONE_TASKS));
+    while (raw_look_next(&look, NULL, &value))
         if (!task_read(flow, value, &done->tasks[done->count++])) return false;
     return true;
 }

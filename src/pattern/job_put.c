@@ -107,13 +107,13 @@ static bool names_read(struct flow *flow, unsigned field, struct put *put, int64
 {
     struct slice list = flow_text(flow, field), value;
     size_t count = raw_count(flow->arena, list), bytes = 0;
-    struct raw_look walk;
+    struct raw_look look;
     uint64_t digest = 0;
     if (count == 0 || count > NAMES_MOST) return names_refuse(flow, "tasks must hold 1 to 100000 names.");
     put->names = arena_array(flow->arena, struct named, count);
     put->count = 0;
-    raw_look_begin(&walk, flow->arena, list);
-    while (raw_look_next(&walk, NULL, &value)) {
+    raw_look_begin(&look, flow->arena, list);
+    while (raw_look_next(&look, NULL, &value)) {
         struct slice name = raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : SLICE_NONE;
         if (!name.len || name.len > NAME_BYTES)
             return names_refuse(flow, "A name of a task is a string of 1 to 200 bytes.");

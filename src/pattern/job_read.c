@@ -155,10 +155,10 @@ static void details_taken(struct flow *flow)
     const struct leaf *leaf = &page->leaves[page->leaf_at];
     bool failures = page->kind == PAGE_FAILURES;
     const char *name = failures ? "reason" : "result";
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) {
         int64_t offset = offset_of(flow, leaf, item);
         struct slice value = item_attribute(flow->arena, item, name);
         if (offset < 0 || !value.data || (leaf->marks[offset] & LEAF_DONE) == failures) continue;

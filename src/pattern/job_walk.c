@@ -44,12 +44,12 @@ static void part_keep(struct flow *flow, struct slice item)
 static void parts_taken(struct flow *flow)
 {
     struct job_work *work = flow->state;
-    struct raw_look tables, walk;
+    struct raw_look tables, look;
     struct slice name, items, item;
     raw_look_begin(&tables, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
     while (raw_look_next(&tables, &name, &items)) {
-        raw_look_begin(&walk, flow->arena, items);
-        while (raw_look_next(&walk, NULL, &item)) part_keep(flow, item);
+        raw_look_begin(&look, flow->arena, items);
+        while (raw_look_next(&look, NULL, &item)) part_keep(flow, item);
     }
     work->walk.rest = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
     if (raw_count(flow->arena, work->walk.rest))
@@ -106,11 +106,11 @@ static void branches_taken(struct flow *flow)
 {
     struct job_work *work = flow->state;
     for (unsigned i = 0; i < work->walk.asked_count; i++) {
-        struct raw_look walk;
+        struct raw_look look;
         struct slice element;
         int64_t leaf, branch = work->walk.asked[i], count = 0;
-        raw_look_begin(&walk, flow->arena, item_content(flow->arena, work->walk.items[i], "full"));
-        while (raw_look_next(&walk, NULL, &element)) {
+        raw_look_begin(&look, flow->arena, item_content(flow->arena, work->walk.items[i], "full"));
+        while (raw_look_next(&look, NULL, &element)) {
             if (raw_int(raw_text(flow->arena, element), &leaf) && leaf >= 0 && leaf < work->job.leaves)
                 work->walk.marked[leaf] = 1;
             count++;

@@ -99,12 +99,12 @@ static int64_t place_until(struct flow *flow, struct slice place)
 
 static void line_read(struct flow *flow, struct slice item, struct slice asker, struct line *line)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice place;
     struct buf kept = {0}, behind = {0};
     *line = (struct line){.places = item_content(flow->arena, item, "waiting")};
-    raw_look_begin(&walk, flow->arena, line->places);
-    while (raw_look_next(&walk, NULL, &place)) {
+    raw_look_begin(&look, flow->arena, line->places);
+    while (raw_look_next(&look, NULL, &place)) {
         struct slice owner = place_owner(flow, place);
         bool is_mine = slice_equal(owner, asker);
         if (place_until(flow, place) < flow->now_ms) {
@@ -452,7 +452,7 @@ static const struct field read_fields[] = {FIELD_LEASE};
 static void read_taken(struct flow *flow)
 {
     struct slice item = flow_item(flow), place;
-    struct raw_look walk;
+    struct raw_look look;
     bool first = true;
     if (!item.data) {
         refuse_unknown(flow);
@@ -460,8 +460,8 @@ static void read_taken(struct flow *flow)
     }
     buf_slice(flow->body, flow_compose(flow, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
                                        (int)is_held(flow, item), holder_members(flow, item)));
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, item, "waiting"));
-    while (raw_look_next(&walk, NULL, &place)) {
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "waiting"));
+    while (raw_look_next(&look, NULL, &place)) {
         if (place_until(flow, place) < flow->now_ms) continue;
         buf_slice(flow->body,
                   flow_compose(flow, "%r%s", first ? SLICE("") : SLICE(","), place_owner(flow, place)));

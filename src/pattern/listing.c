@@ -33,10 +33,10 @@ static void listing_insert(struct listing *listing, struct listing_entry entry)
 
 void listing_take(struct flow *flow, struct listing *listing, const char *attribute, struct slice after)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) {
         struct listing_entry entry = {item_text(flow->arena, item, attribute), item};
         if (!slice_equal(entry.order, after)) listing_insert(listing, entry);
     }

@@ -135,10 +135,10 @@ struct slice log_partition_text(struct flow *flow, int64_t partition)
 struct slice log_children_text(struct flow *flow, struct slice head, unsigned *count)
 {
     struct slice list = SLICE(""), child;
-    struct raw_look walk;
+    struct raw_look look;
     *count = 0;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, head, "children"));
-    for (; raw_look_next(&walk, NULL, &child); ++*count)
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "children"));
+    for (; raw_look_next(&look, NULL, &child); ++*count)
         list = flow_compose(flow, "%r%r%s", list, *count ? SLICE(",") : SLICE(""),
                             raw_text(flow->arena, raw_member(flow->arena, child, "N")));
     return list;

@@ -166,10 +166,10 @@ void log_park_begin(struct flow *flow)
 
 static struct slice first_of(struct flow *flow, const struct flow_table *table)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, log_batch_items(flow, table));
-    return raw_look_next(&walk, NULL, &item) ? item : SLICE_NONE;
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, table));
+    return raw_look_next(&look, NULL, &item) ? item : SLICE_NONE;
 }
 
 /* An event that was parked before keeps its first place. */
@@ -279,12 +279,12 @@ static void parked_ask(struct flow *flow, flow_step *then, int64_t limit, struct
 
 static void parked_taken(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     bool first = true;
     buf_text(flow->body, "{\"parked\":[");
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_look_next(&walk, NULL, &item); first = false)
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false)
         buf_slice(flow->body,
                   flow_compose(
                       flow, "%A{'partition':%P,'sequence':%P,'key':%P,'reason':%P,'parked':%P,'data':%P}",

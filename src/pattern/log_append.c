@@ -234,11 +234,11 @@ static void append_routed(struct flow *flow)
 {
     struct append *append = flow->state;
     struct event *event = event_unrouted(append);
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     struct log_range range;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    bool is_route = raw_look_next(&walk, NULL, &item) && log_range_read(flow, item, &range) &&
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    bool is_route = raw_look_next(&look, NULL, &item) && log_range_read(flow, item, &range) &&
                     event->hash >= range.from && event->hash <= range.to;
     if (!is_route) range = log_range_of(&append->layout, event->hash);
     route_take(append, &range);

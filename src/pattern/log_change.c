@@ -57,14 +57,14 @@ void log_merge_begin(struct flow *flow)
 {
     struct change *change = flow->state = arena_new(flow->arena, struct change);
     struct slice list = flow_text(flow, MERGE_PARTITIONS), value;
-    struct raw_look walk;
+    struct raw_look look;
     *change = (struct change){.old_count = 2, .new_count = 1};
     if (raw_count(flow->arena, list) != 2) {
         flow_refuse(flow, 400, "bad-request", "partitions must be two.");
         return;
     }
-    raw_look_begin(&walk, flow->arena, list);
-    for (unsigned i = 0; raw_look_next(&walk, NULL, &value); i++)
+    raw_look_begin(&look, flow->arena, list);
+    for (unsigned i = 0; raw_look_next(&look, NULL, &value); i++)
         if (!log_partition_parse(flow, raw_text(flow->arena, value), false, &change->olds[i].partition))
             return;
     if (change->olds[0].partition == change->olds[1].partition)
@@ -203,7 +203,7 @@ static bool merge_range(struct flow *flow, struct change *change)
 static struct slice parents_text(struct flow *flow, const struct change *change, size_t *count)
 {
     struct slice list = SLICE(""), parent;
-    struct raw_look walk;
+    struct raw_look look;
     *count = 0;
     for (unsigned i = 0; i < change->old_count; i++) {
         const struct old *old = &change->olds[i];
@@ -213,8 +213,8 @@ static struct slice parents_text(struct flow *flow, const struct change *change,
             ++*count;
             continue;
         }
-        raw_look_begin(&walk, flow->arena, item_content(flow->arena, old->head, "parents"));
-        for (; raw_look_next(&walk, NULL, &parent); ++*count)
+        raw_look_begin(&look, flow->arena, item_content(flow->arena, old->head, "parents"));
+        for (; raw_look_next(&look, NULL, &parent); ++*count)
             list = flow_compose(flow, "%r%r%r", list, *count ? SLICE(",") : SLICE(""), parent);
     }
     return list;

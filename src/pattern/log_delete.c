@@ -54,11 +54,11 @@ static void clear_listed(struct flow *flow)
 {
     struct clearing *clearing = &((struct deletion *)flow->state)->clearing;
     struct slice items = flow_items(flow), item;
-    struct raw_look walk;
+    struct raw_look look;
     clearing->items = arena_array(flow->arena, struct slice, raw_count(flow->arena, items));
     clearing->count = clearing->done = 0;
-    raw_look_begin(&walk, flow->arena, items);
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &item))
         clearing->items[clearing->count++] = key_of(flow, clearing, item);
     if (clearing->count)
         clear_next(flow);
@@ -190,11 +190,11 @@ static void delete_groups(struct flow *flow)
 static void delete_group(struct flow *flow)
 {
     struct deletion *deletion = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, code = log_code(flow);
     struct buf name = {0};
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    if (!raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (!raw_look_next(&look, NULL, &item)) {
         delete_slot(flow);
         return;
     }
@@ -222,11 +222,11 @@ static void delete_slot(struct flow *flow)
 static void delete_heads(struct flow *flow)
 {
     struct deletion *deletion = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     deletion->head = deletion->head_count = 0;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (deletion->head_count < LOG_PAGE && raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (deletion->head_count < LOG_PAGE && raw_look_next(&look, NULL, &item))
         deletion->heads[deletion->head_count++] = item_text(flow->arena, item, "partition");
     if (!deletion->head_count) deletion->slot++;
     delete_events(flow);

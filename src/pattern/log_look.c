@@ -87,11 +87,11 @@ static void get_choose(struct flow *flow, struct get *get)
 static void get_taken(struct flow *flow)
 {
     struct get *get = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     struct buf keys = {0};
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) get_take_part(flow, get, item);
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) get_take_part(flow, get, item);
     if (last.data) {
         get_ask(flow, last);
         return;
@@ -108,10 +108,10 @@ static void get_taken(struct flow *flow)
 
 static struct slice head_find(struct flow *flow, struct slice heads, struct slice key)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, heads);
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, heads);
+    while (raw_look_next(&look, NULL, &item))
         if (slice_equal(item_text(flow->arena, item, "partition"), key)) return item;
     return SLICE_NONE;
 }
@@ -196,10 +196,10 @@ static void events_head(struct flow *flow)
 static struct slice parents_member(struct flow *flow, struct slice head)
 {
     struct slice list = SLICE(""), parent;
-    struct raw_look walk;
+    struct raw_look look;
     if (!item_has(flow->arena, head, "parents")) return list;
-    raw_look_begin(&walk, flow->arena, item_content(flow->arena, head, "parents"));
-    while (raw_look_next(&walk, NULL, &parent)) {
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "parents"));
+    while (raw_look_next(&look, NULL, &parent)) {
         struct slice map = raw_member(flow->arena, parent, "M");
         list = flow_compose(flow, "%r%r{'partition':%s,'end':%d}", list, list.len ? SLICE(",") : SLICE(""),
                             item_text(flow->arena, map, "partition"), item_int(flow->arena, map, "end", 0));
@@ -218,15 +218,15 @@ static void events_taken(struct flow *flow)
 {
     struct events *events = flow->state;
     struct slice head = events->head, state = item_text(flow->arena, head, "state"), item;
-    struct raw_look walk;
+    struct raw_look look;
     bool first = true;
     buf_slice(flow->body,
               flow_compose(flow, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
                            log_partition_text(flow, events->partition), state.data ? state : SLICE("OPEN"),
                            item_int(flow->arena, head, "sequence", 0), parents_member(flow, head),
                            children_member(flow, head)));
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_look_next(&walk, NULL, &item); first = false) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false) {
         if (!first) buf_byte(flow->body, ',');
         log_put_event(flow, item);
     }

@@ -92,10 +92,10 @@ static bool parents_are_known(struct flow *flow, const struct log_candidate *can
 
 static void ask_parents(struct flow *flow, const struct log_candidate *candidate)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice parent, group = log_group_key(flow), heads = SLICE(""), positions = SLICE("");
-    raw_look_begin(&walk, flow->arena, candidate->parents);
-    while (raw_look_next(&walk, NULL, &parent)) {
+    raw_look_begin(&look, flow->arena, candidate->parents);
+    while (raw_look_next(&look, NULL, &parent)) {
         int64_t number = item_int(flow->arena, raw_member(flow->arena, parent, "M"), "partition", 0);
         struct slice comma = heads.len ? SLICE(",") : SLICE("");
         heads = flow_compose(flow, "%A%A{'partition':%S}", heads, comma, log_key(flow, number));
@@ -111,10 +111,10 @@ static void ask_parents(struct flow *flow, const struct log_candidate *candidate
 /* The item of a partition among those of a reply. */
 static struct slice item_find(struct flow *flow, const struct flow_table *table, struct slice name)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, log_batch_items(flow, table));
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, table));
+    while (raw_look_next(&look, NULL, &item))
         if (slice_equal(item_text(flow->arena, item, "partition"), name)) return item;
     return SLICE_NONE;
 }
@@ -135,11 +135,11 @@ static void lease_or_search(struct flow *flow);
 static void read_parents(struct flow *flow)
 {
     struct read *read = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice parent;
     bool are_read = raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys")) == 0;
-    raw_look_begin(&walk, flow->arena, candidate_of(flow)->parents);
-    while (are_read && raw_look_next(&walk, NULL, &parent)) {
+    raw_look_begin(&look, flow->arena, candidate_of(flow)->parents);
+    while (are_read && raw_look_next(&look, NULL, &parent)) {
         struct slice map = raw_member(flow->arena, parent, "M");
         are_read = parent_is_read(flow, item_int(flow->arena, map, "partition", 0),
                                   item_int(flow->arena, map, "end", 0));
@@ -295,7 +295,7 @@ static void read_taken(struct flow *flow)
 {
     struct read *read = flow->state;
     const struct log_candidate *candidate = candidate_of(flow);
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, items = flow_items(flow);
     bool first = true;
     if (!raw_count(flow->arena, items)) {
@@ -308,8 +308,8 @@ static void read_taken(struct flow *flow)
                            moment_text(flow->arena, read->lease_until_ms - flow->world->skew_ms),
                            candidate->position,
                            (int)(read->given < candidate->sequence || flow_last_key(flow).data)));
-    raw_look_begin(&walk, flow->arena, items);
-    for (; raw_look_next(&walk, NULL, &item); first = false) {
+    raw_look_begin(&look, flow->arena, items);
+    for (; raw_look_next(&look, NULL, &item); first = false) {
         if (!first) buf_byte(flow->body, ',');
         log_put_event(flow, item);
     }

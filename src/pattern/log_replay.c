@@ -90,10 +90,10 @@ static void replay_bump(struct flow *flow)
 static void replay_group(struct flow *flow)
 {
     struct replay *replay = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, log = SLICE_NONE, group = SLICE_NONE;
-    raw_look_begin(&walk, flow->arena, log_batch_items(flow, &log_table));
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_table));
+    while (raw_look_next(&look, NULL, &item))
         *(item_says(flow->arena, item, "part", "log") ? &log : &group) = item;
     if (raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys"))) {
         flow_again(flow, replay_again);
@@ -239,9 +239,9 @@ static void parked_head(struct flow *flow)
     struct slice head = flow_item(flow), item;
     int64_t last = item_int(flow->arena, head, "sequence", 0), sequence = last;
     struct buf actions = {0};
-    struct raw_look walk;
-    raw_look_begin(&walk, flow->arena, replay->items);
-    while (raw_look_next(&walk, NULL, &item)) buf_slice(&actions, move_actions(flow, item, ++sequence));
+    struct raw_look look;
+    raw_look_begin(&look, flow->arena, replay->items);
+    while (raw_look_next(&look, NULL, &item)) buf_slice(&actions, move_actions(flow, item, ++sequence));
     flow_call(flow, parked_written, "TransactWriteItems",
               "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET "
               "#sequence = :new, "

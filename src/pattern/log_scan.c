@@ -90,13 +90,13 @@ static void scan_taken(struct flow *flow)
 {
     struct log_scan *scan = flow->state;
     struct slice item, log = SLICE_NONE, group = SLICE_NONE;
-    struct raw_look walk;
+    struct raw_look look;
     if (has_unprocessed(flow)) {
         flow_again(flow, scan_ask);
         return;
     }
-    raw_look_begin(&walk, flow->arena, log_batch_items(flow, &log_table));
-    while (raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_table));
+    while (raw_look_next(&look, NULL, &item))
         *(item_says(flow->arena, item, "part", "log") ? &log : &group) = item;
     if (!log_layout_read(flow, log, &scan->layout)) return;
     log_group_read(flow, group, &scan->group);
@@ -197,12 +197,12 @@ void log_scan_more(struct flow *flow)
 static void scan_listed(struct flow *flow)
 {
     struct log_scan *scan = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     scan->key_count = 0;
     scan->last_key = flow_last_key(flow);
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (scan->key_count < LOG_PAGE && raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (scan->key_count < LOG_PAGE && raw_look_next(&look, NULL, &item)) {
         scan->touched_s[scan->key_count] = item_int(flow->arena, item, "touched", 0);
         scan->keys[scan->key_count++] = item_text(flow->arena, item, "partition");
     }
@@ -239,10 +239,10 @@ static void items_sort(struct flow *flow, const struct flow_table *table, const 
                        struct slice *items)
 {
     struct log_scan *scan = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, log_batch_items(flow, table));
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, table));
+    while (raw_look_next(&look, NULL, &item)) {
         struct slice key = item_text(flow->arena, item, "partition");
         for (unsigned i = 0; i < scan->key_count; i++)
             if (slice_equal(keys[i], key)) items[i] = item;

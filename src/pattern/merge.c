@@ -22,11 +22,11 @@ static int member_order(const void *a, const void *b)
 /* The members of an object, sorted, each name once: the last one of a name counts. */
 static struct member *members_of(struct arena *arena, struct slice object, size_t *count)
 {
-    struct raw_look walk;
+    struct raw_look look;
     size_t all = raw_kind(object) == JSON_OBJECT ? raw_count(arena, object) : 0, kept = 0, i = 0;
     struct member *members = arena_array(arena, struct member, all);
-    raw_look_begin(&walk, arena, object);
-    while (i < all && raw_look_next(&walk, &members[i].name, &members[i].value)) i++;
+    raw_look_begin(&look, arena, object);
+    while (i < all && raw_look_next(&look, &members[i].name, &members[i].value)) i++;
     if (all) qsort(members, all, sizeof *members, member_order);
     for (i = 0; i < all; i++) {
         bool again = kept && slice_equal(members[kept - 1].name, members[i].name);

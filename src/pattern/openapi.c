@@ -153,12 +153,12 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
 
 static void put_properties(struct buf *out, struct arena *arena, struct slice example)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, value;
     bool first = true;
     buf_text(out, "\"type\":\"object\",\"properties\":{");
-    raw_look_begin(&walk, arena, example);
-    while (raw_look_next(&walk, &name, &value)) {
+    raw_look_begin(&look, arena, example);
+    while (raw_look_next(&look, &name, &value)) {
         if (!first) buf_byte(out, ',');
         first = false;
         json_put_string(out, name);
@@ -173,11 +173,11 @@ static void put_properties(struct buf *out, struct arena *arena, struct slice ex
 
 static void put_items(struct buf *out, struct arena *arena, struct slice example)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice element;
     buf_text(out, "\"type\":\"array\"");
-    raw_look_begin(&walk, arena, example);
-    if (!raw_look_next(&walk, NULL, &element)) return;
+    raw_look_begin(&look, arena, example);
+    if (!raw_look_next(&look, NULL, &element)) return;
     buf_text(out, ",\"items\":");
     put_shape(out, arena, element, true);
 }

@@ -46,10 +46,10 @@ static void wall_begin(struct flow *flow)
 
 static void wall_page(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) {
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) {
         buf_slice(flow->body, item_text(flow->arena, item, "text"));
         buf_byte(flow->body, '\n');
     }

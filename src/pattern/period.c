@@ -397,11 +397,11 @@ static void list_begin(struct flow *flow)
 static void list_taken(struct flow *flow)
 {
     struct slice item, last = flow_last_key(flow);
-    struct raw_look walk;
+    struct raw_look look;
     bool first = true;
     buf_text(flow->body, "{\"periods\":[");
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    for (; raw_look_next(&walk, NULL, &item); first = false)
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false)
         buf_slice(flow->body, flow_compose(flow, "%r{'name':%s,'due':%s}", first ? SLICE("") : SLICE(","),
                                            item_text(flow->arena, item, "name"),
                                            moment_text(flow->arena, item_int(flow->arena, item, "due", 0))));

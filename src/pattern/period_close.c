@@ -36,7 +36,7 @@ struct closing {
     int64_t parts_now; /* of them, made by this flow */
     struct slice last_key;
     struct slice last_id; /* of the event that was filled in last */
-    struct raw_look walk; /* of the page */
+    struct raw_look look; /* of the page */
     struct slice left;    /* its event that did not fit the last part; SLICE_NONE: none */
     struct filled *first, **end;
     uint64_t part_bytes;
@@ -118,11 +118,11 @@ static void bucket_lease(struct flow *flow)
 static void find_found(struct flow *flow)
 {
     struct closing *closing = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     int64_t start_ms;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    if (raw_look_next(&walk, NULL, &item) &&
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (raw_look_next(&look, NULL, &item) &&
         moment_parse(item_text(flow->arena, item, "bucket"), &start_ms) && start_ms < closing->start_ms)
         closing->start_ms = start_ms;
     if (++closing->shard < closing->period.shards)
@@ -260,7 +260,7 @@ static void events_taken(struct flow *flow)
     struct closing *closing = flow->state;
     closing->last_key = flow_last_key(flow);
     closing->left = SLICE_NONE;
-    raw_look_begin(&closing->walk, flow->arena, flow_items(flow));
+    raw_look_begin(&closing->look, flow->arena, flow_items(flow));
     events_go_on(flow);
 }
 
@@ -337,7 +337,7 @@ static void events_go_on(struct flow *flow)
     struct closing *closing = flow->state;
     struct slice item = closing->left;
     closing->left = SLICE_NONE;
-    while (item.data || raw_look_next(&closing->walk, NULL, &item)) {
+    while (item.data || raw_look_next(&closing->look, NULL, &item)) {
         if (closing->part_count && closing->part_bytes + item_bytes(flow->arena, item) > PART_BYTES) {
             closing->left = item;
             part_write(flow);

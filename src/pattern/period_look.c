@@ -179,10 +179,10 @@ static void get_put_event(struct flow *flow, struct slice item)
 static void get_listed(struct flow *flow)
 {
     struct get *get = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (raw_look_next(&walk, NULL, &item)) get_put_event(flow, item);
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (raw_look_next(&look, NULL, &item)) get_put_event(flow, item);
     if (flow_last_key(flow).data) get->more = true;
     if (++get->shard < get->period.shards && get->listed < EVENTS_MOST) {
         get_list(flow);

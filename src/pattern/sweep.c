@@ -115,10 +115,10 @@ void sweep_remove(struct flow *flow, const struct flow_table *table, const struc
 bool sweep_remove_listed(struct flow *flow, const struct flow_table *table, flow_step *then)
 {
     struct slice keys[SWEEP_REMOVED];
-    struct raw_look walk;
+    struct raw_look look;
     size_t count = 0;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (count < SWEEP_REMOVED && raw_look_next(&walk, NULL, &keys[count])) count++;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (count < SWEEP_REMOVED && raw_look_next(&look, NULL, &keys[count])) count++;
     if (count) sweep_remove(flow, table, keys, count, then);
     return count > 0;
 }

@@ -152,7 +152,7 @@ static bool expand_string(struct target *target, struct slice text, struct buf *
 
 static bool expand_value(struct target *target, struct slice value, struct buf *out)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, member;
     enum json_kind kind = raw_kind(value);
     bool is_object = kind == JSON_OBJECT, first = true;
@@ -161,9 +161,9 @@ static bool expand_value(struct target *target, struct slice value, struct buf *
         buf_slice(out, value);
         return true;
     }
-    raw_look_begin(&walk, target->arena, value);
+    raw_look_begin(&look, target->arena, value);
     buf_byte(out, is_object ? '{' : '[');
-    for (; raw_look_next(&walk, &name, &member); first = false) {
+    for (; raw_look_next(&look, &name, &member); first = false) {
         if (!first) buf_byte(out, ',');
         if (is_object) {
             json_put_string(out, name);
@@ -255,13 +255,13 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
     struct buf answer = {0};
     struct target target = {
         .pattern = pattern, .body = body, .cause = cause, .arena = arena, .reply = &answer};
-    struct raw_look walk;
+    struct raw_look look;
     struct slice record, records = event.len ? raw_member(arena, event, "Records") : SLICE_NONE;
     int64_t count = 0;
     bool fine = understand(&target, call);
     if (fine && event.len && raw_kind(records) == JSON_ARRAY) {
-        raw_look_begin(&walk, arena, records);
-        for (; fine && raw_look_next(&walk, NULL, &record); count++) fine = call_for_record(&target, record);
+        raw_look_begin(&look, arena, records);
+        for (; fine && raw_look_next(&look, NULL, &record); count++) fine = call_for_record(&target, record);
     } else if (fine && event.len) {
         fine = call_for_record(&target, event);
         count++;

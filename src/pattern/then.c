@@ -105,12 +105,12 @@ static bool is_state(struct slice text)
 static const char *on_fault(struct slice on, struct arena *arena)
 {
     static const char fault[] = "may be on COMPLETE, FAILED, EXPIRED, DEAD or DONE only";
-    struct raw_look walk;
+    struct raw_look look;
     struct slice state;
     if (raw_kind(on) == JSON_STRING) return is_state(raw_text(arena, on)) ? NULL : fault;
     if (raw_kind(on) != JSON_ARRAY) return fault;
-    raw_look_begin(&walk, arena, on);
-    while (raw_look_next(&walk, NULL, &state))
+    raw_look_begin(&look, arena, on);
+    while (raw_look_next(&look, NULL, &state))
         if (raw_kind(state) != JSON_STRING || !is_state(raw_text(arena, state))) return fault;
     return NULL;
 }
@@ -167,30 +167,23 @@ static const char *read_text(struct slice text, struct pattern_target *target)
 
 static const char *read_target(struct slice value, struct arena *arena, struct pattern_target *target)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice name, member;
     const char *fault = NULL;
     if (raw_kind(value) == JSON_STRING) return read_text(raw_text(arena, value), target);
     if (raw_kind(value) != JSON_OBJECT) return "must be a text, an object, or a list of these";
     *target = (struct pattern_target){0};
-    raw_look_begin(&walk, arena, value);
-    while (!fault && raw_look_next(&walk, &name, &member)) fault = take_member(target, name, member, arena);
+    raw_look_begin(&look, arena, value);
+    while (!fault && raw_look_next(&look, &name, &member)) fault = take_member(target, name, member, arena);
     return fault ? fault : target_fault(target, arena);
 }
 
 /* ---- all of it ---- */
 
-static bool is_json(struct slice text, struct arena *arena)
-{
-    struct json_reader reader;
-    json_begin(&reader, text, arena);
-    return json_skip(&reader) && json_done(&reader);
-}
-
 const char *pattern_then_read(struct slice then, struct arena *arena,
                               struct pattern_target targets[PATTERN_TARGETS], unsigned *count)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice value;
     const char *fault = NULL;
     *count = 0;
@@ -199,13 +192,13 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
         *count = 1;
         return read_text(then, targets);
     }
-    if (!is_json(then, arena)) return "is not JSON";
+    if (!raw_is_json(arena, then)) return "is not JSON";
     if (then.data[0] == '{') {
         *count = 1;
         return read_target(then, arena, targets);
     }
-    raw_look_begin(&walk, arena, then);
-    while (!fault && raw_look_next(&walk, NULL, &value)) {
+    raw_look_begin(&look, arena, then);
+    while (!fault && raw_look_next(&look, NULL, &value)) {
         if (*count == PATTERN_TARGETS) return "has more than 10 targets";
         fault = read_target(value, arena, &targets[(*count)++]);
     }
@@ -214,12 +207,12 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
 
 bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice one;
     if (!target->on.data) return true;
     if (raw_kind(target->on) == JSON_STRING) return slice_equal(raw_text(arena, target->on), state);
-    raw_look_begin(&walk, arena, target->on);
-    while (raw_look_next(&walk, NULL, &one))
+    raw_look_begin(&look, arena, target->on);
+    while (raw_look_next(&look, NULL, &one))
         if (slice_equal(raw_text(arena, one), state)) return true;
     return false;
 }

@@ -280,12 +280,12 @@ static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLI
 
 static void list_taken(struct flow *flow)
 {
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     bool first = true;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
+    raw_look_begin(&look, flow->arena, flow_items(flow));
     buf_text(flow->body, "{\"work\":[");
-    while (raw_look_next(&walk, NULL, &item)) {
+    while (raw_look_next(&look, NULL, &item)) {
         if (!first) buf_byte(flow->body, ',');
         first = false;
         work_put(flow, item);

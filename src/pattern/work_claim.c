@@ -76,11 +76,11 @@ static void claim_slot(struct flow *flow)
 static void claim_listed(struct flow *flow)
 {
     struct claim *claim = flow->state;
-    struct raw_look walk;
+    struct raw_look look;
     struct slice item;
     claim->count = claim->tried = 0;
-    raw_look_begin(&walk, flow->arena, flow_items(flow));
-    while (claim->count < CANDIDATES && raw_look_next(&walk, NULL, &item))
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (claim->count < CANDIDATES && raw_look_next(&look, NULL, &item))
         claim->ids[claim->count++] = item_text(flow->arena, item, "id");
     claim->at = claim->count ? (unsigned)flow_random_below(flow, claim->count) : 0;
     claim_next(flow);
