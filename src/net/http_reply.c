@@ -65,12 +65,7 @@ struct slice http_trailer_find(const struct http_exchange *http, struct slice na
 
 struct slice http_header_find(const struct http_exchange *exchange, struct slice name)
 {
-    for (uint32_t i = 0; i < exchange->header_count; i++) {
-        struct slice candidate = exchange->headers[i].name;
-        if (candidate.len != name.len || (candidate.data[0] ^ name.data[0]) & ~0x20) continue;
-        if (slice_equal_ignoring_case(candidate, name)) return exchange->headers[i].value;
-    }
-    return SLICE_NONE;
+    return http_field_find(exchange->headers, exchange->header_count, name);
 }
 
 /* The Date line, made once a second. */

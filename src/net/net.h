@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/http.h"
 #include "base/limits.h"
 #include "base/slice.h"
 
@@ -37,10 +38,6 @@ enum http_method {
     HTTP_DELETE,
     HTTP_OPTIONS,
     HTTP_OTHER
-};
-
-struct http_header {
-    struct slice name, value; /* name as it came; compare with slice_equal_ignoring_case */
 };
 
 /* One request and its reply. Slices point into the exchange and live as long as it does. */

@@ -180,3 +180,8 @@ void rest_add_header(struct rest_call *call, const char *format, ...)
     va_end(args);
     call->headers = arena_printf(call->arena, "%.*s%.*s\r\n", SLICE_ARG(call->headers), SLICE_ARG(line));
 }
+
+struct slice rest_head_find(const struct rest_head *head, struct slice name)
+{
+    return http_field_find(head->headers, head->header_count, name);
+}

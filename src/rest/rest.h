@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/http.h"
 #include "base/slice.h"
 
 #define REST_PARAMETERS 4 /* {names} of one path */
@@ -75,6 +76,32 @@ bool rest_decode(struct arena *arena, struct slice text, struct slice *out);
 /* Appends the text with everything escaped but letters, digits and -._~ */
 void rest_encode(struct buf *out, struct slice text);
 void rest_add_header(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- signature.c: Signature Version 4, as a server checks it ---- */
+
+/* A request's first line and its header fields, as they came. */
+struct rest_head {
+    struct slice method, path, query; /* path and query still percent-encoded */
+    const struct http_header *headers;
+    uint32_t header_count;
+};
+/* The value of a header, or an empty slice with NULL data. */
+struct slice rest_head_find(const struct rest_head *head, struct slice name);
+
+struct keyring;
+struct keyring *keyring_new(void);
+/* Copies all three; an empty token: none is asked for. */
+void keyring_add(struct keyring *keyring, struct slice id, struct slice secret, struct slice token);
+/* The keys of a file in the form of AWS's own credentials file. NULL and a sentence on failure. */
+struct keyring *keyring_read(const char *path, char *error, size_t error_len);
+void keyring_free(struct keyring *keyring);
+
+enum signed_door { DOOR_DYNAMODB, DOOR_REST }; /* the service's name is part of a signature */
+/* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
+ * *message. The body is the one that was sent, before gzip was undone. */
+const char *signature_fault(const struct keyring *keyring, const struct rest_head *head, struct slice body,
+                            enum signed_door door, int64_t now_ms, struct arena *arena,
+                            struct slice *message);
 
 /* ---- threads for handlers that wait for the door: they may simply call dynamo_call ---- */
 

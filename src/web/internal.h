@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "base/stats.h"
+#include "rest/rest.h"
 #include "web/web.h"
 
 #define WEB_ERROR_KINDS 48 /* different exceptions counted; there are about thirty */
@@ -43,23 +44,14 @@ struct web {
     struct error_stats errors[WEB_ERROR_KINDS];
 };
 
-/* ---- signature.c ---- */
-
-struct keyring;
-/* The keys of a file in the form of AWS's own credentials file. NULL and a sentence on failure. */
-struct keyring *keyring_read(const char *path, char *error, size_t error_len);
-void keyring_free(struct keyring *keyring);
-enum signed_door { DOOR_DYNAMODB, DOOR_REST }; /* the service's name is part of a signature */
-/* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
- * *message. */
-const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
-                            enum signed_door door, int64_t now_ms, struct arena *arena,
-                            struct slice *message);
-
 /* ---- web.c ---- */
 
 /* The headers every reply carries, in the exchange's arena; a checksum where the reply is whole already. */
 struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole);
+
+/* NULL when no signature is asked for or the request has a good one; else as signature_fault. */
+const char *web_signature_fault(struct web *web, struct http_exchange *exchange, enum signed_door door,
+                                struct slice *message);
 
 /* ---- rest.c: Lambda's API, schedules, the resources under /v1 ---- */
 

@@ -235,10 +235,7 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
     struct web_rest *rest = rest_of(web, exchange, cause);
     struct slice message = SLICE("This server takes requests of web pages only from its own.");
     if (!trusted && origin_is_strange(exchange)) return refuse(rest, "AccessDeniedException", message);
-    const char *fault = web->keyring && !trusted
-                            ? signature_fault(web->keyring, exchange, DOOR_REST, clock_now_ms(&clock_system),
-                                              &exchange->arena, &message)
-                            : NULL;
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message);
     if (fault) return refuse(rest, fault, message);
     return serve(web, &rest->call);
 }

@@ -183,15 +183,25 @@ static bool is_json(struct http_exchange *exchange)
     return !exchange->body.len || raw_is_json(&exchange->arena, exchange->body);
 }
 
+const char *web_signature_fault(struct web *web, struct http_exchange *exchange, enum signed_door door,
+                                struct slice *message)
+{
+    if (!web->keyring) return NULL;
+    struct rest_head head = {.method = exchange->method_text,
+                             .path = exchange->path,
+                             .query = exchange->query,
+                             .headers = exchange->headers,
+                             .header_count = exchange->header_count};
+    return signature_fault(web->keyring, &head, exchange->body_sent, door, clock_now_ms(&clock_system),
+                           &exchange->arena, message);
+}
+
 /* Signatures and the rules of tests; false when the request was answered with what it met. */
 static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation,
                   struct slice type, bool trusted)
 {
     struct slice message;
-    const char *fault = web->keyring && !trusted
-                            ? signature_fault(web->keyring, exchange, DOOR_DYNAMODB,
-                                              clock_now_ms(&clock_system), &exchange->arena, &message)
-                            : NULL;
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_DYNAMODB, &message);
     if (fault) {
         reply_error(web, exchange, type, fault, message);
         return false;

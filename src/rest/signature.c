@@ -14,7 +14,6 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "rest/rest.h"
-#include "web/internal.h"
 
 #define HASH_HEX        64
 #define SKEW_SECONDS    900 /* how far a request's date may be off, as the service allows */
@@ -26,12 +25,45 @@ struct key {
 };
 
 struct keyring {
-    struct arena arena;
-    struct key keys[KEYRING_MAX];
-    unsigned count;
+    struct arena arena; /* the keys' texts */
+    struct key *keys;
+    unsigned count, capacity;
 };
 
-/* ---- reading the keys ---- */
+/* ---- the keys ---- */
+
+struct keyring *keyring_new(void)
+{
+    return must_zero(1, sizeof(struct keyring));
+}
+
+static struct key *add_key(struct keyring *keyring)
+{
+    if (keyring->count == keyring->capacity) {
+        keyring->capacity = keyring->capacity ? keyring->capacity * 2 : 4;
+        keyring->keys = must_realloc(keyring->keys, keyring->capacity * sizeof *keyring->keys);
+    }
+    struct key *key = &keyring->keys[keyring->count++];
+    *key = (struct key){0};
+    return key;
+}
+
+void keyring_add(struct keyring *keyring, struct slice id, struct slice secret, struct slice token)
+{
+    struct key *key = add_key(keyring);
+    key->id = arena_copy(&keyring->arena, id);
+    key->secret = arena_copy(&keyring->arena, secret);
+    key->token = arena_copy(&keyring->arena, token);
+}
+
+void keyring_free(struct keyring *keyring)
+{
+    arena_free(&keyring->arena);
+    free(keyring->keys);
+    free(keyring);
+}
+
+/* ---- reading them ---- */
 
 static struct slice trimmed(struct slice text)
 {
@@ -47,7 +79,7 @@ static bool read_line(struct keyring *keyring, struct slice line, struct key **c
     if (!line.len || line.data[0] == '#' || line.data[0] == ';') return true;
     if (line.data[0] == '[') {
         if (keyring->count == KEYRING_MAX) return false;
-        *current = &keyring->keys[keyring->count++];
+        *current = add_key(keyring);
         return true;
     }
     const char *equals = memchr(line.data, '=', line.len);
@@ -92,18 +124,12 @@ struct keyring *keyring_read(const char *path, char *error, size_t error_len)
         snprintf(error, error_len, "the credentials file %s cannot be read: %m", path);
         return NULL;
     }
-    struct keyring *keyring = must_zero(1, sizeof *keyring);
+    struct keyring *keyring = keyring_new();
     bool fine = read_lines(keyring, file, path, error, error_len);
     fclose(file);
     if (fine) return keyring;
     keyring_free(keyring);
     return NULL;
-}
-
-void keyring_free(struct keyring *keyring)
-{
-    arena_free(&keyring->arena);
-    free(keyring);
 }
 
 static const struct key *find_key(const struct keyring *keyring, struct slice id)
@@ -213,27 +239,27 @@ static void put_path(struct buf *out, struct slice path)
     }
 }
 
-static void put_canonical_request(struct buf *out, const struct http_exchange *exchange,
+static void put_canonical_request(struct buf *out, const struct rest_head *head, struct slice body,
                                   const struct authorization *header, struct arena *arena)
 {
-    buf_slice(out, exchange->method_text);
+    buf_slice(out, head->method);
     buf_byte(out, '\n');
-    put_path(out, exchange->path);
+    put_path(out, head->path);
     buf_byte(out, '\n');
-    put_query(out, arena, exchange->query);
+    put_query(out, arena, head->query);
     buf_byte(out, '\n');
     struct slice names = header->signed_headers;
     while (names.len) {
         struct slice name = take_until(&names, ';');
         buf_slice(out, name);
         buf_byte(out, ':');
-        put_folded(out, http_header_find(exchange, name));
+        put_folded(out, rest_head_find(head, name));
         buf_byte(out, '\n');
     }
     buf_byte(out, '\n');
     buf_slice(out, header->signed_headers);
     buf_byte(out, '\n');
-    digest_put_sha256(out, exchange->body_sent);
+    digest_put_sha256(out, body);
 }
 
 static void sign(const struct key *key, const struct authorization *header, struct slice text,
@@ -258,12 +284,12 @@ static void sign(const struct key *key, const struct authorization *header, stru
     buf_free(&out);
 }
 
-static bool signature_matches(const struct key *key, const struct http_exchange *exchange,
+static bool signature_matches(const struct key *key, const struct rest_head *head, struct slice body,
                               const struct authorization *header, struct slice date, struct arena *arena)
 {
     struct buf request = {0}, text = {0};
     char expected[HASH_HEX];
-    put_canonical_request(&request, exchange, header, arena);
+    put_canonical_request(&request, head, body, header, arena);
     buf_text(&text, "AWS4-HMAC-SHA256\n");
     buf_slice(&text, date);
     buf_byte(&text, '\n');
@@ -372,10 +398,10 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
     return true;
 }
 
-const char *signature_fault(const struct keyring *keyring, const struct http_exchange *exchange,
+const char *signature_fault(const struct keyring *keyring, const struct rest_head *head, struct slice body,
                             enum signed_door door, int64_t now_ms, struct arena *arena, struct slice *message)
 {
-    struct slice whole = trimmed(http_header_find(exchange, SLICE("Authorization")));
+    struct slice whole = trimmed(rest_head_find(head, SLICE("Authorization")));
     struct authorization header = {.whole = whole};
     struct slice scheme = SLICE("AWS4-HMAC-SHA256 ");
     if (!slice_starts(whole, scheme)) {
@@ -383,14 +409,14 @@ const char *signature_fault(const struct keyring *keyring, const struct http_exc
         return "MissingAuthenticationTokenException";
     }
     parse_parameters(slice_from(whole, scheme.len), &header);
-    struct slice date = trimmed(http_header_find(exchange, SLICE("X-Amz-Date")));
+    struct slice date = trimmed(rest_head_find(head, SLICE("X-Amz-Date")));
     struct slice missing = missing_parts(arena, &header, date);
     if (missing.len) {
         *message = arena_printf(arena, "%.*sAuthorization=%.*s", SLICE_ARG(missing), SLICE_ARG(whole));
         return "IncompleteSignatureException";
     }
     const struct key *key = find_key(keyring, header.key_id);
-    struct slice token = http_header_find(exchange, SLICE("X-Amz-Security-Token"));
+    struct slice token = rest_head_find(head, SLICE("X-Amz-Security-Token"));
     if (!key || (key->token.len && !(token.len == key->token.len &&
                                      CRYPTO_memcmp(token.data, key->token.data, token.len) == 0))) {
         *message = SLICE("The security token included in the request is invalid.");
@@ -400,7 +426,7 @@ const char *signature_fault(const struct keyring *keyring, const struct http_exc
         date_is_off(arena, date, now_ms / 1000, message) ||
         scope_is_wrong(arena, &header, door, date, message))
         return "InvalidSignatureException";
-    if (signature_matches(key, exchange, &header, date, arena)) return NULL;
+    if (signature_matches(key, head, body, &header, date, arena)) return NULL;
     *message = SLICE(
         "The request signature we calculated does not match the signature you provided. Check your AWS "
         "Secret Access Key and signing method. Consult the service documentation for details.");
