@@ -18,9 +18,9 @@
  * with it who wait, who would only see it fail again.
  *
  * Invariants:
- *  P1. A run is in one place: in its group's waiting, in its instance's running, in the pool's settling
- * (answered, its output still arriving), or on the way to its answer. It leaves each under the lock, so it is
- * answered once. P2. An event goes to a request for `next` that is open. When its client turns out to have
+ *  P1. A run is in one place: in its group's waiting, in its instance's running, or on the way to its answer.
+ *      It leaves each under the lock, so it is answered once.
+ *  P2. An event goes to a request for `next` that is open. When its client turns out to have
  * left, the run goes to another request of the same process, else back to the head of the waiting. When a
  * process asks for `next` without having answered, it is given the same event again, as Lambda does; so an
  * event whose delivery was cut off is not lost: it is delivered again, or the run times out. P3. An instance
@@ -31,8 +31,9 @@
  * nothing new and ends after them.
  *  P5. Every state has an end by time: starting, running, answered without asking again, idle, told to stop.
  *
- * Locks, in this order: the registry's; pool->lock; voice.lock of an instance; and as leaves those inside
- * logs and sandbox. `done` of invocations, `forward`, bootstrap_command and all of net (a task that is posted
+ * Locks, in this order: the registry's; pool->lock; a program's output in the sandbox; voice.lock of an
+ * instance; and as leaves those inside logs and sandbox.
+ * `done` of invocations, `forward`, bootstrap_command and all of net (a task that is posted
  * may be run at once, when the loops have ended) are called without any: what is to be done then is noted in
  * a struct after. Threads: requests of processes come on net's loops, ends and output on the sandbox's, all
  * that happens by time, starts included, on the pool's own (pool_thread.c). */
@@ -58,7 +59,6 @@ struct pool *pool_open(struct func *func)
     for (unsigned i = 0; i < POOL_BUCKETS; i++) ring_init(&pool->buckets[i]);
     ring_init(&pool->instances);
     ring_init(&pool->hungry);
-    ring_init(&pool->settling);
     pool->to_start_end = &pool->to_start;
     atomic_store(&pool->wake_us, INT64_MAX);
     pool->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -11,7 +11,6 @@
 #define POOL_INIT_MS         10000 /* Lambda: until the first `next`; the function's time-out is added */
 #define POOL_WAIT_MS         2000  /* for a process, where the server's limit is the reason */
 #define POOL_RETURN_MS       50 /* from an answer to the `next` that belongs to it: less than a start takes */
-#define POOL_SETTLE_MS       20 /* for output to arrive that was written before the answer */
 #define POOL_PATIENCE_MS     100   /* with processes that should keep up, for each of them ... */
 #define POOL_PATIENCE_MAX_MS 1000  /* ... up to here */
 #define POOL_STARTS          4     /* of one function at the same time */
@@ -29,8 +28,8 @@
 /* An invocation on its way through the pool. Counted: by the list that it is in, and by whoever sends its
  * event. */
 struct run {
-    struct ring link;  /* in its group's waiting, or its instance's running, or the pool's settling */
-    struct ring voice; /* in its instance's listeners, when the log is wanted */
+    struct ring link;  /* in its group's waiting, or its instance's running */
+    struct ring voice; /* in its instance's voice, while it runs there */
     struct run *next_done;
     struct invocation *invocation;
     struct group *group;       /* NULL once it is answered */
@@ -44,8 +43,6 @@ struct run {
     char id[RUN_ID_BYTES], root[RUN_ROOT_BYTES];
     int64_t asked_us, given_us, deadline_us; /* given: 0 until its event is handed over; all monotonic */
     int64_t deadline_ms;                     /* wall clock */
-    int64_t settle_us;                       /* when its output is taken to be complete ... */
-    struct instance *settling_in;            /* ... of this one */
     /* the answer */
     enum invocation_end end;
     struct buf reply;
@@ -55,19 +52,16 @@ struct run {
     const char *status;     /* of the REPORT line, or NULL */
     const char *error_type; /* of an error that is not the function's own: the log tells it */
     struct slice error;     /* its sentence */
-    struct buf report;      /* END and REPORT, when the log is wanted */
     struct buf tail;        /* of its output, when the log is wanted */
 };
 
 /* What one process printed, on its way into the log. */
 struct voice {
     pthread_mutex_t lock;
-    struct buf partial;      /* a line without its end */
-    struct buf epilogue;     /* END and REPORT lines that let output overtake them */
-    int64_t epilogue_due_us; /* 0: there is none */
-    struct ring listeners;   /* runs that want their output */
-    struct buf prologue;     /* the end of what was printed before the first event */
-    bool has_begun;          /* an event was handed over */
+    struct buf partial;  /* a line without its end */
+    struct ring runs;    /* that it may belong to */
+    struct buf prologue; /* the end of what was printed before the first event */
+    bool has_begun;      /* an event was handed over */
 };
 
 /* STARTING: has not asked for an event yet. IDLE: has asked, nothing runs. BUSY: something runs, or it was
@@ -146,7 +140,7 @@ struct pool {
     int64_t init_ms, wait_ms; /* POOL_INIT_MS and POOL_WAIT_MS, but in tests */
     struct random random;
     struct ring buckets[POOL_BUCKETS]; /* of groups */
-    struct ring instances, hungry, settling;
+    struct ring instances, hungry;
     uint32_t live_count, ending_count; /* processes not yet ended; of these, told to end */
     uint64_t next_number;
     struct instance *to_start, **to_start_end, *to_close;
@@ -223,13 +217,16 @@ void voice_init(struct voice *voice);
 void voice_free(struct voice *voice);
 void voice_start(struct instance *instance, struct run *run);
 void voice_output(void *instance, struct slice bytes);
+/* Takes what the process has printed so far: before an answer counts, and before the next event. Not under
+ * the pool's lock. */
+void instance_drain(struct instance *instance);
+/* END and REPORT; the run's log is complete. */
 void voice_end(struct instance *instance, struct run *run);
 /* All lines of a run that waited for a process that could not start. */
 void voice_fail(struct instance *instance, struct run *run);
-/* Puts into the log what is held back; what comes later belongs to the next invocation. */
+/* Puts a line without its end into the log, too: there is no more. */
 void voice_flush(struct instance *instance);
-int64_t voice_due_us(struct instance *instance); /* when that is due; 0: nothing is held back */
-/* The run hears no more; its log is complete. */
+/* The run was not given after all: another process will run it. */
 void voice_leave(struct instance *instance, struct run *run);
 
 /* ---- pool_thread.c: what happens by time ---- */

@@ -85,18 +85,6 @@ static void fail_running(struct instance *instance, const struct ending *ending,
         }
         run->memory_bytes = memory_bytes;
         voice_end(instance, run);
-        voice_leave(instance, run);
-        run_leave(run, after);
-    }
-}
-
-/* Answers that waited for the last of the output: there is no more. */
-static void settle_all(struct instance *instance, struct after *after)
-{
-    ring_each(struct run, run, link, &instance->pool->settling)
-    {
-        if (run->settling_in != instance) continue;
-        voice_leave(instance, run);
         run_leave(run, after);
     }
 }
@@ -124,7 +112,6 @@ void instance_ended(void *context, const struct sandbox_result *result)
     pool_lock(pool);
     struct ending ending = ending_of(result);
     fail_running(instance, &ending, result->memory_bytes, &after);
-    settle_all(instance, &after);
     voice_flush(instance);
     fail_waiting(instance, &ending, &after);
     instance_forget(instance, &after);

@@ -1,11 +1,16 @@
 /* What a process prints, on its way into its function's log: whole lines, between START and END of what it
  * runs.
  *
- * Output comes by a pipe and answers by a socket, each on a thread of its own, so the last lines of an
- * invocation may arrive after its answer. END and REPORT therefore wait a moment (POOL_SETTLE_MS, or until
- * the next START) and let them pass; the caller's answer does not wait, unless it wants the log. */
+ * Output comes by a pipe and answers by a socket, each on a thread of its own. So whoever takes an answer first
+ * drains the pipe (instance_drain): what was printed before the answer is in the log before END and REPORT, and
+ * before the process can be given its next event.
+ *
+ * A process that runs several invocations at a time has one output for all of them. A line that names the
+ * request that it belongs to, as those of console.log and logging do, is kept from the others' logs; one that
+ * names none goes to all. */
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "base/limits.h"
 #include "func/pool.h"
 
@@ -14,15 +19,23 @@
 void voice_init(struct voice *voice)
 {
     pthread_mutex_init(&voice->lock, NULL);
-    ring_init(&voice->listeners);
+    ring_init(&voice->runs);
 }
 
 void voice_free(struct voice *voice)
 {
+    ensure(ring_empty(&voice->runs));
     pthread_mutex_destroy(&voice->lock);
     buf_free(&voice->partial);
-    buf_free(&voice->epilogue);
     buf_free(&voice->prologue);
+}
+
+void instance_drain(struct instance *instance)
+{
+    pool_lock(instance->pool);
+    struct sandboxed *process = instance->process;
+    pool_unlock(instance->pool);
+    if (process) sandbox_drain(process);
 }
 
 /* Keeps the last bytes only. */
@@ -37,11 +50,41 @@ static void tail_put(struct buf *tail, struct slice bytes)
     buf_slice(tail, bytes);
 }
 
+/* Whether a line names another invocation of the same process, and not this one. */
+static bool is_of_another(const struct voice *voice, const struct run *run, struct slice line)
+{
+    if (slice_contains(line, slice_of(run->id))) return false;
+    ring_each(struct run, other, voice, &voice->runs)
+    {
+        if (other != run && slice_contains(line, slice_of(other->id))) return true;
+    }
+    return false;
+}
+
+static void run_hear(const struct voice *voice, struct run *run, struct slice lines)
+{
+    if (voice->runs.next->next == &voice->runs) { /* it is alone */
+        tail_put(&run->tail, lines);
+        return;
+    }
+    while (lines.len) {
+        const char *end = memchr(lines.data, '\n', lines.len);
+        size_t len = end ? (size_t)(end - lines.data) + 1 : lines.len;
+        struct slice line = {lines.data, len};
+        if (!is_of_another(voice, run, line)) tail_put(&run->tail, line);
+        lines = slice_from(lines, len);
+    }
+}
+
 static void voice_put(struct instance *instance, struct slice lines)
 {
+    struct voice *voice = &instance->voice;
     logs_append(instance->pool->func->logs, instance->function->name, lines);
-    if (!instance->voice.has_begun) tail_put(&instance->voice.prologue, lines);
-    ring_each(struct run, run, voice, &instance->voice.listeners) tail_put(&run->tail, lines);
+    if (!voice->has_begun) tail_put(&voice->prologue, lines);
+    ring_each(struct run, run, voice, &voice->runs)
+    {
+        if (run->wants_log) run_hear(voice, run, lines);
+    }
 }
 
 static void put_partial(struct instance *instance)
@@ -51,16 +94,6 @@ static void put_partial(struct instance *instance)
     buf_byte(partial, '\n');
     voice_put(instance, buf_view(partial));
     partial->len = 0;
-}
-
-/* Listeners have their own END and REPORT. */
-static void put_epilogue(struct instance *instance)
-{
-    struct voice *voice = &instance->voice;
-    put_partial(instance);
-    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&voice->epilogue));
-    voice->epilogue.len = 0;
-    voice->epilogue_due_us = 0;
 }
 
 /* Not from the run's arena: it may time out on another thread meanwhile. */
@@ -77,13 +110,11 @@ void voice_start(struct instance *instance, struct run *run)
     char line[START_LINE_BYTES];
     struct slice text = start_line(run, line);
     pthread_mutex_lock(&voice->lock);
+    if (ring_empty(&voice->runs)) put_partial(instance);
     voice->has_begun = true;
-    if (voice->epilogue_due_us) put_epilogue(instance);
     logs_append(instance->pool->func->logs, instance->function->name, text);
-    if (run->wants_log && ring_empty(&run->voice)) {
-        tail_put(&run->tail, text);
-        ring_append(&voice->listeners, &run->voice);
-    }
+    if (run->wants_log) tail_put(&run->tail, text);
+    ring_append(&voice->runs, &run->voice);
     pthread_mutex_unlock(&voice->lock);
 }
 
@@ -139,15 +170,16 @@ static void put_report(struct buf *out, struct instance *instance, const struct 
 void voice_end(struct instance *instance, struct run *run)
 {
     struct voice *voice = &instance->voice;
-    int64_t due_us = 0;
+    struct buf lines = {0};
     pthread_mutex_lock(&voice->lock);
     if (run->memory_bytes > instance->memory_peak_bytes) instance->memory_peak_bytes = run->memory_bytes;
-    size_t before = voice->epilogue.len;
-    put_report(&voice->epilogue, instance, run, instance->memory_peak_bytes);
-    if (!ring_empty(&run->voice)) buf_slice(&run->report, slice_from(buf_view(&voice->epilogue), before));
-    if (!voice->epilogue_due_us) due_us = voice->epilogue_due_us = monotonic_us() + POOL_SETTLE_MS * 1000;
+    put_partial(instance);
+    put_report(&lines, instance, run, instance->memory_peak_bytes);
+    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&lines));
+    if (run->wants_log) tail_put(&run->tail, buf_view(&lines));
+    ring_remove(&run->voice);
     pthread_mutex_unlock(&voice->lock);
-    if (due_us) pool_wake_by(instance->pool, due_us);
+    buf_free(&lines);
 }
 
 void voice_fail(struct instance *instance, struct run *run)
@@ -171,25 +203,14 @@ void voice_fail(struct instance *instance, struct run *run)
 void voice_flush(struct instance *instance)
 {
     pthread_mutex_lock(&instance->voice.lock);
-    put_epilogue(instance);
+    put_partial(instance);
     pthread_mutex_unlock(&instance->voice.lock);
-}
-
-int64_t voice_due_us(struct instance *instance)
-{
-    pthread_mutex_lock(&instance->voice.lock);
-    int64_t due_us = instance->voice.epilogue_due_us;
-    pthread_mutex_unlock(&instance->voice.lock);
-    return due_us;
 }
 
 void voice_leave(struct instance *instance, struct run *run)
 {
     pthread_mutex_lock(&instance->voice.lock);
-    if (!ring_empty(&run->voice)) {
-        put_partial(instance);
-        tail_put(&run->tail, buf_view(&run->report));
-        ring_remove(&run->voice);
-    }
+    ring_remove(&run->voice);
+    run->tail.len = 0;
     pthread_mutex_unlock(&instance->voice.lock);
 }

@@ -76,7 +76,6 @@ void run_release(struct run *run)
     if (atomic_fetch_sub_explicit(&run->references, 1, memory_order_acq_rel) != 1) return;
     function_release(run->function);
     buf_free(&run->reply);
-    buf_free(&run->report);
     buf_free(&run->tail);
     arena_free(&run->arena);
     free(run);
@@ -163,23 +162,6 @@ void after_do(struct pool *pool, struct after *after)
 
 void run_answered(struct run *run, struct instance *instance)
 {
-    struct pool *pool = instance->pool;
     voice_end(instance, run);
-    if (!run->wants_log) {
-        run_finish(pool, run);
-        return;
-    }
-    struct after after = {0};
-    pool_lock(pool);
-    if (instance->state == INSTANCE_ENDED) {
-        voice_leave(instance, run);
-        run_leave(run, &after);
-    } else {
-        run->settle_us = monotonic_us() + POOL_SETTLE_MS * 1000;
-        run->settling_in = instance;
-        ring_append(&pool->settling, &run->link);
-        pool_wake_by(pool, run->settle_us);
-    }
-    pool_unlock(pool);
-    after_do(pool, &after);
+    run_finish(instance->pool, run);
 }

@@ -39,8 +39,8 @@ static void run_time_out(struct run *run, struct after *after)
         instance_stop(instance, 0); /* answered when it has ended (P4) */
         return;
     }
+    if (instance->process) sandbox_drain(instance->process);
     voice_end(instance, run);
-    voice_leave(instance, run);
     run_leave(run, after);
     instance->state = INSTANCE_RETIRING;
     instance->end_due_us = 0;
@@ -85,11 +85,6 @@ static void instance_check_idle(struct instance *instance, int64_t now_us, int64
 
 static void instance_tick(struct instance *instance, int64_t now_us, int64_t *due_us, struct after *after)
 {
-    int64_t voice_us = voice_due_us(instance);
-    if (voice_us && now_us >= voice_us)
-        voice_flush(instance);
-    else
-        sooner(due_us, voice_us);
     if (instance->state == INSTANCE_ENDED) return;
     instance_check_runs(instance, now_us, due_us, after);
     instance_check_end(instance, now_us, due_us);
@@ -97,19 +92,6 @@ static void instance_tick(struct instance *instance, int64_t now_us, int64_t *du
 }
 
 /* ---- the rest that is due ---- */
-
-static void settling_tick(struct pool *pool, int64_t now_us, int64_t *due_us, struct after *after)
-{
-    ring_each(struct run, run, link, &pool->settling)
-    {
-        if (now_us >= run->settle_us) {
-            voice_leave(run->settling_in, run);
-            run_leave(run, after);
-        } else {
-            sooner(due_us, run->settle_us);
-        }
-    }
-}
 
 static void groups_tick(struct pool *pool, int64_t now_us, int64_t *due_us)
 {
@@ -132,7 +114,6 @@ static int64_t pool_tick(struct pool *pool, struct after *after)
     int64_t now_us = monotonic_us(), due_us = now_us + SLEEP_MAX_US;
     ring_each(struct instance, instance, all, &pool->instances)
         instance_tick(instance, now_us, &due_us, after);
-    settling_tick(pool, now_us, &due_us, after);
     pool_serve_hungry(pool, after);
     if (!ring_empty(&pool->hungry)) sooner(&due_us, now_us + POOL_RETURN_MS * 1000);
     groups_tick(pool, now_us, &due_us);

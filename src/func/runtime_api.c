@@ -97,6 +97,7 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
 {
     struct slice mode = http_header_find(exchange, SLICE("Lambda-Runtime-Function-Response-Mode"));
     struct slice body = exchange->body;
+    instance_drain(instance);
     struct run *run = run_take(instance, id);
     if (!run) {
         runtime_reply_error(exchange, 400, "InvalidRequestID", "Invalid request ID");
@@ -130,6 +131,7 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
 
 static void serve_error(struct instance *instance, struct http_exchange *exchange, struct slice id)
 {
+    instance_drain(instance);
     struct run *run = run_take(instance, id);
     if (!run) {
         runtime_reply_error(exchange, 400, "InvalidRequestID", "Invalid request ID");
@@ -148,6 +150,7 @@ static void serve_init_error(struct instance *instance, struct http_exchange *ex
     struct after after = {0};
     struct buf posted = {0};
     put_posted_error(&posted, exchange, error_type(exchange), exchange->body);
+    instance_drain(instance);
     pool_lock(pool);
     bool starts = instance->state == INSTANCE_STARTING && instance->returning;
     if (starts) {

@@ -232,6 +232,7 @@ void runtime_serve_next(struct instance *instance, struct http_exchange *exchang
     struct pool *pool = instance->pool;
     struct run *run = NULL;
     struct after after = {0};
+    instance_drain(instance); /* what was printed since the last answer is not of the next event */
     pool_lock(pool);
     enum asked asked = instance_ask(instance, exchange, &run, &after);
     pool_unlock(pool);

@@ -3,7 +3,9 @@
  *
  * Any thread may ask for a program or for its end; what is asked goes onto a list, and the thread is woken.
  * All else in a struct sandboxed belongs to the thread, so that there is one lock, held for a few
- * instructions. A sandboxed is counted: by its owner until sandbox_release, and by the thread until no event
+ * instructions. Only the output is also read by others (sandbox_drain): whoever reads it holds output_lock from
+ * before the read until `output` has returned, which keeps the bytes in their order.
+ * A sandboxed is counted: by its owner until sandbox_release, and by the thread until no event
  * of it can come any more. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,6 +52,8 @@ struct sandboxed {
     struct sandbox_program program; /* callbacks only: the rest is in the file */
     _Atomic uint32_t references;
     _Atomic uint64_t memory_bytes;
+    pthread_mutex_t output_lock; /* of `output`: taken to read it and to change it */
+    int output;                  /* the end of the pipe that we read; -1: none */
     /* under the lock */
     struct sandboxed *asked_next;
     bool is_listed, is_known; /* on the list of what is asked; taken from it before */
@@ -56,8 +61,8 @@ struct sandboxed {
     /* the thread's */
     uint64_t id;
     enum phase phase;
-    int control, output, error; /* error: why there is no request */
-    struct keeper_ends ends;    /* to be handed over */
+    int control, error;      /* error: why there is no request */
+    struct keeper_ends ends; /* to be handed over */
     struct watch control_watch, output_watch;
     pid_t nursery;     /* that has its keeper */
     int64_t silent_us; /* when its keeper counts as stuck; INT64_MAX: nobody has asked it to end */
@@ -183,6 +188,7 @@ struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_prog
     sandboxed->grace_ms = NOT_ASKED;
     sandboxed->silent_us = INT64_MAX;
     sandboxed->control = sandboxed->output = -1;
+    pthread_mutex_init(&sandboxed->output_lock, NULL);
     sandboxed->ends = (struct keeper_ends){-1, -1, request_write(program, &sandboxed->error)};
     sandboxed->control_watch = (struct watch){WATCH_CONTROL, sandboxed};
     sandboxed->output_watch = (struct watch){WATCH_OUTPUT, sandboxed};
@@ -200,6 +206,24 @@ uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed)
     return atomic_load(&sandboxed->memory_bytes);
 }
 
+/* As much as is in the pipe now, and no more: somebody may write without end. Its end is the thread's to see. */
+void sandbox_drain(struct sandboxed *sandboxed)
+{
+    char room[16384];
+    int left = 0;
+    pthread_mutex_lock(&sandboxed->output_lock);
+    if (sandboxed->output >= 0 && ioctl(sandboxed->output, FIONREAD, &left) != 0) left = 0;
+    while (left > 0) {
+        ssize_t got = read(sandboxed->output, room, (size_t)left < sizeof room ? (size_t)left : sizeof room);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) break;
+        if (sandboxed->program.output)
+            sandboxed->program.output(sandboxed->program.context, (struct slice){room, (size_t)got});
+        left -= (int)got;
+    }
+    pthread_mutex_unlock(&sandboxed->output_lock);
+}
+
 void sandbox_release(struct sandboxed *sandboxed)
 {
     sandboxed_drop(sandboxed);
@@ -207,7 +231,9 @@ void sandbox_release(struct sandboxed *sandboxed)
 
 static void sandboxed_drop(struct sandboxed *sandboxed)
 {
-    if (atomic_fetch_sub(&sandboxed->references, 1) == 1) free(sandboxed);
+    if (atomic_fetch_sub(&sandboxed->references, 1) != 1) return;
+    pthread_mutex_destroy(&sandboxed->output_lock);
+    free(sandboxed);
 }
 
 /* ---- the end of a program, on the thread ---- */
@@ -237,15 +263,15 @@ static void close_ends(struct keeper_ends *ends)
 static size_t read_output(struct sandboxed *sandboxed)
 {
     struct sandbox *sandbox = sandboxed->sandbox;
-    if (sandboxed->output < 0) return 0;
-    ssize_t got = read(sandboxed->output, sandbox->room, sizeof sandbox->room);
-    if (got > 0) {
-        if (sandboxed->program.output)
-            sandboxed->program.output(sandboxed->program.context, (struct slice){sandbox->room, (size_t)got});
-        return (size_t)got;
-    }
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_watched(sandbox, &sandboxed->output);
-    return 0;
+    ssize_t got = -1;
+    pthread_mutex_lock(&sandboxed->output_lock);
+    if (sandboxed->output >= 0) got = read(sandboxed->output, sandbox->room, sizeof sandbox->room);
+    if (got > 0 && sandboxed->program.output)
+        sandboxed->program.output(sandboxed->program.context, (struct slice){sandbox->room, (size_t)got});
+    else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        close_watched(sandbox, &sandboxed->output);
+    pthread_mutex_unlock(&sandboxed->output_lock);
+    return got > 0 ? (size_t)got : 0;
 }
 
 /* What is still in the pipe is all that was written: nobody is left. More than a pipe holds can only come
@@ -272,7 +298,9 @@ static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int
     sandboxed->result.status = status;
     read_rest(sandboxed);
     close_watched(sandbox, &sandboxed->control);
+    pthread_mutex_lock(&sandboxed->output_lock);
     close_watched(sandbox, &sandboxed->output);
+    pthread_mutex_unlock(&sandboxed->output_lock);
     close_ends(&sandboxed->ends);
     unlink_live(sandboxed);
     sandboxed->ended_next = sandbox->ended;
@@ -291,11 +319,13 @@ static bool make_ends(struct sandboxed *sandboxed)
     sandboxed->control = control[0];
     sandboxed->ends.control = control[1];
     if (pipe2(output, O_CLOEXEC) != 0) return false;
+    pthread_mutex_lock(&sandboxed->output_lock);
     sandboxed->output = output[0];
+    pthread_mutex_unlock(&sandboxed->output_lock);
     sandboxed->ends.output = output[1];
     return fcntl(output[0], F_SETFL, O_NONBLOCK) == 0 &&
            watch_fd(sandboxed->sandbox, sandboxed->control, &sandboxed->control_watch) &&
-           watch_fd(sandboxed->sandbox, sandboxed->output, &sandboxed->output_watch);
+           watch_fd(sandboxed->sandbox, output[0], &sandboxed->output_watch);
 }
 
 /* False when the nursery takes no more now. */

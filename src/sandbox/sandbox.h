@@ -16,7 +16,8 @@
  *  S3. When the server dies, however it dies, every program is ended: the keepers see their sockets close;
  *      and a keeper that is killed leaves its orphans to the nursery, which ends them.
  *  S4. Output is read as fast as it comes and never makes the server grow: whoever gets it decides what to
- *      keep. */
+ *      keep.
+ *  S5. `output` gets a program's bytes in their order, one call at a time. */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 
@@ -57,7 +58,7 @@ struct sandbox_program {
     const char *folder;
     uint64_t memory_bytes;  /* resident, of all its processes together; 0: no limit */
     uint32_t process_count; /* at most; 0: 1024, as Lambda has it */
-    /* Both are called on the sandbox's thread and must be quick. */
+    /* Both are called on the sandbox's thread, `output` also from within sandbox_drain, and must be quick. */
     void (*output)(void *context, struct slice bytes);
     void (*ended)(void *context, const struct sandbox_result *result);
     void *context;
@@ -69,6 +70,9 @@ struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_prog
  * grace. 0: at once. May be called again with a shorter one, and until `ended` has returned. From any thread.
  */
 void sandbox_stop(struct sandboxed *sandboxed, int64_t grace_ms);
+/* Hands over what the program has written so far: `output` has had it all when this returns. From any thread,
+ * but not from `output` and not with a lock that `output` takes. */
+void sandbox_drain(struct sandboxed *sandboxed);
 /* The memory in use now, as last seen. */
 uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed);
 /* Forgets it: after `ended`, or from within it. */

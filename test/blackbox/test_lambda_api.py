@@ -1,5 +1,6 @@
 """Lambda's API from outside: boto3, raw HTTP, restarts. The functions are real processes."""
 import base64
+import concurrent.futures
 import hashlib
 import io
 import json
@@ -168,6 +169,51 @@ def test_invoke_with_log_and_context(client, make):
     assert answer["custom"] == {"who": "me"}
     log = base64.b64decode(reply["LogResult"]).decode()
     assert "START RequestId: " in log and "hello from " + name in log and "REPORT RequestId: " in log
+
+
+TALKER = """
+import sys
+def handler(event, context):
+    for i in range(5):
+        print("call", event["n"], "out", i)
+        print("call", event["n"], "err", i, file=sys.stderr)
+    sys.stdout.write("call %d without an end" % event["n"])
+"""
+
+
+def lines_of(n):
+    return sorted([f"call {n} {where} {i}" for i in range(5) for where in ("out", "err")] +
+                  [f"call {n} without an end"])
+
+
+def printed(client, name, n):
+    """What the log of one call holds between START and END."""
+    reply, _ = invoke(client, name, {"n": n}, LogType="Tail")
+    lines = base64.b64decode(reply["LogResult"]).decode().splitlines()
+    assert lines[0].startswith("START ") and [line.split()[0] for line in lines[-2:]] == ["END", "REPORT"]
+    return sorted(lines[1:-2])
+
+
+def test_the_log_of_a_call_has_its_own_lines_only(client, make):
+    name = make(TALKER)
+    for n in range(200):
+        assert printed(client, name, n) == lines_of(n)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        for n, lines in enumerate(threads.map(lambda n: printed(client, name, n), range(200))):
+            assert lines == lines_of(n)
+
+
+def test_lines_stand_between_start_and_end_of_their_call(client, make, endpoint):
+    name = make(TALKER)
+    for n in range(50):
+        invoke(client, name, {"n": n})
+    with urllib.request.urlopen(f"{endpoint}/v1/functions/{name}/logs?max=1000000", timeout=180) as reply:
+        log = reply.read().decode()
+    calls = log.split("START RequestId: ")[1:]
+    assert len(calls) == 50
+    for n, call in enumerate(calls):
+        lines = call.splitlines()
+        assert sorted(lines[1:-2]) == lines_of(n) and lines[-2].startswith("END "), call
 
 
 def test_a_functions_error_is_told(client, make):

@@ -50,6 +50,30 @@ TEST(a_signal_has_its_number)
     sandbox_free(sandbox);
 }
 
+/* The program proves by a file that it has written all. */
+TEST(what_was_written_is_there_when_it_is_drained)
+{
+    struct sandbox *sandbox = sandbox_for_test();
+    for (int i = 0; i < 50; i++) {
+        struct heard heard;
+        char mark[64] = "/tmp/quipu-drain-XXXXXX", text[200];
+        int file = mkstemp(mark);
+        ensure(file >= 0 && close(file) == 0);
+        snprintf(text, sizeof text, "echo one; echo two >&2; rm %s; exec sleep 1000", mark);
+        heard_shell(&heard, sandbox, text);
+        while (access(mark, F_OK) == 0) usleep(100);
+        sandbox_drain(heard.sandboxed);
+        pthread_mutex_lock(&heard.lock);
+        CHECK_TEXT(buf_view(&heard.text), "one\ntwo\n");
+        pthread_mutex_unlock(&heard.lock);
+        sandbox_stop(heard.sandboxed, 0);
+        heard_wait(&heard);
+        sandbox_drain(heard.sandboxed); /* nothing is left to read */
+        heard_free(&heard);
+    }
+    sandbox_free(sandbox);
+}
+
 TEST(what_cannot_be_run_tells_why)
 {
     struct sandbox *sandbox = sandbox_for_test();
