@@ -1,6 +1,6 @@
 /* The mail to the business people, in plain C: the Runtime API is two requests over one connection.
  *
- * It sends no mail; it prints one. The event is JSON, of which only one text is needed, so no library is. */
+ * It sends no mail; it prints one. The event is JSON, of which a few texts are needed, so no library is. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -53,24 +53,27 @@ static void exchange(const char *method, const char *path, const char *body, cha
     reply[length] = 0;
 }
 
-/* The text of the first member of this name. */
-static void member(const char *name, char *out, size_t room)
+/* The text of the next member of this name, and what stands behind it; NULL: there is none. */
+static const char *member(const char *from_here, const char *name, char *out, size_t room)
 {
     char quoted[50];
     snprintf(quoted, sizeof quoted, "\"%s\":\"", name);
-    const char *at = strstr(reply, quoted);
+    const char *at = strstr(from_here, quoted);
     at = at ? at + strlen(quoted) : "";
     snprintf(out, room, "%.*s", (int)strcspn(at, "\""), at);
+    return *at ? at : NULL;
 }
 
 int main(void)
 {
-    char id[100] = "", path[150], session[200];
+    char id[100] = "", path[150], session[200], page[200];
     connect_to(getenv("AWS_LAMBDA_RUNTIME_API"));
     for (;;) {
         exchange("GET", "next", "", id);
-        member("key", session, sizeof session);
-        printf("mail: session %s has made ten clicks\n", session);
+        member(reply, "key", session, sizeof session);
+        printf("mail: session %s has made ten clicks:", session);
+        for (const char *at = reply; (at = member(at, "page", page, sizeof page));) printf(" %s", page);
+        printf("\n");
         fflush(stdout);
         snprintf(path, sizeof path, "%s/response", id);
         exchange("POST", path, "{}", id);

@@ -130,6 +130,7 @@ struct pattern_reaction {
     const char *filter; /* an event pattern (match.h) over a stream record */
     const char *source; /* "quipu.jobs" */
     const char *word;   /* "Job" */
+    bool gathers;       /* its events may have items of their own: pattern_gather */
 };
 extern const struct pattern_reaction pattern_reactions[];
 extern const size_t pattern_reaction_count;
@@ -139,9 +140,14 @@ struct pattern_record {
     struct slice text, change, item; /* all of it, its "dynamodb", its new image */
     struct slice id, then, state;    /* texts */
     struct slice cause;              /* its lineage, where the record tells it (trigger.h); else empty */
+    struct slice events;             /* gathered, a JSON array; NULL data: none were */
 };
 /* False when it is not of the form that the filter asks for. */
 bool pattern_record_read(struct slice record, struct arena *arena, struct pattern_record *out);
+
+/* Reads the events of a record that are not in its item, where there are any and they have no more bytes than
+ * `room`, into record->events. Waits. False: nobody could tell now. */
+bool pattern_gather(struct pattern *pattern, struct pattern_record *record, size_t room, struct arena *arena);
 
 #define PATTERN_EVENT_BRIEF  1u /* without what may be large */
 #define PATTERN_EVENT_RECORD 2u /* with the record's keys and image beside it, for the places of a call */

@@ -7,7 +7,7 @@
  *
  * `detail` is what GET of the resource answers, as far as the item at hand has it, and its `path`. What has
  * no room there (many or large events) is left out; "truncated":true says so, and the path tells where it is.
- */
+ * Events with items of their own are read for it (gather.c). */
 #include "calendar/calendar.h"
 #include "pattern/item.h"
 #include "pattern/pattern.h"
@@ -21,10 +21,10 @@
 /* A unit of work that is given up, a job that has ended one way or other, a group that is complete, a bucket
  * of a period that is. */
 const struct pattern_reaction pattern_reactions[] = {
-    {"work", BECOMES("\"DEAD\""), "quipu.work", "Work"},
-    {"jobs", BECOMES("\"COMPLETE\",\"FAILED\",\"EXPIRED\""), "quipu.jobs", "Job"},
-    {"groups", BECOMES("\"COMPLETE\""), "quipu.groups", "Group"},
-    {"period-buckets", BECOMES("\"DONE\""), "quipu.periods", "Period"},
+    {"work", BECOMES("\"DEAD\""), "quipu.work", "Work", false},
+    {"jobs", BECOMES("\"COMPLETE\",\"FAILED\",\"EXPIRED\""), "quipu.jobs", "Job", false},
+    {"groups", BECOMES("\"COMPLETE\""), "quipu.groups", "Group", true},
+    {"period-buckets", BECOMES("\"DONE\""), "quipu.periods", "Period", true},
 };
 const size_t pattern_reaction_count = sizeof pattern_reactions / sizeof *pattern_reactions;
 
@@ -109,18 +109,20 @@ static bool has_others(struct slice item, struct arena *arena)
 }
 
 /* False when it was left out. */
-static bool put_member(struct buf *out, const struct member *member, struct slice item, bool is_brief,
-                       struct arena *arena)
+static bool put_member(struct buf *out, const struct member *member, const struct pattern_record *record,
+                       bool is_brief, struct arena *arena)
 {
-    struct slice value = item_attribute(arena, item, member->attribute);
+    struct slice item = record->item, value = item_attribute(arena, item, member->attribute);
     bool is_bulk = member->telling == AS_BULK;
-    bool is_events = is_bulk && strcmp(member->name, "events") == 0;
-    if (is_events && has_others(item, arena)) return false;
-    if (!value.data) return true;
+    bool is_beside = is_bulk && strcmp(member->name, "events") == 0 && has_others(item, arena);
+    if (is_beside && !record->events.data) return false;
+    if (!is_beside && !value.data) return true;
     if (is_bulk && is_brief) return false;
     json_put_string(out, slice_of(member->name));
     buf_byte(out, ':');
-    if (member->telling == AS_MOMENT)
+    if (is_beside)
+        buf_slice(out, record->events);
+    else if (member->telling == AS_MOMENT)
         json_put_string(out, moment_text(arena, item_int(arena, item, member->attribute, 0)));
     else
         plain_put_attribute(out, arena, value);
@@ -136,12 +138,14 @@ static void put_done(struct buf *out, struct slice item, struct arena *arena)
     buf_printf(out, "\"done\":%lld,", (long long)done);
 }
 
-static void put_detail(struct buf *out, size_t number, struct slice item, bool is_brief, struct arena *arena)
+static void put_detail(struct buf *out, size_t number, const struct pattern_record *record, bool is_brief,
+                       struct arena *arena)
 {
+    struct slice item = record->item;
     bool is_whole = true;
     buf_byte(out, '{');
     for (const struct member *member = tellings[number].members; member->name; member++)
-        is_whole &= put_member(out, member, item, is_brief, arena);
+        is_whole &= put_member(out, member, record, is_brief, arena);
     if (tellings[number].members == job_members) put_done(out, item, arena);
     if (!is_whole) buf_text(out, "\"truncated\":true,");
     buf_text(out, "\"path\":");
@@ -188,7 +192,7 @@ void pattern_put_event(struct buf *out, const struct pattern_reaction *reaction,
     buf_text(out, ",\"time\":");
     json_put_string(out, time_of(number, record->item, record->change, arena));
     buf_text(out, ",\"detail\":");
-    put_detail(out, number, record->item, how & PATTERN_EVENT_BRIEF, arena);
+    put_detail(out, number, record, how & PATTERN_EVENT_BRIEF, arena);
     if (how & PATTERN_EVENT_RECORD) {
         struct slice keys = raw_member(arena, record->change, "Keys");
         buf_text(out, ",\"eventID\":");

@@ -34,6 +34,7 @@ struct reaction {
 };
 
 struct reactions {
+    struct pattern *pattern;
     struct func *func;
     struct slice queue; /* its ARN */
     _Atomic int queue_state;
@@ -178,6 +179,13 @@ static size_t make_payloads(struct round *round, struct change *change, unsigned
     return bytes;
 }
 
+/* Not for an answer that is too long already: its batch comes again in smaller ones. */
+static bool gather(struct round *round, struct pattern_record *record)
+{
+    if (!round->reaction->pattern->gathers || round->members->len > LIMIT_TRANSACTION_BYTES) return true;
+    return pattern_gather(round->reaction->reactions->pattern, record, LIMIT_ASYNC_EVENT_BYTES, round->arena);
+}
+
 /* All calls of a change are in one transaction, so together they have no more room than one alone. */
 static void fit_payloads(struct round *round, struct change *change)
 {
@@ -255,6 +263,7 @@ static bool take_record(struct round *round, struct slice text)
     const char *fault = pattern_then_read(change.record.then, round->arena, change.targets, &named);
     if (fault) return refuse(round, &change.record, change.record.id, fault);
     if (!choose_targets(round, &change, named)) return false;
+    if (change.count && !gather(round, &change.record)) return false;
     fit_payloads(round, &change);
     for (unsigned i = 0; i < change.count; i++)
         if (!put_call(round, &change, i)) return false;
@@ -302,6 +311,7 @@ struct reactions *reactions_open(const struct react_options *options)
 {
     struct reactions *reactions = must_zero(1, sizeof *reactions);
     const char *prefix = options->prefix ? options->prefix : "quipu-";
+    reactions->pattern = options->pattern;
     reactions->func = options->func;
     reactions->queue = arena_printf(&reactions->arena, "arn:aws:sqs:%s:%s:" REACT_QUEUE, options->region,
                                     options->account);
@@ -315,7 +325,8 @@ struct reactions *reactions_open(const struct react_options *options)
                           .table = arena_printf(&reactions->arena, "%s%s", prefix, pattern->table).data,
                           .filter = pattern->filter,
                           .answer = answer,
-                          .context = &reactions->all[i]});
+                          .context = &reactions->all[i],
+                          .waits = pattern->gathers});
     }
     return reactions;
 }

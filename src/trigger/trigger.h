@@ -73,12 +73,13 @@ struct trigger_watch {
     /* The answer to an event, {"Records":[...]} (where the engine is in this process, with `cause` and
      * `transaction`, the token, of each that has one), as a function would give it:
      * {"quipu":{"transact":[...]}} is applied with the move of the position, once. `cause` is the lineage of
-     * the records. On the consumer's thread: it must be quick and must not wait for the door. False: the
-     * reply is an error
+     * the records. On the consumer's thread, where it must be quick and must not wait for the door; or, where
+     * it `waits`, on a thread that may. False: the reply is an error
      * ({"errorType":...,"errorMessage":...}), and the batch comes again after a pause. */
     bool (*answer)(void *context, struct slice event, struct slice cause, struct arena *arena,
                    struct buf *reply);
     void *context;
+    bool waits;
 };
 
 /* From any thread, before or after trigger_start; a name that is watched already changes nothing. */

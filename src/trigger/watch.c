@@ -24,8 +24,11 @@
  * meanwhile, by somebody who knows more than the look has seen. */
 #define BEING_LOOKED_AT INT64_MAX
 
+#define WAITERS 2 /* threads for answers that wait for the door: a long one holds up one other table at most */
+
 struct watch {
     struct watch *next;
+    struct rest_workers *waiters; /* the list's own; NULL: its answers wait for nothing */
     _Atomic uint32_t references; /* the list's, and one for each mapping */
     char *name, *table, *filter; /* filter: NULL: none */
     uint32_t batch_size;
@@ -45,6 +48,7 @@ struct watches {
     pthread_mutex_t lock;    /* of the list, briefly */
     pthread_cond_t woken;
     struct watch *list;
+    struct rest_workers *waiters; /* NULL: nobody has needed them */
     bool is_running, is_closing;
     pthread_t thread;
 };
@@ -93,7 +97,7 @@ const char *watch_name(const struct watch *watch)
     return watch->name;
 }
 
-void watch_invoke(struct watch *watch, struct invocation *invocation)
+static void answer_now(struct watch *watch, struct invocation *invocation)
 {
     bool is_fine = false;
     pthread_mutex_lock(&watch->answering);
@@ -106,6 +110,30 @@ void watch_invoke(struct watch *watch, struct invocation *invocation)
     invocation->end = !is_heard ? INVOCATION_REFUSED : is_fine ? INVOCATION_ANSWERED : INVOCATION_FAILED;
     invocation->error_kind = "Handled";
     invocation->done(invocation);
+}
+
+/* An answer on one of the threads that may wait. */
+struct watch_call {
+    struct rest_call call; /* what such a thread takes; nobody else sees it */
+    struct invocation *invocation;
+};
+
+static void answer_later(void *room, struct rest_call *call)
+{
+    struct watch *watch = room;
+    answer_now(watch, ((struct watch_call *)call)->invocation);
+    watch_release(watch);
+}
+
+void watch_invoke(struct watch *watch, struct invocation *invocation)
+{
+    if (!watch->waiters) {
+        answer_now(watch, invocation);
+        return;
+    }
+    struct watch_call *own = arena_new(invocation->arena, struct watch_call);
+    own->invocation = invocation;
+    rest_workers_run(watch->waiters, answer_later, watch_keep(watch), &own->call);
 }
 
 /* ---- its mapping ---- */
@@ -283,6 +311,8 @@ void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
     pthread_mutex_lock(&watches->lock);
     if (!find(watches, asked->name)) {
         struct watch *watch = watch_new(asked);
+        if (asked->waits && !watches->waiters) watches->waiters = rest_workers_new(WAITERS);
+        if (asked->waits) watch->waiters = watches->waiters;
         watch->next = watches->list;
         watches->list = watch;
         pthread_cond_signal(&watches->woken);
@@ -347,6 +377,7 @@ void watches_halt(struct watches *watches)
 void watches_close(struct watches *watches)
 {
     watches_halt(watches);
+    rest_workers_free(watches->waiters); /* which answers what it has begun */
     while (watches->list) {
         struct watch *watch = watches->list;
         watches->list = watch->next;

@@ -145,14 +145,38 @@ def test_group_tells_a_url(place, listener, unused_name):
     assert len(received) == 1
 
 
-def test_large_group_says_where_its_events_are(here, own, unused_name):
+def test_ten_clicks_are_in_the_call(place, function, unused_name):
+    """More than one write unit: all but the first of them have items of their own."""
     group = "/v1/groups/" + unused_name
-    here.ok("PUT", group, {"complete": {"size": 20}, "then": own.name})
-    for n in range(20):
-        here.ok("POST", group + "/k", {"id": str(n), "data": "x" * 2000})
+    place.ok("PUT", group, {"complete": {"size": 10}, "late": "append", "then": function.name})
+    for n in range(12):
+        place.ok("POST", group + "/k", {"id": f"click-{n}", "data": {"page": f"/shoes/{n}", "more": "x" * 200}})
+    detail = first_event(function)["detail"]
+    assert [event["data"]["page"] for event in detail["events"]] == [f"/shoes/{n}" for n in range(10)]
+    assert "truncated" not in detail and detail["count"] == 10
+    settle(place)
+    assert len(function.events()) == 1
+
+
+def test_larger_group_says_where_its_events_are(here, own, unused_name):
+    group = "/v1/groups/" + unused_name
+    here.ok("PUT", group, {"complete": {"size": 5}, "then": own.name})
+    for n in range(5):
+        here.ok("POST", group + "/k", {"id": str(n), "data": "x" * 250000})
     detail = first_event(own)["detail"]
-    assert detail["truncated"] is True and detail["count"] == 20 and "events" not in detail
+    assert detail["truncated"] is True and detail["count"] == 5 and "events" not in detail
     assert len(here.ok("GET", detail["path"])["events"]) > 0
+
+
+def test_bucket_of_several_parts_is_in_the_call(here, own, unused_name):
+    period = "/v1/periods/" + unused_name
+    here.ok("PUT", period, {"every": "1h", "shards": 1})
+    for n in range(3):
+        here.ok("POST", period, {"id": str(n), "time": "2020-01-01T00:00:00Z", "data": {"n": n, "text": "x" * 200000}})
+    here.ok("PUT", period, {"every": "1s", "then": own.name})
+    detail = first_event(own)["detail"]
+    assert detail["parts"] > 1 and "truncated" not in detail
+    assert sorted(event["data"]["n"] for event in detail["events"]) == [0, 1, 2]
 
 
 def test_work_that_is_given_up(here, own, unused_name):

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/raw.h"
 #include "react/react.h"
 #include "unit/test.h"
 
@@ -242,6 +243,35 @@ TEST(a_chain_that_comes_back_to_itself_is_cut)
     ask(&house, "GET /v1/groups/g/k", "", &arena, &group);
     CHECK(slice_contains(group, SLICE("\"generation\":17,")));
     CHECK(was_put_aside(&house, "by its own doing too often"));
+    arena_free(&arena);
+    house_close(&house);
+}
+
+/* Those behind the first few have items of their own; what came late is none of the call's. */
+TEST(a_call_has_all_events_of_its_group)
+{
+    struct house house;
+    struct arena arena = {0};
+    struct slice told, data;
+    house_open(&house);
+    ask(&house, "PUT /v1/groups/g",
+        "{\"complete\":{\"size\":30},\"late\":\"append\",\"then\":{\"call\":\"PUT /v1/documents/told/"
+        "{detail.key}\",\"body\":{\"of\":\"{detail.count}\",\"events\":\"{detail.events}\"}}}",
+        &arena, NULL);
+    for (int i = 0; i < 33; i++) /* ids against the order in which they come */
+        CHECK_INT(ask(&house, "POST /v1/groups/g/ann%2Fb%20c",
+                      arena_printf(&arena, "{\"id\":\"e%d\",\"data\":{\"page\":\"/shoes/%060d\"}}", 99 - i, i)
+                          .data,
+                      &arena, NULL),
+                  201);
+    wait_until_idle(&house);
+    CHECK_INT(ask(&house, "GET /v1/documents/told/ann%2Fb%20c", "", &arena, &told), 200);
+    CHECK(slice_contains(told, SLICE("\"of\":30")));
+    CHECK_INT((int)raw_count(&arena, raw_member(&arena, told, "events")), 30);
+    for (int i = 0; i < 33; i++) {
+        data = arena_printf(&arena, "{\"page\":\"/shoes/%060d\"}", i);
+        CHECK_INT(slice_contains(told, data), i < 30);
+    }
     arena_free(&arena);
     house_close(&house);
 }
