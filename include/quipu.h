@@ -654,8 +654,8 @@ enum quipu_result quipu_log_ack(struct quipu *db, const char *log, const char *g
 enum quipu_result quipu_log_park(struct quipu *db, const char *log, const char *group, int64_t partition,
                                  int64_t fence, int64_t sequence, const char *reason,
                                  struct quipu_reply **reply);
-/* Reads again: a partition from a number on; all from a time on (0: from the start, negative: only what comes
- * from now on); what was parked. */
+/* Reads again: a partition from a number on; all from a past time on (0: from the start, negative: only what
+ * comes from now on); what was parked. */
 enum quipu_result quipu_log_replay(struct quipu *db, const char *log, const char *group, int64_t partition,
                                    int64_t sequence, struct quipu_reply **reply);
 enum quipu_result quipu_log_replay_time(struct quipu *db, const char *log, const char *group, int64_t time_ms,

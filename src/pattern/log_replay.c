@@ -14,7 +14,7 @@ const struct field log_replay_fields[] = {
     [REPLAY_SEQUENCE] = {"sequence", IN_BODY, FIELD_INT, .min = 1, .max = LOG_NUMBER_MOST,
                          .help = "the first that is read again; one behind the last skips all"},
     [REPLAY_TIME] = {"time", IN_BODY, FIELD_NAME, .max = 40,
-                     .help = "all partitions from this time on, as 2026-11-15T03:42:06Z; \"start\", \"now\""},
+                     .help = "all partitions from this past time on, as 2026-11-15T03:42:06Z; \"start\", \"now\""},
     [REPLAY_PARKED] = {"parked", IN_BODY, FIELD_BOOL, .help = "what was parked"},
 };
 
@@ -33,16 +33,29 @@ static flow_step replay_group, replay_bumped, replay_head, replay_moved, parked_
 
 /* ---- which ---- */
 
+/* The group begins where events are not older than `since`, so a time to come would hide the events until then.
+ * Where appends are stamped by the clocks of several processes it stays behind the present by what these may
+ * differ: some events are read again, none is passed over. */
 static bool take_time(struct flow *flow, struct replay *replay)
 {
     struct slice text = flow_text(flow, REPLAY_TIME);
+    int64_t latest_ms = flow->now_ms - flow->world->skew_ms;
     if (slice_equal(text, SLICE("start"))) return true;
-    replay->since_ms = flow->now_ms;
+    replay->since_ms = latest_ms;
     if (slice_equal(text, SLICE("now"))) return true;
-    if (moment_parse(text, &replay->since_ms) && replay->since_ms > 0) return true;
-    flow_refuse(flow, 400, "bad-request",
-                "time must be like 2026-11-15T03:42:06Z, or \"start\", or \"now\".");
-    return false;
+    if (!moment_parse(text, &replay->since_ms) || replay->since_ms <= 0) {
+        flow_refuse(flow, 400, "bad-request",
+                    "time must be like 2026-11-15T03:42:06Z, or \"start\", or \"now\".");
+        return false;
+    }
+    if (replay->since_ms > flow->now_ms + flow->world->skew_ms) {
+        flow_refuse(flow, 400, "bad-request",
+                    "time lies in the future: here it is %.*s. \"now\" begins with what comes from now on.",
+                    SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
+        return false;
+    }
+    if (replay->since_ms > latest_ms) replay->since_ms = latest_ms;
+    return true;
 }
 
 void log_replay_begin(struct flow *flow)

@@ -271,6 +271,8 @@ TEST(log_replays_from_a_number_or_a_time)
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"sequence\":1}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"noon\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"2036-11-15T04:00:00Z\"}", 400,
+                  "bad-request"); /* the group would be deaf until then */
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":22}",
                   409, "no-such-event");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"1\",\"sequence\":1}",
