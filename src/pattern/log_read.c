@@ -352,7 +352,7 @@ struct lag {
     struct slice parked_key; /* where the counting of parked events goes on */
 };
 
-static flow_step lag_page, lag_next, lag_searched, lag_end, lag_counted;
+static flow_step lag_page, lag_next, lag_searched, lag_first, lag_end, lag_counted;
 
 void log_lag_begin(struct flow *flow)
 {
@@ -360,18 +360,20 @@ void log_lag_begin(struct flow *flow)
     log_scan_begin(flow, false, lag_page, lag_end);
 }
 
-static void lag_put(struct flow *flow, const struct log_candidate *candidate, int64_t position)
+/* Of a partition whose first unread event has the number `first`. */
+static void lag_put(struct flow *flow, const struct log_candidate *candidate, int64_t first)
 {
     struct lag *lag = flow->state;
     struct slice owner = is_held(flow, candidate) ? item_text(flow->arena, candidate->item, "owner")
                                                   : SLICE_NONE;
     int64_t until_ms = item_int(flow->arena, candidate->item, "until", 0) - flow->world->skew_ms;
-    lag->total += candidate->sequence - position;
-    if (candidate->sequence == position || lag->count >= LAG_MOST) return;
+    int64_t unread = candidate->sequence - first + 1;
+    lag->total += unread;
+    if (!unread || lag->count >= LAG_MOST) return;
     buf_slice(flow->body, flow_compose(flow, "%A{'partition':%s,'lag':%d,'position':%d,'sequence':%d%A}",
                                        lag->count++ ? SLICE(",") : SLICE("{\"partitions\":["),
-                                       log_partition_text(flow, candidate->partition),
-                                       candidate->sequence - position, position, candidate->sequence,
+                                       log_partition_text(flow, candidate->partition), unread,
+                                       candidate->position, candidate->sequence,
                                        owner.data ? flow_compose(flow, ",'owner':%s,'until':%s", owner,
                                                                  moment_text(flow->arena, until_ms))
                                                   : SLICE("")));
@@ -393,7 +395,15 @@ static void lag_next(struct flow *flow)
             log_search_begin(flow, candidate, lag_searched);
             return;
         }
-        lag_put(flow, candidate, candidate->position);
+        if (lag->scan.layout.keep_s && candidate->position < candidate->sequence) {
+            flow_call(flow, lag_first, "Query",
+                      "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > "
+                      ":position','ProjectionExpression':'#sequence',%#,'ExpressionAttributeValues':{"
+                      "':partition':%S,':position':%N},'Limit':1}",
+                      &log_events, log_key(flow, candidate->partition), candidate->position);
+            return;
+        }
+        lag_put(flow, candidate, candidate->position + 1);
     }
     log_scan_more(flow);
 }
@@ -401,7 +411,22 @@ static void lag_next(struct flow *flow)
 static void lag_searched(struct flow *flow)
 {
     struct lag *lag = flow->state;
-    lag_put(flow, &lag->scan.candidates[lag->at++], lag->scan.search.low);
+    lag->scan.candidates[lag->at].position = lag->scan.search.low;
+    lag_next(flow);
+}
+
+/* Events that have ended by their age are not there to be read. */
+static void lag_first(struct flow *flow)
+{
+    struct lag *lag = flow->state;
+    const struct log_candidate *candidate = &lag->scan.candidates[lag->at++];
+    struct raw_look look;
+    struct slice item;
+    int64_t first = candidate->sequence + 1;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (raw_look_next(&look, NULL, &item)) first = item_int(flow->arena, item, "sequence", first);
+    /* it may be newer than the head that was read */
+    lag_put(flow, candidate, first <= candidate->sequence ? first : candidate->sequence + 1);
     lag_next(flow);
 }
 

@@ -321,6 +321,11 @@ TEST(log_forgets_old_events)
         CHECK_INT(dynamo_call(patterns.dynamo, SLICE("DeleteItem"), request, &reply), 200);
     }
     buf_free(&reply);
+    /* a group that stands before them: only the third is left to be read */
+    makes(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"start\"}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
+               "{\"partitions\":[{\"partition\":\"0\",\"lag\":1,\"position\":0,\"sequence\":3}],"
+               "\"lag\":1,\"parked\":0}");
     struct slice page = asks(&patterns, READ, "{\"owner\":\"o\",\"max\":2}");
     CHECK_INT(number(&patterns, page, "position"), 2);
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "events")), 1);
