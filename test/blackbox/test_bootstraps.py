@@ -387,6 +387,41 @@ def test_node_errors_at_the_start(node, file, handler, text, kind, message):
     assert f'"errorType":"{kind}"' in guest.output.decode()
 
 
+BROKEN = "const x = {\n  a: 1\n  b: 2,\n};\n"
+LINE = "  b: 2,\n  ^"
+
+
+@pytest.mark.parametrize("files, place", [
+    ({"index.js": BROKEN}, "index.js:3"),
+    ({"index.mjs": BROKEN}, "index.mjs:3"),
+    ({"index.mjs": "import './lib/part.mjs'; console.log('runs');", "lib/part.mjs": BROKEN}, "lib/part.mjs:3"),
+    ({"index.mjs": "import './part.cjs'", "part.cjs": BROKEN}, "part.cjs:3"),
+    ({"index.js": BROKEN, "package.json": '{"type": "module"}'}, "index.js:3"),
+])
+def test_node_syntax_errors_name_file_and_line(start, tmp_path, files, place):
+    guest = start("node", "index.handler", files)
+    error = guest.init_error().json()
+    assert error["errorType"] == "Runtime.UserCodeSyntaxError"
+    assert error["errorMessage"] == f"SyntaxError: Unexpected identifier 'b' ({tmp_path}/{place})"
+    assert error["trace"][:3] == [f"{tmp_path}/{place}", "  b: 2,", "  ^"]
+    assert guest.ended() == 1
+    assert f"{tmp_path}/{place}\n{LINE}\n" in guest.output.decode() and "runs" not in guest.output.decode()
+
+
+def test_node_a_missing_export_names_file_and_line(start, tmp_path):
+    guest = start("node", "index.handler", {"index.mjs": "\nimport { y } from './part.mjs'\n", "part.mjs": ""})
+    error = guest.init_error().json()
+    assert error["errorType"] == "Runtime.UserCodeSyntaxError"
+    assert "does not provide an export named 'y'" in error["errorMessage"]
+    assert f"{tmp_path}/index.mjs:2" in error["errorMessage"]
+
+
+def test_node_bad_json_at_the_start_names_its_line(node, tmp_path):
+    error = node("\nJSON.parse('{x')", file="index.mjs").init_error().json()
+    assert error["errorType"] == "Runtime.UserCodeSyntaxError"
+    assert any(f"{tmp_path}/index.mjs:2" in line for line in error["trace"])
+
+
 # ---- Node.js: streams ----
 
 def test_node_streams(node):

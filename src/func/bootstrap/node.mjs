@@ -8,16 +8,18 @@
 // An answer that waits for the event loop to become empty is sent from 'beforeExit': while a handler runs, our own
 // sockets do not keep the process alive.
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire, Module } from 'node:module';
 import net from 'node:net';
 import path from 'node:path';
 import { Writable } from 'node:stream';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import util from 'node:util';
 
 const NODE_MAJOR_MIN = 16;
 const API = '/2018-06-01/runtime';
+const SYNTAX_CHECK_MS = 10000;
 const EXIT_UNHANDLED_REJECTION = 128;
 const EXIT_UNCAUGHT_EXCEPTION = 129;
 const STREAMING = Symbol.for('aws.lambda.runtime.handler.streaming');
@@ -294,14 +296,50 @@ function isModuleByPackage(file) {
 
 const importFile = (file) => import(pathToFileURL(file).href);
 
-async function loadModule({ folder, file }) {
+// The file of a handler; undefined where only Node's own rules may find one.
+function moduleFile({ folder, file }) {
   const base = path.resolve(taskRoot, folder, file);
+  return [base, `${base}.js`, `${base}.mjs`, `${base}.cjs`].find(isFile);
+}
+
+async function loadModule({ folder, file }) {
+  const found = moduleFile({ folder, file });
   const require = createRequire(path.join(taskRoot, 'index.js'));
-  if (isFile(base)) return require(base);
-  if (isFile(`${base}.js`)) return isModuleByPackage(`${base}.js`) ? importFile(`${base}.js`) : require(`${base}.js`);
-  if (isFile(`${base}.mjs`)) return importFile(`${base}.mjs`);
-  if (isFile(`${base}.cjs`)) return require(`${base}.cjs`);
+  if (found?.endsWith('.mjs') || (found?.endsWith('.js') && isModuleByPackage(found))) return importFile(found);
+  if (found) return require(found);
   return require(require.resolve(path.join(folder, file), { paths: [taskRoot, path.resolve(taskRoot, folder)] }));
+}
+
+// What Node prints above a syntax error: the file and line, the line's text, a mark below it. An error that an
+// import threw does not tell it: Node keeps it for itself until it prints the error. So another Node is asked, which
+// fails in the same way before it runs anything of the function.
+function syntaxFrame(error, file) {
+  let lines = String(error.stack).split('\n');
+  const isOfCompiler = lines.slice(1).every((line) => !/^ +at /.test(line) || line.includes('node:internal/'));
+  if (/^SyntaxError/.test(lines[0]) && isOfCompiler && file) {
+    const source = `import(${JSON.stringify(pathToFileURL(file).href)})`;
+    const { NODE_OPTIONS, ...environment } = env;
+    const check = spawnSync(process.execPath, ['--input-type=module', '-e', source], {
+      env: environment, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'], timeout: SYNTAX_CHECK_MS });
+    lines = String(check.stderr).split('\n');
+  }
+  const end = lines.findIndex((line) => /^SyntaxError/.test(line));
+  return end > 0 && /:\d+$/.test(lines[0]) ? lines.slice(0, end).filter((line) => line !== '') : [];
+}
+
+function syntaxError(error, file) {
+  const frame = syntaxFrame(error, file);
+  if (!frame.length) { // JSON.parse and the like: the stack tells where
+    const told = new RuntimeError('Runtime.UserCodeSyntaxError', String(error));
+    told.stack = `${told.name}: ${error.stack}`;
+    return told;
+  }
+  const place = frame[0].startsWith('file:') ? frame[0].replace(/^(.*)(:\d+)$/, (_, url, line) =>
+    fileURLToPath(url) + line) : frame[0];
+  const told = new RuntimeError('Runtime.UserCodeSyntaxError', `${error} (${place})`);
+  told.stack = [place, ...frame.slice(1), `${told.name}: ${told.message}`].join('\n');
+  process.stdout.write(`${place}\n${frame.slice(1).join('\n')}\n`);
+  return told;
 }
 
 async function findHandler(name) {
@@ -310,7 +348,7 @@ async function findHandler(name) {
   try {
     found = await loadModule(parts);
   } catch (error) {
-    if (error instanceof SyntaxError) throw new RuntimeError('Runtime.UserCodeSyntaxError', String(error));
+    if (error instanceof SyntaxError) throw syntaxError(error, moduleFile(parts));
     if (error?.code === 'MODULE_NOT_FOUND' || error?.code === 'ERR_MODULE_NOT_FOUND')
       throw new RuntimeError('Runtime.ImportModuleError', String(error));
     throw error;
