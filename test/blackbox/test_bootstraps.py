@@ -442,6 +442,23 @@ exports.handler = awslambda.streamifyResponse(async (event, stream, context) => 
     assert guest.connection_count == 1
 
 
+def test_node_streams_write_objects_as_json(node):
+    guest = node("""
+exports.handler = awslambda.streamifyResponse(async (event, stream) => {
+  stream.write({ a: [1, 'ü'] });
+  stream.write(['x']);
+  stream.write(7);
+  stream.write(new Uint8Array([33]));
+  await new Promise((resolve) => stream.write({ called: 'back' }, resolve));
+  if (event) stream.end({ last: true });
+  else stream.end(() => {});
+})""")
+    text = '{"a":[1,"ü"]}["x"]7!{"called":"back"}'
+    for event, last in (True, '{"last":true}'), (False, ""):
+        answer = guest.invoke(event)
+        assert (answer.kind, answer.body.decode()) == ("response", text + last)
+
+
 def test_node_streams_with_a_prelude(node):
     guest = node("""
 exports.handler = awslambda.streamifyResponse(async (event, stream) => {

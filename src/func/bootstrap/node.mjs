@@ -482,6 +482,8 @@ class Invocation {
   }
 }
 
+const asText = (chunk) => (typeof chunk === 'string' || chunk instanceof Uint8Array ? chunk : JSON.stringify(chunk));
+
 // The answer as a chunked request: begun by the first byte, ended by the handler, or broken off by an error that
 // stands in the trailers.
 class ResponseStream extends Writable {
@@ -520,6 +522,16 @@ class ResponseStream extends Writable {
     this.socket.write(bytes);
     this.socket.write(CRLF, done);
     return this.socket.uncork();
+  }
+
+  // As on Lambda, what is neither text nor bytes is written as JSON.
+  write(chunk, ...more) {
+    return super.write(asText(chunk), ...more);
+  }
+
+  end(chunk, ...more) {
+    return super.end(chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : asText(chunk),
+      ...more);
   }
 
   _write(bytes, encoding, done) {
