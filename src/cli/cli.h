@@ -2,15 +2,17 @@
  *
  * A command is a row: its name, its words for people, its flags, and the function that runs it. Reading the
  * arguments, the help text and the shells' completion are derived from the row, so they cannot differ from
- * each other. The rooms above add rows of their own (the server's); everything here sees data only through
- * quipu_call and its helpers, so a command works alike on a folder, in memory, and on any DynamoDB endpoint.
- * Only `quipu cost` goes past the library: what it measures depends on the clock, so it brings its own.
+ * each other. The rooms above add rows of their own (the server's). Commands on data see it only through
+ * the library (quipu.h), so they work alike on a folder, in memory, and on any DynamoDB endpoint. Commands on
+ * functions, triggers, schedules and queues call a running server over HTTP (service.h). `quipu cost` goes
+ * past the library: what it measures depends on the clock, so it brings its own.
  *
  * Invariants:
  *  C1. Standard output carries what was asked for and nothing else; everything said to the person goes to
- * standard error. Readable tables only on a terminal, JSON lines otherwise. C2. The exit status is 0 when it
- * was done, 1 when not (with one sentence that says why), 2 when the arguments make no sense; patterns have 3
- * and 4. C3. Nothing is written before all arguments were understood. */
+ *      standard error. Readable tables only on a terminal, JSON lines otherwise.
+ *  C2. The exit status is 0 when it was done, 1 when not (with one sentence that says why), 2 when the
+ *      arguments make no sense; patterns have 3 and 4.
+ *  C3. Nothing is written before all arguments were understood. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 

@@ -5,11 +5,11 @@
  * thread applies what it put aside, and from there on every change as it comes, until it is told to switch
  * over and nothing more comes.
  *
- *  P1. An item's image that the sweep read is given to the sink before any change of the table is, and the
- * sink keeps the order of writes on a key. A change that the sweep had seen already is applied once more, and
- * the later ones after it: what counts is that the last change of every key is applied last. P2. Applying is
- * repeatable: whole items are put and keys deleted, so a copy may be run again at any time. P3. A stream that
- * the source lacked is switched on before the sweep and off at the end. */
+ *  K1. An item's image that the sweep read is given to the sink before any change of the table is, and the
+ *      sink keeps the order of writes on a key. A change that the sweep had seen already is applied once
+ *      more, and the later ones after it: what counts is that the last change of every key is applied last.
+ *  K2. Applying is repeatable: whole items are put and keys deleted, so a copy may be run again at any time.
+ *  K3. A stream that the source lacked is switched on before the sweep and off at the end. */
 #ifndef CLI_COPY_H
 #define CLI_COPY_H
 
@@ -41,7 +41,7 @@ struct copied {
     struct progress progress;
     /* following */
     struct quipu_stream *stream; /* NULL: not followed */
-    bool stream_is_ours;         /* P3 */
+    bool stream_is_ours;         /* K3 */
     pthread_t follower;
     bool has_follower;
     struct spool spool;

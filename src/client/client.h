@@ -6,9 +6,10 @@
  *
  * Invariants:
  *  H1. A call belongs to the caller and stays, with all it points at, until `done`, which is called exactly
- * once, on the client's thread.
+ *      once, on the client's thread.
  *  H2. At most `in_flight` calls are on the wire; more wait in order, and a call with a pause until it is
- * over. H3. Connections are kept and used again; redirects are not followed. */
+ *      over.
+ *  H3. Connections are kept and used again; redirects are not followed. */
 #ifndef CLIENT_CLIENT_H
 #define CLIENT_CLIENT_H
 

@@ -81,7 +81,8 @@ static void apply_step(struct commit *commit, struct batch *batch)
     if (step->last && !batch->failed) finish(step, batch, current);
 }
 
-/* Walks the whole table; false when it must be begun anew or the engine failed. */
+/* Walks the whole table, unless it gets another definition, the engine closes or fails: then the walk ends
+ * early, and what is still needed begins anew in the next round. */
 static void backfill_table(struct engine *engine, struct table *table)
 {
     struct backfill_step *step = must_zero(1, sizeof *step);

@@ -1,7 +1,7 @@
 /* Item collections: what all items with one hash key weigh, together with their entries in the table's local
  * indexes. The service bounds them, and tells their size on demand, only where a table has local indexes; no
  * other table keeps account of them. The account is one number a collection, changed in the batch of each
- * write (C1: it equals the sum of what is there; check.c adds it up). */
+ * write (it equals the sum of what is there; check.c adds it up). */
 #include "base/fail.h"
 #include "base/hash.h"
 #include "engine/internal.h"

@@ -2,16 +2,18 @@
  *
  * Invariants:
  *  E1. Apply many, sync once, then reply. Commits queue; the writer takes all that wait, applies them in
- * order to one batch, writes it to the store (durable, unless the engine was opened with durability `os`),
- * and only then calls `done`. E2. Readers see durable state only. Images that a batch has made are in its own
- * overlay until the store has them. So whatever a reply has shown survives a power cut. E3. A cached image
- * equals the stored one. New images are announced to the cache before they go to the store and published
- * afterwards; in between, readers ask the store. A reader that fills the cache from the store while the
- *      writer announced something gives its copy up (the shard's version moved).
+ *      order to one batch, writes it to the store (durable, unless the engine was opened with durability
+ *      `os`), and only then calls `done`.
+ *  E2. Readers see durable state only. Images that a batch has made are in its own overlay until the store
+ *      has them. So whatever a reply has shown survives a power cut.
+ *  E3. A cached image equals the stored one. New images are announced to the cache before they go to the
+ *      store and published afterwards; in between, readers ask the store. A reader that fills the cache from
+ *      the store while the writer announced something gives its copy up (the shard's version moved).
  *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail,
- * nothing is acknowledged that may be lost. E5. A table's number is never used again, so its stale cache
- * entries and stored keys can never be taken for another's. E6. Stored counts equal the items: they are
- * written in the same batch.
+ *      nothing is acknowledged that may be lost.
+ *  E5. A table's number is never used again, so its stale cache entries and stored keys can never be taken
+ *      for another's.
+ *  E6. Stored counts equal the items: they are written in the same batch.
  *
  * Who owns what: the engine owns tables, cache and writer thread. A `struct table` is immutable and counted:
  * find, use, release. A commit belongs to its submitter, who must keep it (and its arena) until `done`. */

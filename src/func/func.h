@@ -12,14 +12,16 @@
  *
  * Invariants:
  *  F1. A `struct function` is immutable and counted; a change of code or configuration makes a new one with a
- * higher revision, and processes of the old one are retired when they are idle.
+ *      higher revision, and processes of the old one are retired when they are idle.
  *  F2. A process handles at most as many invocations at a time as its function's concurrency says (one,
- * unless the runtime can do more); a function has at most as many processes as its reserved concurrency
- * allows, all functions together as the server's; who comes when there is none is told THROTTLED. F3. Every
- * invocation ends: answered, failed, timed out (its process is ended with all it began), or throttled. F4. An
- * asynchronous call that was accepted is run at least once, also across a restart; the writes that it returns
- * are applied together with its removal from the queue, once. F5. Requests that a function makes to the
- * endpoint that it was given carry its cause: who called it, how deep. */
+ *      unless the runtime can do more); a function has at most as many processes as its reserved concurrency
+ *      allows, all functions together as the server's; who comes when there is none is told THROTTLED.
+ *  F3. Every invocation ends: answered, failed, timed out (its process is ended with all it began), or
+ *      throttled.
+ *  F4. An asynchronous call that was accepted is run at least once, also across a restart; the writes that it
+ *      returns are applied together with its removal from the queue, once.
+ *  F5. Requests that a function makes to the endpoint that it was given carry its cause: who called it, how
+ *      deep. */
 #ifndef FUNC_FUNC_H
 #define FUNC_FUNC_H
 

@@ -18,18 +18,19 @@
  * with it who wait, who would only see it fail again.
  *
  * Invariants:
- *  P1. A run is in one place: in its group's waiting, in its instance's running, or on the way to its answer.
+ *  I1. A run is in one place: in its group's waiting, in its instance's running, or on the way to its answer.
  *      It leaves each under the lock, so it is answered once.
- *  P2. An event goes to a request for `next` that is open. When its client turns out to have
- * left, the run goes to another request of the same process, else back to the head of the waiting. When a
- * process asks for `next` without having answered, it is given the same event again, as Lambda does; so an
- * event whose delivery was cut off is not lost: it is delivered again, or the run times out. P3. An instance
- * counts as a process from instance_new until the sandbox says that nothing of it is left. It is freed when
- * its port is closed, after which no request of its comes any more, and no event is on its way. P4. A run
- * that timed out alone in its process is answered when the process has ended, so nothing of it runs on when
- * its caller hears of it. Where others run in the same process, it is answered at once and the process gets
- * nothing new and ends after them.
- *  P5. Every state has an end by time: starting, running, answered without asking again, idle, told to stop.
+ *  I2. An event goes to a request for `next` that is open. When its client turns out to have left, the run
+ *      goes to another request of the same process, else back to the head of the waiting. When a process asks
+ *      for `next` without having answered, it is given the same event again, as Lambda does; so an event
+ *      whose delivery was cut off is not lost: it is delivered again, or the run times out.
+ *  I3. An instance counts as a process from instance_new until the sandbox says that nothing of it is left.
+ *      It is freed when its port is closed, after which no request of its comes any more, and no event is on
+ *      its way.
+ *  I4. A run that timed out alone in its process is answered when the process has ended, so nothing of it
+ *      runs on when its caller hears of it. Where others run in the same process, it is answered at once and
+ *      the process gets nothing new and ends after them.
+ *  I5. Every state has an end by time: starting, running, answered without asking again, idle, told to stop.
  *
  * Locks, in this order: the registry's; pool->lock; a program's output in the sandbox; voice.lock of an
  * instance; and as leaves those inside logs and sandbox.

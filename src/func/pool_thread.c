@@ -36,7 +36,7 @@ static void run_time_out(struct run *run, struct after *after)
     run->status = "timeout";
     stats_add(&instance->pool->stats.timeouts, 1);
     if (instance->running_count == 1) {
-        instance_stop(instance, 0); /* answered when it has ended (P4) */
+        instance_stop(instance, 0); /* answered when it has ended (I4) */
         return;
     }
     if (instance->process) sandbox_drain(instance->process);

@@ -8,12 +8,14 @@
  *
  * Invariants:
  *  Q1. A call that was accepted is in the table until its outcome is: it is removed in the transaction that
- * writes what its function returned and what its destination is told. So these happen once, and a call that
- * was cut off by a crash is run again. Q2. Every change of a call is on the condition of the fence that was
- * read with it. Whoever finds another fence has lost the call to somebody else, and forgets it. Q3. What ends
- * the server's life (REFUSED at the end) is no attempt: the call stays as it is. Q4. Where several servers
- * share, a call is run by its holder while the lease lasts; a lease that is over can be taken by anybody. A
- * function may then run twice; its returned writes are still applied once, by Q2.
+ *      writes what its function returned and what its destination is told. So these happen once, and a call
+ *      that was cut off by a crash is run again.
+ *  Q2. Every change of a call is on the condition of the fence that was read with it. Whoever finds another
+ *      fence has lost the call to somebody else, and forgets it.
+ *  Q3. What ends the server's life (REFUSED at the end) is no attempt: the call stays as it is.
+ *  Q4. Where several servers share, a call is run by its holder while the lease lasts; a lease that is over
+ *      can be taken by anybody. A function may then run twice; its returned writes are still applied once, by
+ *      Q2.
  *
  * Time is the passed clock's, which may jump: the thread looks at least ten times a second while anything
  * waits. */

@@ -7,10 +7,12 @@
  *
  * Invariants:
  *  N5. A connection stands in exactly one state and in the list of that state; it moves as connection_moves
- * allows. N6. A connection is registered with epoll once, edge-triggered; `readable` remembers an edge until
- * a read came back short. N7. Bytes in exchange->input do not move while the handler has the exchange:
- * nothing is read meanwhile. N8. A closed connection is freed at the end of the turn, because events of the
- * same turn may still point to it. */
+ *      allows.
+ *  N6. A connection is registered with epoll once, edge-triggered; `readable` remembers an edge until a read
+ *      came back short.
+ *  N7. Bytes in exchange->input do not move while the handler has the exchange: nothing is read meanwhile.
+ *  N8. A closed connection is freed at the end of the turn, because events of the same turn may still point
+ *      to it. */
 #ifndef NET_INTERNAL_H
 #define NET_INTERNAL_H
 

@@ -7,12 +7,13 @@
  *
  * Invariants:
  *  N1. An exchange lives until http_reply or http_reply_end was called for it, also when its client has gone
- * meanwhile.
+ *      meanwhile.
  *  N2. Everything of a loop happens on its thread. net_post is the only function that other threads may call.
  *  N3. Every wait has a time-out and every size a limit (base/limits.h); a client that breaks one gets its
- * status, then the connection is closed. N4. After all sockets that were ready have been read, the loop calls
- * turn_end once: what was collected can then be handed on in one piece. Replies are written at the end of the
- * turn, one system call per connection where possible. */
+ *      status, then the connection is closed.
+ *  N4. After all sockets that were ready have been read, the loop calls turn_end once: what was collected can
+ *      then be handed on in one piece. Replies are written at the end of the turn, one system call per
+ *      connection where possible. */
 #ifndef NET_NET_H
 #define NET_NET_H
 

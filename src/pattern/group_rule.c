@@ -149,8 +149,8 @@ void group_complete(struct flow *flow, const char *why, flow_step *then)
         ":why, #by "
         "= :me%r','ConditionExpression':'#state = :open and "
         "(%r)',%#,'ExpressionAttributeValues':{':complete':"
-        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S,':me':%S%A%A},'ReturnValues':'ALL_NEW',%"
-        "O}",
+        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S,':me':%S%A%A},'ReturnValues':'ALL_NEW',"
+        "%O}",
         &group_table, group_key(flow, group->generation),
         group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
         moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), work->me,

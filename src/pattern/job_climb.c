@@ -224,8 +224,8 @@ static void head_write(struct flow *flow)
         flow,
         "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #full :branch','ConditionExpression':"
         "'#state = :open and #run = :run and #total = :total and #failures = :failures and %r',%#,"
-        "'ExpressionAttributeValues':{':branch':%A,':open':{'S':'OPEN'},':run':%S,':total':%N,':failures':%N%"
-        "A%A},%O}",
+        "'ExpressionAttributeValues':{':branch':%A,':open':{'S':'OPEN'},':run':%S,':total':%N,"
+        "':failures':%N%A%A},%O}",
         &job_table, work->id, ending,
         seen.data ? SLICE("#full = :full") : SLICE("attribute_not_exists(#full)"),
         job_number_set(flow, &work->climb.branch, 1), job->run, job->total, job->failures,

@@ -10,10 +10,11 @@
  * Invariants:
  *  P1. Whatever decides is one conditional write. A flow may be dropped between any two of its calls and
  *      repeated from the start, by anybody, as often as they like: test/unit/pattern_explore*.c tries all
- * orders. P2. What an answer has told stays true: a number, a fence, a version is told once, a result never
- * changes. P3. Input is checked before the first call; what is refused has changed nothing. P4. Who writes an
- * item by a flow wakes the flows of this process that wait for it; others look again in intervals. Waking is
- * a courtesy: no flow relies on it. */
+ *      orders.
+ *  P2. What an answer has told stays true: a number, a fence, a version is told once, a result never changes.
+ *  P3. Input is checked before the first call; what is refused has changed nothing.
+ *  P4. Who writes an item by a flow wakes the flows of this process that wait for it; others look again in
+ *      intervals. Waking is a courtesy: no flow relies on it. */
 #ifndef PATTERN_PATTERN_H
 #define PATTERN_PATTERN_H
 

@@ -380,8 +380,8 @@ static void bucket_done(struct flow *flow)
         "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :done, #count = "
         ":count, #parts = :parts, #end = :end, #done = :time, #expires = :expires%r%r REMOVE #until, #shard, "
         "#last','ConditionExpression':'#state = :closing and #fence = :fence',%#,"
-        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':closing':{'S':'CLOSING'},':fence':%N,':count':%"
-        "N,"
+        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':closing':{'S':'CLOSING'},':fence':%N,"
+        "':count':%N,"
         "':parts':%N,':end':%S,':time':%S,':expires':%N%A%A}}",
         &period_buckets, period->name, moment_text(flow->arena, closing->start_ms),
         is_small ? SLICE(", #events = :events") : SLICE(""), has_then ? SLICE(", #then = :then") : SLICE(""),

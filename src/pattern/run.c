@@ -1,4 +1,5 @@
-/* Runs a flow on the caller's own thread, which waits: for the command line and the library. */
+/* Runs a flow on the caller's own thread, which waits: for targets of triggers (target.c), for `quipu cost`, and
+ * for the sweeps of the library. The server and the library's calls run theirs without waiting (server.c). */
 #include <time.h>
 
 #include "pattern/internal.h"

@@ -4,10 +4,10 @@
  * every second. It does not matter when it finds one, since a watch reads its stream from the beginning.
  *
  * Invariants:
- *  H1. A change is in the history once: the items of a batch and the move of the watch's position are one
+ *  Y1. A change is in the history once: the items of a batch and the move of the watch's position are one
  *      transaction, and a record that is read again nevertheless is the same item.
- *  H2. What a watch is answered with is alive until trigger_unwatch has returned, or the triggers are closed.
- */
+ *  Y2. What a watch is answered with is alive until trigger_unwatch has returned, or the triggers are
+ *      closed. */
 #include "react/histories.h"
 
 #include <errno.h>

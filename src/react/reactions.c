@@ -10,8 +10,9 @@
  * Invariants:
  *  X1. A change of state puts each of its targets' calls exactly once, all of them or none.
  *  X2. A `then` that cannot be carried out never holds up those behind it: it is put aside (REACT_QUEUE),
- * logged and counted. X3. A chain of reactions that comes back to itself ends: what was called by its own
- * doing REACT_DEPTH times is put aside, too. */
+ *      logged and counted.
+ *  X3. A chain of reactions that comes back to itself ends: what was called by its own doing REACT_DEPTH
+ *      times is put aside, too. */
 #include "react/reactions.h"
 
 #include <pthread.h>

@@ -7,9 +7,9 @@
  *
  * Invariants:
  *  R1. A call belongs to whoever made it and stays, with its arena, until `done` was called; `done` is called
- * exactly once, and the handler does not touch the call afterwards.
+ *      exactly once, and the handler does not touch the call afterwards.
  *  R2. Path parameters and query values are handed out percent-decoded; a text that is not valid UTF-8 after
- * decoding matches no route. */
+ *      decoding matches no route. */
 #ifndef REST_REST_H
 #define REST_REST_H
 

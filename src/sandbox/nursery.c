@@ -2,7 +2,7 @@
  *
  * It is forked while the server is small and has few descriptors, closes those, and knows nothing but the
  * numbers of its keepers. A child of its that is none of them is an orphan whose keeper was killed: it is
- * ended at once (S3). When the server's end of the socket closes, because it wants to end or because it died,
+ * ended at once (B3). When the server's end of the socket closes, because it wants to end or because it died,
  * the keepers see the same at theirs; those that do not end soon are killed, and then their orphans.
  *
  * That the server has died is learned from the socket, not by PR_SET_PDEATHSIG, which tells of the end of the

@@ -1,4 +1,4 @@
-/* From a fork to the stranger's code: everything of ours is closed, reset or lowered first (S1). */
+/* From a fork to the stranger's code: everything of ours is closed, reset or lowered first (B1). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -11,13 +11,13 @@
  * user.
  *
  * Invariants:
- *  S1. A program gets standard input from nowhere, output and error into one pipe, and no other descriptor.
- *  S2. When `ended` is called, no process of the program is left, and `output` is not called any more.
- *  S3. When the server dies, however it dies, every program is ended: the keepers see their sockets close;
+ *  B1. A program gets standard input from nowhere, output and error into one pipe, and no other descriptor.
+ *  B2. When `ended` is called, no process of the program is left, and `output` is not called any more.
+ *  B3. When the server dies, however it dies, every program is ended: the keepers see their sockets close;
  *      and a keeper that is killed leaves its orphans to the nursery, which ends them.
- *  S4. Output is read as fast as it comes and never makes the server grow: whoever gets it decides what to
+ *  B4. Output is read as fast as it comes and never makes the server grow: whoever gets it decides what to
  *      keep.
- *  S5. `output` gets a program's bytes in their order, one call at a time. */
+ *  B5. `output` gets a program's bytes in their order, one call at a time. */
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
 

@@ -5,9 +5,11 @@
  * Invariants:
  *  S1. A batch is applied whole or not at all, also across a crash.
  *  S2. Readers see only what store_write has finished; with `durable` that means it is on disk before anyone
- * can read it. S3. After store_write or store_sync failed, the store refuses all further writes: what is on
- * disk is unknown. S4. Any thread may read at any time; one thread writes. A store owns its memory; slices
- * handed to a visitor die when the visitor returns. */
+ *      can read it.
+ *  S3. After store_write or store_sync failed, the store refuses all further writes: what is on disk is
+ *      unknown.
+ *  S4. Any thread may read at any time; one thread writes. A store owns its memory; slices handed to a
+ *      visitor die when the visitor returns. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 

@@ -4,9 +4,10 @@
  * child that the copy shares: two here, dozens in a B-tree, each a cache miss.
  *
  * Invariants:
- *  T1. In-order keys strictly increase; a parent's priority is at least its children's.
- *  T2. A node with more than one reference is never changed, and neither is anything below it.
- *  T3. `count` and `bytes` of a node are the sums over its subtree.
+ *  M1. In-order keys strictly increase; a parent's priority is at least its children's.
+ *  M2. A node with more than one reference is never changed, and neither is anything below it.
+ *  M3. `count` and `bytes` of a node are the sums over its subtree.
+ *
  * Recursion goes as deep as the tree; priorities come from the system's randomness, so no client can choose
  * keys that make it deep. */
 #include "store/tree.h"
@@ -110,7 +111,7 @@ static struct tree_node *node_new(struct slice key, struct held_value *value, ui
     return node;
 }
 
-/* Turns the caller's reference into one that it alone holds: the node itself, or a copy of it (T2). */
+/* Turns the caller's reference into one that it alone holds: the node itself, or a copy of it (M2). */
 static struct tree_node *node_own(struct tree_node *node)
 {
     if (atomic_load_explicit(&node->references, memory_order_acquire) == 1) return node;

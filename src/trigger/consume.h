@@ -12,16 +12,16 @@
  *
  * Invariants, beside T1 to T6 in trigger.h:
  *
- * C1. Between an item's lease being taken and lost, `moves` of the item counts our commits on it: each is
- * conditional on the number before, so that none is applied twice, and one whose reply was lost is found by
- * it and its `mark`.
+ *  L1. Between an item's lease being taken and lost, `moves` of the item counts our commits on it: each is
+ *      conditional on the number before, so that none is applied twice, and one whose reply was lost is found
+ *      by it and its `mark`.
  *
- * C2. A strand has at most one commit and one read under way; a lane at most one invocation.
+ *  L2. A strand has at most one commit and one read under way; a lane at most one invocation.
  *
- * C3. What comes back for a strand whose lease was dropped since is known by its term and is ignored.
+ *  L3. What comes back for a strand whose lease was dropped since is known by its term and is ignored.
  *
- * C4. A record leaves its lane's queue only when the commit that moves the lane's point behind it is
- * through. */
+ *  L4. A record leaves its lane's queue only when the commit that moves the lane's point behind it is
+ *      through. */
 #ifndef TRIGGER_CONSUME_H
 #define TRIGGER_CONSUME_H
 

@@ -1,4 +1,4 @@
-/* Commits: positions move, together with what functions returned, once or not at all (T1, C1).
+/* Commits: positions move, together with what functions returned, once or not at all (T1, L1).
  *
  * A strand's lanes share one item, so its commits go one after the other, and one takes all with it that
  * waits: a lane with writes of its own (a transaction), all lanes that have none, and those that only saw

@@ -5,12 +5,12 @@
  * how many servers have one.
  *
  * Invariants, beside T6 of trigger.h:
- *  S1. `next` of an item is the earliest due time that was neither fired nor left out; it only moves by a
- * write on the condition that it still is what was read, together with the calls that it stands for. S2.
- * Whoever changes an item's timing gives it a new `revision`, on which each firing is conditional: a due time
- * of an expression that is no more is never fired. S3. A schedule without `next` has nothing to come: it is
- * switched off, or at its end. S4. The time at which a due time is fired depends on nothing but the schedule
- * and that time. */
+ *  A1. `next` of an item is the earliest due time that was neither fired nor left out; it only moves by a
+ *      write on the condition that it still is what was read, together with the calls that it stands for.
+ *  A2. Whoever changes an item's timing gives it a new `revision`, on which each firing is conditional: a due
+ *      time of an expression that is no more is never fired.
+ *  A3. A schedule without `next` has nothing to come: it is switched off, or at its end.
+ *  A4. The time at which a due time is fired depends on nothing but the schedule and that time. */
 #ifndef TRIGGER_SCHEDULE_H
 #define TRIGGER_SCHEDULE_H
 
@@ -41,7 +41,7 @@ struct schedule {
     int64_t retries_max, age_max_s; /* RetryPolicy */
     int64_t created_ms, changed_ms;
     int64_t anchor_ms; /* where a rate counts from */
-    int64_t next_ms;   /* S1; NONE: nothing to come */
+    int64_t next_ms;   /* A1; NONE: nothing to come */
     int64_t revision;
     struct slice token; /* ClientToken of the last change */
     int64_t token_sum;  /* of what it asked for */

@@ -1,7 +1,7 @@
 /* Schedules as items and as replies.
  *
  * The table PREFIXschedules: hash `group`, range `name`. A schedule's item has the attributes of the list
- * below; times are milliseconds since 1970, `next` is the due time to come (S1). The groups themselves are
+ * below; times are milliseconds since 1970, `next` is the due time to come (A1). The groups themselves are
  * items too, with `group` = "*" and their name as `name`: `created`, `changed`, `state`, and `tags`, a map of
  * texts. */
 #include <stddef.h>

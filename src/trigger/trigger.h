@@ -10,14 +10,16 @@
  *
  * Invariants:
  *  T1. A position moves only by a conditional write on its fence and its former value. Writes that a function
- * returned are members of the same transaction, so they are applied once or not at all, whatever dies when.
+ *      returned are members of the same transaction, so they are applied once or not at all, whatever dies
+ *      when.
  *  T2. A record is handed to the function until it succeeds, its retries or its age are exhausted (it then
- * goes to the mapping's destination in the transaction that moves the position), or it is filtered out. T3. A
- * shard is read after its parent was read to its end; records of one key never overtake each other. T4. One
- * holder per shard: leases expire, fences only grow, and a stale fence moves nothing. T5. A record that a
- * function's own write caused is kept from that function, unless its mapping allows it and up to the depth it
- * allows. T6. A due time of a schedule is fired once: the schedule's next time and the call go into one
- * transaction. */
+ *      goes to the mapping's destination in the transaction that moves the position), or it is filtered out.
+ *  T3. A shard is read after its parent was read to its end; records of one key never overtake each other.
+ *  T4. One holder per shard: leases expire, fences only grow, and a stale fence moves nothing.
+ *  T5. A record that a function's own write caused is kept from that function, unless its mapping allows it
+ *      and up to the depth it allows.
+ *  T6. A due time of a schedule is fired once: the schedule's next time and the call go into one
+ *      transaction. */
 #ifndef TRIGGER_TRIGGER_H
 #define TRIGGER_TRIGGER_H
 

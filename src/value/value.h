@@ -2,11 +2,13 @@
  *
  * Invariants, relied on everywhere above:
  *  V1. A number is held as its canonical text (number_canonical): the digits that the service would send
- * back. Two numbers are equal exactly when their texts are. V2. The attributes of a map are sorted by name
- * and distinct; the members of a set are sorted and distinct (strings and binaries bytewise, numbers by
- * value). V3. So the encoding is canonical: two items are equal exactly when their encoded bytes are. V4.
- * Everything a value points at lives in the arena it was made in, or in the bytes it was decoded from. Values
- * are plain data and never change once made; an update builds a new map that shares the old parts. */
+ *      back. Two numbers are equal exactly when their texts are.
+ *  V2. The attributes of a map are sorted by name and distinct; the members of a set are sorted and distinct
+ *      (strings and binaries bytewise, numbers by value).
+ *  V3. So the encoding is canonical: two items are equal exactly when their encoded bytes are.
+ *  V4. Everything a value points at lives in the arena it was made in, or in the bytes it was decoded from.
+ *      Values are plain data and never change once made; an update builds a new map that shares the old
+ *      parts. */
 #ifndef VALUE_VALUE_H
 #define VALUE_VALUE_H
 

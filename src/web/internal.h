@@ -27,12 +27,12 @@ struct web_loop {
 
 struct web {
     struct dynamo *dynamo;
-    struct func *func; /* these three may be NULL */
+    struct func *func; /* each of these four may be NULL, as web_options tells */
     struct trigger *trigger;
     struct react *react;
     struct pattern *pattern;
     struct rest_workers *workers; /* for hooks that wait */
-    struct engine *engine;
+    struct engine *engine; /* NULL: the data is elsewhere */
     struct net_server *server;
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */

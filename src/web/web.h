@@ -1,10 +1,9 @@
-/* The HTTP doors: DynamoDB's protocol (POST with X-Amz-Target), health,
- * metrics, CORS.
+/* The HTTP doors: DynamoDB's protocol (POST with X-Amz-Target), the REST routes of the rooms below (Lambda's API,
+ * schedules, patterns under /v1), health, metrics, CORS, hooks for tests.
  *
- * Runs on the loops' threads of net. Each loop has its own turn of writes and
- * its own random numbers, so requests of different loops share nothing here but
- * counters. A write's exchange waits for the writer and is answered on the loop
- * that read it. */
+ * Runs on the loops' threads of net. Each loop has its own turn of writes and its own random numbers, so
+ * requests of different loops share nothing here but counters. A write's exchange waits for the writer and is
+ * answered on the loop that read it. */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
 
@@ -19,38 +18,35 @@ struct trigger;
 struct react;
 struct pattern;
 
-/* The time that the database lives by: the system's, unless a test hook has
- * moved it. */
+/* The time that the database lives by: the system's, unless a test hook has moved it. */
 struct web_clock {
     _Atomic int64_t offset_ms;
     _Atomic int64_t frozen_ms; /* not 0: it stands still here */
 };
 int64_t web_clock_now(void *clock); /* of a struct web_clock: the function of a struct clock */
 
+/* What it points at is kept, not owned. */
 struct web_options {
-    struct dynamo *dynamo; /* these three are kept, not owned */
-    struct engine *engine; /* for metrics and health only; NULL: the data is elsewhere */
-    struct func *func;     /* these three are kept too; NULL: there are none */
-    struct trigger *trigger;
-    struct react *react; /* NULL: nobody carries out reactions */
-    struct pattern *pattern;
+    struct dynamo *dynamo;
+    struct engine *engine;   /* for metrics and health only; NULL: the data is elsewhere */
+    struct func *func;       /* NULL: there are no functions, */
+    struct trigger *trigger; /* no triggers and schedules, */
+    struct react *react;     /* nobody carries out reactions, */
+    struct pattern *pattern; /* and there are no patterns */
     const char *credentials; /* a file of keys, or NULL: any key is taken */
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */
     const struct clock *clock;
-    struct web_clock *hook_clock; /* serve the hooks for tests, which may move
-                                     this clock; NULL: none */
+    struct web_clock *hook_clock; /* serve the hooks for tests, which may move this clock; NULL: none */
 };
 
 /* NULL and one clear sentence when the credentials cannot be read. */
 struct web *web_new(const struct web_options *options, char *error, size_t error_len);
 void web_free(struct web *web);
 struct net_handler web_handler(struct web *web);
-/* What a function of ours sends to the port that it was given; a func_forward
- * whose context is the web. */
+/* What a function of ours sends to the port that it was given; a func_forward whose context is the web. */
 void web_forward(void *context, struct http_exchange *exchange, struct slice cause);
-/* For pattern_options: flows run on the loops that their requests came in by.
- */
+/* For pattern_options: flows run on the loops that their requests came in by. */
 extern const struct pattern_host web_pattern_host;
 /* For the metrics of connections; before the server runs. */
 void web_set_server(struct web *web, struct net_server *server);

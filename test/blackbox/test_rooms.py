@@ -30,7 +30,7 @@ def check(repository):
 def test_a_clean_repository(repository):
     result = check(repository)
     assert result.returncode == 0, result.stdout
-    assert result.stdout.splitlines()[-1] == "11 passed, 0 failed"
+    assert result.stdout.splitlines()[-1] == "12 passed, 0 failed"
 
 
 @pytest.mark.parametrize("path, text, sentence", [
@@ -46,6 +46,8 @@ def test_a_clean_repository(repository):
     ("src/api/a.c", "/* a */ \n", "src/api/a.c:1: white space at the end of the line"),
     ("src/api/a.c", "/* a\tb */\n", "src/api/a.c:1: a tab"),
     ("src/api/a.c", "/* a */\n/* " + "x" * 120 + " */\n", "src/api/a.c:2: 126 columns, more than 120"),
+    ("src/api/a.c", "/* a\n *  A1. One. A2. Two. */\n", "src/api/a.c:2: an invariant's number stands within a line"),
+    ("src/api/a.c", "/* a\n *  A1. One.\n *  A1. Two. */\n", "src/api/a.c:3: there is another A1 in src/api/a.c"),
     ("README.md", "no line end", "README.md:1: no line end at the end of the file"),
     ("Makefile", MAKEFILE.replace("net value", "value net"), "Makefile:1: ROOMS differs"),
 ])
@@ -54,4 +56,12 @@ def test_each_offence_is_seen(repository, path, text, sentence):
     result = check(repository)
     assert result.returncode == 1
     assert sentence in result.stdout
-    assert result.stdout.splitlines()[-1] == "10 passed, 1 failed"
+    assert result.stdout.splitlines()[-1] == "11 passed, 1 failed"
+
+
+def test_a_letter_of_invariants_belongs_to_one_room(repository):
+    write(repository, "src/api/a.h", "/* a\n *  A1. One. */\n")
+    write(repository, "src/api/b.h", "/* b\n *  A2. Two. */\n")
+    assert check(repository).returncode == 0
+    write(repository, "src/net/a.h", "/* a\n *  A3. Three. */\n")
+    assert "src/net/a.h:2: the letter A belongs to room api" in check(repository).stdout

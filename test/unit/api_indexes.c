@@ -313,8 +313,8 @@ TEST(an_item_collection_can_be_full)
               "{\"Count\":4,\"ScannedCount\":4}");
     ask_quoted(&world, "TransactWriteItems",
                "{'TransactItems':[{'Put':" ITEM_OF("p", "4", "") "},{'Put':" ITEM_OF("z", "4", "") "}]}");
-    CHECK_CONTAINS(buf_view(&world.reply), "{\"Code\":\"ItemCollectionSizeLimitExceeded\",\"Message\":"
-                                           "\"Collection size exceeded\"},{\"Code\":\"None\"}");
+    CHECK_CONTAINS(buf_view(&world.reply), "{\"Code\":\"ItemCollectionSizeLimitExceeded\","
+                                           "\"Message\":\"Collection size exceeded\"},{\"Code\":\"None\"}");
     check_long(&world, "DeleteItem", "{'TableName':'indexed','Key':{'a':{'S':'p'},'b':{'S':'1'}}}", 0,
                "fine");
     check_long(&world, "PutItem", ITEM_OF("p", "4", ",'f':{'S':'@'}"), 490, "fine");

@@ -126,10 +126,10 @@ TEST(batches_read_from_many_tables)
          "{'Responses':{'hash':[]},'UnprocessedKeys':{},'ConsumedCapacity':[{'TableName':'hash','"
          "CapacityUnits':0.5,'Table':{'CapacityUnits':0.5}}]}"},
         {"BatchGetItem",
-         "{'RequestItems':{'arn:aws:dynamodb:us-east-1:000000000000:table/"
-         "hash':{'Keys':[{'a':{'S':'1'}}],'AttributesToGet':['v']}}}",
-         "{'Responses':{'arn:aws:dynamodb:us-east-1:000000000000:table/"
-         "hash':[{'v':{'S':'x'}}]},'UnprocessedKeys':{}}"},
+         "{'RequestItems':{"
+         "'arn:aws:dynamodb:us-east-1:000000000000:table/hash':{'Keys':[{'a':{'S':'1'}}],'AttributesToGet':['v']}}}",
+         "{'Responses':{"
+         "'arn:aws:dynamodb:us-east-1:000000000000:table/hash':[{'v':{'S':'x'}}]},'UnprocessedKeys':{}}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

@@ -47,8 +47,8 @@ TEST(a_query_reads_an_index_in_its_order)
          "{'Items':[{'f':{'S':'f2'}},{'f':{'S':'f3'}},{'f':{'S':'f1'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = :a and begins_with(c, "
-         ":c)','ExpressionAttributeValues':{':a':{'S':'p'},':c':{'S':'n'}},'IndexName':'lsi','Select':'ALL_"
-         "PROJECTED_ATTRIBUTES'}",
+         ":c)','ExpressionAttributeValues':{':a':{'S':'p'},':c':{'S':'n'}},'IndexName':'lsi',"
+         "'Select':'ALL_PROJECTED_ATTRIBUTES'}",
          "{'Items':[{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "

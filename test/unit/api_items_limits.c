@@ -276,8 +276,8 @@ TEST(a_page_ends_behind_a_megabyte)
     struct slice reply = ask_quoted(&world, "Query", QUERY_ALL "}");
     CHECK_TEXT(reply,
                "{\"Items\":[{\"b\":{\"N\":\"0\"}},{\"b\":{\"N\":\"1\"}},{\"b\":{\"N\":\"2\"}},"
-               "{\"b\":{\"N\":\"3\"}}],\"Count\":4,\"ScannedCount\":4,\"LastEvaluatedKey\":{\"a\":{\"S\":"
-               "\"1\"},\"b\":{\"N\":\"3\"}},\"ConsumedCapacity\":{\"TableName\":\"pair\","
+               "{\"b\":{\"N\":\"3\"}}],\"Count\":4,\"ScannedCount\":4,\"LastEvaluatedKey\":{\"a\":{"
+               "\"S\":\"1\"},\"b\":{\"N\":\"3\"}},\"ConsumedCapacity\":{\"TableName\":\"pair\","
                "\"CapacityUnits\":171}}");
     put_large_items(&world, 3, 349525 - 1 - 1 - 1 - 2); /* one more for each: three are enough */
     reply = ask_quoted(&world, "Query", QUERY_ALL "}");
@@ -312,8 +312,8 @@ TEST(a_page_of_an_index_ends_behind_a_megabyte)
     CHECK_TEXT(
         ask_quoted(&world, "Query", body),
         "{\"Items\":[{\"d\":{\"S\":\"00\"}},{\"d\":{\"S\":\"01\"}},{\"d\":{\"S\":\"02\"}}],\"Count\":3,"
-        "\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"27\"},\"b\":{\"S\":\"1\"},\"c\":{\"S\":"
-        "\"c\"},\"d\":{\"S\":\"02\"}}}");
+        "\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"27\"},\"b\":{\"S\":\"1\"},\"c\":{"
+        "\"S\":\"c\"},\"d\":{\"S\":\"02\"}}}");
     snprintf(
         body, sizeof body, query,
         ",'ScanIndexForward':false,'ExclusiveStartKey':{'a':{'S':'3'},'b':{'S':'1'},'c':{'S':'c'},'d':{'S':"
@@ -321,8 +321,8 @@ TEST(a_page_of_an_index_ends_behind_a_megabyte)
     CHECK_TEXT(
         ask_quoted(&world, "Query", body),
         "{\"Items\":[{\"d\":{\"S\":\"25\"}},{\"d\":{\"S\":\"24\"}}],\"Count\":2,\"ScannedCount\":2,"
-        "\"LastEvaluatedKey\":{\"a\":{\"S\":\"5\"},\"b\":{\"S\":\"1\"},\"c\":{\"S\":\"c\"},\"d\":{\"S\":"
-        "\"24\"}}}");
+        "\"LastEvaluatedKey\":{\"a\":{\"S\":\"5\"},\"b\":{\"S\":\"1\"},\"c\":{\"S\":\"c\"},\"d\":{"
+        "\"S\":\"24\"}}}");
     world_close(&world);
 }
 

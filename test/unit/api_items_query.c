@@ -196,8 +196,8 @@ TEST(a_query_filters_counts_and_charges)
          "{'Items':[{'b':{'N':'2'}}],'Count':1,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'GT','AttributeValueList':[{'N':'2'}]}},'FilterExpression':'attribute_"
-         "exists(v)','ProjectionExpression':'b'}",
+         "]},'b':{'ComparisonOperator':'GT','AttributeValueList':[{'N':'2'}]}},"
+         "'FilterExpression':'attribute_exists(v)','ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'10'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"

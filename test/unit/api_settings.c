@@ -432,8 +432,8 @@ TEST(insights_are_kept_for_tables_and_indexes)
             "'THROTTLED_KEYS'}");
     reopen(&world);
     ANSWERS(&world, "DescribeContributorInsights", "{'TableName':'abc'}",
-            "{'TableName':'abc','ContributorInsightsRuleList':['DynamoDBContributorInsights-PKC-abc-"
-            "1794716005340',"
+            "{'TableName':'abc','ContributorInsightsRuleList':["
+            "'DynamoDBContributorInsights-PKC-abc-1794716005340',"
             "'DynamoDBContributorInsights-PKT-abc-1794716005340'],'ContributorInsightsStatus':'ENABLED',"
             "'LastUpdateDateTime':1794716005.340,'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
     FINE(&world, "DescribeContributorInsights", "{'TableName':'abc','IndexName':'gsi'}");

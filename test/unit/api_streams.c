@@ -118,17 +118,17 @@ TEST(a_stream_is_listed_and_described)
     world_open_with(&world, 1, 0);
     CHECK_FINE(&world, "CreateTable", TABLE("abc", "NEW_AND_OLD_IMAGES"));
     CHECK_ASK(&world, "ListStreams", "{}",
-              "{\"Streams\":[{\"StreamArn\":\"" ARN "\",\"TableName\":\"abc\",\"StreamLabel\":"
-              "\"2026-11-15T04:13:25.340\"}]}");
+              "{\"Streams\":[{\"StreamArn\":\"" ARN "\",\"TableName\":\"abc\","
+              "\"StreamLabel\":\"2026-11-15T04:13:25.340\"}]}");
     CHECK_ASK(&world, "ListStreams", "{\"TableName\":\"other\"}", "{\"Streams\":[]}");
     CHECK_ASK(
         &world, "DescribeStream", "{\"StreamArn\":\"" ARN "\"}",
         "{\"StreamDescription\":{\"StreamArn\":\"" ARN
-        "\",\"StreamLabel\":\"2026-11-15T04:13:25.340\",\"StreamStatus\":\"ENABLED\",\"StreamViewType\":"
-        "\"NEW_AND_OLD_IMAGES\",\"CreationRequestDateTime\":1794716005.340,\"TableName\":\"abc\","
-        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"Shards\":[{\"ShardId\":"
-        "\"" FIRST_SHARD "\",\"SequenceNumberRange\":{\"StartingSequenceNumber\":"
-        "\"100000000000000000001\"}}]}}");
+        "\",\"StreamLabel\":\"2026-11-15T04:13:25.340\",\"StreamStatus\":\"ENABLED\","
+        "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\",\"CreationRequestDateTime\":1794716005.340,\"TableName\":\"abc\","
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"Shards\":[{"
+        "\"ShardId\":\"" FIRST_SHARD "\",\"SequenceNumberRange\":{"
+        "\"StartingSequenceNumber\":\"100000000000000000001\"}}]}}");
     world_close(&world);
 }
 
@@ -225,8 +225,8 @@ TEST(shards_have_parents_and_pages)
     CHECK_INT(count_of(reply, "\"ShardId\""), 2);
 
     reply = ask(&world, "DescribeStream",
-                "{\"StreamArn\":\"" ARN "\",\"ShardFilter\":{\"Type\":\"CHILD_SHARDS\",\"ShardId\":"
-                "\"" FIRST_SHARD "\"}}");
+                "{\"StreamArn\":\"" ARN "\",\"ShardFilter\":{\"Type\":\"CHILD_SHARDS\","
+                "\"ShardId\":\"" FIRST_SHARD "\"}}");
     CHECK_INT(count_of(reply, "{\"ShardId\""), 2);
     CHECK_INT(count_of(reply, "\"ParentShardId\""), 2);
     reply = ask_with(
@@ -283,12 +283,12 @@ TEST(records_are_as_the_service_shapes_them)
     CHECK_CONTAINS(
         reply, "0000000000000001\",\"eventName\":\"INSERT\",\"eventVersion\":\"1.1\",\"eventSource\":"
                "\"aws:dynamodb\",\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":"
-               "1794716005,\"Keys\":{\"p\":{\"S\":\"x\"}},\"NewImage\":{\"n\":{\"N\":\"1\"},\"p\":{\"S\":"
-               "\"x\"}},\"SequenceNumber\":\"100000000000000000001\",\"SizeBytes\":7,\"StreamViewType\":"
-               "\"NEW_AND_OLD_IMAGES\"}},{");
+               "1794716005,\"Keys\":{\"p\":{\"S\":\"x\"}},\"NewImage\":{\"n\":{\"N\":\"1\"},\"p\":{"
+               "\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000001\",\"SizeBytes\":7,"
+               "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}},{");
     CHECK_CONTAINS(reply, "\"eventName\":\"MODIFY\"");
-    CHECK_CONTAINS(reply, "\"NewImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}},\"OldImage\":{\"n\":{\"N\":"
-                          "\"1\"},\"p\":{\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000002\","
+    CHECK_CONTAINS(reply, "\"NewImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}},\"OldImage\":{\"n\":{"
+                          "\"N\":\"1\"},\"p\":{\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000002\","
                           "\"SizeBytes\":12,");
     CHECK_CONTAINS(reply, "\"eventName\":\"REMOVE\"");
     CHECK_CONTAINS(reply,
@@ -448,16 +448,16 @@ TEST(iterators_that_cannot_be)
     CHECK_INVALID(&world, "GetShardIterator", ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\""),
                   "One or more parameter values were invalid: Invalid SequenceNumber");
     CHECK_INVALID(&world, "GetShardIterator",
-                  ITERATOR("\"ShardIteratorType\":\"AFTER_SEQUENCE_NUMBER\",\"SequenceNumber\":"
-                           "\"xxxxxxxxxxxxxxxxxxxxx\""),
+                  ITERATOR("\"ShardIteratorType\":\"AFTER_SEQUENCE_NUMBER\","
+                           "\"SequenceNumber\":\"xxxxxxxxxxxxxxxxxxxxx\""),
                   "One or more parameter values were invalid: Invalid SequenceNumber");
     CHECK_INVALID(&world, "GetShardIterator",
                   ITERATOR("\"ShardIteratorType\":\"LATEST\",\"SequenceNumber\":\"100000000000000000001\""),
                   "One or more parameter values were invalid: SequenceNumber should not be passed for this "
                   "iterator type");
     CHECK_INVALID(&world, "GetShardIterator",
-                  ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\",\"SequenceNumber\":"
-                           "\"000000000000000000001\""),
+                  ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\","
+                           "\"SequenceNumber\":\"000000000000000000001\""),
                   "Invalid SequenceNumber for the shard");
     CHECK_INVALID(&world, "GetShardIterator",
                   ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\",\"SequenceNumber\":\"1\""),
@@ -529,8 +529,8 @@ TEST(what_is_cut_off_is_said_to_be)
     CHECK_REFUSED(&world, "GetRecords", body, "TrimmedDataAccessException",
                   "The data you are trying to access has been trimmed");
     CHECK_REFUSED(&world, "GetShardIterator",
-                  ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\",\"SequenceNumber\":"
-                           "\"100000000000000000002\""),
+                  ITERATOR("\"ShardIteratorType\":\"AT_SEQUENCE_NUMBER\","
+                           "\"SequenceNumber\":\"100000000000000000002\""),
                   "TrimmedDataAccessException", "The data you are trying to access has been trimmed");
     CHECK_INT(count_of(records_at(&world, oldest), "\"eventID\""), 1);
     world_close(&world);
@@ -600,12 +600,12 @@ TEST(a_stream_of_a_table_with_two_keys)
         &world, "CreateTable",
         "{\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"p\",\"AttributeType\":\"S\"},"
         "{\"AttributeName\":\"r\",\"AttributeType\":\"N\"}],\"KeySchema\":[{\"AttributeName\":\"p\","
-        "\"KeyType\":\"HASH\"},{\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}],\"BillingMode\":"
-        "\"PAY_PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":"
-        "\"KEYS_ONLY\"}}");
+        "\"KeyType\":\"HASH\"},{\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}],"
+        "\"BillingMode\":\"PAY_PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,"
+        "\"StreamViewType\":\"KEYS_ONLY\"}}");
     struct slice reply = ask(&world, "DescribeStream", "{\"StreamArn\":\"" ARN "\"}");
-    CHECK_CONTAINS(reply, "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":"
-                          "\"r\",\"KeyType\":\"RANGE\"}]");
+    CHECK_CONTAINS(reply, "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{"
+                          "\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}]");
     CHECK_INT(count_of(reply, "\"ShardId\""), 4);
     world_close(&world);
 }

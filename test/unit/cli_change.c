@@ -108,12 +108,12 @@ TEST(a_definition_is_what_a_request_takes)
         "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"BillingMode\":\"PROVISIONED\","
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":5,\"WriteCapacityUnits\":6},"
         "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"i\","
-        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"Projection\":{\"ProjectionType\":"
-        "\"ALL\"},"
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"Projection\":{"
+        "\"ProjectionType\":\"ALL\"},"
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":2}}],"
         "\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_IMAGE\"},"
-        "\"TableClass\":\"STANDARD\",\"DeletionProtectionEnabled\":true,\"Tags\":[{\"Key\":\"k\",\"Value\":"
-        "\"v\"}],"
+        "\"TableClass\":\"STANDARD\",\"DeletionProtectionEnabled\":true,\"Tags\":[{\"Key\":\"k\","
+        "\"Value\":\"v\"}],"
         "\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":\"expires\"}}");
     finish();
 }

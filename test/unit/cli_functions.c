@@ -51,14 +51,14 @@ TEST(settings_of_triggers)
                "{\"MaximumRetryAttempts\":-1,\"MaximumRecordAgeInSeconds\":5400}");
     CHECK_TEXT(
         SETTINGS("--filter", "{\"a\":[1]}", "--filter", "{\"b\":[\"x\"]}"),
-        "{\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},{\"Pattern\":\"{\\\"b\\\":"
-        "[\\\"x\\\"]}\"}]}}");
+        "{\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},{\"Pattern\":\"{"
+        "\\\"b\\\":[\\\"x\\\"]}\"}]}}");
     CHECK_TEXT(
         SETTINGS("--bisect", "--partial", "--lanes", "4", "--tumbling", "1m", "--depth", "3"),
         "{\"ParallelizationFactor\":4,\"TumblingWindowInSeconds\":60,\"MaximumRecursionDepth\":3,"
         "\"BisectBatchOnFunctionError\":true,\"FunctionResponseTypes\":[\"ReportBatchItemFailures\"]}");
-    CHECK_TEXT(SETTINGS("--on-failure", "lost"), "{\"DestinationConfig\":{\"OnFailure\":{\"Destination\":"
-                                                 "\"arn:aws:sqs:us-east-1:000000000000:lost\"}}}");
+    CHECK_TEXT(SETTINGS("--on-failure", "lost"), "{\"DestinationConfig\":{\"OnFailure\":{"
+                                                 "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:lost\"}}}");
     CHECK_TEXT(SETTINGS("--on-failure", "https://a/b"),
                "{\"DestinationConfig\":{\"OnFailure\":{\"Destination\":\"https://a/b\"}}}");
     arena_free(&arena);

@@ -11,8 +11,8 @@
 
 static const char create_table[] =
     "{\"TableName\":\"Tab\",\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"}],"
-    "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],\"BillingMode\":\"PAY_PER_"
-    "REQUEST\"}";
+    "\"AttributeDefinitions\":[{\"AttributeName\":\"k\",\"AttributeType\":\"S\"}],"
+    "\"BillingMode\":\"PAY_PER_REQUEST\"}";
 static const char count_up[] =
     "{\"TableName\":\"Tab\",\"Key\":{\"k\":{\"S\":\"a\"}},"
     "\"UpdateExpression\":\"ADD n :1\",\"ExpressionAttributeValues\":{\":1\":{\"N\":\"1\"}}}";

@@ -174,16 +174,16 @@ TEST(lambda_policies)
                 "The resource you requested does not exist.");
     struct answer added = lab_send(
         &lab, "POST", FUNCTIONS "/f/policy",
-        "{\"StatementId\":\"s3\",\"Action\":\"lambda:InvokeFunction\",\"Principal\":"
-        "\"s3.amazonaws.com\",\"SourceArn\":\"arn:aws:s3:::b\",\"SourceAccount\":"
-        "\"123456789012\"}",
+        "{\"StatementId\":\"s3\",\"Action\":\"lambda:InvokeFunction\","
+        "\"Principal\":\"s3.amazonaws.com\",\"SourceArn\":\"arn:aws:s3:::b\","
+        "\"SourceAccount\":\"123456789012\"}",
         NULL);
     CHECK_INT(added.status, 201);
     CHECK_TEXT(
         answer_text(&added, "Statement"),
         "{\"Sid\":\"s3\",\"Effect\":\"Allow\",\"Principal\":{\"Service\":\"s3.amazonaws.com\"},\"Action\":"
-        "\"lambda:InvokeFunction\",\"Resource\":\"" ARN "f\",\"Condition\":{\"ArnLike\":{\"AWS:SourceArn\":"
-        "\"arn:aws:s3:::b\"},\"StringEquals\":{\"AWS:SourceAccount\":\"123456789012\"}}}");
+        "\"lambda:InvokeFunction\",\"Resource\":\"" ARN "f\",\"Condition\":{\"ArnLike\":{"
+        "\"AWS:SourceArn\":\"arn:aws:s3:::b\"},\"StringEquals\":{\"AWS:SourceAccount\":\"123456789012\"}}}");
     answer_free(&added);
     LAB_EXPECT(&lab, "POST", FUNCTIONS "/f/policy",
                "{\"StatementId\":\"a\",\"Action\":\"lambda:*\",\"Principal\":\"123456789012\"}", 201);

@@ -232,7 +232,7 @@ static bool is_gone(void *pid)
     return kill(*(pid_t *)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* P4: when the caller hears of the time-out, nothing of the process is left. */
+/* I4: when the caller hears of the time-out, nothing of the process is left. */
 TEST(pool_answers_a_timeout_when_the_process_is_gone)
 {
     struct stage stage;

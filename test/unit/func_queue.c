@@ -82,8 +82,8 @@ static void make_table(struct stage *stage)
     struct arena arena = {0};
     stage_dynamo(
         stage, "CreateTable",
-        "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":"
-        "\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
+        "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
+        "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
         "\"AttributeType\":\"S\"}]}",
         &arena);
     arena_free(&arena);
@@ -172,8 +172,8 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
     stage_open(&stage, &plain);
     stage_function(&stage, "f", "", "");
     set_async(&stage, "f",
-              "{\"MaximumRetryAttempts\":1,\"DestinationConfig\":{\"OnFailure\":{\"Destination\":"
-              "\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
+              "{\"MaximumRetryAttempts\":1,\"DestinationConfig\":{\"OnFailure\":{"
+              "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
     CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
     CHECK(stage_until(has_retried, &stage));
     CHECK_INT(waiting_calls(&stage), 1); /* it waits for a minute, which is not over */
@@ -191,8 +191,8 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
                        "\\\",\\\"condition\\\":\\\"RetriesExhausted\\\",\\\"approximateInvokeCount\\\":2}")));
     CHECK(slice_contains(letters, SLICE("\\\"requestPayload\\\":\\\"error\\\"")));
     CHECK(slice_contains(letters,
-                         SLICE("\\\"responseContext\\\":{\\\"statusCode\\\":200,\\\"executedVersion\\\":"
-                               "\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"}")));
+                         SLICE("\\\"responseContext\\\":{\\\"statusCode\\\":200,"
+                               "\\\"executedVersion\\\":\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"}")));
     CHECK(slice_contains(letters, SLICE("\\\"responsePayload\\\":{\\\"errorType\\\":\\\"Mine\\\"")));
     arena_free(&arena);
     stage_close(&stage);
@@ -206,8 +206,8 @@ TEST(queue_tells_of_success_to_a_function)
     stage_function(&stage, "f", "", "");
     stage_function(&stage, "told", "", "");
     set_async(&stage, "f",
-              "{\"DestinationConfig\":{\"OnSuccess\":{\"Destination\":"
-              "\"arn:aws:lambda:us-east-1:000000000000:function:told\"}}}");
+              "{\"DestinationConfig\":{\"OnSuccess\":{"
+              "\"Destination\":\"arn:aws:lambda:us-east-1:000000000000:function:told\"}}}");
     CHECK_INT(accept_call(&stage, "f", SLICE("{\"a\":1}")), 200);
     CHECK(stage_until(is_idle, &stage));
     CHECK_INT(waiting_calls(&stage), 0);
@@ -228,9 +228,9 @@ TEST(queue_takes_refused_effects_for_an_error)
     CHECK_INT(
         accept_call(
             &stage, "f",
-            SLICE("{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"effects\",\"Item\":{\"id\":{\"S\":"
-                  "\"n\"}}}},{\"ConditionCheck\":{\"TableName\":\"effects\",\"Key\":{\"id\":{\"S\":"
-                  "\"m\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}")),
+            SLICE("{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"effects\",\"Item\":{\"id\":{"
+                  "\"S\":\"n\"}}}},{\"ConditionCheck\":{\"TableName\":\"effects\",\"Key\":{\"id\":{"
+                  "\"S\":\"m\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}")),
         200);
     CHECK(stage_until(has_failed, &stage));
     expect_effects(&stage, "");
@@ -395,8 +395,8 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
 
 static const char dead_call[] =
     "{\"TableName\":\"quipu-invocations\",\"Item\":{\"id\":{\"S\":\"of-the-dead\"},\"part\":{\"N\":\"0\"},"
-    "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},\"due\":{\"N\":\"%"
-    "lld\"},"
+    "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},\"due\":{"
+    "\"N\":\"%lld\"},"
     "\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},\"holder\":{\"S\":\"dead\"},"
     "\"lease\":{\"N\":\"%lld\"}}}";
 

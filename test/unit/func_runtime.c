@@ -46,7 +46,7 @@ TEST(runtime_takes_the_largest_answer_and_no_larger)
     stage_close(&stage);
 }
 
-/* P2: what was sent to a client that left is sent again. */
+/* I2: what was sent to a client that left is sent again. */
 TEST(runtime_loses_no_event_that_was_sent_to_nobody)
 {
     struct stage stage;
@@ -62,7 +62,7 @@ TEST(runtime_loses_no_event_that_was_sent_to_nobody)
     stage_close(&stage);
 }
 
-/* P2: a request whose client has left takes no event with it. */
+/* I2: a request whose client has left takes no event with it. */
 TEST(runtime_loses_no_event_to_a_client_that_left)
 {
     struct stage stage;
@@ -75,7 +75,7 @@ TEST(runtime_loses_no_event_to_a_client_that_left)
     stage_close(&stage);
 }
 
-/* P2: who asks again without an answer is given the same event. */
+/* I2: who asks again without an answer is given the same event. */
 TEST(runtime_gives_an_unanswered_event_again)
 {
     struct stage stage;
@@ -163,7 +163,7 @@ TEST(runtime_runs_several_events_in_one_process)
     stage_close(&stage);
 }
 
-/* P4: one that takes too long does not take the others with it; the process ends after them. */
+/* I4: one that takes too long does not take the others with it; the process ends after them. */
 TEST(runtime_lets_others_finish_beside_a_timeout)
 {
     struct stage stage;

@@ -79,8 +79,8 @@ static void *write_many(void *argument)
     struct quipu *db = argument;
     for (int i = 0; i < CALLS; i++)
         call(db, "UpdateItem",
-             "{\"TableName\":\"Tab\",\"Key\":{\"k\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}},\"UpdateExpression\":"
-             "\"ADD v :1\","
+             "{\"TableName\":\"Tab\",\"Key\":{\"k\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}},"
+             "\"UpdateExpression\":\"ADD v :1\","
              "\"ExpressionAttributeValues\":{\":1\":{\"N\":\"1\"}}}");
     return NULL;
 }

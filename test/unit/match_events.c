@@ -494,11 +494,11 @@ TEST(stream_records)
         "{\"eventID\":\"1\",\"eventName\":\"MODIFY\",\"eventVersion\":\"1.1\",\"eventSource\":\"aws:"
         "dynamodb\","
         "\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":1678831218.25,"
-        "\"Keys\":{\"id\":{\"S\":\"order#17\"}},\"NewImage\":{\"id\":{\"S\":\"order#17\"},\"state\":{\"S\":"
-        "\"PAID\"},"
+        "\"Keys\":{\"id\":{\"S\":\"order#17\"}},\"NewImage\":{\"id\":{\"S\":\"order#17\"},\"state\":{"
+        "\"S\":\"PAID\"},"
         "\"total\":{\"N\":\"101\"},\"open\":{\"BOOL\":false},\"note\":{\"NULL\":true},"
-        "\"tags\":{\"SS\":[\"new\",\"gift\"]},\"lines\":{\"L\":[{\"M\":{\"sku\":{\"S\":\"A\"},\"n\":{\"N\":"
-        "\"1\"}}},"
+        "\"tags\":{\"SS\":[\"new\",\"gift\"]},\"lines\":{\"L\":[{\"M\":{\"sku\":{\"S\":\"A\"},\"n\":{"
+        "\"N\":\"1\"}}},"
         "{\"M\":{\"sku\":{\"S\":\"B\"},\"n\":{\"N\":\"2\"}}}]}},\"OldImage\":{\"state\":{\"S\":\"NEW\"}},"
         "\"SequenceNumber\":\"111\",\"SizeBytes\":26,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},"
         "\"userIdentity\":{\"type\":\"Service\",\"principalId\":\"dynamodb.amazonaws.com\"}}";
@@ -507,8 +507,8 @@ TEST(stream_records)
         {"{\"eventName\":[\"INSERT\",\"MODIFY\"]}", record, true},
         {"{\"eventName\":[\"MODIFY\"],\"eventSource\":[\"aws:dynamodb\"]}", record, true},
         {"{\"dynamodb\":{\"Keys\":{\"id\":{\"S\":[{\"prefix\":\"order#\"}]}}}}", record, true},
-        {"{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}},\"OldImage\":{\"state\":{\"S\":"
-         "[{\"anything-but\":[\"PAID\"]}]}}}}",
+        {"{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}},\"OldImage\":{\"state\":{"
+         "\"S\":[{\"anything-but\":[\"PAID\"]}]}}}}",
          record, true},
         {"{\"dynamodb\":{\"NewImage\":{\"state\":[\"PAID\"]}}}", record, false},
         {"{\"dynamodb\":{\"NewImage\":{\"total\":{\"N\":[{\"numeric\":[\">\",100]}]}}}}", record, false},

@@ -36,13 +36,13 @@ TEST(event_of_a_job)
     expect(
         "jobs",
         RECORD("\"id\":{\"S\":\"a/b\"},\"state\":{\"S\":\"COMPLETE\"},\"total\":{\"N\":\"10\"},"
-               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{\"S\":\"2026-11-15T00:00:00."
-               "000Z\"}"),
+               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{"
+               "\"S\":\"2026-11-15T00:00:00.000Z\"}"),
         0,
         HEAD("quipu.jobs", "Job COMPLETE",
              "2026-11-15T00:00:00.000Z") "{\"id\":\"a/b\",\"state\":\"COMPLETE\",\"total\":10,\"failed\":2,"
-                                         "\"closed\":\"2026-11-15T00:00:00.000Z\",\"done\":8,\"path\":\"/v1/"
-                                         "jobs/a%2Fb\"}}");
+                                         "\"closed\":\"2026-11-15T00:00:00.000Z\",\"done\":8,"
+                                         "\"path\":\"/v1/jobs/a%2Fb\"}}");
     expect("jobs",
            RECORD("\"id\":{\"S\":\"j\"},\"state\":{\"S\":\"EXPIRED\"},\"total\":{\"N\":\"10\"},"
                   "\"counted\":{\"N\":\"7\"}"),
@@ -53,8 +53,8 @@ TEST(event_of_a_job)
 }
 
 #define GROUP                                                                                                \
-    "\"name\":{\"S\":\"g\"},\"key\":{\"S\":\"k\"},\"generation\":{\"N\":\"3\"},\"state\":{\"S\":"            \
-    "\"COMPLETE\"},"                                                                                         \
+    "\"name\":{\"S\":\"g\"},\"key\":{\"S\":\"k\"},\"generation\":{\"N\":\"3\"},\"state\":{"            \
+    "\"S\":\"COMPLETE\"},"                                                                                         \
     "\"opened\":{\"N\":\"1794716005000\"},\"completed\":{\"S\":\"T\"},\"events\":{\"L\":[{\"M\":{\"id\":{"   \
     "\"S\":\"1\"}}}]}"
 #define GROUP_TOLD                                                                                           \
@@ -88,8 +88,8 @@ TEST(event_with_its_record_for_the_places_of_a_call)
     expect("work", RECORD("\"queue\":{\"S\":\"q\"},\"id\":{\"S\":\"u\"},\"state\":{\"S\":\"DEAD\"}"),
            PATTERN_EVENT_RECORD,
            HEAD("quipu.work", "Work DEAD",
-                "2026-11-15T04:13:25.000Z") "{\"queue\":\"q\",\"id\":\"u\",\"state\":\"DEAD\",\"path\":\"/v1/"
-                                            "work/q/u\"},\"eventID\":\"e1-2\","
+                "2026-11-15T04:13:25.000Z") "{\"queue\":\"q\",\"id\":\"u\",\"state\":\"DEAD\","
+                                            "\"path\":\"/v1/work/q/u\"},\"eventID\":\"e1-2\","
                                             "\"eventName\":\"MODIFY\",\"dynamodb\":{\"NewImage\":{\"queue\":{"
                                             "\"S\":\"q\"},\"id\":{\"S\":\"u\"},"
                                             "\"state\":{\"S\":\"DEAD\"},\"then\":{\"S\":\"f\"}},\"Keys\":{"

@@ -170,8 +170,8 @@ TEST(flow_knows_why_a_transaction_was_cancelled)
     trial_end(&trial);
     trial_begin(&trial, "");
     give(&trial, 400, "TransactionCanceledException",
-         "{\"__type\":\"TransactionCanceledException\",\"message\":\"no\",\"CancellationReasons\":"
-         "[{\"Code\":\"ValidationError\"},{\"Code\":\"ConditionalCheckFailed\"}]}");
+         "{\"__type\":\"TransactionCanceledException\",\"message\":\"no\","
+         "\"CancellationReasons\":[{\"Code\":\"ValidationError\"},{\"Code\":\"ConditionalCheckFailed\"}]}");
     CHECK_INT(trial.flow.status, 502);
     trial_end(&trial);
 }
@@ -191,8 +191,8 @@ TEST(flow_makes_missing_tables)
     check_call(&trial, "DescribeTable", "{\"TableName\":\"t-things\"}");
     give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"ACTIVE\"}}");
     check_call(&trial, "UpdateTimeToLive",
-               "{\"TableName\":\"t-things\",\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":"
-               "\"expires\"}}");
+               "{\"TableName\":\"t-things\",\"TimeToLiveSpecification\":{\"Enabled\":true,"
+               "\"AttributeName\":\"expires\"}}");
     give(&trial, 400, "ValidationException", "{\"message\":\"TimeToLive is already enabled\"}");
     check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
     give(&trial, 200, "", "{}");
@@ -288,8 +288,8 @@ TEST(flow_composes_requests)
     trial_begin_row(&trial, &compose_row, "");
     check_done(
         &trial, 200,
-        "{\"a\":{\"S\":\"q\\\"'#no%s\"},\"b\":{\"N\":\"-5\"},\"c\":{\"L\":[{\"N\":\"1\"}]},\"d\":{\"S\":"
-        "\"raw\"},"
+        "{\"a\":{\"S\":\"q\\\"'#no%s\"},\"b\":{\"N\":\"-5\"},\"c\":{\"L\":[{\"N\":\"1\"}]},\"d\":{"
+        "\"S\":\"raw\"},"
         "\"e\":\"\\n\",\"f\":7,\"g\":true,\"h\":\"#raw\",\"x\":\"#one = :v and #two <> #one\","
         "\"ExpressionAttributeNames\":{\"#raw\":\"raw\",\"#one\":\"one\",\"#two\":\"two\"},\"y\":\"#two\","
         "\"ExpressionAttributeNames\":{\"#two\":\"two\"},\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\","

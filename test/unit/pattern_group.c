@@ -131,12 +131,12 @@ TEST(group_by_a_condition)
     patterns_open(&patterns);
     CHECK_ASKS(&patterns, "PUT /v1/groups/sums",
                "{\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) > "
-               ":one\",\"values\":{\":least\":"
-               "10.5,\":one\":1}}},\"late\":\"new\"}",
+               ":one\",\"values\":{"
+               "\":least\":10.5,\":one\":1}}},\"late\":\"new\"}",
                200,
                "{\"name\":\"sums\",\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) "
-               "> :one\",\"values\":"
-               "{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}");
+               "> :one\","
+               "\"values\":{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":5,\"kind\":\"a\"}", "state", "\"OPEN\"");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":6,\"kind\":\"a\"}", "state", "\"OPEN\"");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":-1,\"kind\":\"b\"}", "state", "\"OPEN\"");

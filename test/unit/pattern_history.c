@@ -30,8 +30,8 @@ static void make_table(struct patterns *patterns, const char *name, const char *
     struct slice range = arena_printf(
         &patterns->arena, ",{\"AttributeName\":\"at\",\"AttributeType\":\"%c\"}", has_range ? types[1] : 'S');
     call(patterns, "CreateTable",
-         "{\"TableName\":\"%s%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":"
-         "\"id\",\"KeyType\":\"HASH\"}%s],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
+         "{\"TableName\":\"%s%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
+         "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}%s],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
          "\"AttributeType\":\"%c\"}%.*s]}",
          patterns->prefix, name, has_range ? ",{\"AttributeName\":\"at\",\"KeyType\":\"RANGE\"}" : "",
          types[0], has_range ? (int)range.len : 0, range.data);
@@ -165,8 +165,8 @@ TEST(history_refuses_tables_that_recording_changes)
     }
     call(&patterns, "CreateTable",
          "{\"TableName\":\"%s" TABLE "\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
-         "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":"
-         "\"id\",\"AttributeType\":\"S\"}],\"StreamSpecification\":{\"StreamEnabled\":true,"
+         "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{"
+         "\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],\"StreamSpecification\":{\"StreamEnabled\":true,"
          "\"StreamViewType\":\"KEYS_ONLY\"}}",
          patterns.prefix);
     CHECK_REFUSES(&patterns, path(&patterns, "PUT", ""), NULL, 409, "no-images");
@@ -537,8 +537,8 @@ TEST(history_of_records_is_pure)
     struct buf first = {0}, second = {0}, wrong = {0};
     struct slice event = SLICE("{\"Records\":[{\"eventName\":\"MODIFY\",\"cause\":\"f\",\"dynamodb\":{"
                                "\"ApproximateCreationDateTime\":1794716005,"
-                               "\"Keys\":{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/"
-                               "y\"}},\"NewImage\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}},"
+                               "\"Keys\":{\"b\":{\"N\":\"7\"},\"a\":{"
+                               "\"S\":\"x/y\"}},\"NewImage\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}},"
                                "\"SequenceNumber\":\"42\"}}]}");
     patterns_open(&patterns);
     if (getenv("PATTERNS_ON")) { /* there tables have other names */
@@ -550,15 +550,15 @@ TEST(history_of_records_is_pure)
     CHECK(slice_equal(buf_view(&first), buf_view(&second)));
     CHECK_TEXT(
         buf_view(&first),
-        "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"quipu-history\",\"Item\":{\"item\":{\"S\":"
-        "\"t/"
-        "a=x%2Fy&b=7\"},\"version\":{\"S\":\"2026-11-15T04:13:25.000Z-"
-        "0000000000000000000000000000000000000042\"},"
+        "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"quipu-history\",\"Item\":{\"item\":{"
+        "\"S\":\"t/"
+        "a=x%2Fy&b=7\"},\"version\":{"
+        "\"S\":\"2026-11-15T04:13:25.000Z-0000000000000000000000000000000000000042\"},"
         "\"table\":{\"S\":\"t\"},\"event\":{\"S\":\"MODIFY\"},\"time\":{\"S\":\"2026-11-15T04:13:25.000Z\"},"
         "\"sequence\":{\"S\":\"42\"},\"cause\":{\"S\":\"f\"},\"keys\":{"
         "\"M\":"
-        "{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}}},\"image\":{\"M\":{\"a\":{\"S\":\"x/"
-        "y\"},\"b\":{\"N\":\"7\"}}}}}}"
+        "{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}}},\"image\":{\"M\":{\"a\":{"
+        "\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}}}}}}"
         "]}}");
     CHECK(!pattern_history(patterns.pattern, SLICE("t"), SLICE("{\"Records\":[{\"eventName\":\"MODIFY\"}]}"),
                            &arena, &wrong));

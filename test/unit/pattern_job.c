@@ -45,8 +45,8 @@ TEST(job_of_a_few_tasks)
         CHECK_TEXT(does(&patterns, "a", task), "{\"counted\":0,\"complete\":true,\"last\":false,\"done\":3}");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a", NULL, 200,
                "{\"id\":\"a\",\"state\":\"COMPLETE\",\"total\":3,\"done\":3,\"missing\":0,\"failed\":0,"
-               "\"layout\":\"tree\",\"opened\":\"2026-11-15T04:13:25.340Z\",\"closed\":\"2026-11-15T04:13:25."
-               "340Z\"}");
+               "\"layout\":\"tree\",\"opened\":\"2026-11-15T04:13:25.340Z\","
+               "\"closed\":\"2026-11-15T04:13:25.340Z\"}");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a/missing", NULL, 200, "{\"missing\":[]}");
     patterns_close(&patterns);
 }
@@ -382,8 +382,8 @@ __attribute__((format(printf, 3, 0))) static void calls(struct patterns *pattern
 TEST(job_whose_names_were_not_all_written)
 {
     static const char unprepared[] =
-        "{\"TableName\":\"%sjobs\",\"Key\":{\"id\":{\"S\":\"a\"}},\"UpdateExpression\":"
-        "\"REMOVE prepared\"%.*s}";
+        "{\"TableName\":\"%sjobs\",\"Key\":{\"id\":{\"S\":\"a\"}},"
+        "\"UpdateExpression\":\"REMOVE prepared\"%.*s}";
     struct patterns patterns;
     struct arena arena = {0};
     struct buf reply = {0};

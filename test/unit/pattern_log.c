@@ -165,15 +165,15 @@ TEST(log_is_read_acked_and_left)
     for (int i = 0; i < 2; i++) /* the same owner gets the same by the same fence */
         CHECK_ASKS(
             &patterns, READ, "{\"owner\":\"o\",\"max\":2}", 200,
-            "{\"partition\":\"0\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,\"more\":"
-            "true,"
+            "{\"partition\":\"0\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,"
+            "\"more\":true,"
             "\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null},"
             "{\"sequence\":2,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(&patterns, READ, "{\"owner\":\"p\"}", 204, "");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
-               "{\"partitions\":[{\"partition\":\"0\",\"lag\":3,\"position\":0,\"sequence\":3,\"owner\":"
-               "\"o\",\"until\":"
-               "\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
+               "{\"partitions\":[{\"partition\":\"0\",\"lag\":3,\"position\":0,\"sequence\":3,"
+               "\"owner\":\"o\","
+               "\"until\":\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":2,\"sequence\":1}", 409, "stale-fence");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":3}", 409, "not-given");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"1\",\"fence\":1,\"sequence\":3}", 409, "not-read");
@@ -236,10 +236,10 @@ TEST(log_parks_and_replays)
     struct slice replayed = asks(&patterns, READ,
                                  "{\"owner\":\"o\"}"); /* the order within `origin` is the engine's */
     CHECK_INT(patterns.call.status, 200);
-    CHECK(slice_starts(replayed, SLICE("{\"partition\":\"parked\",\"fence\":1,\"until\":"
-                                       "\"2026-11-15T04:13:55.340Z\",\"position\":0,\"more\":false,"
-                                       "\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":"
-                                       "\"2026-11-15T04:13:25.340Z\",\"origin\":{")));
+    CHECK(slice_starts(replayed, SLICE("{\"partition\":\"parked\",\"fence\":1,"
+                                       "\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,\"more\":false,"
+                                       "\"events\":[{\"sequence\":1,\"key\":\"a\","
+                                       "\"time\":\"2026-11-15T04:13:25.340Z\",\"origin\":{")));
     CHECK(slice_contains(replayed, SLICE("},\"reason\":\"bad\",\"data\":1},{\"sequence\":2,\"key\":\"b\",")));
     CHECK(slice_contains(replayed, SLICE("},\"reason\":\"no reason given\",\"data\":2}]}")));
     /* parked again it is where it was first */
@@ -248,8 +248,8 @@ TEST(log_parks_and_replays)
     makes(&patterns, ACK, "{\"partition\":\"parked\",\"fence\":1,\"sequence\":2}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
-        "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\",\"parked\":"
-        "\"2026-11-15T04:13:25.340Z\",\"data\":1}]}");
+        "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\","
+        "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":1}]}");
     for (int i = 0; i < 2; i++) CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     patterns_close(&patterns);
 }

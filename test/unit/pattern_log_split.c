@@ -100,8 +100,8 @@ TEST(log_keeps_order_across_splits_and_merges)
         "\"sequence\":3}],\"next\":\"5fffffffffffffff\"}");
     struct slice rest = asks(&patterns, "GET /v1/logs/l?after=5fffffffffffffff", NULL);
     CHECK(slice_contains(rest,
-                         SLICE("\"partitions\":[{\"partition\":\"6\",\"from\":\"6000000000000000\",\"to\":"
-                               "\"ffffffffffffffff\"")));
+                         SLICE("\"partitions\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
+                               "\"to\":\"ffffffffffffffff\"")));
     patterns_close(&patterns);
 }
 

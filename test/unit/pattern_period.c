@@ -38,8 +38,8 @@ TEST(period_is_made_and_changed)
     CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":2}", 409, "exists");
     CHECK_ASKS(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"Europe/Berlin\"}", 200,
                "{\"name\":\"p\",\"cron\":\"0 9 * * "
-               "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,\"keep\":"
-               "\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
+               "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,"
+               "\"keep\":\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "DELETE /v1/periods/p", NULL, 200, "{\"deleted\":true}");
     CHECK_REFUSES(&patterns, "DELETE /v1/periods/p", NULL, 404, "no-such-period");
     patterns_close(&patterns);
@@ -227,14 +227,14 @@ TEST(period_lists_periods_and_buckets)
     makes(&patterns, "POST /v1/periods/p", "{}");
     CHECK_ASKS(
         &patterns, "GET /v1/periods/p/buckets?state=open&limit=2", NULL, 200,
-        "{\"buckets\":[{\"bucket\":\"2026-11-15T02:00:00.000Z\",\"state\":\"OPEN\",\"end\":"
-        "\"2026-11-15T03:00:00.000Z\"},{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"OPEN\",\"end\":"
-        "\"" FOUR "\"}],\"next\":\"2026-11-15T03:00:00.000Z\"}");
+        "{\"buckets\":[{\"bucket\":\"2026-11-15T02:00:00.000Z\",\"state\":\"OPEN\","
+        "\"end\":\"2026-11-15T03:00:00.000Z\"},{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"OPEN\","
+        "\"end\":\"" FOUR "\"}],\"next\":\"2026-11-15T03:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":2}");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?limit=1&after=2026-11-15T02:00:00.000Z", NULL, 200,
                "{\"buckets\":[{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"DONE\",\"end\":\"" FOUR
-               "\",\"count\":1,\"parts\":1,\"done\":\"2026-11-15T04:13:25.340Z\"}],\"next\":"
-               "\"2026-11-15T03:00:00.000Z\"}");
+               "\",\"count\":1,\"parts\":1,\"done\":\"2026-11-15T04:13:25.340Z\"}],"
+               "\"next\":\"2026-11-15T03:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?state=open", NULL, 200,
                "{\"buckets\":[{\"bucket\":\"" FOUR "\",\"state\":\"OPEN\",\"end\":\"" FIVE "\"}]}");
     CHECK_REFUSES(&patterns, "GET /v1/periods/none/buckets", NULL, 404, "no-such-period");

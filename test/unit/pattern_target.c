@@ -85,8 +85,8 @@ TEST(target_refusals_tell_why)
     expect(&patterns, "POST /v1/nothing/x", NULL, "", false, "it calls no pattern that there is");
     expect(&patterns, "POST /v1/counters/{NewImage.shop}/x", NULL, "", false, "it calls no pattern");
     expect(&patterns, "POST /v1/{NewImage.shop}/x", NULL, event, false,
-           "POST /v1/a%2Fb/x answered with status 404: {\"error\":\"no-such-route\",\"message\":"
-           "\"There is no route /v1/a%2Fb/x; GET /v1/openapi.json describes all.\"}");
+           "POST /v1/a%2Fb/x answered with status 404: {\"error\":\"no-such-route\","
+           "\"message\":\"There is no route /v1/a%2Fb/x; GET /v1/openapi.json describes all.\"}");
     expect(&patterns, "POST /v1/counters/x", "{\"by\":\"{NewImage.shop}\"}", event, false,
            "POST /v1/counters/x answered with status 400");
     patterns_close(&patterns);

@@ -167,8 +167,8 @@ TEST(each_job_is_told_of_once_while_many_finish_it)
     house_open(&house);
     for (int i = 0; i < JOBS; i++)
         make_job(&house, i,
-                 "[{\"call\":\"POST /v1/counters/ends\"},{\"call\":"
-                 "\"POST /v1/counters/tasks\",\"body\":{\"by\":\"{detail.total}\"}}]");
+                 "[{\"call\":\"POST /v1/counters/ends\"},{"
+                 "\"call\":\"POST /v1/counters/tasks\",\"body\":{\"by\":\"{detail.total}\"}}]");
     for (int i = 0; i < CALLERS; i++) ensure(pthread_create(&callers[i], NULL, do_all_tasks, &house) == 0);
     for (int i = 0; i < CALLERS; i++) pthread_join(callers[i], NULL);
     wait_until_idle(&house);
@@ -235,8 +235,8 @@ TEST(a_chain_that_comes_back_to_itself_is_cut)
     struct slice group;
     house_open(&house);
     ask(&house, "PUT /v1/groups/g",
-        "{\"complete\":{\"size\":1},\"late\":\"new\",\"then\":{\"call\":\"POST /v1/groups/g/k\",\"body\":"
-        "{\"id\":\"{eventID}\",\"data\":1}}}",
+        "{\"complete\":{\"size\":1},\"late\":\"new\",\"then\":{\"call\":\"POST /v1/groups/g/k\","
+        "\"body\":{\"id\":\"{eventID}\",\"data\":1}}}",
         &arena, NULL);
     ask(&house, "POST /v1/groups/g/k", "{\"id\":\"first\",\"data\":1}", &arena, NULL);
     wait_until_idle(&house);

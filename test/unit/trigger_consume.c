@@ -113,8 +113,8 @@ TEST(an_event_has_lambdas_form)
     buf_printf(
         &expected,
         "\"eventName\":\"INSERT\",\"eventVersion\":\"1.1\",\"eventSource\":\"aws:dynamodb\","
-        "\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,\"Keys\":"
-        "{\"pk\":{\"S\":\"a\\\"b\"},\"sk\":{\"N\":\"1\"}},\"NewImage\":{\"pk\":{\"S\":\"a\\\"b\"},"
+        "\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,"
+        "\"Keys\":{\"pk\":{\"S\":\"a\\\"b\"},\"sk\":{\"N\":\"1\"}},\"NewImage\":{\"pk\":{\"S\":\"a\\\"b\"},"
         "\"sk\":{\"N\":\"1\"},\"text\":{\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000001\","
         "\"SizeBytes\":23,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},\"eventSourceARN\":\"%s\"}]}\n",
         stage.stream_arn);
@@ -143,8 +143,8 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     put_event_record(&out, &raw, SLICE("\"arn\""), false, &arena);
     CHECK_TEXT(
         buf_view(&out),
-        "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},\"userIdentity\":{\"principalId\":"
-        "\"dynamodb.amazonaws.com\",\"type\":\"Service\"},\"eventSourceARN\":\"arn\"}");
+        "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},\"userIdentity\":{"
+        "\"principalId\":\"dynamodb.amazonaws.com\",\"type\":\"Service\"},\"eventSourceARN\":\"arn\"}");
     out.len = 0;
     put_event_record(&out, &raw, SLICE("\"arn\""), true, &arena); /* a watch gets all there is */
     CHECK(slice_starts(
@@ -419,8 +419,8 @@ static void put_by(struct stage *stage, const char *pk, const char *cause)
 {
     struct dynamo_call call = {.name = SLICE("PutItem"),
                                .request = arena_printf(&stage->arena,
-                                                       "{\"TableName\":\"things\",\"Item\":{\"pk\":{\"S\":"
-                                                       "\"%s\"},\"sk\":{\"N\":\"1\"}}}",
+                                                       "{\"TableName\":\"things\",\"Item\":{\"pk\":{"
+                                                       "\"S\":\"%s\"},\"sk\":{\"N\":\"1\"}}}",
                                                        pk),
                                .cause = slice_of(cause)};
     stage_run(stage, &call);
@@ -459,8 +459,8 @@ static void write_elsewhere(struct stage *stage, struct invocation *invocation)
 {
     (void)stage;
     CHECK_TEXT(invocation->cause, "resize:1,worker:1");
-    stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"things\",\"Item\":"
-                             "{\"pk\":{\"S\":\"made\"},\"sk\":{\"N\":\"1\"}}}}]}}");
+    stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"things\","
+                             "\"Item\":{\"pk\":{\"S\":\"made\"},\"sk\":{\"N\":\"1\"}}}}]}}");
 }
 
 TEST(effects_carry_the_lineage_of_their_records)

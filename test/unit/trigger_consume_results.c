@@ -106,12 +106,12 @@ TEST(a_document_has_lambdas_form)
     struct slice reply = buf_view(&stage.reply);
     CHECK(count_text(reply,
                      "{\\\"requestContext\\\":{\\\"requestId\\\":\\\"request-1\\\",\\\"functionArn\\\":"
-                     "\\\"arn:aws:lambda:us-east-1:000000000000:function:worker\\\",\\\"condition\\\":"
-                     "\\\"RetryAttemptsExhausted\\\",\\\"approximateInvokeCount\\\":1},"
+                     "\\\"arn:aws:lambda:us-east-1:000000000000:function:worker\\\","
+                     "\\\"condition\\\":\\\"RetryAttemptsExhausted\\\",\\\"approximateInvokeCount\\\":1},"
                      "\\\"responseContext\\\":{\\\"statusCode\\\":200,\\\"executedVersion\\\":"
                      "\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"},\\\"version\\\":\\\"1.0\\\","
-                     "\\\"timestamp\\\":\\\"2026-11-15T04:13:25.340Z\\\",\\\"DDBStreamBatchInfo\\\":"
-                     "{\\\"shardId\\\":\\\"shardId-"));
+                     "\\\"timestamp\\\":\\\"2026-11-15T04:13:25.340Z\\\","
+                     "\\\"DDBStreamBatchInfo\\\":{\\\"shardId\\\":\\\"shardId-"));
     CHECK(count_text(reply,
                      "\\\"startSequenceNumber\\\":\\\"100000000000000000001\\\",\\\"endSequenceNumber\\\":"
                      "\\\"100000000000000000002\\\",\\\"approximateArrivalOfFirstRecord\\\":"
@@ -317,8 +317,8 @@ TEST(writes_that_the_door_refuses_are_a_failure_of_the_function)
     check_refused(
         "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"dead\",\"Item\":{\"x\":{\"S\":\"x\"}}}}]}}",
         "PROBLEM: Function call failed: its writes were refused: ");
-    check_refused("{\"quipu\":{\"transact\":[{\"ConditionCheck\":{\"TableName\":\"dead\",\"Key\":{\"id\":"
-                  "{\"S\":\"x\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}",
+    check_refused("{\"quipu\":{\"transact\":[{\"ConditionCheck\":{\"TableName\":\"dead\",\"Key\":{"
+                  "\"id\":{\"S\":\"x\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}",
                   "PROBLEM: Function call failed: its writes were refused: write 1: ConditionalCheckFailed");
     check_refused("{\"quipu\":{\"transact\":7}}", "PROBLEM: Function call failed: ");
 }

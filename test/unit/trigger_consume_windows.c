@@ -14,9 +14,9 @@ static void count_up(struct stage *stage, struct invocation *invocation)
     seen += count_text(invocation->payload, "\"eventID\"");
     if (count_text(invocation->payload, "\"isFinalInvokeForWindow\":true"))
         stage_answer(invocation,
-                     "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"sums\",\"Item\":{\"id\":{\"S\":"
-                     "\"%.20s\"},\"sum\":{\"N\":\"%lu\"}},\"ConditionExpression\":"
-                     "\"attribute_not_exists(id)\"}}]}}",
+                     "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"sums\",\"Item\":{\"id\":{"
+                     "\"S\":\"%.20s\"},\"sum\":{\"N\":\"%lu\"}},"
+                     "\"ConditionExpression\":\"attribute_not_exists(id)\"}}]}}",
                      start + 9, seen);
     else
         stage_answer(invocation, "{\"state\":{\"n\":%lu}}", seen);
@@ -87,14 +87,14 @@ TEST(an_event_of_a_window_has_lambdas_form)
     stage_put(&stage, "a", 2, "x");
     stage_pass(&stage, 20000);
     struct slice payloads = buf_view(&stage.payloads);
-    CHECK_INT(count_text(payloads, "],\"window\":{\"start\":\"2026-11-15T04:13:30Z\",\"end\":"
-                                   "\"2026-11-15T04:13:40Z\"},\"state\":{},\"shardId\":\"shardId-"),
+    CHECK_INT(count_text(payloads, "],\"window\":{\"start\":\"2026-11-15T04:13:30Z\","
+                                   "\"end\":\"2026-11-15T04:13:40Z\"},\"state\":{},\"shardId\":\"shardId-"),
               1);
     CHECK_INT(count_text(payloads, "\"2026-11-15T04:13:40Z\"},\"state\":{\"n\":1},\"shardId\":\"shardId-"),
               1);
     CHECK_INT(count_text(payloads, "\"isFinalInvokeForWindow\":false,\"isWindowTerminatedEarly\":false}"), 2);
-    CHECK_INT(count_text(payloads, "{\"Records\":[],\"window\":{\"start\":\"2026-11-15T04:13:30Z\",\"end\":"
-                                   "\"2026-11-15T04:13:40Z\"},\"state\":{\"n\":2},\"shardId\":\"shardId-"),
+    CHECK_INT(count_text(payloads, "{\"Records\":[],\"window\":{\"start\":\"2026-11-15T04:13:30Z\","
+                                   "\"end\":\"2026-11-15T04:13:40Z\"},\"state\":{\"n\":2},\"shardId\":\"shardId-"),
               1);
     CHECK_INT(count_text(payloads, "\"isFinalInvokeForWindow\":true,\"isWindowTerminatedEarly\":false}"), 1);
     CHECK_INT(count_text(payloads,

@@ -160,8 +160,8 @@ TEST(what_does_not_go_together_is_refused)
         {"{" GOOD ",\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"single-string\"}]}}",
          "InvalidParameterValueException",
          "Invalid filter pattern definition. The pattern is not JSON: unexpected character, at character 1"},
-        {"{" GOOD ",\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},{\"Pattern\":"
-         "\"{\\\"a\\\":1}\"}]}}",
+        {"{" GOOD ",\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},{"
+         "\"Pattern\":\"{\\\"a\\\":1}\"}]}}",
          "InvalidParameterValueException",
          "Invalid filter pattern definition. \"a\" must be an object or an array, at character 6"},
         {"{" GOOD ",\"Tags\":[]}", "InvalidParameterValueException",
@@ -261,8 +261,8 @@ static const char everything[] =
     "\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[\\\"\\u00e9\\\"]}\"},{\"Pattern\":\"{"
     "\\\"b\\\":[2]}\"}]},"
     "\"DestinationConfig\":{\"OnFailure\":{\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:q\"}},"
-    "\"MetricsConfig\":{\"Metrics\":[\"EventCount\"]},\"KMSKeyArn\":\"arn:aws:kms:us-east-1:000000000000:key/"
-    "1\","
+    "\"MetricsConfig\":{\"Metrics\":[\"EventCount\"]},"
+    "\"KMSKeyArn\":\"arn:aws:kms:us-east-1:000000000000:key/1\","
     "\"Tags\":{\"team\":\"a \\\"b\\\"\"},\"Unknown\":{\"x\":[1]},\"Queues\":null}";
 
 TEST(every_setting_reaches_the_mapping)

@@ -49,9 +49,9 @@ TEST(defaults)
     expect(&world, "POST", "/schedules/s", "{\"ScheduleExpression\":\"rate(1 day)\"," TARGET "}", 200, NULL);
     expect(
         &world, "GET", "/schedules/s?groupName=default", "", 200,
-        "\"ActionAfterCompletion\":\"NONE\",\"MissedRuns\":\"LATEST\",\"FlexibleTimeWindow\":{\"Mode\":"
-        "\"OFF\"},\"Target\":{\"Arn\":\"arn:aws:lambda:us-east-1:000000000000:function:f\",\"RetryPolicy\":"
-        "{\"MaximumEventAgeInSeconds\":86400,\"MaximumRetryAttempts\":185}}}");
+        "\"ActionAfterCompletion\":\"NONE\",\"MissedRuns\":\"LATEST\",\"FlexibleTimeWindow\":{"
+        "\"Mode\":\"OFF\"},\"Target\":{\"Arn\":\"arn:aws:lambda:us-east-1:000000000000:function:f\","
+        "\"RetryPolicy\":{\"MaximumEventAgeInSeconds\":86400,\"MaximumRetryAttempts\":185}}}");
     expect(&world, "GET", "/schedules/s", "", 200, "\"ScheduleExpressionTimezone\":\"UTC\"");
     world_close(&world);
 }

@@ -58,8 +58,8 @@ static void put_append(struct buf *out, const struct entry *entries, unsigned fi
     buf_printf(out,
                "{\"Update\":{\"TableName\":\"lists\",\"Key\":{\"pk\":{\"S\":\"%.*s\"}},"
                "\"UpdateExpression\":\"SET #l = list_append(if_not_exists(#l, :none), :new)\","
-               "\"ExpressionAttributeNames\":{\"#l\":\"list\"},\"ExpressionAttributeValues\":"
-               "{\":none\":{\"L\":[]},\":new\":{\"L\":[",
+               "\"ExpressionAttributeNames\":{\"#l\":\"list\"},"
+               "\"ExpressionAttributeValues\":{\":none\":{\"L\":[]},\":new\":{\"L\":[",
                SLICE_ARG(entries[first].pk));
     for (unsigned i = first; i < count; i++) {
         if (!slice_equal(entries[i].pk, entries[first].pk)) continue;
@@ -128,12 +128,12 @@ static bool go_wrong(struct play *play, struct invocation *invocation)
     if (play_chance(play, play->trouble)) {
         stage_fail(invocation, "chance");
     } else if (play_chance(play, play->trouble)) {
-        stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"none\",\"Key\":"
-                                 "{\"pk\":{\"S\":\"x\"}}}}]},\"state\":[]}");
+        stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"none\","
+                                 "\"Key\":{\"pk\":{\"S\":\"x\"}}}}]},\"state\":[]}");
     } else if (play_chance(play, play->trouble)) {
-        stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"lists\",\"Key\":"
-                                 "{\"pk\":{\"S\":\"x\"}},\"ConditionExpression\":"
-                                 "\"attribute_exists(pk)\"}}]},\"state\":[]}");
+        stage_answer(invocation, "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"lists\","
+                                 "\"Key\":{\"pk\":{\"S\":\"x\"}},"
+                                 "\"ConditionExpression\":\"attribute_exists(pk)\"}}]},\"state\":[]}");
     } else {
         return false;
     }

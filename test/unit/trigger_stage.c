@@ -94,9 +94,9 @@ int stage_call(struct stage *stage, const char *operation, const char *format, .
 void stage_make_table(struct stage *stage, const char *name, const char *key)
 {
     ensure(stage_call(stage, "CreateTable",
-                      "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":"
-                      "[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],\"KeySchema\":"
-                      "[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]}",
+                      "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+                      "\"AttributeDefinitions\":[{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],"
+                      "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}]}",
                       name, key, key) == 200);
 }
 
@@ -406,8 +406,8 @@ static void perform_call(struct stage *stage, struct dynamo_call *call, enum mis
                     "{\"__type\":\"ThrottlingException\",\"message\":\"\"}");
     else if (mishap == MISHAP_CONFLICT && is_transaction)
         finish_call(call, 400, "TransactionCanceledException",
-                    "{\"__type\":\"TransactionCanceledException\",\"Message\":\"\",\"CancellationReasons\":"
-                    "[{\"Code\":\"TransactionConflict\"},{\"Code\":\"None\"}]}");
+                    "{\"__type\":\"TransactionCanceledException\",\"Message\":\"\","
+                    "\"CancellationReasons\":[{\"Code\":\"TransactionConflict\"},{\"Code\":\"None\"}]}");
     call->done = done;
     done(call);
 }

@@ -33,8 +33,8 @@ static void put_count(struct buf *out, struct slice id)
     if (out->len) buf_byte(out, ',');
     buf_text(out, "{\"Update\":{\"TableName\":\"copies\",\"Key\":{\"pk\":{\"S\":");
     json_put_string(out, id);
-    buf_text(out, "}},\"UpdateExpression\":\"ADD times :one\",\"ExpressionAttributeValues\":"
-                  "{\":one\":{\"N\":\"1\"}}}}");
+    buf_text(out, "}},\"UpdateExpression\":\"ADD times :one\","
+                  "\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"}}}}");
 }
 
 static struct slice record_id(struct slice record, struct arena *arena)
@@ -80,8 +80,8 @@ static void make_table(struct copier *copier, const char *name)
 {
     char request[500];
     snprintf(request, sizeof request,
-             "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{\"AttributeName\":"
-             "\"pk\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"pk\","
+             "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
+             "\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"pk\","
              "\"AttributeType\":\"S\"}],\"StreamSpecification\":{\"StreamEnabled\":true,"
              "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}",
              name);
