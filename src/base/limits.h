@@ -54,7 +54,10 @@
 #define LIMIT_HEADER_MS             15000 /* from the first byte of a request to the end of its headers */
 #define LIMIT_BODY_MS               60000 /* from the end of the headers to the end of the body */
 #define LIMIT_IDLE_MS               120000
-#define LIMIT_SEND_MS               60000 /* a client that does not take its reply */
+#define LIMIT_SEND_MS               60000 /* a client that does not take LIMIT_SEND_BYTES of its reply ... */
+#define LIMIT_SEND_BYTES            (16 * 1024) /* ... in that time: slower than any modem */
+#define LIMIT_UNREAD_BYTES          (256 * 1024 * 1024) /* large replies that clients have not taken, together */
+#define LIMIT_SEND_PRESSED_MS       5000 /* the time for LIMIT_SEND_BYTES while more than half of that is in use */
 #define LIMIT_DRAIN_MS              10000 /* after SIGTERM, for what is in flight */
 #define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unsent replies of a connection before its next request is served */
 #define LIMIT_PIECES_BYTES          (4 * 1024 * 1024) /* of a reply in pieces, that wait for a slow client */

@@ -51,23 +51,46 @@ static size_t large_bytes(const struct buf *buf)
     return buf->cap > LIMIT_SPARE_BUFFER_BYTES ? buf->cap : 0;
 }
 
-bool exchange_charge(struct exchange *exchange)
+/* A closed port took its accounts with it. */
+static bool has_accounts(const struct connection *connection)
 {
-    const struct connection *connection = exchange->connection;
-    struct net_server *server = exchange->http.loop->server;
-    struct net_port *port = connection->port;
-    size_t before = exchange->charged_bytes;
-    size_t now = large_bytes(&exchange->input) + large_bytes(&exchange->inflated);
-    exchange->charged_bytes = now;
-    /* A closed port took its account with it. */
-    if (now == before || (!port && connection_is_guest(connection))) return true;
-    _Atomic uint64_t *account = port ? &port->buffered_bytes : &server->buffered_bytes;
-    if (now < before) {
-        atomic_fetch_sub_explicit(account, before - now, memory_order_relaxed);
+    return connection->port || !connection_is_guest(connection);
+}
+
+/* What an account holds now, and `before` of it by this exchange, becomes `now`; false above the limit. */
+static bool account_move(_Atomic uint64_t *account, size_t before, size_t now, uint64_t limit)
+{
+    if (now <= before) {
+        if (now < before) atomic_fetch_sub_explicit(account, before - now, memory_order_relaxed);
         return true;
     }
     uint64_t others = atomic_fetch_add_explicit(account, now - before, memory_order_relaxed);
-    return others + (now - before) <= (port ? LIMIT_PORT_BUFFERED_BYTES : server->limits.buffered_bytes);
+    return others + (now - before) <= limit;
+}
+
+bool exchange_charge(struct exchange *exchange)
+{
+    struct net_server *server = exchange->http.loop->server;
+    struct net_port *port = exchange->connection->port;
+    size_t before = exchange->charged_bytes;
+    size_t now = large_bytes(&exchange->input) + large_bytes(&exchange->inflated);
+    exchange->charged_bytes = now;
+    if (!has_accounts(exchange->connection)) return true;
+    if (port) return account_move(&port->buffered_bytes, before, now, LIMIT_PORT_BUFFERED_BYTES);
+    return account_move(&server->buffered_bytes, before, now, server->limits.buffered_bytes);
+}
+
+bool exchange_charge_unread(struct exchange *exchange)
+{
+    struct net_server *server = exchange->http.loop->server;
+    struct net_port *port = exchange->connection->port;
+    size_t before = exchange->unread_bytes;
+    size_t now = large_bytes(&exchange->http.reply) + large_bytes(&exchange->out) +
+                 large_bytes(&exchange->out_body);
+    exchange->unread_bytes = now;
+    if (now == before || !has_accounts(exchange->connection)) return true;
+    if (port) return account_move(&port->unread_bytes, before, now, LIMIT_PORT_BUFFERED_BYTES);
+    return account_move(&server->unread_bytes, before, now, server->limits.unread_bytes);
 }
 
 /* Empties it; memory that only a large request needed goes back. */
@@ -75,6 +98,14 @@ static void buf_forget(struct buf *buf)
 {
     buf->len = 0;
     if (buf->cap > LIMIT_SPARE_BUFFER_BYTES) buf_free(buf);
+}
+
+void exchange_sent(struct exchange *exchange)
+{
+    exchange->out_sent = 0;
+    buf_forget(&exchange->out);
+    if (exchange->out_body.data) buf_free(&exchange->out_body);
+    if (exchange->unread_bytes) exchange_charge_unread(exchange);
 }
 
 void exchange_next(struct exchange *exchange)
@@ -92,6 +123,7 @@ void exchange_next(struct exchange *exchange)
         buf_forget(&exchange->input);
     }
     exchange_charge(exchange);
+    exchange_charge_unread(exchange);
 }
 
 void exchange_release(struct exchange *exchange)
@@ -99,15 +131,13 @@ void exchange_release(struct exchange *exchange)
     struct net_loop *loop = exchange->connection->loop;
     exchange->input_at = exchange->input.len = 0;
     exchange_next(exchange);
+    exchange_sent(exchange);
     exchange->connection->exchange = NULL;
     exchange->connection = NULL;
     if (loop->spare_count == LIMIT_SPARE_EXCHANGES) {
         exchange_free(exchange);
         return;
     }
-    buf_forget(&exchange->out);
-    buf_free(&exchange->out_body);
-    exchange->out_sent = 0;
     exchange->next_spare = loop->spares;
     loop->spares = exchange;
     loop->spare_count++;

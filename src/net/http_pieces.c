@@ -2,7 +2,8 @@
  * made. HTTP/1.0 knows no chunks: there the end of the connection ends the reply.
  *
  * Whoever makes pieces does not wait for the client, so a client that does not take them is given up: after
- * send_ms without taking a byte, or when LIMIT_PIECES_BYTES wait for it. */
+ * send_ms without taking a byte, or when LIMIT_PIECES_BYTES wait for it, or fewer where the unread replies of
+ * all clients are too many. */
 #include "base/fail.h"
 #include "base/limits.h"
 #include "net/internal.h"
@@ -58,9 +59,10 @@ static void output_trim(struct exchange *exchange)
  * before it counts. */
 static bool client_keeps_up(struct connection *connection)
 {
-    const struct exchange *exchange = connection->exchange;
-    if (exchange_unsent(exchange) > LIMIT_PIECES_BYTES &&
-        (!connection_write(connection) || exchange_unsent(exchange) > LIMIT_PIECES_BYTES))
+    struct exchange *exchange = connection->exchange;
+    size_t allowed = exchange_charge_unread(exchange) ? LIMIT_PIECES_BYTES : LIMIT_SPARE_BUFFER_BYTES;
+    if (exchange_unsent(exchange) > allowed &&
+        (!connection_write(connection) || exchange_unsent(exchange) > allowed))
         return false;
     int64_t patience_us = connection->loop->server->limits.send_ms * 1000;
     return !connection->stuck || connection->loop->now_us - connection->taken_us < patience_us;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/limits.h"
+#include "base/stats.h"
 #include "net/internal.h"
 
 #define REPLY_HEAD_BYTES     256         /* all lines of a head but those the handler gave */
@@ -189,6 +190,27 @@ void reply_finish(struct exchange *exchange)
     connection_write_later(connection);
 }
 
+/* Gives back what a large body does not use of its memory: it may wait for long. */
+static void reply_fit(struct buf *reply)
+{
+    if (reply->cap <= LIMIT_SPARE_BUFFER_BYTES || reply->cap - reply->len <= reply->len / 4) return;
+    reply->cap = reply->len;
+    reply->data = must_realloc(reply->data, reply->cap);
+}
+
+/* Puts the reason for a 503 in the place of the reply; answers its content type. */
+static struct slice reply_withhold(struct exchange *exchange)
+{
+    struct net_server *server = exchange->http.loop->server;
+    struct buf *reply = &exchange->http.reply;
+    buf_free(reply);
+    exchange->gzipped = false;
+    stats_add(&server->stats.refused, 1);
+    exchange_charge_unread(exchange);
+    return server->handler.refusal(server->handler.context, 503,
+                                   "too many large replies wait to be read; try again", reply);
+}
+
 void http_reply(struct http_exchange *http, int status, struct slice content_type, struct slice extra_headers)
 {
     struct exchange *exchange = (struct exchange *)http;
@@ -201,6 +223,14 @@ void http_reply(struct http_exchange *http, int status, struct slice content_typ
     /* A handler that names a coding has done the coding. */
     if (lines_name(extra_headers, SLICE("Content-Encoding:"))) exchange->packed = true;
     http_reply_pack(http);
+    if (http->reply.len >= LIMIT_SPARE_BUFFER_BYTES) {
+        reply_fit(&http->reply);
+        if (!exchange_charge_unread(exchange)) {
+            status = 503;
+            content_type = reply_withhold(exchange);
+            extra_headers = SLICE_NONE;
+        }
+    }
     reply_decide_end(exchange);
     reply_put(exchange, status, content_type, extra_headers);
     reply_finish(exchange);

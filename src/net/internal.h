@@ -80,7 +80,8 @@ struct net_port {
     unsigned closing_loop;            /* where its connections are closed next */
     void (*closed)(void *context);
     _Atomic unsigned connection_count;
-    _Atomic uint64_t buffered_bytes; /* like the server's: what a function sends hurts only itself */
+    _Atomic uint64_t buffered_bytes; /* like the server's: what a function sends, or does not read, ... */
+    _Atomic uint64_t unread_bytes;   /* ... hurts only itself */
     struct link connections[];       /* of each loop, touched by its thread only */
 };
 
@@ -121,6 +122,8 @@ struct connection {
     bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
     bool stuck;       /* the last write did not take everything */
     int64_t taken_us; /* stuck: when the client last took something */
+    int64_t written_bytes; /* in its whole life */
+    int64_t taken_bytes;   /* of these, as seen when we last looked whether it takes its reply */
 };
 
 /* Connections by state. Each loop has two: clients of the server, and those that came by further ports, whose
@@ -147,7 +150,8 @@ struct exchange {
     struct buf out;       /* reply heads and small bodies, in order; then... */
     struct buf out_body;  /* ... one large body, taken over from reply */
     size_t out_sent;      /* of both together */
-    size_t charged_bytes; /* what it holds of the buffered_bytes of the server or the port */
+    size_t charged_bytes; /* what it holds of the buffered_bytes of the server or the port, ... */
+    size_t unread_bytes;  /* ... and of their unread_bytes */
     void *port_context;   /* of the port, which may be closed before the request is answered */
     bool head_whole;
     bool moved; /* input moved since the head was parsed: its slices are stale */
@@ -180,6 +184,7 @@ struct net_loop {
     int64_t date_until_us;
     uint64_t bytes_in, bytes_out; /* of this turn */
     int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
+    int64_t press_again_us;       /* when to look again for clients that do not take their replies */
     int64_t drain_until_us;
     bool draining;
     bool drained; /* its clients are served; it goes on while others are not */
@@ -196,7 +201,8 @@ struct net_server {
     uint16_t port;
     unsigned loop_count, next_loop;
     struct net_loop *loops;
-    _Atomic uint64_t buffered_bytes; /* by requests too large for a spare exchange's buffers */
+    _Atomic uint64_t buffered_bytes; /* by requests too large for a spare exchange's buffers ... */
+    _Atomic uint64_t unread_bytes;   /* ... and by such replies */
     _Atomic bool stopping;
     _Atomic unsigned undrained;   /* loops whose clients are not all served yet */
     struct link ports;            /* the first loop's, or of whoever holds the lock when none runs */
@@ -236,6 +242,8 @@ void loop_accept_resume(struct net_loop *loop);
 void timer_init(struct net_loop *loop);
 /* Moves the connection to a state; the state's time begins now, unless it stands there already. */
 void connection_enter(struct connection *connection, enum connection_state state);
+/* The state's time begins anew. */
+void connection_stay(struct connection *connection);
 /* Milliseconds until the first time-out, -1 for never. */
 int timer_wait_ms(const struct net_loop *loop);
 void timer_expire(struct net_loop *loop);
@@ -254,6 +262,8 @@ bool connection_write(struct connection *connection);
 void connection_write_later(struct connection *connection);
 void connection_refuse(struct connection *connection, int status, const char *reason);
 void connection_timeout(struct connection *connection);
+/* True when the client took a fair amount of its reply since the last call. */
+bool connection_takes_reply(struct connection *connection);
 /* True when it came by a further port. */
 static inline bool connection_is_guest(const struct connection *connection)
 {
@@ -282,6 +292,10 @@ struct exchange *exchange_take(struct connection *connection);
 /* Brings what the request holds in large buffers to the server's account; false when that exceeds the limit.
  */
 bool exchange_charge(struct exchange *exchange);
+/* The same for its reply and what else waits to be written. */
+bool exchange_charge_unread(struct exchange *exchange);
+/* Everything was written. */
+void exchange_sent(struct exchange *exchange);
 /* Back to the spares; what it held is forgotten. */
 void exchange_release(struct exchange *exchange);
 /* The request was answered: ready for the next one of the same connection, whose bytes and replies stay. */

@@ -64,7 +64,8 @@ struct slice http_trailer_find(const struct http_exchange *exchange, struct slic
 
 /* Sends exchange->reply with this status. extra_headers: ready lines, each ended by CRLF, may be empty. Sets
  * Content-Length, Date, Connection; gzips the body when it is large and the client accepts it; leaves the
- * body out for HEAD. The exchange is gone afterwards. On the loop's thread only. */
+ * body out for HEAD. A large reply that does not fit limits.unread_bytes beside those that wait for their
+ * clients becomes a 503. The exchange is gone afterwards. On the loop's thread only. */
 void http_reply(struct http_exchange *exchange, int status, struct slice content_type,
                 struct slice extra_headers);
 
@@ -78,8 +79,8 @@ bool http_reply_pack(struct http_exchange *exchange);
 /* Sends the head; the exchange's `reply` is its first piece. Never compressed. */
 void http_reply_begin(struct http_exchange *exchange, int status, struct slice content_type,
                       struct slice extra_headers);
-/* Sends a piece. False when the client has gone, or takes nothing any more (limits.send_ms, or
- * LIMIT_PIECES_BYTES that wait for it): end it then. */
+/* Sends a piece. False when the client has gone, or takes nothing any more (limits.send_ms,
+ * LIMIT_PIECES_BYTES that wait for it, limits.unread_bytes that wait for all): end it then. */
 bool http_reply_piece(struct http_exchange *exchange, struct slice bytes);
 /* The exchange is gone afterwards. */
 void http_reply_end(struct http_exchange *exchange);
@@ -101,8 +102,8 @@ struct net_handler {
 };
 
 struct net_limits {
-    uint64_t body_bytes, buffered_bytes, header_bytes, header_count, connections;
-    int64_t header_ms, body_ms, idle_ms, send_ms, drain_ms;
+    uint64_t body_bytes, buffered_bytes, unread_bytes, header_bytes, header_count, connections;
+    int64_t header_ms, body_ms, idle_ms, send_ms, send_pressed_ms, drain_ms;
 };
 extern const struct net_limits net_limits_default;
 

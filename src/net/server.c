@@ -10,6 +10,7 @@
 const struct net_limits net_limits_default = {
     .body_bytes = LIMIT_BODY_BYTES,
     .buffered_bytes = LIMIT_BUFFERED_BYTES,
+    .unread_bytes = LIMIT_UNREAD_BYTES,
     .header_bytes = LIMIT_HEADER_BYTES,
     .header_count = LIMIT_HEADER_COUNT,
     .connections = LIMIT_CONNECTIONS,
@@ -17,6 +18,7 @@ const struct net_limits net_limits_default = {
     .body_ms = LIMIT_BODY_MS,
     .idle_ms = LIMIT_IDLE_MS,
     .send_ms = LIMIT_SEND_MS,
+    .send_pressed_ms = LIMIT_SEND_PRESSED_MS,
     .drain_ms = LIMIT_DRAIN_MS,
 };
 

@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "net/internal.h"
 
+#define PRESS_US 1000000 /* between two looks for clients that do not take their replies */
+
 #define TO(state) (1u << CONNECTION_##state)
 
 static const unsigned connection_moves[CONNECTION_STATES] = {
@@ -41,9 +43,22 @@ void connection_enter(struct connection *connection, enum connection_state state
     if (connection->state == state) return;
     ensure(connection_moves[connection->state] & 1u << state);
     connection->state = state;
+    connection_stay(connection);
+}
+
+void connection_stay(struct connection *connection)
+{
+    enum connection_state state = connection->state;
     connection->deadline_us = connection->loop->now_us + connection->population->state_us[state];
     link_remove(&connection->by_state);
     link_append(&connection->population->by_state[state], &connection->by_state);
+}
+
+/* Replies that wait for their clients fill more than half of what they may. */
+static bool is_pressed(const struct net_server *server)
+{
+    return atomic_load_explicit(&server->unread_bytes, memory_order_relaxed) >
+           server->limits.unread_bytes / 2;
 }
 
 static struct connection *first_of(const struct population *population, int state)
@@ -67,6 +82,7 @@ int timer_wait_ms(const struct net_loop *loop)
     int64_t until_us = first_deadline_us(&loop->guests, first_deadline_us(&loop->clients, INT64_MAX));
     if (loop->accept_again_us && loop->accept_again_us < until_us) until_us = loop->accept_again_us;
     if (loop->draining && !loop->drained && loop->drain_until_us < until_us) until_us = loop->drain_until_us;
+    if (is_pressed(loop->server) && loop->press_again_us < until_us) until_us = loop->press_again_us;
     if (until_us == INT64_MAX) return -1;
     int64_t wait_ms = (until_us - loop->now_us + 999) / 1000;
     if (wait_ms < 0) return 0;
@@ -78,9 +94,44 @@ static void population_expire(struct population *population, int64_t now_us)
     for (int state = 0; state < CONNECTION_STATES; state++) {
         struct connection *first;
         while ((first = first_of(population, state)) && first->deadline_us <= now_us) {
+            if (state == CONNECTION_SEND && connection_takes_reply(first)) {
+                connection_stay(first);
+                continue;
+            }
             connection_timeout(first);
             ensure((int)first->state != state);
         }
+    }
+}
+
+/* Closes the connections of clients that hold large replies and have taken too little of them since they were
+ * last asked, send_pressed_ms ago or longer. The list is in the order in which they were asked. */
+static void clients_press(struct net_loop *loop)
+{
+    struct link *head = &loop->clients.by_state[CONNECTION_SEND], *at = head->next;
+    int64_t spared_us = loop->clients.state_us[CONNECTION_SEND] - loop->server->limits.send_pressed_ms * 1000;
+    while (at != head) {
+        struct connection *connection = link_owner(at, struct connection, by_state);
+        at = at->next;
+        if (connection->deadline_us > loop->now_us + spared_us) return;
+        if (!connection->exchange->unread_bytes) continue;
+        if (connection_takes_reply(connection))
+            connection_stay(connection);
+        else
+            connection_timeout(connection);
+    }
+}
+
+/* The same for replies in pieces, whose makers may have nothing to say for long. */
+static void pieces_press(struct net_loop *loop)
+{
+    struct link *head = &loop->clients.by_state[CONNECTION_BUSY], *at = head->next;
+    int64_t patience_us = loop->server->limits.send_ms * 1000;
+    while (at != head) {
+        struct connection *connection = link_owner(at, struct connection, by_state);
+        at = at->next;
+        bool holds = connection->stuck && connection->exchange->unread_bytes;
+        if (holds && connection->taken_us + patience_us <= loop->now_us) connection_timeout(connection);
     }
 }
 
@@ -88,4 +139,8 @@ void timer_expire(struct net_loop *loop)
 {
     population_expire(&loop->clients, loop->now_us);
     population_expire(&loop->guests, loop->now_us);
+    if (!is_pressed(loop->server) || loop->now_us < loop->press_again_us) return;
+    loop->press_again_us = loop->now_us + PRESS_US;
+    clients_press(loop);
+    pieces_press(loop);
 }

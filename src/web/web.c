@@ -354,7 +354,9 @@ static void turn_end(void *context, struct net_loop *loop)
 static struct slice refusal(void *context, int status, const char *reason, struct buf *body)
 {
     struct web *web = context;
-    const char *error = status == 413 ? "RequestEntityTooLargeException" : "SerializationException";
+    const char *error = status == 413   ? "RequestEntityTooLargeException"
+                        : status == 503 ? "ServiceUnavailable"
+                                        : "SerializationException";
     web_count_error(web, error);
     api_put_error(body, error, slice_of(reason));
     return json_type;
