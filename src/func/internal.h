@@ -46,6 +46,9 @@ struct function_variable {
     struct slice name, value;
 };
 
+/* Which lines of the system a JSON log has: those of this level and above. */
+enum system_level { SYSTEM_DEBUG, SYSTEM_INFO, SYSTEM_WARN };
+
 struct function {
     struct slice name;
     struct slice version; /* "$LATEST" or "7" */
@@ -63,6 +66,10 @@ struct function {
     uint32_t concurrency; /* invocations at a time in one process: 1, or more where its runtime can */
     struct function_variable *variables;
     uint32_t variable_count;
+    bool logs_json;         /* LoggingConfig: the system's lines, and those of our bootstraps, are JSON */
+    struct slice log_level; /* ApplicationLogLevel; empty: none is set */
+    enum system_level system_level;
+    struct slice log_group;
 
     /* the others */
     struct slice url, secret, table, queue, pattern, body;

@@ -319,7 +319,8 @@ static bool is_taken_back(enum configuration_member member, const struct node *n
 static void set_members(struct rest_call *call, const struct node *nodes, struct document *document)
 {
     for (int i = 0; i < CONFIG_MEMBERS; i++) {
-        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_FILE_SYSTEMS)
+        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_FILE_SYSTEMS ||
+            i == CONFIG_LOGGING)
             continue;
         struct slice json = node_json(&nodes[i], call->arena);
         if (is_taken_back((enum configuration_member)i, &nodes[i])) json = SLICE_NONE;
@@ -333,7 +334,33 @@ static void set_members(struct rest_call *call, const struct node *nodes, struct
                  call->arena);
 }
 
-/* A LoggingConfig that says only half keeps the other half. */
+/* A LoggingConfig that says only half keeps the other half. Levels belong to the format JSON: they go with it. */
+static bool apply_logging(struct rest_call *call, const struct node *node, struct document *document)
+{
+    struct arena *arena = call->arena;
+    struct document given, logging = document_object(document, "LoggingConfig", arena);
+    if (!node->present || !document_parse(node_json(node, arena), arena, &given)) return true;
+    struct slice format = document_get(&given, "LogFormat");
+    if (!format.data) format = document_get(&logging, "LogFormat");
+    bool is_json = slice_equal(format, SLICE("\"JSON\""));
+    bool has_level = document_get(&given, "ApplicationLogLevel").data ||
+                     document_get(&given, "SystemLogLevel").data;
+    if (!is_json && has_level) {
+        lambda_error(call, 400, "InvalidParameterValueException",
+                     "ApplicationLogLevel and SystemLogLevel can only be set where LogFormat is JSON");
+        return false;
+    }
+    for (uint32_t i = 0; i < given.count; i++)
+        document_set(&logging, arena_printf(arena, "%.*s", SLICE_ARG(given.members[i].name)).data,
+                     given.members[i].value, arena);
+    static const char *const levels[] = {"ApplicationLogLevel", "SystemLogLevel"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (!is_json || !document_get(&logging, levels[i]).data)
+            document_set(&logging, levels[i], is_json ? SLICE("\"INFO\"") : SLICE_NONE, arena);
+    document_set(document, "LoggingConfig", document_json(&logging, arena), arena);
+    return true;
+}
+
 static void complete_logging(struct slice name, struct document *document, struct arena *arena)
 {
     struct document logging = document_object(document, "LoggingConfig", arena);
@@ -349,7 +376,8 @@ bool configuration_apply(struct func *func, struct rest_call *call, const struct
                          struct document *document)
 {
     if (!check_offered(call, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
-        !check_dead_letters(func, call, &nodes[CONFIG_DEAD_LETTERS]))
+        !check_dead_letters(func, call, &nodes[CONFIG_DEAD_LETTERS]) ||
+        !apply_logging(call, &nodes[CONFIG_LOGGING], document))
         return false;
     set_members(call, nodes, document);
     return check_runtime(call, document) && apply_concurrency(call, nodes, document);

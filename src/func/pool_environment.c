@@ -57,6 +57,8 @@ static bool is_protocol(struct slice name)
                                         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
                                         "AWS_LAMBDA_LOG_GROUP_NAME",
                                         "AWS_LAMBDA_LOG_STREAM_NAME",
+                                        "AWS_LAMBDA_LOG_FORMAT",
+                                        "AWS_LAMBDA_LOG_LEVEL",
                                         "AWS_LAMBDA_INITIALIZATION_TYPE",
                                         "AWS_LAMBDA_MAX_CONCURRENCY",
                                         "AWS_EXECUTION_ENV"};
@@ -99,8 +101,9 @@ static void put_log_names(struct environment *environment, struct func *func, ui
     time_t seconds = (time_t)(clock_now_ms(func->options.clock) / 1000);
     struct tm day;
     gmtime_r(&seconds, &day);
-    put(environment, "AWS_LAMBDA_LOG_GROUP_NAME",
-        arena_printf(environment->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name)));
+    put(environment, "AWS_LAMBDA_LOG_FORMAT", function->logs_json ? SLICE("JSON") : SLICE("Text"));
+    if (function->log_level.len) put(environment, "AWS_LAMBDA_LOG_LEVEL", function->log_level);
+    put(environment, "AWS_LAMBDA_LOG_GROUP_NAME", function->log_group);
     put(environment, "AWS_LAMBDA_LOG_STREAM_NAME",
         arena_printf(environment->arena, "%04d/%02d/%02d/[%.*s]%016llx%016llx", day.tm_year + 1900,
                      day.tm_mon + 1, day.tm_mday, SLICE_ARG(function->version), (unsigned long long)stream,

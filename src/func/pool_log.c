@@ -11,10 +11,9 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "func/pool.h"
-
-#define START_LINE_BYTES 128
 
 void voice_init(struct voice *voice)
 {
@@ -96,26 +95,40 @@ static void put_partial(struct instance *instance)
     partial->len = 0;
 }
 
-/* Not from the run's arena: it may time out on another thread meanwhile. */
-static struct slice start_line(const struct run *run, char room[START_LINE_BYTES])
+/* ---- the system's lines ---- */
+
+/* The beginning of a line in a JSON log, up to the members of its record. */
+static void put_event(struct buf *out, struct instance *instance, const char *type, const struct run *run)
 {
-    int len = snprintf(room, START_LINE_BYTES, "START RequestId: %s Version: %.*s\n", run->id,
-                       SLICE_ARG(run->function->version));
-    return (struct slice){room, len < START_LINE_BYTES ? (size_t)len : START_LINE_BYTES - 1};
+    buf_text(out, "{\"time\":\"");
+    time_put(out, clock_now_ms(instance->pool->func->options.clock));
+    buf_printf(out, "\",\"type\":\"platform.%s\",\"record\":{\"requestId\":\"%s\"", type, run->id);
+}
+
+static void put_start(struct buf *out, struct instance *instance, const struct run *run)
+{
+    const struct function *function = run->function;
+    if (!function->logs_json) {
+        buf_printf(out, "START RequestId: %s Version: %.*s\n", run->id, SLICE_ARG(function->version));
+    } else if (function->system_level <= SYSTEM_INFO) {
+        put_event(out, instance, "start", run);
+        buf_printf(out, ",\"version\":\"%.*s\"}}\n", SLICE_ARG(function->version));
+    }
 }
 
 void voice_start(struct instance *instance, struct run *run)
 {
     struct voice *voice = &instance->voice;
-    char line[START_LINE_BYTES];
-    struct slice text = start_line(run, line);
+    struct buf line = {0};
+    put_start(&line, instance, run);
     pthread_mutex_lock(&voice->lock);
     if (ring_empty(&voice->runs)) put_partial(instance);
     voice->has_begun = true;
-    logs_append(instance->pool->func->logs, instance->function->name, text);
-    if (run->wants_log) tail_put(&run->tail, text);
+    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&line));
+    if (run->wants_log) tail_put(&run->tail, buf_view(&line));
     ring_append(&voice->runs, &run->voice);
     pthread_mutex_unlock(&voice->lock);
+    buf_free(&line);
 }
 
 void voice_output(void *context, struct slice bytes)
@@ -149,22 +162,78 @@ static void put_reason(struct buf *out, struct instance *instance, const struct 
     }
 }
 
-static void put_report(struct buf *out, struct instance *instance, const struct run *run,
-                       uint64_t memory_bytes)
+static void put_text_report(struct buf *out, struct instance *instance, const struct run *run,
+                            int64_t duration_us, uint64_t memory_mb)
 {
-    int64_t duration_us = run->given_us ? monotonic_us() - run->given_us : 0;
     put_reason(out, instance, run);
     buf_printf(out, "END RequestId: %s\nREPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %lld ms\t",
                run->id, run->id, (double)duration_us / 1000, (long long)(duration_us + 999) / 1000);
     buf_printf(out, "Memory Size: %u MB\tMax Memory Used: %llu MB\t", run->function->memory_mb,
-               (unsigned long long)((memory_bytes + (1 << 20) - 1) >> 20));
+               (unsigned long long)memory_mb);
     if (!instance->init_reported && instance->init_us)
         buf_printf(out, "Init Duration: %.2f ms\t", (double)instance->init_us / 1000);
-    instance->init_reported = true;
     if (run->status) buf_printf(out, "Status: %s\t", run->status);
     if (run->error_type && run->status && strcmp(run->status, "error") == 0)
         buf_printf(out, "Error Type: %s\t", run->error_type);
     buf_byte(out, '\n');
+}
+
+/* The reason of a failure is a line of the application's level ERROR, which no system's level leaves out. */
+static void put_json_reason(struct buf *out, struct instance *instance, const struct run *run)
+{
+    if (!run->error_type) return;
+    buf_text(out, "{\"timestamp\":\"");
+    time_put(out, clock_now_ms(instance->pool->func->options.clock));
+    buf_printf(out, "\",\"level\":\"ERROR\",\"requestId\":\"%s\",\"errorType\":\"%s\",\"message\":", run->id,
+               run->error_type);
+    json_put_string(out, run->error);
+    buf_text(out, "}\n");
+}
+
+static void put_json_end(struct buf *out, const struct run *run)
+{
+    buf_printf(out, ",\"status\":\"%s\"", run->status ? run->status : "success");
+    if (run->error_type && run->status && strcmp(run->status, "error") == 0)
+        buf_printf(out, ",\"errorType\":\"%s\"", run->error_type);
+    buf_text(out, "}}\n");
+}
+
+static void put_json_report(struct buf *out, struct instance *instance, const struct run *run,
+                            int64_t duration_us, uint64_t memory_mb)
+{
+    enum system_level level = run->function->system_level;
+    double duration_ms = (double)duration_us / 1000;
+    put_json_reason(out, instance, run);
+    if (run->status || level <= SYSTEM_DEBUG) {
+        put_event(out, instance, "runtimeDone", run);
+        buf_printf(out, ",\"metrics\":{\"durationMs\":%.3f,\"producedBytes\":%zu}", duration_ms, run->reply.len);
+        put_json_end(out, run);
+    }
+    if (run->status || level <= SYSTEM_INFO) {
+        put_event(out, instance, "report", run);
+        buf_printf(out,
+                   ",\"metrics\":{\"durationMs\":%.3f,\"billedDurationMs\":%lld,\"memorySizeMB\":%u,"
+                   "\"maxMemoryUsedMB\":%llu",
+                   duration_ms, (long long)(duration_us + 999) / 1000, run->function->memory_mb,
+                   (unsigned long long)memory_mb);
+        if (!instance->init_reported && instance->init_us)
+            buf_printf(out, ",\"initDurationMs\":%.3f", (double)instance->init_us / 1000);
+        buf_byte(out, '}');
+        put_json_end(out, run);
+    }
+}
+
+/* How it ended and what it took. */
+static void put_report(struct buf *out, struct instance *instance, const struct run *run,
+                       uint64_t memory_bytes)
+{
+    int64_t duration_us = run->given_us ? monotonic_us() - run->given_us : 0;
+    uint64_t memory_mb = (memory_bytes + (1 << 20) - 1) >> 20;
+    if (run->function->logs_json)
+        put_json_report(out, instance, run, duration_us, memory_mb);
+    else
+        put_text_report(out, instance, run, duration_us, memory_mb);
+    instance->init_reported = true;
 }
 
 void voice_end(struct instance *instance, struct run *run)
@@ -185,11 +254,10 @@ void voice_end(struct instance *instance, struct run *run)
 void voice_fail(struct instance *instance, struct run *run)
 {
     struct voice *voice = &instance->voice;
-    char line[START_LINE_BYTES];
     struct buf lines = {0};
     pthread_mutex_lock(&voice->lock);
     put_partial(instance);
-    buf_slice(&lines, start_line(run, line));
+    put_start(&lines, instance, run);
     put_report(&lines, instance, run, run->memory_bytes);
     logs_append(instance->pool->func->logs, instance->function->name, buf_view(&lines));
     if (run->wants_log) {

@@ -26,6 +26,22 @@ static void read_variables(struct function *function, const struct document *doc
     }
 }
 
+static void read_logging(struct function *function, const struct document *document, struct arena *scratch)
+{
+    struct document logging = document_object(document, "LoggingConfig", scratch);
+    struct slice system = document_text(&logging, "SystemLogLevel", scratch);
+    struct slice group = document_text(&logging, "LogGroup", scratch);
+    function->logs_json = slice_equal(document_text(&logging, "LogFormat", scratch), SLICE("JSON"));
+    function->log_level = arena_copy(&function->arena,
+                                     document_text(&logging, "ApplicationLogLevel", scratch));
+    function->system_level = slice_equal(system, SLICE("DEBUG"))  ? SYSTEM_DEBUG
+                             : slice_equal(system, SLICE("WARN")) ? SYSTEM_WARN
+                                                                  : SYSTEM_INFO;
+    function->log_group = group.len
+                              ? arena_copy(&function->arena, group)
+                              : arena_printf(&function->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name));
+}
+
 static void read_target(struct registry *registry, struct function *function, const struct document *document,
                         struct arena *scratch)
 {
@@ -73,6 +89,7 @@ static struct function *function_new(struct registry *registry, struct slice nam
     function->timeout_ms = (uint32_t)document_integer(document, "Timeout", TIMEOUT_DEFAULT_S) * 1000;
     function->memory_mb = (uint32_t)document_integer(document, "MemorySize", MEMORY_DEFAULT_MB);
     read_variables(function, document, scratch);
+    read_logging(function, document, scratch);
     read_target(registry, function, document, scratch);
     return function;
 }

@@ -702,3 +702,91 @@ def test_hostile_daemons(start, tmp_path):
     assert len(set(pids)) == 3
     for pid in pids:
         os.kill(pid, 9)  # so it was there
+
+
+# ---- logs in JSON ----
+
+def json_lines(guest):
+    lines = [json.loads(line) for line in guest.said().splitlines()]
+    for line in lines:
+        assert re.fullmatch(TIME, line.pop("timestamp"))
+    return lines
+
+
+NODE_TALK = """exports.handler = async (event, context) => {
+  console.trace('trace'); console.debug('debug');
+  console.log('text %d', 1);
+  console.info({ a: [1] });
+  console.warn('several', { b: 2 }, new TypeError('inner'));
+  console.error(new RangeError('alone'));
+  const loop = {}; loop.loop = loop; console.log(loop);
+  if (event) throw new Error('as asked');
+}"""
+
+
+def test_node_logs_json(node):
+    guest = node(NODE_TALK, AWS_LAMBDA_LOG_FORMAT="JSON", AWS_LAMBDA_LOG_LEVEL="INFO")
+    answer = guest.invoke(True)
+    lines = json_lines(guest)
+    assert [line.pop("level") for line in lines] == ["INFO", "INFO", "WARN", "ERROR", "INFO", "ERROR"]
+    assert {line.pop("requestId") for line in lines} == {answer.request_id}
+    assert lines[0] == {"message": "text 1"}
+    assert lines[1] == {"message": {"a": [1]}}
+    assert lines[2]["message"].startswith("several { b: 2 } TypeError: inner")
+    assert (lines[2]["errorType"], lines[2]["errorMessage"]) == ("TypeError", "inner") and lines[2]["stackTrace"]
+    assert (lines[3]["message"]["errorType"], lines[3]["message"]["errorMessage"]) == ("RangeError", "alone")
+    assert "Circular" in lines[4]["message"]
+    assert lines[5]["message"]["errorMessage"] == "as asked" and lines[5]["message"]["stackTrace"]
+
+
+@pytest.mark.parametrize("level, count", [("TRACE", 7), ("DEBUG", 6), ("WARN", 2), ("FATAL", 0)])
+def test_node_log_levels(node, level, count):
+    guest = node(NODE_TALK, AWS_LAMBDA_LOG_FORMAT="JSON", AWS_LAMBDA_LOG_LEVEL=level)
+    guest.ask(False)
+    assert len(json_lines(guest)) == count
+
+
+def test_node_syntax_errors_in_json(node, tmp_path):
+    guest = node(BROKEN, file="index.mjs", AWS_LAMBDA_LOG_FORMAT="JSON")
+    guest.init_error()
+    guest.ended()
+    message = json.loads(guest.output)["message"]
+    assert message["errorType"] == "Runtime.UserCodeSyntaxError"
+    assert f"{tmp_path}/index.mjs:3" in message["errorMessage"]
+
+
+PYTHON_TALK = """
+import logging
+def lambda_handler(event, context):
+    log = logging.getLogger("app")
+    log.debug("debug")
+    log.info("text %d", 1, extra={"order": 7, "odd": {1}})
+    log.warning("ü")
+    try:
+        {}["x"]
+    except KeyError:
+        log.exception("caught")
+    if event:
+        raise ValueError("as asked")
+"""
+
+
+def test_python_logs_json(python):
+    guest = python(PYTHON_TALK, AWS_LAMBDA_LOG_FORMAT="JSON", AWS_LAMBDA_LOG_LEVEL="INFO")
+    answer = guest.invoke(True)
+    lines = json_lines(guest)
+    assert [line["level"] for line in lines] == ["INFO", "WARNING", "ERROR", "ERROR"]
+    assert {line["requestId"] for line in lines} == {answer.request_id}
+    assert {line.pop("logger") for line in lines[:3]} == {"app"}
+    assert lines[0] == {"level": "INFO", "requestId": answer.request_id, "message": "text 1", "order": 7, "odd": "{1}"}
+    assert lines[1]["message"] == "ü"
+    assert (lines[2]["errorType"], lines[2]["errorMessage"], lines[2]["message"]) == ("KeyError", "'x'", "caught")
+    assert lines[2]["stackTrace"] and ":lambda_handler:" in lines[2]["location"]
+    assert (lines[3]["errorType"], lines[3]["errorMessage"]) == ("ValueError", "as asked") and lines[3]["stackTrace"]
+
+
+@pytest.mark.parametrize("level, count", [("TRACE", 4), ("WARN", 2), ("FATAL", 0)])
+def test_python_log_levels(python, level, count):
+    guest = python(PYTHON_TALK, AWS_LAMBDA_LOG_FORMAT="JSON", AWS_LAMBDA_LOG_LEVEL=level)
+    guest.ask(False)
+    assert len(json_lines(guest)) == count

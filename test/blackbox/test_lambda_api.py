@@ -216,6 +216,66 @@ def test_lines_stand_between_start_and_end_of_their_call(client, make, endpoint)
         assert sorted(lines[1:-2]) == lines_of(n) and lines[-2].startswith("END "), call
 
 
+LOGGER = """
+import logging, os, sys
+def handler(event, context):
+    logging.info("hello"); logging.debug("detail")
+    if event.get("end"): os._exit(3)
+    return [os.environ.get("AWS_LAMBDA_LOG_FORMAT"), os.environ.get("AWS_LAMBDA_LOG_LEVEL")]
+"""
+
+
+def logged(client, name, event):
+    """The answer of a call, and its log as objects."""
+    reply, answer = invoke(client, name, event, LogType="Tail")
+    return answer, [json.loads(line) for line in base64.b64decode(reply["LogResult"]).decode().splitlines()]
+
+
+def kinds(lines):
+    return [line.get("type") or line["level"] for line in lines]
+
+
+def set_logging(endpoint, name, **logging):
+    """By hand: older SDKs do not know the member."""
+    status, reply = send(endpoint, "PUT", f"/2015-03-31/functions/{name}/configuration", {"LoggingConfig": logging})
+    return reply["LoggingConfig"] if status == 200 else (status, reply["message"])
+
+
+def test_logs_in_json(client, make, endpoint):
+    name = make(LOGGER)
+    assert set_logging(endpoint, name, LogFormat="JSON") == {
+        "LogFormat": "JSON", "ApplicationLogLevel": "INFO", "SystemLogLevel": "INFO", "LogGroup": "/aws/lambda/" + name}
+    answer, lines = logged(client, name, {})
+    assert answer == ["JSON", "INFO"]
+    assert kinds(lines) == ["platform.start", "INFO", "platform.report"]
+    request_id = lines[0]["record"]["requestId"]
+    assert lines[0]["record"] == {"requestId": request_id, "version": "$LATEST"}
+    assert (lines[1]["requestId"], lines[1]["message"]) == (request_id, "hello")
+    assert (lines[2]["record"]["requestId"], lines[2]["record"]["status"]) == (request_id, "success")
+    assert {"durationMs", "billedDurationMs", "memorySizeMB", "maxMemoryUsedMB", "initDurationMs"} == \
+        set(lines[2]["record"]["metrics"])
+    _, lines = logged(client, name, {"end": True})
+    assert kinds(lines) == ["platform.start", "INFO", "ERROR", "platform.runtimeDone", "platform.report"]
+    assert (lines[2]["errorType"], lines[2]["message"]) == (
+        "Runtime.ExitError", "Runtime exited with error: exit status 3")
+    assert (lines[4]["record"]["status"], lines[4]["record"]["errorType"]) == ("error", "Runtime.ExitError")
+
+
+def test_log_levels(client, make, endpoint):
+    name = make(LOGGER)
+    assert set_logging(endpoint, name, SystemLogLevel="WARN") == (
+        400, "ApplicationLogLevel and SystemLogLevel can only be set where LogFormat is JSON")
+    set_logging(endpoint, name, LogFormat="JSON", SystemLogLevel="WARN")
+    assert kinds(logged(client, name, {})[1]) == ["INFO"]
+    set_logging(endpoint, name, SystemLogLevel="DEBUG", ApplicationLogLevel="DEBUG")  # the format stays
+    answer, lines = logged(client, name, {})
+    assert answer == ["JSON", "DEBUG"]
+    assert kinds(lines) == ["platform.start", "INFO", "DEBUG", "platform.runtimeDone", "platform.report"]
+    assert set_logging(endpoint, name, LogFormat="Text") == {"LogFormat": "Text", "LogGroup": "/aws/lambda/" + name}
+    reply, answer = invoke(client, name, {}, LogType="Tail")
+    assert answer == ["Text", None] and base64.b64decode(reply["LogResult"]).startswith(b"START ")
+
+
 def test_a_functions_error_is_told(client, make):
     reply, answer = invoke(client, make(), {"fail": True})
     assert (reply["StatusCode"], reply["FunctionError"]) == (200, "Unhandled")

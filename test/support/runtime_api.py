@@ -23,6 +23,10 @@ class Answer:
     def kind(self):
         return self.target.rsplit("/", 1)[1]
 
+    @property
+    def request_id(self):
+        return self.target.rsplit("/", 2)[1]
+
     def json(self):
         return json.loads(self.body)
 

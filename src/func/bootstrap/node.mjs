@@ -205,18 +205,48 @@ function postError(connection, target, error) {
 
 // ---- console ----
 
+const LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'];
+const METHODS = { trace: 'TRACE', debug: 'DEBUG', info: 'INFO', log: 'INFO', warn: 'WARN', error: 'ERROR',
+  fatal: 'FATAL' };
+const logsJson = (env.AWS_LAMBDA_LOG_FORMAT || '').toUpperCase() === 'JSON';
+const levelMin = Math.max(0, LEVELS.indexOf((env.AWS_LAMBDA_LOG_LEVEL || '').toUpperCase()));
+
+const errorMembers = (error) => ({
+  errorType: error instanceof RuntimeError ? error.name : error.constructor?.name ?? 'UnknownError',
+  errorMessage: error.message,
+  stackTrace: typeof error.stack === 'string' ? error.stack.split('\n') : [],
+});
+const errorsAsObjects = (_, value) => (value instanceof Error ? { ...errorMembers(value), ...value } : value);
+
+const textLine = (time, id, level, values) => `${time}\t${id}\t${level}\t${util.format(...values)}`;
+
+// One value stays what it is; several become a text, and the first error among them is told besides.
+function jsonLine(timestamp, requestId, level, values) {
+  const line = { timestamp, level, requestId };
+  if (values.length === 1) {
+    try {
+      return JSON.stringify({ ...line, message: values[0] }, errorsAsObjects);
+    } catch {
+      return JSON.stringify({ ...line, message: util.format(values[0]) });
+    }
+  }
+  const error = values.find((value) => value instanceof Error);
+  return JSON.stringify({ ...line, message: util.format(...values), ...(error ? errorMembers(error) : {}) });
+}
+
 function patchConsole() {
+  const form = logsJson ? jsonLine : textLine;
   const print = (level) => (...values) => {
-    const id = invocationNow()?.id;
-    process.stdout.write(`${new Date().toISOString()}\t${id}\t${level}\t${util.format(...values)}\n`);
+    process.stdout.write(`${form(new Date().toISOString(), invocationNow()?.id, level, values)}\n`);
   };
-  console.log = print('INFO');
-  console.info = print('INFO');
-  console.debug = print('DEBUG');
-  console.warn = print('WARN');
-  console.error = print('ERROR');
-  console.trace = print('TRACE');
-  console.fatal = print('FATAL');
+  for (const [method, level] of Object.entries(METHODS))
+    console[method] = LEVELS.indexOf(level) >= levelMin ? print(level) : () => {};
+}
+
+// An error that ends an invocation or the process.
+function logError(words, error) {
+  if (logsJson) console.error(isError(error) ? error : describe(error));
+  else console.error(`${words} \t${describeForLog(error)}`);
 }
 
 // ---- what handlers find in globalThis.awslambda ----
@@ -338,7 +368,7 @@ function syntaxError(error, file) {
     fileURLToPath(url) + line) : frame[0];
   const told = new RuntimeError('Runtime.UserCodeSyntaxError', `${error} (${place})`);
   told.stack = [place, ...frame.slice(1), `${told.name}: ${told.message}`].join('\n');
-  process.stdout.write(`${place}\n${frame.slice(1).join('\n')}\n`);
+  if (!logsJson) process.stdout.write(`${place}\n${frame.slice(1).join('\n')}\n`);
   return told;
 }
 
@@ -469,7 +499,7 @@ class Invocation {
   }
 
   log(error) {
-    console.error(`Invoke Error \t${describeForLog(error)}`);
+    logError('Invoke Error', error);
   }
 
   async run(handler) {
@@ -584,7 +614,7 @@ function endWith(error, words, status) {
   const invocation = invocationNow();
   if (endWith.isUnderWay) return;
   endWith.isUnderWay = true;
-  console.error(`${words} \t${describeForLog(error)}`);
+  logError(words, error);
   const target = invocation ? `/invocation/${invocation.id}/error` : '/init/error';
   if (!invocation && isRunning) process.exit(status);
   const connection = new Connection(env.AWS_LAMBDA_RUNTIME_API);
@@ -625,7 +655,7 @@ async function main() {
     await new Promise(setImmediate); // what the module rejected without a catch is told by then
     if (endWith.isUnderWay) return;
   } catch (error) {
-    console.error(`Uncaught Exception \t${describeForLog(error)}`);
+    logError('Uncaught Exception', error);
     await postError(connection, '/init/error', error).catch(() => {});
     process.exit(1);
   }

@@ -21,6 +21,10 @@ API = "/2018-06-01/runtime"
 HERE = os.path.abspath(__file__)
 TASK_ROOT = os.environ.get("LAMBDA_TASK_ROOT") or os.getcwd()
 
+LOGS_JSON = os.environ.get("AWS_LAMBDA_LOG_FORMAT", "").upper() == "JSON"
+LEVELS = {"TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING,
+          "ERROR": logging.ERROR, "FATAL": logging.CRITICAL}
+
 concurrency = int(os.environ.get("AWS_LAMBDA_MAX_CONCURRENCY") or 1)
 
 
@@ -195,14 +199,46 @@ class StdoutHandler(logging.Handler):
             self.handleError(record)
 
 
+PLAIN_MEMBERS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "aws_request_id", "taskName"}
+
+
+def time_text(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + ".%03dZ" % (seconds % 1 * 1000)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line; what a call of the logger gave as `extra` is among its members."""
+
+    def format(self, record):
+        level = min(50, max(0, record.levelno)) // 10 * 10
+        line = {"timestamp": time_text(record.created), "level": logging.getLevelName(level),
+                "message": record.getMessage(), "logger": record.name}
+        if record.exc_info and record.exc_info[0]:
+            kind, error, trace = record.exc_info
+            line.update(stackTrace=traceback.format_tb(trace), errorType=kind.__name__, errorMessage=str(error),
+                        location="%s:%s:%s" % (record.pathname, record.funcName, record.lineno))
+        line["requestId"] = record.aws_request_id or None
+        for name, value in vars(record).items():
+            if name not in PLAIN_MEMBERS:
+                line.setdefault(name, value)
+        return json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False,
+                          default=str) + "\n"
+
+
 def set_up_logging():
-    form = logging.Formatter("[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s\n",
-                             "%Y-%m-%dT%H:%M:%S")
-    form.converter = time.gmtime
+    if LOGS_JSON:
+        form = JsonFormatter()
+    else:
+        form = logging.Formatter("[%(levelname)s]\t%(asctime)s.%(msecs)03dZ\t%(aws_request_id)s\t%(message)s\n",
+                                 "%Y-%m-%dT%H:%M:%S")
+        form.converter = time.gmtime
     handler = StdoutHandler()
     handler.setFormatter(form)
     handler.addFilter(RequestIdFilter())
     logging.getLogger().addHandler(handler)
+    level = os.environ.get("AWS_LAMBDA_LOG_LEVEL", "").upper()
+    if level in LEVELS:
+        logging.getLogger().setLevel(LEVELS[level])
 
 
 # ---- errors ----
@@ -224,6 +260,11 @@ def describe(error, request_id=""):
 
 
 def print_error(described):
+    if LOGS_JSON:
+        line = dict({"timestamp": time_text(time.time()), "level": "ERROR"}, **described)
+        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+        return
     lines = ["[ERROR] %s: %s\n" % (described["errorType"], described["errorMessage"])]
     if described["stackTrace"]:
         lines += ["Traceback (most recent call last):\n"] + described["stackTrace"]
