@@ -27,6 +27,8 @@ struct api *api_new(const struct api_options *options)
     api->region = slice_of(options->region);
     api->account = slice_of(options->account);
     api->endpoint = slice_of(options->endpoint);
+    api->creating_ms = options->creating_ms;
+    api->is_lenient = options->is_lenient;
     return api;
 }
 
@@ -99,8 +101,9 @@ void api_begin(struct api_call *call)
     call->reply_start = call->reply->len;
     call->commit.apply = NULL;
     call->commit.failed = false;
-    if (request_decode(call, call->operation->input, &input) && request_check(call, &input))
-        call->operation->begin(call, &input);
+    bool is_decoded = request_decode(call, call->operation->input, &input);
+    if (is_decoded && call->api->is_lenient) request_relax(call->operation, &input);
+    if (is_decoded && request_check(call, &input)) call->operation->begin(call, &input);
     ensure(!call->is_write || (call->commit.apply && call->operation->finish && !call->error));
     if (!call->is_write) release_tables(call);
 }
@@ -135,9 +138,15 @@ static struct table *hold_table(struct api_call *call, struct slice name)
     return table;
 }
 
+bool table_is_creating(const struct api *api, const struct table *table)
+{
+    return api->creating_ms && engine_now_ms(api->engine) - table->definition.created_ms < api->creating_ms;
+}
+
 struct table *find_table(struct api_call *call, struct slice name)
 {
     struct table *table = hold_table(call, name);
+    if (table && table_is_creating(call->api, table)) table = NULL;
     if (!table) refuse(call, "ResourceNotFoundException", "Requested resource not found");
     return table;
 }
@@ -188,7 +197,8 @@ bool table_name_resolve(struct api_call *call, const struct node *name, struct s
         !take_arn_part(&rest, &service) || !take_arn_part(&rest, &region) || !take_arn_part(&rest, &account))
         return invalid_arn(call, arn);
     if (!slice_equal(partition, SLICE("aws"))) return invalid_arn_part(call, "AWS partition", arn);
-    if (!slice_equal(region, call->api->region)) return invalid_arn_part(call, "AWS region", arn);
+    if (!call->api->is_lenient && !slice_equal(region, call->api->region))
+        return invalid_arn_part(call, "AWS region", arn);
     if (!slice_equal(service, SLICE("dynamodb")) || !memchr(rest.data, '/', rest.len))
         return invalid_arn(call, arn);
     if (!slice_starts(rest, SLICE("table/"))) return invalid_arn_part(call, "resource type", arn);

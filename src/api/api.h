@@ -26,6 +26,8 @@ struct api_options {
     const char *region;    /* in ARNs */
     const char *account;   /* in ARNs: twelve digits */
     const char *endpoint;  /* host:port for DescribeEndpoints */
+    int64_t creating_ms;   /* how long a new table is CREATING; 0: it is of use at once */
+    bool is_lenient;       /* take what other local DynamoDBs take, see lenient.c */
 };
 
 struct api *api_new(const struct api_options *options);

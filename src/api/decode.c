@@ -167,15 +167,29 @@ bool decode_string(struct api_call *call, struct json_reader *reader, struct sli
     case JSON_OBJECT: return decode_refuse(call, "Start of structure or map found where not expected");
     case JSON_FAULT:
     case JSON_END: return refuse_malformed(call);
+    case JSON_NUMBER:
+        if (call->api->is_lenient) return json_number(reader, out) || refuse_malformed(call);
+        return refuse_scalar(call, reader, found, "String");
     default: return refuse_scalar(call, reader, found, "String");
     }
 }
 
+/* A number that was sent as text: "5" on a lenient server. */
+static bool read_number_text(struct decoder *decoder, const struct shape *shape, struct slice *out)
+{
+    struct json_reader number;
+    if (!json_string(&decoder->reader, out)) return false;
+    json_begin(&number, *out, decoder->call->arena);
+    if (json_peek(&number) == JSON_NUMBER && json_number(&number, out) && json_done(&number)) return true;
+    return decode_refuse(decoder->call, "STRING_VALUE cannot be converted to %s", scalar_class(shape->kind));
+}
+
 /* Whole numbers saturate at their type's bounds and lose their fraction, as the service's do. */
-static bool decode_number(struct decoder *decoder, const struct shape *shape, struct node *out)
+static bool decode_number(struct decoder *decoder, const struct shape *shape, bool is_text, struct node *out)
 {
     struct slice text;
-    if (!json_number(&decoder->reader, &text)) return refuse_malformed(decoder->call);
+    if (!(is_text ? read_number_text(decoder, shape, &text) : json_number(&decoder->reader, &text)))
+        return decoder->call->error ? false : refuse_malformed(decoder->call);
     int64_t most = shape->kind == SHAPE_INT ? INT32_MAX : INT64_MAX;
     unsigned long long whole;
     if (shape->kind != SHAPE_DOUBLE && slice_to_u64(text, (unsigned long long)most, &whole)) {
@@ -328,7 +342,7 @@ static bool decode_null(struct decoder *decoder, const struct shape *shape, bool
     return true;
 }
 
-static bool fits(const struct shape *shape, enum json_kind found)
+static bool fits(const struct shape *shape, enum json_kind found, bool is_lenient)
 {
     switch (shape->kind) {
     case SHAPE_STRUCT:
@@ -336,7 +350,7 @@ static bool fits(const struct shape *shape, enum json_kind found)
     case SHAPE_LIST: return found == JSON_ARRAY;
     case SHAPE_INT:
     case SHAPE_LONG:
-    case SHAPE_DOUBLE: return found == JSON_NUMBER;
+    case SHAPE_DOUBLE: return found == JSON_NUMBER || (is_lenient && found == JSON_STRING);
     default: return true; /* the others know for themselves what they take */
     }
 }
@@ -346,7 +360,8 @@ static bool decode_node(struct decoder *decoder, const struct shape *shape, bool
     enum json_kind found = json_peek(&decoder->reader);
     *out = (struct node){.shape = shape};
     if (found == JSON_NULL) return decode_null(decoder, shape, is_element, out);
-    if (!fits(shape, found)) return refuse_kind(decoder, shape, is_element, found);
+    if (!fits(shape, found, decoder->call->api->is_lenient))
+        return refuse_kind(decoder, shape, is_element, found);
     out->present = true;
     switch (shape->kind) {
     case SHAPE_STRUCT: return decode_struct(decoder, shape, out);
@@ -355,7 +370,7 @@ static bool decode_node(struct decoder *decoder, const struct shape *shape, bool
     case SHAPE_STRING: return decode_string(decoder->call, &decoder->reader, &out->text);
     case SHAPE_BOOL: return decode_bool(decoder->call, &decoder->reader, &out->truth);
     case SHAPE_VALUE: return value_decode(decoder->call, &decoder->reader, is_element, out);
-    default: return decode_number(decoder, shape, out);
+    default: return decode_number(decoder, shape, found == JSON_STRING, out);
     }
 }
 

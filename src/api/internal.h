@@ -134,6 +134,8 @@ bool invalid_text(struct api_call *call, struct slice message);
 
 /* Step 1: the body into nodes; *root becomes a STRUCT node. Refuses and answers false when it cannot. */
 bool request_decode(struct api_call *call, const struct shape *shape, struct node *root);
+/* Between them, on a lenient server: what other local DynamoDBs take becomes what the service takes. */
+void request_relax(const struct operation *operation, const struct node *input);
 /* Step 2: the shapes' constraints. */
 bool request_check(struct api_call *call, const struct node *root);
 
@@ -159,6 +161,8 @@ static inline bool node_is_true(const struct node *node)
 /* The table's name in a request: as it stands, or out of its ARN. Refuses and answers false when an ARN is
  * malformed or of another region or account. */
 bool table_name_resolve(struct api_call *call, const struct node *name, struct slice *out);
+/* True while a server that delays this says so of a new table; nobody reads or writes it before. */
+bool table_is_creating(const struct api *api, const struct table *table);
 /* The table, counted; it is released when the call ends, not by the caller. Refuses (and answers NULL) when
  * there is none: in the words for items, or in those of table operations. */
 struct table *find_table(struct api_call *call, struct slice name);
@@ -189,6 +193,8 @@ static inline struct api_call *call_of_commit(struct commit *commit)
 struct api {
     struct engine *engine;
     struct slice region, account, endpoint;
+    int64_t creating_ms;
+    bool is_lenient;
 };
 
 /* X(name): one for each operation served, sorted by name; each has its operation_<name>. */

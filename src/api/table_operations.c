@@ -31,7 +31,8 @@ static struct table *find_named(struct api_call *call, const struct node *input)
 static void describe_begin(struct api_call *call, const struct node *input)
 {
     struct table *table = find_named(call, input);
-    if (table) put_description(call, "Table", table, "ACTIVE");
+    if (!table) return;
+    put_description(call, "Table", table, table_is_creating(call->api, table) ? "CREATING" : "ACTIVE");
 }
 
 const struct operation operation_DescribeTable = {

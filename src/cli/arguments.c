@@ -187,9 +187,9 @@ static void read_environment(struct arguments *arguments)
 }
 
 /* One flag, whose value may be the next argument: *i moves on with it. */
-static bool read_flag(struct arguments *arguments, int argc, char **argv, int *i)
+static bool read_flag(struct arguments *arguments, const char *name, int argc, char **argv, int *i)
 {
-    const char *argument = argv[*i], *name = argument + 2, *equals = strchr(name, '=');
+    const char *equals = strchr(name, '=');
     struct slice wanted = {name, equals ? (size_t)(equals - name) : strlen(name)};
     const struct flag *flag = find_flag(arguments->command, wanted);
     if (!flag) return complain_of_usage(arguments, "unknown flag '--%.*s'", SLICE_ARG(wanted)), false;
@@ -218,6 +218,13 @@ static const struct flag *find_letter(const struct command *command, const char 
     return NULL;
 }
 
+static const struct flag_alias *find_alias(const struct command *command, const char *argument)
+{
+    const struct flag_alias *alias = command->aliases;
+    while (alias && alias->spelling && strcmp(alias->spelling, argument) != 0) alias++;
+    return alias && alias->spelling ? alias : NULL;
+}
+
 static bool read_all(struct arguments *arguments, int argc, char **argv)
 {
     bool flags_are_over = false;
@@ -229,7 +236,10 @@ static bool read_all(struct arguments *arguments, int argc, char **argv)
             arguments->wants_help = true;
             return true;
         } else if (!flags_are_over && strncmp(argument, "--", 2) == 0) {
-            if (!read_flag(arguments, argc, argv, &i)) return false;
+            if (!read_flag(arguments, argument + 2, argc, argv, &i)) return false;
+        } else if (!flags_are_over && find_alias(arguments->command, argument)) {
+            const char *name = find_alias(arguments->command, argument)->name;
+            if (name && !read_flag(arguments, name, argc, argv, &i)) return false;
         } else if (!flags_are_over && find_letter(arguments->command, argument)) {
             give(arguments, find_letter(arguments->command, argument), "yes");
         } else {

@@ -35,6 +35,11 @@ struct flag {
     const char *about; /* lines separated by \n */
 };
 
+/* A flag as another program spells it, dash included ("-dbPath"), and ours; NULL: taken, and nothing follows. */
+struct flag_alias {
+    const char *spelling, *name;
+};
+
 struct command {
     const char *name;
     const char *summary; /* behind the name in the list of commands */
@@ -42,6 +47,7 @@ struct command {
     const char *about;   /* paragraphs of the help */
     const struct flag *flags;
     size_t flag_count;
+    const struct flag_alias *aliases; /* ended by one without a spelling; NULL: none */
     const char *examples;           /* lines; NULL: none */
     const struct command *children; /* "table" has "ls", "create", ...; then there is no run */
     size_t child_count;

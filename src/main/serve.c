@@ -29,6 +29,7 @@
 #include "trigger/trigger.h"
 #include "web/web.h"
 
+#define CREATING_MS   1000 /* how long a new table is CREATING with --delay-statuses */
 #define MEGABYTE      (1024 * 1024ull)
 #define STOP_MS       5000           /* for functions that run when the end comes */
 #define ACCOUNT       "000000000000" /* in ARNs, as other local DynamoDBs have it */
@@ -48,7 +49,7 @@ struct settings {
     uint64_t cache_bytes;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t shard_count, process_max;
-    bool durable, in_memory, is_open, has_hooks, has_functions;
+    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses;
 };
 
 /* ---- settings ---- */
@@ -133,6 +134,8 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
+    settings->is_lenient = argument_given(arguments, "lenient");
+    settings->delays_statuses = argument_given(arguments, "delay-statuses");
 }
 
 static const char *region_of(const struct settings *settings)
@@ -275,7 +278,9 @@ static void open_local(struct parts *parts, const struct settings *settings)
     parts->api = api_new(&(struct api_options){.engine = parts->engine,
                                                .region = region_of(settings),
                                                .account = ACCOUNT,
-                                               .endpoint = parts->endpoint});
+                                               .endpoint = parts->endpoint,
+                                               .creating_ms = settings->delays_statuses ? CREATING_MS : 0,
+                                               .is_lenient = settings->is_lenient});
     parts->dynamo = dynamo_open_local(parts->engine, parts->api);
 }
 
@@ -495,12 +500,29 @@ static const struct flag flags[] = {
     {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
     {"stream-retention", "H", "hours that stream records are kept (default 24)"},
     {"stream-shards", "N", "shards that a new stream begins with (default 4)"},
+    {NULL, NULL, "In the place of DynamoDB Local, whose flags (-port, -inMemory, -dbPath, ...) are understood:"},
+    {"lenient", NULL,
+     "take requests that it takes and Amazon's service refuses: numbers as text,\n"
+     "unused attribute definitions, Limit 0, ... (doc/from-dynamodb-local.md)"},
+    {"delay-statuses", NULL, "a new table is CREATING for a second, and not of use before"},
     {NULL, NULL, "Who may come in:"},
     {"credentials", "FILE",
      "check signatures against these keys (the form of ~/.aws/credentials);\n"
      "without it any key is taken, and all regions and keys see the same "
      "tables"},
     {"region", "NAME", "region in ARNs (default us-east-1)"},
+};
+
+/* DynamoDB Local's, so that a script which starts it can start this instead. */
+static const struct flag_alias aliases[] = {
+    {"-port", "port"},
+    {"-inMemory", "memory"},
+    {"-dbPath", "data"},
+    {"-delayTransientStatuses", "delay-statuses"},
+    {"-sharedDb", NULL},
+    {"-disableTelemetry", NULL},
+    {"-optimizeDbBeforeStartup", NULL},
+    {NULL, NULL},
 };
 
 const struct command command_serve = {
@@ -514,6 +536,7 @@ const struct command command_serve = {
              "Also served: GET /healthz, GET /metrics (Prometheus).",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
+    .aliases = aliases,
     .examples = "  quipu serve --memory --port 0\n"
                 "  quipu serve --data /var/lib/quipu --host 0.0.0.0 --credentials "
                 "keys.ini\n"
