@@ -78,6 +78,8 @@
 #define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
 #define LIMIT_REMOTE_URL_BYTES      1024
 #define LIMIT_REGION_BYTES          64
+#define LIMIT_ACCESS_KEY_BYTES      128 /* as long as AWS's may be */
+#define LIMIT_REGION_DATABASES      64  /* of --separate-regions: each has memory and files of its own */
 #define LIMIT_PROFILES_BYTES        (1024 * 1024) /* of AWS's files of profiles */
 
 /* ---- Functions and triggers ---- */

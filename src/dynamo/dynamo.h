@@ -47,6 +47,10 @@ struct dynamo_options {
     int64_t ttl_interval_ms;   /* these three as in engine_options */
     int64_t stream_retention_ms;
     uint32_t stream_shards;
+    void (*on_failure)(void *context); /* as in engine_options */
+    void *failure_context;
+    int64_t creating_ms; /* these two as in api_options */
+    bool is_lenient;
 
     /* for a URL */
     const char *access_key, *secret_key, *session_token; /* NULL: by the rules of credentials.c */

@@ -24,7 +24,8 @@ bool refuse_unknown_operation(struct dynamo_call *call);
 /* ---- local.c ---- */
 
 /* A door with an api of its own that closes the engine with itself. */
-struct dynamo *local_open_owning(struct engine *engine, const char *region);
+struct dynamo *local_open_owning(struct engine *engine, const char *region,
+                                 const struct dynamo_options *options);
 
 /* ---- remote.c ---- */
 

@@ -83,13 +83,18 @@ struct dynamo *dynamo_open_local(struct engine *engine, struct api *api)
     return &local->door;
 }
 
-struct dynamo *local_open_owning(struct engine *engine, const char *region)
+struct dynamo *local_open_owning(struct engine *engine, const char *region,
+                                 const struct dynamo_options *options)
 {
     struct local *local = (struct local *)dynamo_open_local(engine, NULL);
     ensure(strlen(region) < sizeof local->region);
     strcpy(local->region, region);
     local->owns = true;
-    local->api = api_new(&(struct api_options){
-        .engine = engine, .region = local->region, .account = ACCOUNT, .endpoint = "localhost"});
+    local->api = api_new(&(struct api_options){.engine = engine,
+                                               .region = local->region,
+                                               .account = ACCOUNT,
+                                               .endpoint = "localhost",
+                                               .creating_ms = options->creating_ms,
+                                               .is_lenient = options->is_lenient});
     return &local->door;
 }

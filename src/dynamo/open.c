@@ -45,9 +45,11 @@ static struct dynamo *open_embedded(const char *where, const struct dynamo_optio
                                             .clock = options->clock ? options->clock : &clock_system,
                                             .ttl_interval_ms = options->ttl_interval_ms,
                                             .stream_retention_ms = options->stream_retention_ms,
-                                            .stream_shards = options->stream_shards};
+                                            .stream_shards = options->stream_shards,
+                                            .on_failure = options->on_failure,
+                                            .failure_context = options->failure_context};
     struct engine *engine = engine_open(&engine_options, error, error_len);
-    return engine ? local_open_owning(engine, region) : NULL;
+    return engine ? local_open_owning(engine, region, options) : NULL;
 }
 
 static bool is_url(const char *where)

@@ -49,7 +49,7 @@ struct settings {
     uint64_t cache_bytes;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t shard_count, process_max;
-    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses;
+    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses, separates_regions;
 };
 
 /* ---- settings ---- */
@@ -134,6 +134,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
+    settings->separates_regions = argument_given(arguments, "separate-regions");
     settings->is_lenient = argument_given(arguments, "lenient");
     settings->delays_statuses = argument_given(arguments, "delay-statuses");
 }
@@ -165,6 +166,11 @@ static bool check_words(struct settings *settings, const struct arguments *argum
         complain("--functions and --no-functions exclude each other");
         return false;
     }
+    if (settings->separates_regions && (settings->on || settings->has_hooks || settings->functions)) {
+        complain("--separate-regions makes many databases: --on, --test-hooks and --functions, which work on "
+                 "one, make no sense beside it");
+        return false;
+    }
     if (settings->prefix && !pattern_prefix_is_fit(settings->prefix)) {
         complain("--prefix: " PATTERN_PREFIX_RULE);
         return false;
@@ -190,6 +196,7 @@ static bool read_settings(struct settings *settings, const struct arguments *arg
      * express wish. */
     if (!is_loopback(settings->host) && !settings->credentials && !settings->functions)
         settings->has_functions = false;
+    if (settings->separates_regions) settings->has_functions = false;
     return true;
 }
 
@@ -206,6 +213,7 @@ struct parts {
     struct trigger *trigger;
     struct pattern *pattern;
     struct react *react;
+    struct web_regions *regions;
     struct web *web;
     struct net_server *server;
     struct web_clock hook_clock;
@@ -369,6 +377,24 @@ static void open_reactions(struct parts *parts, const struct settings *settings)
                                                       .account = ACCOUNT});
 }
 
+#define REGION_CACHE_BYTES (16 * MEGABYTE) /* of each database: there may be many */
+
+static void open_regions(struct parts *parts, const struct settings *settings)
+{
+    if (!settings->separates_regions) return;
+    struct dynamo_options options = {.cache_bytes = REGION_CACHE_BYTES,
+                                     .unsynced = !settings->durable,
+                                     .clock = &parts->clock,
+                                     .ttl_interval_ms = settings->ttl_interval_ms,
+                                     .stream_retention_ms = settings->stream_retention_ms,
+                                     .stream_shards = settings->shard_count,
+                                     .on_failure = stop_on_failure,
+                                     .failure_context = parts,
+                                     .creating_ms = settings->delays_statuses ? CREATING_MS : 0,
+                                     .is_lenient = settings->is_lenient};
+    parts->regions = web_regions_open(settings->in_memory ? NULL : settings->data, &options);
+}
+
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
@@ -377,6 +403,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .trigger = parts->trigger,
                                                .pattern = parts->pattern,
                                                .react = parts->react,
+                                               .regions = parts->regions,
                                                .credentials = settings->credentials,
                                                .region = region_of(settings),
                                                .threads = settings->thread_count,
@@ -409,6 +436,7 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     if (!open_functions(parts, settings, error, error_len)) return false;
     open_patterns(parts, settings);
     open_reactions(parts, settings);
+    open_regions(parts, settings);
     return open_web(parts, settings, error, error_len);
 }
 
@@ -427,6 +455,7 @@ static void close_all(struct parts *parts)
     if (parts->pattern) pattern_close(parts->pattern);
     if (parts->sandbox) sandbox_free(parts->sandbox);
     if (parts->engine) engine_close(parts->engine);
+    if (parts->regions) web_regions_close(parts->regions);
     if (parts->server) net_server_free(parts->server);
     if (parts->web) web_free(parts->web);
     if (parts->dynamo) dynamo_close(parts->dynamo);
@@ -455,6 +484,7 @@ static int serve(const struct arguments *arguments)
     fflush(stdout);
     net_server_run(parts.server);
     bool failed = parts.engine && engine_has_failed(parts.engine, error, sizeof error);
+    if (!failed && parts.regions) failed = web_regions_failed(parts.regions, error, sizeof error);
     stop_settle();
     close_all(&parts);
     return failed ? complain("stopped, because %s", error) : EXIT_FINE;
@@ -504,6 +534,9 @@ static const struct flag flags[] = {
     {"lenient", NULL,
      "take requests that it takes and Amazon's service refuses: numbers as text,\n"
      "unused attribute definitions, Limit 0, ... (doc/from-dynamodb-local.md)"},
+    {"separate-regions", NULL,
+     "each access key and region has tables of its own, as without -sharedDb;\n"
+     "functions do not run then"},
     {"delay-statuses", NULL, "a new table is CREATING for a second, and not of use before"},
     {NULL, NULL, "Who may come in:"},
     {"credentials", "FILE",

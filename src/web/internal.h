@@ -22,6 +22,7 @@ struct error_stats {
 /* What one loop keeps for itself. */
 struct web_loop {
     struct dynamo_turn turn;
+    struct dynamo_turn *region_turns; /* by place; NULL where regions share a database */
     struct random random;
 };
 
@@ -33,12 +34,14 @@ struct web {
     struct pattern *pattern;
     struct rest_workers *workers; /* for hooks that wait */
     struct engine *engine; /* NULL: the data is elsewhere */
+    struct web_regions *regions; /* NULL: one database for all */
     struct net_server *server;
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */
     struct slice region;
     int64_t started_ms;
     struct hooks *hooks;                /* NULL: there are none */
+    unsigned threads;
     struct web_loop *loops;             /* by index */
     struct operation_stats *operations; /* by operation number */
     struct error_stats errors[WEB_ERROR_KINDS];

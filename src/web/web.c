@@ -12,6 +12,7 @@
 #include "rest/rest.h"
 #include "web/hooks.h"
 #include "web/internal.h"
+#include "web/regions.h"
 
 #define REQUEST_ID_LETTERS 52
 
@@ -41,7 +42,13 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->started_ms = clock_now_ms(options->clock);
     web->operations = must_zero(api_operation_count(), sizeof *web->operations);
     web->loops = must_zero(options->threads, sizeof *web->loops);
-    for (unsigned i = 0; i < options->threads; i++) random_seed_from_system(&web->loops[i].random);
+    web->threads = options->threads;
+    web->regions = options->regions;
+    for (unsigned i = 0; i < options->threads; i++) {
+        random_seed_from_system(&web->loops[i].random);
+        if (options->regions)
+            web->loops[i].region_turns = must_zero(LIMIT_REGION_DATABASES, sizeof(struct dynamo_turn));
+    }
     if (options->hook_clock) {
         web->hooks = hooks_new(options->engine, options->hook_clock);
         web->workers = rest_workers_new(1);
@@ -62,6 +69,7 @@ void web_free(struct web *web)
     rest_workers_free(web->workers);
     if (web->hooks) hooks_free(web->hooks);
     free(web->operations);
+    for (unsigned i = 0; i < web->threads; i++) free(web->loops[i].region_turns);
     free(web->loops);
     free(web);
 }
@@ -213,6 +221,23 @@ static bool admit(struct web *web, struct http_exchange *exchange, const struct 
     return false;
 }
 
+/* The database of the request's key and region; false when it was answered with why there is none. */
+static bool choose_region(struct web *web, struct http_exchange *exchange, struct slice type,
+                          struct dynamo **dynamo, struct dynamo_turn **turn)
+{
+    char error[600];
+    struct slice authorization = http_header_find(exchange, SLICE("Authorization"));
+    int place = regions_find(web->regions, authorization, error, sizeof error);
+    if (place == REGION_REFUSED) {
+        reply_error(web, exchange, type, "ValidationException", slice_of(error));
+        return false;
+    }
+    if (place == REGION_NONE) return true;
+    *dynamo = regions_at(web->regions, place);
+    *turn = &loop_of(web, exchange->loop)->region_turns[place];
+    return true;
+}
+
 static void serve_dynamodb(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
@@ -239,7 +264,10 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
     call->exchange = exchange;
     call->web = web;
     call->content_type = type;
-    if (dynamo_begin(web->dynamo, &call->call, &loop_of(web, exchange->loop)->turn)) answer_call(call);
+    struct dynamo *dynamo = web->dynamo;
+    struct dynamo_turn *turn = &loop_of(web, exchange->loop)->turn;
+    if (web->regions && !trusted && !choose_region(web, exchange, type, &dynamo, &turn)) return;
+    if (dynamo_begin(dynamo, &call->call, turn)) answer_call(call);
 }
 
 /* ---- everything else ---- */
@@ -349,6 +377,7 @@ static void turn_end(void *context, struct net_loop *loop)
 {
     struct web *web = context;
     dynamo_turn_end(web->dynamo, &loop_of(web, loop)->turn);
+    if (web->regions) regions_turn_end(web->regions, loop_of(web, loop)->region_turns);
 }
 
 static struct slice refusal(void *context, int status, const char *reason, struct buf *body)

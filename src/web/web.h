@@ -25,6 +25,15 @@ struct web_clock {
 };
 int64_t web_clock_now(void *clock); /* of a struct web_clock: the function of a struct clock */
 
+/* Databases of their own for each access key and region. In a folder, or in memory where that is NULL; each is
+ * opened with these options when it is first used. */
+struct web_regions;
+struct web_regions *web_regions_open(const char *folder, const struct dynamo_options *options);
+/* When no loop runs any more. */
+void web_regions_close(struct web_regions *regions);
+/* True and the reason when one of them has stopped writing. */
+bool web_regions_failed(struct web_regions *regions, char *reason, size_t reason_len);
+
 /* What it points at is kept, not owned. */
 struct web_options {
     struct dynamo *dynamo;
@@ -33,6 +42,7 @@ struct web_options {
     struct trigger *trigger; /* no triggers and schedules, */
     struct react *react;     /* nobody carries out reactions, */
     struct pattern *pattern; /* and there are no patterns */
+    struct web_regions *regions; /* NULL: all keys and regions see the same tables */
     const char *credentials; /* a file of keys, or NULL: any key is taken */
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */
