@@ -63,6 +63,8 @@ static bool put_folder(struct addition *add, const char *path)
     if (!add->runtime) add->runtime = guess.runtime;
     if (!add->handler && add->runtime && guess.runtime && strncmp(add->runtime, guess.runtime, 4) == 0)
         add->handler = guess.handler;
+    if (!add->runtime && guess.lacks_permission)
+        return complain("bootstrap is there but not executable: chmod +x %s/bootstrap", path), false;
     if (!add->runtime)
         return complain_of_usage(add->arguments, "say --runtime: what runs %s cannot be guessed, %s", path,
                                  guess.fault),

@@ -49,20 +49,21 @@ void function_guess(const char *folder, struct arena *arena, struct function_gue
     const char *handler = node_handler(folder, arena);
     *out = (struct function_guess){0};
     if (has(folder, "bootstrap", X_OK, arena)) {
-        *out = (struct function_guess){PROVIDED, "bootstrap", NULL};
+        *out = (struct function_guess){PROVIDED, "bootstrap", NULL, false};
         found++;
     }
     if (handler) {
-        *out = (struct function_guess){NODE, handler, NULL};
+        *out = (struct function_guess){NODE, handler, NULL, false};
         found++;
     }
     if (has(folder, "lambda_function.py", R_OK, arena)) {
-        *out = (struct function_guess){PYTHON, "lambda_function.lambda_handler", NULL};
+        *out = (struct function_guess){PYTHON, "lambda_function.lambda_handler", NULL, false};
         found++;
     }
     if (found == 1) return;
     *out = (struct function_guess){
         .fault = found ? "it has the files of several runtimes"
                        : "it has none of bootstrap, index.mjs, index.js, package.json "
-                         "with \"main\", lambda_function.py"};
+                         "with \"main\", lambda_function.py",
+        .lacks_permission = !found && has(folder, "bootstrap", F_OK, arena)};
 }

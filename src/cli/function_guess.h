@@ -7,6 +7,7 @@
 struct function_guess {
     const char *runtime, *handler; /* NULL: nothing can be said */
     const char *fault;             /* why not: a phrase */
+    bool lacks_permission;         /* all that is missing is the permission to run `bootstrap` */
 };
 
 /* Looks for what each runtime's users put there: an executable `bootstrap`; index.mjs, index.js or a

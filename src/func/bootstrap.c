@@ -155,8 +155,8 @@ static const char *const *provided_command(const struct function *function, stru
         return NULL;
     }
     if (access(file.data, X_OK) != 0) {
-        snprintf(error, error_len,
-                 "%s cannot be run: give it the permission to (chmod +x), in the archive too", file.data);
+        snprintf(error, error_len, "bootstrap is there but not executable: chmod +x %s",
+                 function->in_place ? file.data : "bootstrap, then make the archive again");
         return NULL;
     }
     return arguments;

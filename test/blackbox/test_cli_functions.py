@@ -63,6 +63,19 @@ def until(question, seconds=240):
     raise AssertionError("it never came true")
 
 
+def test_a_bootstrap_that_is_not_executable_is_named_as_that(on, unused_name, tmp_path):
+    bootstrap = tmp_path / "bootstrap"
+    bootstrap.write_text("#!/bin/sh\n")
+    bootstrap.chmod(0o644)
+    result = quipu("function", "add", unused_name, "--dir", str(tmp_path), on=on)
+    assert result.returncode == 2
+    assert f"bootstrap is there but not executable: chmod +x {tmp_path}/bootstrap" in result.stderr
+    output("function", "add", unused_name, "--dir", str(tmp_path), "--runtime", "provided.al2023", on=on)
+    result = quipu("function", "invoke", unused_name, on=on)
+    assert f"bootstrap is there but not executable: chmod +x {tmp_path}/bootstrap" in result.stderr
+    output("function", "rm", unused_name, on=on)
+
+
 def fails(*arguments, on=None, status=1, **options):
     result = quipu(*arguments, on=on, **options)
     assert (result.returncode, result.stdout) == (status, ""), result

@@ -97,7 +97,7 @@ TEST(a_bootstrap_of_the_function_must_be_there_and_executable)
     check_refused(&place, "Couldn't find valid bootstrap(s): [");
     ensure(rmdir(place_path(&place, "bootstrap")) == 0);
     place_put(&place, "bootstrap", 0644);
-    check_refused(&place, "cannot be run");
+    check_refused(&place, "bootstrap is there but not executable: chmod +x ");
     place_put(&place, "bootstrap", 0755);
     const char *const *command = place_command(&place);
     CHECK(command && strcmp(command[0], place_path(&place, "bootstrap")) == 0 && !command[1]);
