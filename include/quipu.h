@@ -319,7 +319,7 @@ struct quipu_job {
 struct quipu_done {
     int64_t counted; /* of the tasks given, those that were not counted before */
     int complete;    /* the job is */
-    int last;        /* this caller, and nobody else, is told so */
+    int last;        /* told to the callers of one task (or of one token), and to nobody else */
     int64_t done;    /* of the whole job, so far; -1 where it was not counted */
 };
 
@@ -329,7 +329,7 @@ struct quipu_tasks {
     const char *const *names; /* instead of numbers */
     size_t count;
     const char *result; /* JSON, of a single task */
-    const char *token;  /* who was told to be last is told so again */
+    const char *token;  /* tells callers of the same task apart; NULL: they are one */
     int progress;       /* not 0: counts what is done, whatever it costs */
 };
 

@@ -6,8 +6,9 @@
  * `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N): events;
  * `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first and of the
  * last event; the rules as they were when the group was opened; `events` (L), `ids` (SS), `bytes` (N): events
- * that stand in the head; `spilled` (BOOL): there are others, with items of their own; `completed` (S, ISO
- * 8601), `why` (S): rule, quiet or deadline; `by` (S): who completed it. Index open: hash `open` (S) "NAME/0"
+ * that stand in the head; `spilled` (BOOL): there are others, with items of their own; `last` (S):
+ * the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet or deadline; `by` (S): the id of
+ * the event that completed it, or why. Index open: hash `open` (S) "NAME/0"
  * to "NAME/3" while it is OPEN, range `since` (S, when it was opened, and a little more). Index due: hash
  * `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it. Table PREFIXgroup-events: hash key
  * `part` (S): "NAME/KEY/GENERATION", range key `id` (S); `kind`, `data`, `amount`, `time`, `late` (BOOL).

@@ -37,7 +37,6 @@ struct group_work {
     struct slice id; /* "NAME/KEY", the hash key of its heads */
     struct slice me; /* this flow, as opposed to all others */
     struct group group;
-    bool completed; /* by this flow */
     flow_step *then, *loaded;
     struct {
         int64_t generation;

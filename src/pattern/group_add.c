@@ -146,10 +146,12 @@ static void tell(struct flow *flow)
     struct group_work *work = flow->state;
     const struct add *add = work->own;
     const struct group *group = &work->group;
+    bool completed = group->state == GROUP_COMPLETE && item_says(flow->arena, group->item, "why", "rule") &&
+                     slice_equal(item_text(flow->arena, group->item, "by"), add->id);
     flow_answer(flow, add->accepted ? 201 : 200,
                 "{'accepted':%b%r,'generation':%d,'count':%d,'state':%s,'completed':%b}", (int)add->accepted,
                 add->accepted ? SLICE("") : SLICE(",\"duplicate\":true"), group->generation, group->count,
-                item_text(flow->arena, group->item, "state"), (int)work->completed);
+                item_text(flow->arena, group->item, "state"), (int)completed);
 }
 
 static void late_policy(struct flow *flow)
@@ -242,16 +244,16 @@ static struct slice counting(struct flow *flow, struct slice *set, struct slice 
     struct group_work *work = flow->state;
     struct add *add = work->own;
     bool late = !add->opens && work->group.state == GROUP_COMPLETE;
-    *values = flow_compose(flow, ",':one':{'N':'1'},':now':%N", flow->now_ms);
-    *set = SLICE("#touched = :now");
+    *values = flow_compose(flow, ",':one':{'N':'1'},':now':%N,':last':%S", flow->now_ms, add->id);
+    *set = SLICE("#touched = :now, #last = :last");
     if (add->in_head) {
-        *set = SLICE("#touched = :now, #events = list_append(if_not_exists(#events, :none), :event)");
+        *set = flow_compose(flow, "%r, #events = list_append(if_not_exists(#events, :none), :event)", *set);
         *values = flow_compose(
             flow, "%A,':none':{'L':[]},':event':{'L':[{'M':{'id':%S%A%r}}]},':ids':{'SS':[%s]},':bytes':%N",
             *values, add->id, add->event, late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""), add->id,
             (int64_t)(add->event.len + 2 * add->id.len));
     } else {
-        *set = SLICE("#touched = :now, #spilled = :true");
+        *set = flow_compose(flow, "%r, #spilled = :true", *set);
         *values = flow_compose(flow, "%A,':true':{'BOOL':true}", *values);
     }
     if (flow_given(flow, ADD_KIND))
@@ -382,7 +384,6 @@ static void add_refused(struct flow *flow, struct slice item)
 static void late_completed(struct flow *flow)
 {
     struct group_work *work = flow->state;
-    work->completed = false; /* not by this event */
     if (work->group.state == GROUP_COMPLETE)
         add_decide(flow);
     else

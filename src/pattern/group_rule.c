@@ -132,7 +132,9 @@ bool group_may_be_complete(struct flow *flow, struct slice item)
 
 /* ---- completing ---- */
 
-/* By its rule, or because nothing came for too long: then nothing may have come since it was read. */
+/* By its rule, or because nothing came for too long: then nothing may have come since it was read. By its
+ * rule means by its last event, since none is added where the rule holds: whoever writes it, that event's
+ * callers are told. */
 void group_complete(struct flow *flow, const char *why, flow_step *then)
 {
     struct group_work *work = flow->state;
@@ -147,23 +149,21 @@ void group_complete(struct flow *flow, const char *why, flow_step *then)
         flow, completed, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
         ":why, #by "
-        "= :me%r','ConditionExpression':'#state = :open and "
+        "= %r%r','ConditionExpression':'#state = :open and "
         "(%r)',%#,'ExpressionAttributeValues':{':complete':"
-        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S,':me':%S%A%A},'ReturnValues':'ALL_NEW',"
-        "%O}",
+        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S%A%A},'ReturnValues':'ALL_NEW',%"
+        "O}",
         &group_table, group_key(flow, group->generation),
+        why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
         group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
-        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), work->me,
+        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"),
         group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values);
 }
 
 static void completed(struct flow *flow)
 {
     struct group_work *work = flow->state;
-    struct slice item = flow_item(flow);
-    bool is_mine = slice_equal(item_text(flow->arena, item, "by"), work->me);
-    group_read(flow, item, &work->group);
-    if (work->group.state == GROUP_COMPLETE && is_mine) work->completed = true;
+    group_read(flow, flow_item(flow), &work->group);
     if (!flow_failed(flow)) flow_wake(flow, group_topic(work));
     work->then(flow);
 }

@@ -7,9 +7,10 @@
  * a job whose tasks have names, how many leaves there are, and a hash of the names; `full` (NS): branches all
  * of whose tasks are done or failed; `failures` (N); `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms);
  * `opened`, `closed` (S, ISO 8601); `counted` (N): tasks done when it EXPIRED; `reach` (N): the
- * last leaf that was written while the total is not known; `told` (S): whoever was told
- * to be last; `then` (S). Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3", FAILED, EXPIRED likewise;
- * range `run`. Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it. Table
+ * last leaf that was written while the total is not known; `told` (S): who was told to be last, by its
+ * key or by the task, "done 17"; `then` (S). Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3",
+ * FAILED, EXPIRED likewise; range `run`. Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the
+ * sweep looks at it. Table
  * PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S). Item
  * "-" of a leaf: `wanted` (N): its tasks; `done`, `failed` (NS): their places in the leaf; of named ones
  * `waiting`, `done`, `failed` (SS): their names; `closed` (BOOL): nothing is counted any more. Item "-" of a
@@ -76,6 +77,12 @@ struct job_work *job_work_new(struct flow *flow, struct slice id)
     work->id = id;
     work->me = flow_new_id(flow);
     return work;
+}
+
+struct slice job_caller(struct flow *flow, const char *what, struct slice name, int64_t number)
+{
+    if (name.data) return flow_compose(flow, "%r %s", slice_of(what), name);
+    return arena_printf(flow->arena, "%s %lld", what, (long long)number);
 }
 
 void job_read(struct flow *flow, struct slice item, struct job *job)

@@ -57,7 +57,7 @@ struct leaf {
 /* The state of all flows about one job. */
 struct job_work {
     struct slice id;
-    struct slice me; /* this flow, as opposed to all others */
+    struct slice me; /* who calls: its key, or the tasks that it tells of */
     struct job job;
     bool fresh; /* it was read consistently */
     bool last;  /* this flow is the one to be told so */
@@ -96,6 +96,8 @@ struct job_work {
 /* ---- job.c ---- */
 
 struct job_work *job_work_new(struct flow *flow, struct slice id);
+/* "done 17", "failed "a"": who calls without a key. */
+struct slice job_caller(struct flow *flow, const char *what, struct slice name, int64_t number);
 /* Reads the head; `fresh`: consistently. */
 void job_load(struct flow *flow, bool fresh, flow_step *then);
 void job_read(struct flow *flow, struct slice item, struct job *job);

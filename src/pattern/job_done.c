@@ -2,6 +2,7 @@
  *
  * The head says where a task belongs; it may be read a little late, because the leaf has the last word. What
  * is refused was read freshly before. */
+#include "base/hash.h"
 #include "calendar/calendar.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
@@ -18,7 +19,7 @@ const struct field job_done_fields[] = {
     [DONE_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of the task; the first one stays"},
     [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL, .help = "tell how many are done, whatever it costs"},
     [DONE_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                  .help = "a caller that was told to be last is told so again"},
+                  .help = "tells callers apart that do the same tasks; without it, they are one caller"},
 };
 
 struct task {
@@ -87,12 +88,26 @@ static bool tasks_read(struct flow *flow, struct done *done)
     return true;
 }
 
+/* Who calls, where it does not say so by a key: whoever does these tasks. In a list their order does not
+ * matter. */
+static struct slice caller_of(struct flow *flow, const struct done *done)
+{
+    uint64_t digest = 0;
+    if (done->count == 1) return job_caller(flow, "done", done->tasks[0].name, done->tasks[0].number);
+    for (size_t i = 0; i < done->count; i++) {
+        const struct task *task = &done->tasks[i];
+        digest += hash_bytes(job_caller(flow, "done", task->name, task->number));
+    }
+    return arena_printf(flow->arena, "done %zu %016llx", done->count, (unsigned long long)digest);
+}
+
 void job_done(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
     struct done *done = work->own = arena_new(flow->arena, struct done);
-    if (flow_given(flow, DONE_KEY)) work->me = flow_text(flow, DONE_KEY);
-    if (tasks_read(flow, done)) job_load(flow, false, done_loaded);
+    if (!tasks_read(flow, done)) return;
+    work->me = flow_given(flow, DONE_KEY) ? flow_text(flow, DONE_KEY) : caller_of(flow, done);
+    job_load(flow, false, done_loaded);
 }
 
 /* ---- where they belong ---- */

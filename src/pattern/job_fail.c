@@ -17,7 +17,7 @@ const struct field job_failed_fields[] = {
     [FAIL_TASK] = {"task", IN_BODY, FIELD_JSON, true, .help = "its number, from 0 on, or its name"},
     [FAIL_REASON] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "what went wrong"},
     [FAIL_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                  .help = "a caller that was told to be last is told so again"},
+                  .help = "tells callers apart that tell of the same task; without it, they are one caller"},
 };
 
 struct fail {
@@ -35,14 +35,16 @@ void job_failed(struct flow *flow)
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
     struct fail *fail = work->own = arena_new(flow->arena, struct fail);
     struct slice value = flow_text(flow, FAIL_TASK);
-    if (flow_given(flow, FAIL_KEY)) work->me = flow_text(flow, FAIL_KEY);
     if (raw_kind(value) == JSON_STRING) fail->name = raw_text(flow->arena, value);
     bool is_name = fail->name.len && fail->name.len <= NAME_BYTES;
-    if (!is_name && (raw_kind(value) != JSON_NUMBER || !raw_int(value, &fail->number)))
+    if (!is_name && (raw_kind(value) != JSON_NUMBER || !raw_int(value, &fail->number))) {
         flow_refuse(flow, 400, "bad-request", "A task is a whole number, or a name of 1 to %d bytes.",
                     NAME_BYTES);
-    else
-        fail_load(flow);
+        return;
+    }
+    work->me = flow_given(flow, FAIL_KEY) ? flow_text(flow, FAIL_KEY)
+                                          : job_caller(flow, "failed", fail->name, fail->number);
+    fail_load(flow);
 }
 
 static void fail_load(struct flow *flow)

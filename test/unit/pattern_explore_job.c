@@ -85,6 +85,27 @@ static const struct exploration healed = {
                REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
     .check = check_done};
 
+/* Without keys they are one caller: whoever does the last task is told so, however often. */
+static void check_repeated(struct outcome *outcome)
+{
+    struct slice job = outcome_ask(outcome, "GET /v1/jobs/j", NULL);
+    bool told[3];
+    for (unsigned i = 0; i < 3; i++)
+        told[i] = slice_contains(outcome->answers[i].body, SLICE("\"last\":true"));
+    if (!slice_contains(job, SLICE("\"state\":\"COMPLETE\""))) outcome_fault(outcome, "%.*s", SLICE_ARG(job));
+    struct slice again = outcome_ask(outcome, "POST /v1/jobs/j/done", told[2] ? "{\"task\":0}" : "{\"task\":1}");
+    if (!slice_contains(again, SLICE("\"last\":true")) || told[0] + told[1] + told[2] == 0)
+        outcome_fault(outcome, "the last one is not told again: %.*s", SLICE_ARG(again));
+    if (told[2] && (told[0] || told[1])) outcome_fault(outcome, "two tasks are the last one");
+}
+
+static const struct exploration repeated = {
+    .name = "job whose last task is repeated",
+    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"), REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"),
+              REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}")},
+    .check = check_repeated};
+
 TEST(explore_job_done)
 {
     explore(&two_done);
@@ -93,6 +114,8 @@ TEST(explore_job_done)
                    "#state = :open and #run = :run and #total = :total and #failures = :failures and "
                    "attribute_not_exists(#full)",
                    "#run = :run and #total = :total and #failures = :failures and :open <> :run");
+    explore(&repeated);
+    explore_broken(&repeated, "\"S\":\"done ", "\"S\":\"gone ");
     explore(&healed);
     explore_broken(&healed, "#state = :complete and attribute_not_exists(#told)", "#state = :complete");
 }

@@ -32,7 +32,7 @@ TEST(group_of_ten)
         snprintf(body, sizeof body, "{\"id\":\"c%d\",\"data\":{\"x\":%d}}", i, i);
         for (int again = 0; again < 2; again++)
             check_member(&patterns, "POST /v1/groups/clicks/s%2f7", body, "completed",
-                         i == 10 && !again ? "true" : "false");
+                         i == 10 ? "true" : "false"); /* repeated, it gets the same answer */
     }
     CHECK_REFUSES(&patterns, "POST /v1/groups/clicks/s%2f7", "{\"id\":\"c11\"}", 409, "closed-group");
     CHECK_REFUSES(&patterns, "POST /v1/groups/clicks/s%2f7", "{\"id\":\"c12\"}", 409, "closed-group");
@@ -225,9 +225,10 @@ TEST(group_with_generations)
         check_member(&patterns, "POST /v1/groups/g/k", body, "generation", generation);
     }
     CHECK_ASKS(&patterns, "POST /v1/groups/g/k", "{\"id\":\"e1\"}",
-               200, /* in the first one, and in no other */
+               200, /* in the first one, which it completed, and in no other */
                "{\"accepted\":false,\"duplicate\":true,\"generation\":1,\"count\":2,\"state\":\"COMPLETE\","
-               "\"completed\":false}");
+               "\"completed\":true}");
+    check_member(&patterns, "POST /v1/groups/g/k", "{\"id\":\"e0\"}", "completed", "false");
     with_header(&patterns, "Idempotency-Key", "e7");
     check_member(&patterns, "POST /v1/groups/g/k", "{}", "generation", "4");
     with_header(&patterns, "Idempotency-Key", "e7");

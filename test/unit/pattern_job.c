@@ -366,6 +366,26 @@ TEST(job_tells_its_last_caller_again_by_its_key)
     patterns_close(&patterns);
 }
 
+/* Without keys, whoever does the same tasks is the same caller. */
+TEST(job_tells_its_last_task_again)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/a", "{\"total\":4,\"tolerate\":4}");
+    asks(&patterns, "POST /v1/jobs/a/done", "{\"task\":0}");
+    for (int i = 0; i < 2; i++)
+        check_member(&patterns, "POST /v1/jobs/a/done", i ? "{\"tasks\":[3,1,2]}" : "{\"tasks\":[1,2,3]}", "last",
+                     "true");
+    for (int64_t task = 0; task < 4; task++)
+        CHECK_TEXT(member(&patterns, does(&patterns, "a", task), "last"), "false");
+    asks(&patterns, "PUT /v1/jobs/b", "{\"tasks\":[\"x\",\"y \\\"z\\\"\"],\"tolerate\":2}");
+    asks(&patterns, "POST /v1/jobs/b/done", "{\"task\":\"x\"}");
+    for (int i = 0; i < 2; i++)
+        check_member(&patterns, "POST /v1/jobs/b/failed", "{\"task\":\"y \\\"z\\\"\"}", "last", "true");
+    check_member(&patterns, "POST /v1/jobs/b/done", "{\"task\":\"x\"}", "last", "false");
+    patterns_close(&patterns);
+}
+
 /* A call of the database with the prefix of the tables in its place. */
 __attribute__((format(printf, 3, 0))) static void calls(struct patterns *patterns, const char *operation,
                                                         const char *format, struct slice more)
