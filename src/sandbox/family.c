@@ -225,6 +225,61 @@ static void member_kill(struct family *family, struct family_member member, int 
     signal_send(folder, member.pid, SIGKILL);
 }
 
+/* ---- who holds a socket ---- */
+
+#define SOCKET_ROOM 40 /* "socket:[12345]" */
+
+struct search {
+    struct family *family;
+    int folder; /* /proc/PID/fd */
+};
+
+static void compare_descriptor(void *context, pid_t number)
+{
+    struct search *search = context;
+    char name[16], target[SOCKET_ROOM + 1];
+    if (search->family->is_found) return;
+    put_number(name, number);
+    ssize_t len = readlinkat(search->folder, name, target, SOCKET_ROOM);
+    if (len <= 0) return;
+    target[len] = 0;
+    const char *at = target + sizeof "socket:[" - 1;
+    if (strncmp(target, "socket:[", sizeof "socket:[" - 1) == 0 && take_number(&at) == search->family->inode)
+        search->family->is_found = true;
+}
+
+/* False when they cannot be read. */
+static bool search_descriptors(struct family *family, int folder, const char *path)
+{
+    struct search search = {family, openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (search.folder < 0) return errno == ENOENT;
+    compare_descriptor(&search, 0); /* each_number knows no 0 */
+    each_number(search.folder, compare_descriptor, &search);
+    close(search.folder);
+    return true;
+}
+
+static void search_thread(void *context, pid_t thread)
+{
+    struct search *search = context;
+    char path[PATH_ROOM];
+    if (search->family->is_found || monotonic_us() >= search->family->seek_until_us) return;
+    put_text(put_number(path, thread), "/fd");
+    search_descriptors(search->family, search->folder, path);
+}
+
+static void member_search(struct family *family, int folder)
+{
+    if (!search_descriptors(family, folder, "fd")) family->is_hidden = true;
+    if (family->is_found || !family->of_threads) return;
+    struct search search = {family, openat(folder, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (search.folder < 0) return;
+    each_number(search.folder, search_thread, &search);
+    close(search.folder);
+}
+
+/* ---- the walk ---- */
+
 static void member_visit(struct family *family, struct family_member member, enum family_deed deed)
 {
     char path[PATH_ROOM];
@@ -238,6 +293,7 @@ static void member_visit(struct family *family, struct family_member member, enu
             member_kill(family, member, folder, fields);
         else
             add_children(family, folder, member.pid, fields[STAT_THREADS]);
+        if (deed == FAMILY_SEEK) member_search(family, folder);
         if (deed == FAMILY_WEIGH && monotonic_us() >= family->weigh_until_us) family->is_weighed = false;
         uint64_t weight = family->is_weighed ? weight_of(folder) : 0;
         family->alive++;
@@ -274,5 +330,20 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
             if (!spared(family->members[i].pid)) family->members[kept++] = family->members[i];
         family->count = kept;
     }
-    for (uint32_t i = 0; i < family->count; i++) member_visit(family, family->members[i], deed);
+    for (uint32_t i = 0; i < family->count && !family->is_found; i++) {
+        if (deed == FAMILY_SEEK && monotonic_us() >= family->seek_until_us) return;
+        member_visit(family, family->members[i], deed);
+    }
+}
+
+bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us)
+{
+    family->inode = inode;
+    family->of_threads = of_threads;
+    family->seek_until_us = until_us;
+    family->is_hidden = false;
+    family_walk(family, FAMILY_SEEK, NULL);
+    bool is_found = family->is_found;
+    family->is_found = false;
+    return is_found;
 }

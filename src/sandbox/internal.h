@@ -33,15 +33,20 @@ enum keeper_word {
     KEEPER_STOP,   /* server to keeper: value is the grace in milliseconds */
     KEEPER_MEMORY, /* keeper to server: value is the memory in use now */
     KEEPER_END,    /* all is over and nothing is left: value is the most memory seen */
+    KEEPER_PEER,   /* server to keeper: whose connection is this, see PEER_PORTS; keeper to server: the
+                      answer, an enum sandbox_peer. value is the question's number */
 };
 
 struct keeper_message {
     uint32_t word;
-    uint32_t end; /* an enum sandbox_end */
+    uint32_t end; /* an enum sandbox_end; of KEEPER_PEER: the two ports, or an enum sandbox_peer */
     int32_t status;
     uint32_t unused; /* so that no byte of a packet is undefined */
     uint64_t value;
 };
+
+/* Two ports as one number. */
+#define PEER_PORTS(server, peer) ((uint32_t)(server) << 16 | (peer))
 
 /* The ends of sockets and files that a keeper lives with, in the order in which they are sent. */
 struct keeper_ends {
@@ -76,6 +81,7 @@ enum family_deed {
     FAMILY_COUNT, /* how many, their resident memory, their processor time */
     FAMILY_WEIGH, /* the same, with memory that several of them share counted once: slower */
     FAMILY_KILL,
+    FAMILY_SEEK, /* who holds a socket: see family_holds */
 };
 
 /* `count` may be more than `alive`: who ended while we looked. */
@@ -85,6 +91,10 @@ struct family {
     uint64_t memory_bytes, cpu_ticks;
     int64_t weigh_us, weigh_until_us; /* weigh_us: who is not weighed by then counts in full; may be set */
     bool is_weighed;                  /* all were, in that time */
+    uint64_t inode;                   /* FAMILY_SEEK: of the socket */
+    int64_t seek_until_us;            /* ... when to give up */
+    bool of_threads;                  /* ... also look at what a thread has for itself */
+    bool is_found, is_hidden;         /* ... it is held; somebody's descriptors could not be read */
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
 };
 
@@ -92,6 +102,21 @@ void family_init(struct family *family, uint32_t enough);
 /* Walks through all descendants of this process. Children for whom `spared` answers true are left out, with
  * all that is theirs; NULL: nobody is. What begins while we look may be missed; look again. */
 void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid));
+/* Whether one of them has the socket open. `of_threads`: search also the descriptors of single threads, which
+ * may have left those of their process, or outlived its first thread. */
+bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us);
+
+/* ---- peer.c: whose connection it is; in the children ---- */
+
+enum peer_inode {
+    PEER_INODE_FOUND,
+    PEER_INODE_NONE,   /* nobody has the other end open */
+    PEER_INODE_UNTOLD, /* the kernel does not tell */
+};
+/* The inode of the socket at 127.0.0.1:peer_port that is connected to 127.0.0.1:server_port. */
+enum peer_inode peer_inode_by_diag(uint16_t server_port, uint16_t peer_port, uint64_t *inode);
+enum peer_inode peer_inode_by_lists(uint16_t server_port, uint16_t peer_port, uint64_t *inode);
+enum sandbox_peer peer_find(struct family *family, uint16_t server_port, uint16_t peer_port);
 
 /* ---- program.c: from a fork to the stranger's code; in the children ---- */
 

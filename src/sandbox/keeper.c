@@ -46,6 +46,7 @@ struct keeper {
 };
 
 static struct family family;
+static struct family seekers; /* the same, when a socket is looked for: the other's figures stay */
 
 static void keeper_tell(struct keeper *keeper, enum keeper_word word, uint64_t value, int flags)
 {
@@ -188,12 +189,21 @@ static void keeper_stop(struct keeper *keeper, int64_t grace_ms)
     if (kill_us < keeper->kill_us) keeper->kill_us = kill_us;
 }
 
+static void keeper_answer_peer(struct keeper *keeper, const struct keeper_message *asked)
+{
+    struct keeper_message answer = {.word = KEEPER_PEER, .value = asked->value};
+    answer.end = peer_find(&seekers, (uint16_t)(asked->end >> 16), (uint16_t)asked->end);
+    send(keeper->control, &answer, sizeof answer, MSG_NOSIGNAL);
+}
+
 static void keeper_listen(struct keeper *keeper)
 {
     struct keeper_message message;
     ssize_t got = recv(keeper->control, &message, sizeof message, MSG_DONTWAIT);
     if (got == (ssize_t)sizeof message && message.word == KEEPER_STOP)
         keeper_stop(keeper, (int64_t)message.value);
+    else if (got == (ssize_t)sizeof message && message.word == KEEPER_PEER)
+        keeper_answer_peer(keeper, &message);
     else if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
         keeper_conclude(keeper, SANDBOX_STOPPED, 0); /* the server is gone */
 }
@@ -254,6 +264,7 @@ static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
     close(ends->output);
     if (error) keeper_conclude(keeper, SANDBOX_UNSTARTED, error);
     family_init(&family, keeper->request.process_count + 1);
+    family_init(&seekers, LIMIT_FAMILY);
 }
 
 _Noreturn void keeper_run(const struct keeper_ends *given, pid_t nursery)

@@ -58,6 +58,7 @@ struct sandboxed {
     struct sandboxed *asked_next;
     bool is_listed, is_known; /* on the list of what is asked; taken from it before */
     int64_t grace_ms;         /* NOT_ASKED, or that of a stop that the thread has not seen */
+    struct sandbox_question *asked_peers; /* that the thread has not seen */
     /* the thread's */
     uint64_t id;
     enum phase phase;
@@ -66,6 +67,7 @@ struct sandboxed {
     struct watch control_watch, output_watch;
     pid_t nursery;     /* that has its keeper */
     int64_t silent_us; /* when its keeper counts as stuck; INT64_MAX: nobody has asked it to end */
+    struct sandbox_question *open_peers; /* that the keeper was asked */
     struct sandbox_result result;
     struct sandboxed *next, *previous; /* of all that have not ended */
     struct sandboxed *ended_next;
@@ -79,7 +81,7 @@ struct sandbox {
     int epoll, wake;
     struct watch wake_watch, nursery_watch;
     struct nursery nursery;
-    uint64_t last_id;
+    uint64_t last_id, last_question;
     struct sandboxed *first, *last; /* all that have not ended, oldest first */
     struct sandboxed *ended;        /* in this turn */
     bool is_nursery_full;           /* wait until it takes more */
@@ -160,11 +162,15 @@ void sandbox_free(struct sandbox *sandbox)
 
 /* ---- asking, from any thread ---- */
 
-static void sandboxed_list(struct sandboxed *sandboxed, int64_t grace_ms)
+static void sandboxed_list(struct sandboxed *sandboxed, int64_t grace_ms, struct sandbox_question *question)
 {
     struct sandbox *sandbox = sandboxed->sandbox;
     pthread_mutex_lock(&sandbox->lock);
     if (grace_ms < sandboxed->grace_ms) sandboxed->grace_ms = grace_ms;
+    if (question) {
+        question->next = sandboxed->asked_peers;
+        sandboxed->asked_peers = question;
+    }
     bool is_first = !sandbox->asked;
     if (!sandboxed->is_listed) {
         sandboxed->is_listed = true;
@@ -192,13 +198,18 @@ struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_prog
     sandboxed->ends = (struct keeper_ends){-1, -1, request_write(program, &sandboxed->error)};
     sandboxed->control_watch = (struct watch){WATCH_CONTROL, sandboxed};
     sandboxed->output_watch = (struct watch){WATCH_OUTPUT, sandboxed};
-    sandboxed_list(sandboxed, NOT_ASKED);
+    sandboxed_list(sandboxed, NOT_ASKED, NULL);
     return sandboxed;
 }
 
 void sandbox_stop(struct sandboxed *sandboxed, int64_t grace_ms)
 {
-    sandboxed_list(sandboxed, grace_ms < 0 ? 0 : grace_ms);
+    sandboxed_list(sandboxed, grace_ms < 0 ? 0 : grace_ms, NULL);
+}
+
+void sandbox_ask_peer(struct sandboxed *sandboxed, struct sandbox_question *question)
+{
+    sandboxed_list(sandboxed, NOT_ASKED, question);
 }
 
 uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed)
@@ -289,6 +300,15 @@ static void unlink_live(struct sandboxed *sandboxed)
     *(sandboxed->next ? &sandboxed->next->previous : &sandbox->last) = sandboxed->previous;
 }
 
+static void answer_peers(struct sandbox_question *first, enum sandbox_peer peer)
+{
+    while (first) {
+        struct sandbox_question *question = first;
+        first = question->next;
+        question->answered(question, peer);
+    }
+}
+
 static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int status)
 {
     struct sandbox *sandbox = sandboxed->sandbox;
@@ -296,6 +316,8 @@ static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int
     sandboxed->phase = PHASE_ENDED;
     sandboxed->result.end = end;
     sandboxed->result.status = status;
+    answer_peers(sandboxed->open_peers, SANDBOX_PEER_GONE);
+    sandboxed->open_peers = NULL;
     read_rest(sandboxed);
     close_watched(sandbox, &sandboxed->control);
     pthread_mutex_lock(&sandboxed->output_lock);
@@ -402,6 +424,42 @@ static int patience_ms(struct sandbox *sandbox)
     return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
 }
 
+/* ---- whose connection it is, on the thread ---- */
+
+/* One that has no process, or none any more, holds nothing. */
+static void ask_peers(struct sandboxed *sandboxed, struct sandbox_question *asked)
+{
+    while (asked) {
+        struct sandbox_question *question = asked;
+        asked = question->next;
+        question->next = NULL;
+        question->number = ++sandboxed->sandbox->last_question;
+        struct keeper_message message = {.word = KEEPER_PEER,
+                                         .end = PEER_PORTS(question->server_port, question->peer_port),
+                                         .value = question->number};
+        if (sandboxed->phase != PHASE_RUNNING) {
+            question->answered(question, sandboxed->phase == PHASE_ASKED ? SANDBOX_PEER_STRANGER
+                                                                         : SANDBOX_PEER_GONE);
+        } else if (send(sandboxed->control, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+            question->answered(question, SANDBOX_PEER_UNKNOWN);
+        } else {
+            question->next = sandboxed->open_peers;
+            sandboxed->open_peers = question;
+        }
+    }
+}
+
+static void hear_peer(struct sandboxed *sandboxed, const struct keeper_message *message)
+{
+    for (struct sandbox_question **at = &sandboxed->open_peers; *at; at = &(*at)->next) {
+        struct sandbox_question *question = *at;
+        if (question->number != message->value) continue;
+        *at = question->next;
+        question->answered(question, (enum sandbox_peer)message->end);
+        return;
+    }
+}
+
 /* ---- what is heard ---- */
 
 static void hear_asked(struct sandbox *sandbox)
@@ -419,6 +477,8 @@ static void hear_asked(struct sandbox *sandbox)
         pthread_mutex_lock(&sandbox->lock);
         list = each->asked_next;
         int64_t grace_ms = each->grace_ms;
+        struct sandbox_question *peers = each->asked_peers;
+        each->asked_peers = NULL;
         bool is_new = !each->is_known;
         each->is_listed = false;
         each->is_known = true;
@@ -431,6 +491,7 @@ static void hear_asked(struct sandbox *sandbox)
             sandbox->last = each;
         }
         if (grace_ms != NOT_ASKED) sandboxed_stop(each, grace_ms);
+        ask_peers(each, peers);
         sandboxed_drop(each);
     }
 }
@@ -456,6 +517,8 @@ static void hear_keeper(struct sandboxed *sandboxed)
         if (sandboxed->nursery != sandboxed->sandbox->nursery.pid) orphaned_end(sandboxed);
     } else if (message.word == KEEPER_MEMORY) {
         atomic_store(&sandboxed->memory_bytes, message.value);
+    } else if (message.word == KEEPER_PEER) {
+        hear_peer(sandboxed, &message);
     } else if (message.word == KEEPER_END) {
         sandboxed->result.memory_bytes = message.value;
         sandboxed_end(sandboxed, (enum sandbox_end)message.end, message.status);

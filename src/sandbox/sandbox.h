@@ -75,6 +75,29 @@ void sandbox_stop(struct sandboxed *sandboxed, int64_t grace_ms);
 void sandbox_drain(struct sandboxed *sandboxed);
 /* The memory in use now, as last seen. */
 uint64_t sandbox_memory_bytes(struct sandboxed *sandboxed);
+
+/* ---- whose connection it is ---- */
+
+enum sandbox_peer {
+    SANDBOX_PEER_OWN,      /* a process of the program's holds its end */
+    SANDBOX_PEER_STRANGER, /* somebody else does */
+    SANDBOX_PEER_GONE,     /* nobody does any more */
+    SANDBOX_PEER_UNKNOWN,  /* the system does not tell: take it for a stranger's */
+};
+
+/* Belongs to the caller until it is answered, which it is once: also when the program has ended. */
+struct sandbox_question {
+    uint16_t server_port, peer_port; /* of a connection from 127.0.0.1 to 127.0.0.1 that was accepted */
+    /* On the sandbox's thread; must be quick. The connection itself must still be there afterwards, or the
+     * answer may be about another one with the same ports. */
+    void (*answered)(struct sandbox_question *question, enum sandbox_peer peer);
+    /* private */
+    struct sandbox_question *next;
+    uint64_t number;
+};
+/* From any thread, until sandbox_release. */
+void sandbox_ask_peer(struct sandboxed *sandboxed, struct sandbox_question *question);
+
 /* Forgets it: after `ended`, or from within it. */
 void sandbox_release(struct sandboxed *sandboxed);
 
