@@ -22,6 +22,10 @@
 #define POOL_BUCKETS         256
 #define POOL_EXTENSIONS      10 /* Lambda: of one process; each may wait for an event */
 
+#define INSTANCE_ID_LETTERS     20
+#define INSTANCE_SECRET_LETTERS 40 /* both as AWS has them */
+#define INSTANCE_TOKEN_LETTERS  52 /* 260 bits */
+
 #define RUN_ID_BYTES   37 /* a UUID and the zero */
 #define RUN_ROOT_BYTES 36 /* 1-8 hex-24 hex and the zero */
 
@@ -69,6 +73,12 @@ struct voice {
  * process is left. */
 enum instance_state { INSTANCE_STARTING, INSTANCE_IDLE, INSTANCE_BUSY, INSTANCE_RETIRING, INSTANCE_ENDED };
 
+/* What a process shows that a request is its own; made for it alone. */
+struct instance_keys {
+    char id[INSTANCE_ID_LETTERS + 1], secret[INSTANCE_SECRET_LETTERS + 1];
+    char token[INSTANCE_TOKEN_LETTERS + 1];
+};
+
 /* A process. */
 struct instance {
     struct ring all;      /* in the pool's instances */
@@ -83,7 +93,10 @@ struct instance {
     uint64_t stream;           /* part of the name of its log stream */
     enum instance_state state;
     struct net_port *port;
+    struct instance_keys keys;
+    struct keyring *keyring;   /* what a request that came by the port may be signed with */
     struct sandboxed *process; /* NULL until it was started */
+    struct arrival *arrivals;  /* who has connected before that */
     bool has_asked;            /* for an event, ever */
     bool is_stale;             /* its code changed while it started: it serves one event at most */
     bool is_late;              /* it did not start in time */
@@ -125,7 +138,8 @@ struct group {
 };
 
 struct pool_stats {
-    _Atomic uint64_t ends[INVOCATION_REFUSED + 1], timeouts, starts, failed_starts, evictions, reloads;
+    _Atomic uint64_t ends[INVOCATION_REFUSED + 1], timeouts, starts, failed_starts, evictions, reloads,
+        refused_connections;
     struct histogram duration_us, init_us, handover_us;
 };
 
@@ -149,6 +163,8 @@ struct pool {
     int wake_fd;
     struct watcher *watcher;
     struct pool_stats stats;
+    uint64_t refusals_unsaid; /* refused connections since the last line about them */
+    int64_t refusal_line_us;  /* when the next such line may be written */
 };
 
 /* What is left to do when the lock is released. Zeroed: nothing. */
@@ -201,7 +217,19 @@ void instance_start(struct instance *instance); /* on the pool's thread */
 void instance_close(struct instance *instance); /* on the pool's thread, when it is ended */
 void instance_drop(struct instance *instance);  /* one hold less; frees it with the last. Under the lock */
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
-                                    uint64_t stream, struct arena *arena);
+                                    const struct instance_keys *keys, uint64_t stream, struct arena *arena);
+/* A variable of the user's; NULL data: there is none. */
+struct slice function_variable(const struct function *function, struct slice name);
+
+/* ---- pool_port.c: who may come in by a process's port ---- */
+void instance_keys_make(struct instance_keys *keys);
+struct keyring *instance_keyring(const struct instance_keys *keys, const struct function *function);
+/* Whether a request that is not of the Runtime API shows that it is the process's; else it is answered. */
+bool instance_admits(struct instance *instance, struct http_exchange *exchange);
+/* The port's guard. */
+void instance_guard(void *instance, struct net_guest *guest);
+/* The process is there: those who came before it can be asked about. Under the lock. */
+void instance_ask_arrivals(struct instance *instance);
 
 /* ---- pool_end.c: processes that have ended, or never begun ---- */
 void instance_ended(void *context, const struct sandbox_result *result);

@@ -20,6 +20,13 @@ struct environment {
     uint32_t count;
 };
 
+struct slice function_variable(const struct function *function, struct slice name)
+{
+    for (uint32_t i = 0; i < function->variable_count; i++)
+        if (slice_equal(function->variables[i].name, name)) return function->variables[i].value;
+    return SLICE_NONE;
+}
+
 static bool user_has(const struct function *function, struct slice name)
 {
     for (uint32_t i = 0; i < function->variable_count; i++)
@@ -61,6 +68,7 @@ static bool is_protocol(struct slice name)
                                         "AWS_LAMBDA_LOG_LEVEL",
                                         "AWS_LAMBDA_INITIALIZATION_TYPE",
                                         "AWS_LAMBDA_MAX_CONCURRENCY",
+                                        "QUIPU_TOKEN",
                                         "AWS_EXECUTION_ENV"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_equal(name, slice_of(names[i]))) return true;
@@ -123,19 +131,20 @@ static void put_endpoints(struct environment *environment, struct func *func, ui
     put_default(environment, "AWS_DEFAULT_REGION", func->region);
 }
 
-/* All three of the server's, or none: keys of different accounts do not mix. */
-static void put_credentials(struct environment *environment)
+/* Keys that are good for this process's port and for nothing else. The server's own stay with the server: an
+ * SDK that does not know of our endpoint would take them to Amazon. A function that means Amazon has keys of
+ * its own, all of them: keys of different accounts do not mix. */
+static void put_credentials(struct environment *environment, const struct instance_keys *keys)
 {
-    const char *key = getenv("AWS_ACCESS_KEY_ID"), *secret = getenv("AWS_SECRET_ACCESS_KEY");
-    const char *token = getenv("AWS_SESSION_TOKEN");
-    bool has = key && *key && secret && *secret;
-    if (user_has(environment->function, SLICE("AWS_ACCESS_KEY_ID"))) return;
-    put_default(environment, "AWS_ACCESS_KEY_ID", slice_of(has ? key : "local"));
-    put_default(environment, "AWS_SECRET_ACCESS_KEY", slice_of(has ? secret : "local"));
-    if (!has)
-        put_default(environment, "AWS_SESSION_TOKEN", SLICE("local"));
-    else if (token && *token)
-        put_default(environment, "AWS_SESSION_TOKEN", slice_of(token));
+    const struct function *function = environment->function;
+    put(environment, "QUIPU_TOKEN", slice_of(keys->token));
+    if (user_has(function, SLICE("AWS_ACCESS_KEY_ID")) ||
+        user_has(function, SLICE("AWS_SECRET_ACCESS_KEY")) ||
+        user_has(function, SLICE("AWS_SESSION_TOKEN")))
+        return;
+    put(environment, "AWS_ACCESS_KEY_ID", slice_of(keys->id));
+    put(environment, "AWS_SECRET_ACCESS_KEY", slice_of(keys->secret));
+    put(environment, "AWS_SESSION_TOKEN", slice_of(keys->token));
 }
 
 static void put_system(struct environment *environment)
@@ -149,14 +158,14 @@ static void put_system(struct environment *environment)
 }
 
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
-                                    uint64_t stream, struct arena *arena)
+                                    const struct instance_keys *keys, uint64_t stream, struct arena *arena)
 {
     struct environment environment = {.function = function, .arena = arena};
     environment.entries = arena_array(arena, const char *, OWN_VARIABLES + function->variable_count + 1);
     put_protocol(&environment, func, port);
     put_log_names(&environment, func, stream);
     put_endpoints(&environment, func, port);
-    put_credentials(&environment);
+    put_credentials(&environment, keys);
     put_system(&environment);
     for (uint32_t i = 0; i < function->variable_count; i++) {
         const struct function_variable *variable = &function->variables[i];

@@ -89,6 +89,8 @@ void pool_put_metrics(struct pool *pool, struct buf *out)
                 &stats->evictions);
     put_counter(out, "quipu_function_reloads_total", "Changes of folders that are run in place.",
                 &stats->reloads);
+    put_counter(out, "quipu_function_refused_connections_total",
+                "Connections to a process's port that were not its own.", &stats->refused_connections);
     put_states(pool, out);
     put_histogram(out, "quipu_function_duration_seconds", "From an event's hand-over to its answer.",
                   &stats->duration_us);

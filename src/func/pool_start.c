@@ -42,11 +42,12 @@ struct instance *instance_new(struct group *group)
 
 static void instance_free(struct instance *instance)
 {
-    ensure(ring_empty(&instance->asking) && ring_empty(&instance->running) &&
+    ensure(!instance->arrivals && ring_empty(&instance->asking) && ring_empty(&instance->running) &&
            ring_empty(&instance->extensions));
     if (instance->process) sandbox_release(instance->process);
     ring_remove(&instance->all);
     function_release(instance->function);
+    if (instance->keyring) keyring_free(instance->keyring);
     voice_free(&instance->voice);
     arena_free(&instance->cause_arena);
     free(instance);
@@ -85,7 +86,7 @@ static void instance_run_process(struct instance *instance, const char *const *a
     struct sandbox_program program = {
         .arguments = arguments,
         .environment = environment_make(pool->func, function, net_port_number(instance->port),
-                                        instance->stream, arena),
+                                        &instance->keys, instance->stream, arena),
         .folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data,
         .memory_bytes = (uint64_t)function->memory_mb << 20,
         .output = voice_output,
@@ -95,6 +96,7 @@ static void instance_run_process(struct instance *instance, const char *const *a
     struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
     pool_lock(pool);
     instance->process = process;
+    instance_ask_arrivals(instance);
     if (instance->is_stopping && instance->state != INSTANCE_ENDED)
         sandbox_stop(process, instance->stop_grace_ms);
     pool_unlock(pool);
@@ -128,9 +130,13 @@ void instance_start(struct instance *instance)
     char error[512] = "";
     if (start_cancelled(instance)) return;
     if (instance->function->in_place) watcher_add(instance->pool->watcher, instance->group);
+    instance_keys_make(&instance->keys);
+    instance->keyring = instance_keyring(&instance->keys, instance->function);
     const char *const *arguments = bootstrap_command(func, instance->function, &arena, error, sizeof error);
     if (arguments)
-        instance->port = net_port_open(func->server, runtime_api_serve, instance, error, sizeof error);
+        instance->port = net_port_open(
+            func->server, &(struct net_port_handler){runtime_api_serve, instance_guard, instance}, error,
+            sizeof error);
     if (!arguments)
         start_refused(instance, end_without_command(instance->function, &arena), "Runtime.InvalidEntrypoint",
                       error);

@@ -229,6 +229,7 @@ static struct slice instance_cause(struct instance *instance, struct http_exchan
 static void serve_other(struct instance *instance, struct http_exchange *exchange)
 {
     struct func *func = instance->pool->func;
+    if (!instance_admits(instance, exchange)) return;
     func->forward(func->forward_context, exchange, instance_cause(instance, exchange));
 }
 

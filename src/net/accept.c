@@ -1,6 +1,7 @@
 /* New clients. The first loop accepts for all and deals them out, fewest connections first: the kernel's own
  * ways to share a port (SO_REUSEPORT, EPOLLEXCLUSIVE) leave loops idle when there are few connections. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -99,9 +100,8 @@ static bool accept_admit(struct net_loop *loop, int fd, struct net_port *port)
     return false;
 }
 
-static void accept_one(struct net_loop *loop, int fd, struct net_port *port)
+void loop_place(struct net_loop *loop, int fd, struct net_port *port)
 {
-    if (!accept_admit(loop, fd, port)) return;
     struct net_loop *home = loop_choose(loop->server);
     struct connection *connection = connection_new(fd, home, port);
     if (home == loop) {
@@ -112,12 +112,31 @@ static void accept_one(struct net_loop *loop, int fd, struct net_port *port)
     net_post(home, &connection->adopt);
 }
 
+static uint16_t peer_port_of(const struct sockaddr_storage *from)
+{
+    const struct sockaddr_in *address = (const void *)from;
+    bool is_loopback = from->ss_family == AF_INET && address->sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+    return is_loopback ? ntohs(address->sin_port) : 0;
+}
+
+static void accept_one(struct net_loop *loop, int fd, struct net_port *port,
+                       const struct sockaddr_storage *from)
+{
+    if (!accept_admit(loop, fd, port)) return;
+    if (port && port->handler.guard)
+        port_receive(port, fd, peer_port_of(from));
+    else
+        loop_place(loop, fd, port);
+}
+
 void loop_accept(struct net_loop *loop, const struct listener *listener)
 {
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
-        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct sockaddr_storage from = {0};
+        socklen_t from_len = sizeof from;
+        int fd = accept4(listener->fd, (struct sockaddr *)&from, &from_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            accept_one(loop, fd, listener->port);
+            accept_one(loop, fd, listener->port, &from);
             continue;
         }
         bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;

@@ -72,9 +72,9 @@ struct listener {
 struct net_port {
     struct listener listener;
     struct net_server *server;
-    void (*request)(void *context, struct http_exchange *exchange);
-    void *context;
+    struct net_port_handler handler;
     uint16_t number;
+    struct link guests; /* who waits for the guard's word; the first loop's */
     struct link all;                  /* in the server's ports */
     struct net_task opening, closing; /* carry it from loop to loop */
     unsigned closing_loop;            /* where its connections are closed next */
@@ -219,6 +219,8 @@ bool net_listen(struct net_server *server, const char *host, uint16_t port, char
 int net_listen_loopback(uint16_t *port, char *error, size_t error_len);
 
 /* ---- port.c ---- */
+/* Has the guard decide about a new connection. */
+void port_receive(struct net_port *port, int fd, uint16_t peer_port);
 /* For the first loop: all further ports' sockets into epoll, or out of it. */
 void ports_listen(struct net_loop *loop, bool on);
 
@@ -235,6 +237,8 @@ void loop_listen(struct net_loop *loop);
 /* No more clients; guests may still come. */
 void loop_listen_end(struct net_loop *loop);
 void loop_accept(struct net_loop *loop, const struct listener *listener);
+/* A connection that was accepted, to the loop that serves it. */
+void loop_place(struct net_loop *loop, int fd, struct net_port *port);
 /* After a pause for want of descriptors. */
 void loop_accept_resume(struct net_loop *loop);
 

@@ -134,9 +134,22 @@ void net_server_free(struct net_server *server);
  * do not hold up the end of net_server_run, but are served until then. Requests forwarded to the server's own
  * handler share its turn. From any thread. */
 struct net_port;
-struct net_port *net_port_open(struct net_server *server,
-                               void (*request)(void *context, struct http_exchange *exchange), void *context,
-                               char *error, size_t error_len);
+/* Somebody who has connected to a guarded port and is not heard yet. */
+struct net_guest;
+struct net_port_handler {
+    void (*request)(void *context, struct http_exchange *exchange);
+    /* Asked about each who connects, on the first loop's thread: net_guest_decide must be called for it, once,
+     * now or later, also when the port is closed meanwhile. NULL: everybody is welcome. */
+    void (*guard)(void *context, struct net_guest *guest);
+    void *context;
+};
+struct net_port *net_port_open(struct net_server *server, const struct net_port_handler *handler, char *error,
+                               size_t error_len);
+/* The port that the guest has connected from; 0: that is not on 127.0.0.1. And the one that it came to. */
+uint16_t net_guest_peer_port(const struct net_guest *guest);
+uint16_t net_guest_server_port(const struct net_guest *guest);
+/* It is served, if its connection is still there; else it is closed unheard. From any thread. */
+void net_guest_decide(struct net_guest *guest, bool is_welcome);
 uint16_t net_port_number(const struct net_port *port);
 /* Closes it and its connections; before net_server_free. The handler may still be called until `closed` was
  * (which may be NULL), on the first loop's thread; before net_server_run and after it, it is called at once.

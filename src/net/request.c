@@ -193,9 +193,9 @@ void request_hand_over(struct connection *connection)
     http->began_us = connection->loop->now_us;
     connection_enter(connection, CONNECTION_BUSY);
     const struct net_port *port = connection->port;
-    exchange->port_context = port ? port->context : NULL;
+    exchange->port_context = port ? port->handler.context : NULL;
     if (port)
-        port->request(port->context, http);
+        port->handler.request(port->handler.context, http);
     else
         server->handler.request(server->handler.context, http);
 }

@@ -546,8 +546,7 @@ def handle(event):
         urllib.request.urlopen(urllib.request.Request(
             os.environ["AWS_ENDPOINT_URL_DYNAMODB"], data=json.dumps(request).encode(), method="POST",
             headers={"X-Amz-Target": "DynamoDB_20120810.PutItem", "Content-Type": "application/x-amz-json-1.0",
-                     "Authorization": "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, "
-                                      "SignedHeaders=host, Signature=0"})).read()
+                     "Authorization": "Bearer " + os.environ["QUIPU_TOKEN"]})).read()
 """
 
 
@@ -586,7 +585,8 @@ import urllib.request
 def handle(event):
     for record in event["Records"]:
         url = os.environ["AWS_ENDPOINT_URL_DYNAMODB"] + "/v1/counters/" + os.environ["AWS_LAMBDA_FUNCTION_NAME"]
-        urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST")).read()
+        urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST", headers={
+            "Authorization": "Bearer " + os.environ["QUIPU_TOKEN"]})).read()
 """
 
 

@@ -104,11 +104,26 @@ static void answer_environment(struct wire *wire, const char *id)
     free(out);
 }
 
+/* The same without showing whose it is. */
+static void answer_by_server_unsigned(struct wire *wire, const char *id)
+{
+    struct wire other = {.fd = dial()};
+    char out[2000];
+    int status = ask(&other, "POST", "/elsewhere", "", "{}", 2);
+    int len = snprintf(out, sizeof out, "%d %.*s", status, (int)other.body_len, other.bytes + other.head_len);
+    answer(wire, id, "response", "", out, (size_t)len);
+    close(other.fd);
+    free(other.bytes);
+}
+
 /* Sends a request on to the server as the function's own and answers what came back. */
 static void answer_by_server(struct wire *wire, const char *id, const char *headers)
 {
     struct wire other = {.fd = dial()};
-    ask(&other, "POST", "/elsewhere", headers, "{}", 2);
+    char all[600];
+    const char *token = getenv("QUIPU_TOKEN");
+    snprintf(all, sizeof all, "Authorization: Bearer %s\r\n%s", token ? token : "", headers);
+    ask(&other, "POST", "/elsewhere", all, "{}", 2);
     answer(wire, id, "response", "", other.bytes + other.head_len, other.body_len);
     close(other.fd);
     free(other.bytes);
@@ -236,6 +251,8 @@ static void handle(struct wire *wire, const char *id, const char *event, size_t 
         fill_memory();
     else if (strcmp(what, "server") == 0)
         answer_by_server(wire, id, "");
+    else if (strcmp(what, "unsigned") == 0)
+        answer_by_server_unsigned(wire, id);
     else if (strncmp(what, "large ", 6) == 0)
         answer_large(wire, id, (size_t)atol(what + 6));
     else if (strcmp(what, "wrong") == 0)

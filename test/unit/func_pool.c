@@ -87,8 +87,10 @@ TEST(pool_gives_lambdas_environment)
                                          "\nAWS_ENDPOINT_URL_DYNAMODB_STREAMS=http://127.0.0.1:",
                                          "\nAWS_ENDPOINT_URL_LAMBDA=http://127.0.0.1:",
                                          "\nAWS_ENDPOINT_URL_SCHEDULER=http://127.0.0.1:",
-                                         "\nAWS_ACCESS_KEY_ID=",
+                                         "\nAWS_ACCESS_KEY_ID=QUIPU",
                                          "\nAWS_SECRET_ACCESS_KEY=",
+                                         "\nAWS_SESSION_TOKEN=",
+                                         "\nQUIPU_TOKEN=",
                                          "\nTZ=:UTC\n",
                                          "\nPATH=/",
                                          "\nMINE=yes\n"};
@@ -130,7 +132,9 @@ TEST(pool_keeps_its_own_variables)
                                 .variable_count = sizeof variables / sizeof *variables};
     stage_open(&stage, &plain);
     struct buf all = {0};
-    const char *const *environment = environment_make(stage.func, &function, 1234, 5, &arena);
+    struct instance_keys keys;
+    instance_keys_make(&keys);
+    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, &arena);
     for (; *environment; environment++) buf_printf(&all, "\n%s\n", *environment);
     CHECK(!contains(&all, "_HIDDEN") && !contains(&all, "=x\n"));
     CHECK(contains(&all, "\n_HANDLER=own\n") && contains(&all, "\n_X_AMZN_TRACE_ID=t\n"));
@@ -140,8 +144,48 @@ TEST(pool_keeps_its_own_variables)
     CHECK(contains(&all, "\nAWS_EXECUTION_ENV=AWS_Lambda_nodejs20.x\n"));
     CHECK(contains(&all, "\nAWS_LAMBDA_MAX_CONCURRENCY=4\n"));
     CHECK(contains(&all, "\nAWS_ACCESS_KEY_ID=theirs\n") && !contains(&all, "AWS_SECRET_ACCESS_KEY"));
+    CHECK(!contains(&all, "AWS_SESSION_TOKEN"));
     buf_free(&all);
     arena_free(&arena);
+    stage_close(&stage);
+}
+
+/* The server's own keys, and whatever else it was started with, stay with it. */
+TEST(pool_hands_on_nothing_of_the_servers_environment)
+{
+    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+                                        "AWS_PROFILE",       "AWS_SECURITY_TOKEN",    "QUIPU_CREDENTIALS",
+                                        "MY_SECRET"};
+    struct stage stage;
+    struct outcome outcome = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) setenv(names[i], "the-servers-own", 1);
+    stage_open(&stage, &plain);
+    stage_function(&stage, "env", "", "");
+    outcome_call(&outcome, &stage, "env", "\"environment\"");
+    CHECK(contains(&outcome.invocation.reply, "\nAWS_ACCESS_KEY_ID=QUIPU"));
+    CHECK(!contains(&outcome.invocation.reply, "the-servers-own"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+    outcome_free(&outcome);
+    stage_close(&stage);
+}
+
+TEST(pool_hears_a_request_only_with_the_keys_of_its_process)
+{
+    struct stage stage;
+    struct outcome outcome = {0};
+    stage_open(&stage, &plain);
+    stage_function(&stage, "echo", "", "");
+    outcome_call(&outcome, &stage, "echo", "\"unsigned\"");
+    CHECK(contains(&outcome.invocation.reply, "403 {"));
+    CHECK(contains(&outcome.invocation.reply, "MissingAuthenticationTokenException"));
+    CHECK(contains(&outcome.invocation.reply, "QUIPU_TOKEN"));
+    CHECK_INT(stage.forwarded_path[0], 0);
+    outcome_free(&outcome);
+    outcome = (struct outcome){0};
+    outcome_call(&outcome, &stage, "echo", "\"server\"");
+    CHECK_INT(outcome.invocation.end, INVOCATION_ANSWERED);
+    CHECK(strcmp(stage.forwarded_path, "/elsewhere") == 0);
+    outcome_free(&outcome);
     stage_close(&stage);
 }
 

@@ -16,7 +16,9 @@
 struct named {
     const char *name;
     struct net_port *port;
-    _Atomic unsigned closed;
+    void (*guard)(void *context, struct net_guest *guest);
+    struct net_guest *_Atomic guest; /* the last that came */
+    _Atomic unsigned closed, guests;
 };
 
 static void on_named(void *context, struct http_exchange *exchange)
@@ -42,7 +44,8 @@ static void named_open(struct named *named, struct net_server *server, const cha
     char error[256] = "";
     named->name = name;
     named->closed = 0;
-    named->port = net_port_open(server, on_named, named, error, sizeof error);
+    named->port = net_port_open(server, &(struct net_port_handler){on_named, named->guard, named}, error,
+                                sizeof error);
     if (!named->port) test_failed(__FILE__, __LINE__, "%s", error);
     ensure(named->port);
 }
@@ -72,7 +75,7 @@ static void three_threads(struct net_options *options)
 TEST(net_ports_have_handlers_of_their_own)
 {
     struct testing testing;
-    struct named one, two;
+    struct named one = {0}, two = {0};
     testing_start(&testing, three_threads);
     named_open(&one, testing.server, "one");
     named_open(&two, testing.server, "two");
@@ -101,7 +104,7 @@ TEST(net_ports_have_handlers_of_their_own)
 TEST(net_port_closed_before_the_server_runs)
 {
     char error[256];
-    struct named one, two;
+    struct named one = {0}, two = {0};
     struct net_options options = {
         .host = "127.0.0.1", .threads = 2, .limits = net_limits_default, .handler = testing_handler};
     struct net_server *server = net_server_new(&options, error, sizeof error);
@@ -118,7 +121,7 @@ TEST(net_port_closed_before_the_server_runs)
 TEST(net_port_opened_before_and_closed_after_the_server_ran)
 {
     struct testing testing;
-    struct named named;
+    struct named named = {0};
     char error[256];
     struct net_options options = {
         .host = "127.0.0.1", .threads = 2, .limits = net_limits_default, .handler = testing_handler};
@@ -145,7 +148,7 @@ TEST(net_port_opened_before_and_closed_after_the_server_ran)
 TEST(net_port_closed_under_a_request)
 {
     struct testing testing;
-    struct named named;
+    struct named named = {0};
     testing_start(&testing, three_threads);
     named_open(&named, testing.server, "one");
     int fds[3];
@@ -207,6 +210,118 @@ TEST(net_ports_opened_and_closed_while_the_server_stops)
     }
 }
 
+/* ---- guards ---- */
+
+static void on_guest(void *context, struct net_guest *guest)
+{
+    struct named *named = context;
+    CHECK(net_guest_peer_port(guest) != 0);
+    CHECK(net_guest_server_port(guest) != net_guest_peer_port(guest));
+    named->guest = guest;
+    named->guests++;
+}
+
+static struct net_guest *guest_wait(struct named *named, unsigned count)
+{
+    while (named->guests < count) sleep_ms(1);
+    return named->guest;
+}
+
+TEST(net_port_hears_only_whom_its_guard_lets_in)
+{
+    struct testing testing;
+    struct named named = {.guard = on_guest};
+    testing_start(&testing, three_threads);
+    named_open(&named, testing.server, "one");
+    int friend = client_connect(net_port_number(named.port));
+    struct net_guest *first = guest_wait(&named, 1);
+    client_send(friend, GET);
+    int stranger = client_connect(net_port_number(named.port));
+    client_send(stranger, GET);
+    struct net_guest *second = guest_wait(&named, 2);
+    CHECK(net_guest_peer_port(first) != net_guest_peer_port(second));
+    net_guest_decide(second, false);
+    CHECK(client_closed(stranger));
+    net_guest_decide(first, true);
+    expect(friend, "", "one");
+    expect(friend, GET, "one");
+    CHECK_INT(named.guests, 2); /* a connection is looked at once */
+    named_close(&named);
+    close(friend), close(stranger);
+    testing_end(&testing);
+}
+
+/* It has hung up meanwhile: whoever has its port now is somebody else. */
+TEST(net_port_hears_no_guest_that_has_gone)
+{
+    struct testing testing;
+    struct named named = {.guard = on_guest};
+    struct linger at_once = {1, 0};
+    testing_start(&testing, NULL);
+    named_open(&named, testing.server, "one");
+    int gone = client_connect(net_port_number(named.port));
+    client_send(gone, "POST /keep HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
+    struct net_guest *guest = guest_wait(&named, 1);
+    setsockopt(gone, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(gone);
+    net_guest_decide(guest, true);
+    int next = client_connect(net_port_number(named.port));
+    net_guest_decide(guest_wait(&named, 2), true);
+    expect(next, GET, "one");
+    CHECK_INT(testing_kept(), 0);
+    named_close(&named);
+    close(next);
+    testing_end(&testing);
+}
+
+/* The port ends, or the server, while guests wait: they are let go of when the guard has decided. */
+TEST(net_port_closed_while_guests_wait)
+{
+    struct testing testing;
+    struct named one = {.guard = on_guest}, two = {.guard = on_guest};
+    testing_start(&testing, three_threads);
+    named_open(&one, testing.server, "one");
+    named_open(&two, testing.server, "two");
+    int fd = client_connect(net_port_number(one.port)), other = client_connect(net_port_number(two.port));
+    struct net_guest *guest = guest_wait(&one, 1), *late = guest_wait(&two, 1);
+    named_close(&one);
+    net_guest_decide(guest, true);
+    CHECK(client_closed(fd));
+    net_server_stop(testing.server);
+    pthread_join(testing.thread, NULL);
+    net_guest_decide(late, true);
+    CHECK(client_closed(other));
+    named_close(&two);
+    net_server_free(testing.server);
+    close(fd), close(other);
+}
+
+TEST(net_port_counts_guests_as_connections)
+{
+    struct testing testing;
+    struct named named = {.guard = on_guest};
+    static int fds[LIMIT_PORT_CONNECTIONS];
+    static struct net_guest *guests[LIMIT_PORT_CONNECTIONS];
+    testing_start(&testing, NULL);
+    named_open(&named, testing.server, "one");
+    for (unsigned i = 0; i < LIMIT_PORT_CONNECTIONS; i++) {
+        fds[i] = client_connect(net_port_number(named.port));
+        guests[i] = guest_wait(&named, i + 1);
+    }
+    int more = client_connect(net_port_number(named.port));
+    CHECK(client_closed(more));
+    close(more);
+    for (unsigned i = 0; i < LIMIT_PORT_CONNECTIONS; i++) net_guest_decide(guests[i], false);
+    for (unsigned i = 0; i < LIMIT_PORT_CONNECTIONS; i++) CHECK(client_closed(fds[i]));
+    more = client_connect(net_port_number(named.port));
+    net_guest_decide(guest_wait(&named, LIMIT_PORT_CONNECTIONS + 1), true);
+    expect(more, GET, "one");
+    for (unsigned i = 0; i < LIMIT_PORT_CONNECTIONS; i++) close(fds[i]);
+    close(more);
+    named_close(&named);
+    testing_end(&testing);
+}
+
 /* ---- what differs from the server's own connections ---- */
 
 static void impatient(struct net_options *options)
@@ -217,7 +332,7 @@ static void impatient(struct net_options *options)
 TEST(net_port_waits_for_quiet_processes)
 {
     struct testing testing;
-    struct named named;
+    struct named named = {0};
     testing_start(&testing, impatient);
     named_open(&named, testing.server, "one");
     int own = client_connect(testing.port);
@@ -241,7 +356,7 @@ TEST(net_port_waits_for_quiet_processes)
 TEST(net_port_is_served_while_the_server_drains)
 {
     struct testing testing;
-    struct named one, two;
+    struct named one = {0}, two = {0};
     struct reply reply;
     testing_start(&testing, three_threads);
     named_open(&one, testing.server, "one");
@@ -271,7 +386,7 @@ TEST(net_port_is_served_while_the_server_drains)
 TEST(net_port_takes_large_headers)
 {
     struct testing testing;
-    struct named named;
+    struct named named = {0};
     struct buf request = {0};
     testing_start(&testing, NULL);
     named_open(&named, testing.server, "one");
@@ -293,7 +408,7 @@ TEST(net_port_takes_large_headers)
 TEST(net_port_takes_announced_trailers)
 {
     struct testing testing;
-    struct named named;
+    struct named named = {0};
     testing_start(&testing, NULL);
     named_open(&named, testing.server, "one");
     int fd = client_connect(net_port_number(named.port));
@@ -314,7 +429,7 @@ TEST(net_port_takes_announced_trailers)
 TEST(net_port_has_a_limit_of_connections)
 {
     struct testing testing;
-    struct named one, two;
+    struct named one = {0}, two = {0};
     static int fds[LIMIT_PORT_CONNECTIONS];
     testing_start(&testing, three_threads);
     named_open(&one, testing.server, "one");

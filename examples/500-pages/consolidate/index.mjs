@@ -1,8 +1,10 @@
 // Puts the book together from its pages, when the job says that all of them are done.
 async function* results(job) {
   const api = process.env.AWS_ENDPOINT_URL + job + "/results";
+  const headers = { Authorization: `Bearer ${process.env.QUIPU_TOKEN}` };
   for (let after = ""; after !== undefined; ) {
-    const page = await (await fetch(`${api}?limit=100${after && "&after=" + encodeURIComponent(after)}`)).json();
+    const from = after && "&after=" + encodeURIComponent(after);
+    const page = await (await fetch(`${api}?limit=100${from}`, { headers })).json();
     yield* page.results;
     after = page.next;
   }

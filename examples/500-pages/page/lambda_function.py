@@ -5,10 +5,11 @@ import os
 
 _, _, place = os.environ["AWS_ENDPOINT_URL"].partition("//")
 server = http.client.HTTPConnection(place)
+headers = {"Authorization": "Bearer " + os.environ["QUIPU_TOKEN"]}
 
 
 def post(path, body):
-    server.request("POST", path, json.dumps(body))
+    server.request("POST", path, json.dumps(body), headers)
     reply = server.getresponse()
     answer = json.loads(reply.read())
     if reply.status >= 300:

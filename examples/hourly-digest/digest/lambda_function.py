@@ -7,8 +7,10 @@ import urllib.request
 
 def events_of(bucket):
     """All events of a bucket, part after part; most have one."""
+    headers = {"Authorization": "Bearer " + os.environ["QUIPU_TOKEN"]}
     for part in range(1, bucket["parts"] + 1):
-        with urllib.request.urlopen(f"{os.environ['AWS_ENDPOINT_URL']}{bucket['path']}?part={part}") as reply:
+        url = f"{os.environ['AWS_ENDPOINT_URL']}{bucket['path']}?part={part}"
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as reply:
             yield from json.load(reply)["events"]
 
 

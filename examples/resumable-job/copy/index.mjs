@@ -4,9 +4,10 @@ import { open, writeFile } from "node:fs/promises";
 
 const SPARE_MS = 1000; // what is left of a call's time when it saves and ends
 const api = process.env.AWS_ENDPOINT_URL + "/v1/work/copies/";
+const headers = { Authorization: `Bearer ${process.env.QUIPU_TOKEN}` };
 
 async function post(path, body) {
-  const reply = await fetch(api + path, { method: "POST", body: JSON.stringify(body) });
+  const reply = await fetch(api + path, { method: "POST", headers, body: JSON.stringify(body) });
   const text = await reply.text();
   if (!reply.ok) throw new Error(`${path}: ${reply.status} ${text}`);
   return text ? JSON.parse(text) : null; // 204: nothing to claim
@@ -14,7 +15,7 @@ async function post(path, body) {
 
 // The unit as it is now, claimed: a call that died is made again with the same record, and that is long past.
 async function take(id) {
-  const unit = await (await fetch(api + id)).json();
+  const unit = await (await fetch(api + id, { headers })).json();
   return unit.state === "READY" ? post("claim", { owner: "copy" }) : unit;
 }
 
