@@ -113,7 +113,8 @@ TEST(peer_is_the_program)
 
 TEST(peer_is_a_child_in_a_session_of_its_own_whose_parent_has_gone)
 {
-    check_held("(setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/'$PORT'; echo up; exec sleep 1000' &) ; sleep 1000");
+    check_held(
+        "(setsid bash -c 'exec 3<>/dev/tcp/127.0.0.1/'$PORT'; echo up; exec sleep 1000' &) ; sleep 1000");
 }
 
 TEST(peer_is_a_child_that_got_the_connection_from_its_parent)
