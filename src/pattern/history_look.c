@@ -174,14 +174,44 @@ static struct slice attribute_of(struct flow *flow, struct slice image, struct s
     return raw_member(flow->arena, image, arena_printf(flow->arena, "%.*s", SLICE_ARG(name)).data);
 }
 
+static bool image_is_known(struct flow *flow, struct slice version)
+{
+    return version.data && !item_has(flow->arena, version, "lost");
+}
+
+/* What a version itself says of its change (history_record.c). */
+static void put_own_changes(struct flow *flow, struct slice before, struct slice version)
+{
+    struct raw_look look;
+    struct slice name, value, after = history_image(flow, version);
+    bool first = true;
+    raw_look_begin(&look, flow->arena, before);
+    while (raw_look_next(&look, &name, &value))
+        put_change(flow, name, value, attribute_of(flow, after, name), &first);
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, version, "added"));
+    while (raw_look_next(&look, NULL, &value)) {
+        name = raw_text(flow->arena, value);
+        put_change(flow, name, SLICE_NONE, attribute_of(flow, after, name), &first);
+    }
+}
+
 /* The attributes that differ; of images that were not kept nobody knows. */
 static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
     struct raw_look look;
     struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
-    bool first = true;
-    if (item_has(flow->arena, old, "lost") || item_has(flow->arena, version, "lost")) return;
+    bool first = true, is_insert = item_says(flow->arena, version, "event", "INSERT");
+    struct slice own = item_content(flow->arena, version, "before");
+    if (!own.data) own = item_text(flow->arena, version, "beforeText");
+    bool is_alone = !image_is_known(flow, old) && !flow_given(flow, GET_AGAINST);
+    if (item_has(flow->arena, version, "lost") || (is_alone && !own.data && !is_insert)) return;
+    if (!is_alone && item_has(flow->arena, old, "lost")) return;
     buf_text(flow->body, ",\"changes\":[");
+    if (is_alone && own.data) {
+        put_own_changes(flow, own, version);
+        buf_byte(flow->body, ']');
+        return;
+    }
     raw_look_begin(&look, flow->arena, after);
     while (raw_look_next(&look, &name, &value))
         put_change(flow, name, attribute_of(flow, before, name), value, &first);

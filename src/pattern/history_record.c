@@ -115,20 +115,79 @@ static unsigned depth_of(struct slice text)
     return most;
 }
 
-/* As a map; nested too deep for one more level, as text; too large for the bytes beside it, not at all. */
-static void put_image(struct arena *arena, struct slice image, size_t beside, struct buf *out)
+/* A map of attributes by its name, or as text by another where it is nested too deep for one more level. */
+static void put_map(struct buf *out, const char *name, const char *text_name, struct slice map)
 {
-    bool is_deep = depth_of(image) > IMAGE_DEPTH;
-    uint64_t bytes = is_deep ? image.len : item_bytes(arena, image);
-    if (bytes + beside + ITEM_SLACK > LIMIT_ITEM_BYTES) {
-        put_member(out, "lost", 'S', SLICE("large"));
-    } else if (is_deep) {
-        put_member(out, "imageText", 'S', image);
+    if (depth_of(map) > IMAGE_DEPTH) {
+        put_member(out, text_name, 'S', map);
     } else {
-        buf_text(out, ",\"image\":{\"M\":");
-        buf_slice(out, image);
+        buf_printf(out, ",\"%s\":{\"M\":", name);
+        buf_slice(out, map);
         buf_byte(out, '}');
     }
+}
+
+static uint64_t map_bytes(struct arena *arena, struct slice map)
+{
+    return depth_of(map) > IMAGE_DEPTH ? map.len : item_bytes(arena, map);
+}
+
+static struct slice attribute_of(struct arena *arena, struct slice image, struct slice name)
+{
+    return raw_member(arena, image, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
+}
+
+/* What the change has replaced, by the stream's old image: `before`, the attributes that were changed or
+ * removed as they were, and `added`, the names of new ones. So a version tells its own change where the one
+ * before it is not known: the item is older than its history, or that version has been pruned. Where it does
+ * not fit into the room beside the rest, it is left out. */
+static void put_before(struct arena *arena, struct slice old, struct slice image, uint64_t room,
+                       struct buf *out)
+{
+    struct buf before = {0}, added = {0};
+    struct raw_look look;
+    struct slice name, value;
+    buf_byte(&before, '{');
+    raw_look_begin(&look, arena, old);
+    while (raw_look_next(&look, &name, &value)) {
+        struct slice now = attribute_of(arena, image, name);
+        if (now.data && attribute_equal(arena, value, now)) continue;
+        if (before.len > 1) buf_byte(&before, ',');
+        json_put_string(&before, name);
+        buf_byte(&before, ':');
+        buf_slice(&before, value);
+    }
+    buf_byte(&before, '}');
+    raw_look_begin(&look, arena, image);
+    while (raw_look_next(&look, &name, &value)) {
+        if (attribute_of(arena, old, name).data) continue;
+        if (added.len) buf_byte(&added, ',');
+        json_put_string(&added, name);
+    }
+    if (map_bytes(arena, buf_view(&before)) + added.len <= room) {
+        put_map(out, "before", "beforeText", buf_view(&before));
+        if (added.len) buf_printf(out, ",\"added\":{\"SS\":[%.*s]}", SLICE_ARG(buf_view(&added)));
+    }
+    buf_free(&before);
+    buf_free(&added);
+}
+
+/* The images of a change, as far as they fit beside so many bytes; the new one goes first. */
+static void put_images(struct arena *arena, struct slice change, bool is_removed, uint64_t beside,
+                       struct buf *out)
+{
+    struct slice image = raw_member(arena, change, "NewImage"), old = raw_member(arena, change, "OldImage");
+    uint64_t room = LIMIT_ITEM_BYTES - ITEM_SLACK, bytes = image.data ? map_bytes(arena, image) : 0;
+    room = room > beside ? room - beside : 0;
+    if (image.data && bytes <= room) {
+        put_map(out, "image", "imageText", image);
+        room -= bytes;
+    } else if (!is_removed) {
+        /* without one the stream was made another one */
+        put_member(out, "lost", 'S', image.data ? SLICE("large") : SLICE("no-image"));
+        return;
+    }
+    if (old.data) put_before(arena, old, image, room, out);
 }
 
 static void put_item(struct arena *arena, const struct history_rule *rule, struct slice record,
@@ -136,7 +195,7 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
 {
     struct slice change = raw_member(arena, record, "dynamodb");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
-    struct slice keys = raw_member(arena, change, "Keys"), image = raw_member(arena, change, "NewImage");
+    struct slice keys = raw_member(arena, change, "Keys");
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
@@ -156,10 +215,8 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     buf_text(out, ",\"keys\":{\"M\":");
     buf_slice(out, keys);
     buf_byte(out, '}');
-    if (image.data)
-        put_image(arena, image, key.len + item_bytes(arena, keys) + cause.len, out);
-    else if (!slice_equal(event, SLICE("REMOVE")))
-        put_member(out, "lost", 'S', SLICE("no-image")); /* the stream was made another one */
+    put_images(arena, change, slice_equal(event, SLICE("REMOVE")),
+               key.len + item_bytes(arena, keys) + cause.len, out);
     buf_byte(out, '}');
 }
 

@@ -276,6 +276,35 @@ TEST(history_tells_versions_and_what_changed)
     patterns_close(&patterns);
 }
 
+/* The item is older than its history, or the version before was pruned: the change itself says what it
+ * replaced. */
+TEST(history_tells_what_the_first_version_changed)
+{
+    struct patterns patterns;
+    char versions[2][100], rest[300];
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "S");
+    put(&patterns,
+        "{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"1\"},\"s\":{\"SS\":[\"x\"]},\"u\":{\"S\":\"same\"}}");
+    asks(&patterns, path(&patterns, "PUT", ""), NULL);
+    put(&patterns,
+        "{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"2\"},\"t\":{\"BOOL\":true},\"u\":{\"S\":\"same\"}}");
+    call(&patterns, "DeleteItem", "{\"TableName\":\"%s" TABLE "\",\"Key\":{\"id\":{\"S\":\"a b\"}}}",
+         patterns.prefix);
+    pump(&patterns, TABLE);
+    CHECK_INT(versions_of(&patterns, versions, 2), 2);
+    snprintf(rest, sizeof rest, "/a%%20b?diff&version=%s", versions[0]);
+    check_changes(&patterns, get(&patterns, rest), N_CHANGED ";" T_FOR_S);
+    call(&patterns, "DeleteItem",
+         "{\"TableName\":\"%shistory\",\"Key\":{\"item\":{\"S\":\"%s" TABLE
+         "/id=a%%20b\"},\"version\":{\"S\":"
+         "\"%s\"}}}",
+         patterns.prefix, patterns.prefix, versions[0]);
+    snprintf(rest, sizeof rest, "/a%%20b?diff&version=%s", versions[1]);
+    check_changes(&patterns, get(&patterns, rest), ALL_BEFORE ";{\"name\":\"u\",\"before\":\"same\"}");
+    patterns_close(&patterns);
+}
+
 TEST(history_compares_versions)
 {
     struct patterns patterns;
