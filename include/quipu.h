@@ -582,8 +582,8 @@ enum quipu_result quipu_history_feed(struct quipu *db, const char *table, const 
 enum quipu_result quipu_history_show(struct quipu *db, const char *table, struct quipu_reply **reply);
 enum quipu_result quipu_history_delete(struct quipu *db, const char *table, struct quipu_reply **reply);
 /* An item by its hash key and, where the table has one, range key (else NULL), as texts. What it was at a
- * time:
- * {"version":"...","event":"MODIFY","time":"...","item":{...}}; QUIPU_MISSING: it was not there yet. */
+ * time: {"version":"...","event":"MODIFY","time":"...","precision":"1ms","item":{...}}; QUIPU_MISSING: it was
+ * not there yet. */
 enum quipu_result quipu_history_at(struct quipu *db, const char *table, const char *key, const char *range,
                                    int64_t time_ms, struct quipu_reply **reply);
 struct quipu_restore {

@@ -51,7 +51,8 @@ struct api_call {
     struct slice body;
     bool in_order;     /* TransactWriteItems: takes its turn among those that wait, as single writes do; no
                           conflict */
-    bool shows_causes; /* GetRecords: tell what led to the changes, in members "cause" and "transaction" */
+    bool shows_causes; /* GetRecords: tell what led to the changes, in members "cause" and "transaction", and
+                        * when they were made, in "time" (ms) */
     /* the answer */
     int status;        /* HTTP: 200, 400, 500 */
     const char *error; /* the exception's short name, NULL when all is well */

@@ -86,6 +86,8 @@ static void put_record(struct reading *reading, const struct map *record, uint64
     if (reading->call->shows_causes) {
         put_own(out, record, "cause", "cause");
         put_own(out, record, "token", "transaction");
+        buf_text(out, ",\"time\":"); /* last, so that readers can cut it off */
+        json_put_int(out, map_integer(record, "time"));
     }
     buf_byte(out, '}');
 }

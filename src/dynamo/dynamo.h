@@ -114,7 +114,8 @@ struct dynamo_call {
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
     bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */
-    bool shows_causes;  /* GetRecords: as members "cause", "transaction" (its token) of records; local only */
+    bool shows_causes;  /* GetRecords: as members "cause", "transaction" (its token), "time" (ms) of records; local
+                         * only */
     struct arena *arena;
     struct buf *reply;
     void (*done)(struct dynamo_call *call);

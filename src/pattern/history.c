@@ -382,7 +382,7 @@ static void feed_done(struct flow *flow)
     "'keep':'30d'}"
 #define EXAMPLE_VERSION                                                                                      \
     "{'version':'2026-11-15T03:42:06.000Z-0000000000000000000000000000000000000042','event':'MODIFY',"       \
-    "'time':'2026-11-15T03:42:06.000Z','item':{'id':'a','n':2}}"
+    "'time':'2026-11-15T03:42:06.250Z','precision':'1ms','item':{'id':'a','n':2}}"
 
 /* clang-format off */
 const struct flow_row history_rows[] = {

@@ -63,13 +63,21 @@ bool history_actions(struct arena *arena, const struct history_rule *rule, struc
 flow_step history_get_begin, history_restore_begin;
 extern const struct field history_get_fields[11], history_restore_fields[6];
 
+/* The first member of the state of flows that look for versions. */
+struct history_search {
+    struct slice key, moment;
+    flow_step *then;
+};
+
 /* A version's image as it was put; SLICE_NONE: the item was removed by it. */
 struct slice history_image(struct flow *flow, struct slice version);
 /* The first of the versions that were found; SLICE_NONE: none. */
 struct slice history_first(struct flow *flow);
 /* The moment that a field means, as the begin of a version's range key, where it is given; false: refused. */
 bool history_bound(struct flow *flow, unsigned field, struct slice *bound);
-/* Asks for the last version of the item up to a bound: a version, or a moment and "~". */
+/* Asks for the last version of the item up to a bound. */
 void history_ask_last(struct flow *flow, struct slice key, struct slice bound, flow_step *then);
+/* Asks for the one that held at a moment, which history_bound has read. */
+void history_ask_at(struct flow *flow, struct slice key, struct slice moment, flow_step *then);
 
 #endif

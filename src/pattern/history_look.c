@@ -5,6 +5,7 @@
 
 #define LIST_MOST  1000
 #define LIST_USUAL 100
+#define WALK_PAGE  25 /* versions of one second, to find the one that held within it */
 
 enum {
     GET_AT = HISTORY_RANGE + 1,
@@ -22,7 +23,7 @@ const struct field history_get_fields[] = {
     FIELD_HISTORY_KEY,
     FIELD_HISTORY_RANGE(IN_QUERY),
     [GET_AT] = {"at", IN_QUERY, FIELD_NAME, .max = 40,
-                .help = "only what held at this time, to the second: 2026-11-15T03:42:06Z"},
+                .help = "only what held at this time: 2026-11-15T03:42:06Z"},
     [GET_VERSION] = {"version", IN_QUERY, FIELD_NAME, .help = "only this version"},
     [GET_FROM] = {"from", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes from this time on"},
     [GET_TO] = {"to", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes up to this time"},
@@ -34,6 +35,7 @@ const struct field history_get_fields[] = {
 };
 
 struct get {
+    struct history_search search; /* first */
     struct slice key;
     struct slice one;             /* the version asked for */
     struct slice items, last_key; /* of a list */
@@ -77,6 +79,55 @@ void history_ask_last(struct flow *flow, struct slice key, struct slice bound, f
               &history_table, key, bound);
 }
 
+static flow_step at_found, at_walked;
+static void at_walk(struct flow *flow, struct slice version);
+
+/* The bound behind everything of a moment. */
+static struct slice up_to(struct flow *flow, struct slice bound)
+{
+    return arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound));
+}
+
+void history_ask_at(struct flow *flow, struct slice key, struct slice moment, flow_step *then)
+{
+    struct history_search *search = flow->state;
+    *search = (struct history_search){key, moment, then};
+    history_ask_last(flow, key, up_to(flow, moment), at_found);
+}
+
+/* A version's key has the second of its change; `time` may know the millisecond (history_record.c). */
+static void at_found(struct flow *flow)
+{
+    const struct history_search *search = flow->state;
+    struct slice time = item_text(flow->arena, history_first(flow), "time");
+    if (slice_compare(time, search->moment) <= 0)
+        search->then(flow);
+    else
+        at_walk(flow, item_attribute(flow->arena, history_first(flow), "version"));
+}
+
+/* The last one before a version, among those that are not too late. */
+static void at_walk(struct flow *flow, struct slice version)
+{
+    const struct history_search *search = flow->state;
+    flow_call(
+        flow, at_walked, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version','FilterExpression':"
+        "'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,':version':%A,':moment':%S},"
+        "'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
+        &history_table, search->key, version, search->moment, (int64_t)WALK_PAGE);
+}
+
+static void at_walked(struct flow *flow)
+{
+    const struct history_search *search = flow->state;
+    struct slice last = flow_last_key(flow);
+    if (!history_first(flow).data && last.data)
+        at_walk(flow, item_attribute(flow->arena, last, "version"));
+    else
+        search->then(flow);
+}
+
 /* Asks for the one before a version. */
 static void before_ask(struct flow *flow, struct slice version, flow_step *then)
 {
@@ -86,12 +137,6 @@ static void before_ask(struct flow *flow, struct slice version, flow_step *then)
               "'ExpressionAttributeValues':{':item':%S,':version':%A},'ScanIndexForward':false,'Limit':1,"
               "'ConsistentRead':true}",
               &history_table, get->key, item_attribute(flow->arena, version, "version"));
-}
-
-/* The bound behind everything of a moment. */
-static struct slice up_to(struct flow *flow, struct slice bound)
-{
-    return arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound));
 }
 
 static bool get_is_understood(struct flow *flow)
@@ -115,6 +160,13 @@ void history_get_begin(struct flow *flow)
     if (get_is_understood(flow)) history_settings_ask(flow, get_settings);
 }
 
+/* The begin of a moment's second, which keys of versions have: "2026-11-15T04:13:25.340Z" -> "...25". */
+static struct slice second_of(struct flow *flow, struct slice moment)
+{
+    const char *dot = memchr(moment.data, '.', moment.len);
+    return dot ? arena_copy(flow->arena, (struct slice){moment.data, (size_t)(dot - moment.data)}) : moment;
+}
+
 /* A page of the versions between two bounds, both included. */
 static void list_ask(struct flow *flow, struct slice from, struct slice to)
 {
@@ -123,11 +175,12 @@ static void list_ask(struct flow *flow, struct slice from, struct slice to)
     if (flow_given(flow, GET_AFTER))
         start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", get->key,
                              flow_text(flow, GET_AFTER));
-    flow_call(
-        flow, get_listed, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :from and :to',%#,"
-        "'ExpressionAttributeValues':{':item':%S,':from':%S,':to':%S},'ConsistentRead':true,'Limit':%d%A}",
-        &history_table, get->key, from, up_to(flow, to), flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
+    flow_call(flow, get_listed, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
+              ":bound','FilterExpression':'#time between :from and :to',%#,'ExpressionAttributeValues':{"
+              "':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},'ConsistentRead':true,'Limit':%d%A}",
+              &history_table, get->key, second_of(flow, from), up_to(flow, to), from, to,
+              flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
 }
 
 static void get_settings(struct flow *flow)
@@ -143,7 +196,7 @@ static void get_settings(struct flow *flow)
     if (slice_compare(from, to) > 0)
         flow_refuse(flow, 400, "bad-request", "from is behind to.");
     else if (at.data)
-        history_ask_last(flow, get->key, up_to(flow, at), get_one);
+        history_ask_at(flow, get->key, at, get_one);
     else if (flow_given(flow, GET_VERSION))
         history_ask_last(flow, get->key, flow_text(flow, GET_VERSION), get_one);
     else
@@ -224,6 +277,7 @@ static void put_changes(struct flow *flow, struct slice old, struct slice versio
 /* `old`: the version to compare with, SLICE_NONE where there is none; NULL: not compared. */
 static void put_version(struct flow *flow, struct slice version, const struct slice *old)
 {
+    bool is_exact = item_has(flow->arena, version, "exact");
     struct slice image = history_image(flow, version);
     buf_slice(flow->body,
               flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A%A%A",
@@ -232,6 +286,8 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
                            item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
                            member_of(flow, version, "transaction"), member_of(flow, version, "by"),
                            member_of(flow, version, "lost")));
+    if (flow_given(flow, GET_AT))
+        buf_printf(flow->body, ",\"precision\":\"%s\"", is_exact ? "1ms" : "1s");
     if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
     if (image.data)
@@ -268,7 +324,7 @@ static void compare(struct flow *flow)
     else if (slice_contains(against, SLICE("Z-")))
         history_ask_last(flow, get->key, against, tell_compared);
     else if (history_bound(flow, GET_AGAINST, &bound))
-        history_ask_last(flow, get->key, up_to(flow, bound), tell_compared);
+        history_ask_at(flow, get->key, bound, tell_compared);
 }
 
 static void get_one(struct flow *flow)

@@ -72,7 +72,8 @@ static void put_member(struct buf *out, const char *name, char type, struct slic
     buf_byte(out, '}');
 }
 
-/* "2026-11-15T04:13:25.000Z-0000...0042": sorts by time, then by the stream's order. */
+/* "2026-11-15T04:13:25.000Z-0000...0042": sorts by time, then by the stream's order. The time is the one that
+ * every reader of the stream sees, in seconds: a record that somebody brings is the same item. */
 static struct slice version_text(struct arena *arena, int64_t time_ms, struct slice sequence)
 {
     int zeros = sequence.len < SEQUENCE_BYTES ? SEQUENCE_BYTES - (int)sequence.len : 0;
@@ -200,14 +201,16 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);
-    int64_t time_ms = time_of(arena, change);
+    int64_t time_ms = time_of(arena, change), exact_ms = 0;
+    bool is_exact = raw_int(raw_text(arena, raw_member(arena, record, "time")), &exact_ms) && exact_ms > 0;
     buf_text(out, "{\"item\":{\"S\":");
     json_put_string(out, key);
     buf_byte(out, '}');
     put_member(out, "version", 'S', version_text(arena, time_ms, sequence));
     put_member(out, "table", 'S', rule->table);
     put_member(out, "event", 'S', event);
-    put_member(out, "time", 'S', moment_text(arena, time_ms));
+    put_member(out, "time", 'S', moment_text(arena, is_exact ? exact_ms : time_ms));
+    if (is_exact) buf_text(out, ",\"exact\":{\"BOOL\":true}");
     put_member(out, "sequence", 'S', sequence);
     if (cause.len) put_member(out, "cause", 'S', cause);
     if (transaction.len) put_member(out, "transaction", 'S', transaction);

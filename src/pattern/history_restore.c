@@ -21,12 +21,13 @@ const struct field history_restore_fields[] = {
 };
 
 struct restore {
-    struct slice key;     /* of the versions */
-    struct slice hash;    /* the name of the hash key */
-    struct slice wanted;  /* the version */
-    struct slice keys;    /* of the item */
-    struct slice last;    /* expected, and it is the last */
-    struct slice present; /* the item as it is; SLICE_NONE: it is not there */
+    struct history_search search; /* first */
+    struct slice key;             /* of the versions */
+    struct slice hash;            /* the name of the hash key */
+    struct slice wanted;          /* the version */
+    struct slice keys;            /* of the item */
+    struct slice last;            /* expected, and it is the last */
+    struct slice present;         /* the item as it is; SLICE_NONE: it is not there */
 };
 
 static flow_step restore_settings, restore_wanted, restore_last, restore_look, restore_found, restore_done;
@@ -49,10 +50,10 @@ static void restore_settings(struct flow *flow)
     if (!history_item_key(flow, &settings, &restore->key)) return;
     if (!history_bound(flow, RESTORE_AT, &bound)) return;
     restore->hash = settings.hash;
-    history_ask_last(flow, restore->key,
-                     bound.data ? arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound))
-                                : flow_text(flow, RESTORE_VERSION),
-                     restore_wanted);
+    if (bound.data)
+        history_ask_at(flow, restore->key, bound, restore_wanted);
+    else
+        history_ask_last(flow, restore->key, flow_text(flow, RESTORE_VERSION), restore_wanted);
 }
 
 static void restore_wanted(struct flow *flow)

@@ -38,7 +38,8 @@ static bool read_change(struct json_reader *reader, struct raw_record *out)
 /* A member that only the door in this process tells. */
 static bool is_own(struct slice name)
 {
-    return slice_equal(name, SLICE("cause")) || slice_equal(name, SLICE("transaction"));
+    return slice_equal(name, SLICE("cause")) || slice_equal(name, SLICE("transaction")) ||
+           slice_equal(name, SLICE("time"));
 }
 
 bool raw_record_read(struct json_reader *reader, struct raw_record *out)
@@ -46,14 +47,18 @@ bool raw_record_read(struct json_reader *reader, struct raw_record *out)
     struct slice name, raw;
     *out = (struct raw_record){0};
     if (json_peek(reader) != JSON_OBJECT) return false;
-    const char *start = reader->at;
+    const char *start = reader->at, *member;
     json_enter(reader);
-    while (json_member(reader, &name)) {
+    while (member = reader->at, json_member(reader, &name)) {
+        if (out->time_at) out->is_special = true; /* it is not the last */
         if (slice_equal(name, SLICE("dynamodb"))) {
             if (!read_change(reader, out)) return false;
         } else if (slice_equal(name, SLICE("cause")) && json_peek(reader) == JSON_STRING) {
             if (!json_string(reader, &out->cause)) return false;
             out->is_special = true;
+        } else if (slice_equal(name, SLICE("time"))) {
+            if (!raw_take(reader, &raw)) return false;
+            out->time_at = (size_t)(member - start);
         } else {
             if (!raw_take(reader, &raw)) return false;
             out->is_special |= slice_equal(name, SLICE("userIdentity")) || is_own(name);
@@ -113,11 +118,13 @@ static void put_special(struct buf *out, struct slice text, bool with_own, struc
 void put_event_record(struct buf *out, const struct raw_record *raw, struct slice arn_json, bool with_own,
                       struct arena *arena)
 {
-    if (raw->is_special)
+    if (raw->is_special) {
         put_special(out, raw->text, with_own, arena);
-    else
-        buf_slice(out, raw->text);
-    out->len--; /* the brace */
+        out->len--; /* the brace */
+    } else {
+        bool is_cut = raw->time_at && !with_own;
+        buf_slice(out, (struct slice){raw->text.data, is_cut ? raw->time_at : raw->text.len - 1});
+    }
     buf_text(out, ",\"eventSourceARN\":");
     buf_slice(out, arn_json);
     buf_byte(out, '}');

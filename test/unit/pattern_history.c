@@ -360,6 +360,43 @@ TEST(history_knows_what_held_at_a_time)
     patterns_close(&patterns);
 }
 
+/* The stream's time is a second; a server that has the data in it knows more, and tells how much it knows. */
+TEST(history_tells_how_exact_a_time_is)
+{
+    struct patterns patterns;
+    struct buf records = {0};
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "S");
+    asks(&patterns, path(&patterns, "PUT", ""), NULL);
+    for (int i = 0; i <= 60; i++) /* more than one page of them in one second, 10 ms apart */
+        buf_printf(
+            &records,
+            "%c{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,"
+            "\"Keys\":{\"id\":{\"S\":\"a b\"}},\"NewImage\":{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"%d\"}},"
+            "\"SequenceNumber\":\"%d\"}%s%d}",
+            i ? ',' : '[', i, i + 100, ",\"time\":1794716005", 100 + i * 10);
+    buf_byte(&records, ']');
+    feed(&patterns, TABLE, buf_view(&records));
+    struct slice reply = get(&patterns, "/a%20b?at=2026-11-15T04:13:25.105Z");
+    CHECK(slice_contains(reply, SLICE("\"time\":\"2026-11-15T04:13:25.100Z\",\"precision\":\"1ms\"")));
+    CHECK(slice_contains(reply, SLICE("\"n\":0}")));
+    CHECK(slice_contains(get(&patterns, "/a%20b?at=2026-11-15T04:13:25.500Z"), SLICE("\"n\":40}")));
+    CHECK(slice_contains(get(&patterns, "/a%20b?at=2026-11-15T04:13:26Z"), SLICE("\"n\":60}")));
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2026-11-15T04:13:25.099Z"), NULL, 404,
+                  "no-version");
+    struct slice page = get(&patterns, "/a%20b?from=2026-11-15T04:13:25.305Z&to=2026-11-15T04:13:25.330Z");
+    CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "versions")), 3);
+    CHECK(slice_contains(
+        asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), "{\"at\":\"2026-11-15T04:13:25.119Z\"}"),
+        SLICE("\"n\":1}")));
+    put(&patterns, "{\"id\":{\"S\":\"other\"}}");
+    pump(&patterns, TABLE); /* as anybody reads the stream */
+    CHECK(slice_contains(get(&patterns, "/other?at=2036-11-15T04:13:25Z"), SLICE("\"precision\":\"1s\"")));
+    CHECK(!slice_contains(get(&patterns, "/other"), SLICE("precision")));
+    buf_free(&records);
+    patterns_close(&patterns);
+}
+
 static struct slice current(struct patterns *patterns)
 {
     return call(patterns, "GetItem", "{\"TableName\":\"%s" TABLE "\",\"Key\":{\"id\":{\"S\":\"a b\"}}}",

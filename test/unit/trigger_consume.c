@@ -154,6 +154,29 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     arena_free(&arena);
 }
 
+TEST(functions_do_not_get_the_exact_time_that_watches_get)
+{
+    static const char *const records[] = {
+        "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},\"time\":1794716005340}",
+        "{\"eventID\":\"1\",\"time\":1794716005340,\"dynamodb\":{\"SequenceNumber\":\"42\"}}"};
+    for (int i = 0; i < 2; i++) {
+        struct arena arena = {0};
+        struct buf out = {0};
+        struct json_reader reader;
+        struct raw_record raw;
+        json_begin(&reader, slice_of(records[i]), &arena);
+        CHECK(raw_record_read(&reader, &raw));
+        put_event_record(&out, &raw, SLICE("\"arn\""), false, &arena);
+        CHECK_TEXT(buf_view(&out), "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},"
+                                   "\"eventSourceARN\":\"arn\"}");
+        out.len = 0;
+        put_event_record(&out, &raw, SLICE("\"arn\""), true, &arena);
+        CHECK(slice_contains(buf_view(&out), SLICE("\"time\":1794716005340")));
+        buf_free(&out);
+        arena_free(&arena);
+    }
+}
+
 TEST(latest_begins_where_the_mapping_does)
 {
     struct stage stage;
