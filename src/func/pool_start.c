@@ -134,9 +134,11 @@ void instance_start(struct instance *instance)
     instance->keyring = instance_keyring(&instance->keys, instance->function);
     const char *const *arguments = bootstrap_command(func, instance->function, &arena, error, sizeof error);
     if (arguments)
-        instance->port = net_port_open(
-            func->server, &(struct net_port_handler){runtime_api_serve, instance_guard, instance}, error,
-            sizeof error);
+        instance->port = net_port_open(func->server,
+                                       &(struct net_port_handler){.request = runtime_api_serve,
+                                                                  .guard = instance_guard,
+                                                                  .context = instance},
+                                       error, sizeof error);
     if (!arguments)
         start_refused(instance, end_without_command(instance->function, &arena), "Runtime.InvalidEntrypoint",
                       error);

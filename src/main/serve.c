@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "base/slice.h"
 #include "client/client.h"
@@ -44,6 +45,7 @@
 
 struct settings {
     const char *host, *data, *on, *prefix, *functions, *region, *credentials, *tls_cert, *tls_key;
+    const char **allow_origins, **allow_hosts; /* each ends in NULL */
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
@@ -119,12 +121,24 @@ static const char *text_of_on(const struct arguments *arguments)
     return is_here && !argument_typed(arguments, "on") ? NULL : argument_text(arguments, "on");
 }
 
+/* All values of a flag that may be repeated, with a NULL behind them; in one block that the caller frees. */
+static const char **texts_of(const struct arguments *arguments, const char *flag)
+{
+    size_t count = 0;
+    while (argument_nth(arguments, flag, count)) count++;
+    const char **texts = must_zero(count + 1, sizeof *texts);
+    for (size_t i = 0; i < count; i++) texts[i] = argument_nth(arguments, flag, i);
+    return texts;
+}
+
 static void read_words(struct settings *settings, const struct arguments *arguments)
 {
     settings->host = text_or(arguments, "host", "127.0.0.1");
     settings->data = text_or(arguments, "data", "quipu-data");
     settings->region = argument_text(arguments, "region");
     settings->credentials = argument_text(arguments, "credentials");
+    settings->allow_origins = texts_of(arguments, "allow-origin");
+    settings->allow_hosts = texts_of(arguments, "allow-host");
     settings->tls_cert = argument_text(arguments, "tls-cert");
     settings->tls_key = argument_text(arguments, "tls-key");
     settings->on = text_of_on(arguments);
@@ -405,6 +419,9 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .react = parts->react,
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
+                                               .host = settings->host,
+                                               .allow_origins = settings->allow_origins,
+                                               .allow_hosts = settings->allow_hosts,
                                                .region = region_of(settings),
                                                .threads = settings->thread_count,
                                                .clock = &clock_system,
@@ -463,24 +480,22 @@ static void close_all(struct parts *parts)
     if (parts->owns_folder) nftw(parts->folder, remove_entry, FOLDER_DEPTH, FTW_DEPTH | FTW_PHYS);
 }
 
-static int serve(const struct arguments *arguments)
+static int serve_with(const struct settings *settings)
 {
-    struct settings settings = {0};
     struct parts parts = {0};
     char error[700];
-    if (!read_settings(&settings, arguments)) return EXIT_USAGE;
     raise_descriptor_limit();
-    parts.clock = settings.has_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
-    if (!open_all(&parts, &settings, error, sizeof error)) {
+    parts.clock = settings->has_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
+    if (!open_all(&parts, settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);
     }
     signal(SIGPIPE, SIG_IGN);
     start_all(&parts);
     stop_expect(stop_orderly, &parts);
-    bool bracket = strchr(settings.host, ':') && settings.host[0] != '[';
-    printf("quipu: ready on %s://%s%s%s:%u\n", settings.tls_cert ? "https" : "http", bracket ? "[" : "",
-           settings.host, bracket ? "]" : "", net_server_port(parts.server));
+    bool bracket = strchr(settings->host, ':') && settings->host[0] != '[';
+    printf("quipu: ready on %s://%s%s%s:%u\n", settings->tls_cert ? "https" : "http", bracket ? "[" : "",
+           settings->host, bracket ? "]" : "", net_server_port(parts.server));
     fflush(stdout);
     net_server_run(parts.server);
     bool failed = parts.engine && engine_has_failed(parts.engine, error, sizeof error);
@@ -488,6 +503,15 @@ static int serve(const struct arguments *arguments)
     stop_settle();
     close_all(&parts);
     return failed ? complain("stopped, because %s", error) : EXIT_FINE;
+}
+
+static int serve(const struct arguments *arguments)
+{
+    struct settings settings = {0};
+    int status = read_settings(&settings, arguments) ? serve_with(&settings) : EXIT_USAGE;
+    free(settings.allow_origins);
+    free(settings.allow_hosts);
+    return status;
 }
 
 /* ---- the row ---- */
@@ -543,6 +567,14 @@ static const struct flag flags[] = {
      "check signatures against these keys (the form of ~/.aws/credentials);\n"
      "without it any key is taken, and all regions and keys see the same "
      "tables"},
+    {"allow-origin", "ORIGIN",
+     "take requests of web pages of this origin (http://localhost:3000; '*': of all\n"
+     "pages); may be repeated. Without it only this server's own pages may come in"},
+    {"allow-host", "NAME",
+     "a name by which clients call this server (db.example.com; .example.com: all\n"
+     "below it; '*': any); may be repeated. Known by themselves are localhost,\n"
+     "--host and, where that is no loopback address, all addresses and the\n"
+     "machine's name"},
     {"region", "NAME", "region in ARNs (default us-east-1)"},
 };
 

@@ -88,8 +88,14 @@ void http_reply_end(struct http_exchange *exchange);
 /* True when the client has closed its connection, or its side of it, while the handler has the exchange. */
 bool http_client_left(const struct http_exchange *exchange);
 
+/* Asked when a request's head is whole, before its body is read or asked for: 0 lets it in, else it is the status
+ * of the refusal, after which the connection is closed, with its sentence in `reason`. The exchange has no body
+ * yet. On the loop's thread. */
+typedef int net_admit(void *context, const struct http_exchange *exchange, char *reason, size_t reason_len);
+
 struct net_handler {
     void (*request)(void *context, struct http_exchange *exchange);
+    net_admit *admit;                                       /* NULL: all are let in */
     void (*turn_end)(void *context, struct net_loop *loop); /* may be NULL */
     /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills
      * *body and answers its content type. */
@@ -141,6 +147,7 @@ struct net_port_handler {
     /* Asked about each who connects, on the first loop's thread: net_guest_decide must be called for it, once,
      * now or later, also when the port is closed meanwhile. NULL: everybody is welcome. */
     void (*guard)(void *context, struct net_guest *guest);
+    net_admit *admit; /* NULL: all requests are let in */
     void *context;
 };
 struct net_port *net_port_open(struct net_server *server, const struct net_port_handler *handler, char *error,

@@ -57,6 +57,35 @@ static size_t header_limit(const struct connection *connection)
                                            : (size_t)connection->loop->server->limits.header_bytes;
 }
 
+static void head_show(struct exchange *exchange)
+{
+    struct http_exchange *http = &exchange->http;
+    const struct http_head *head = &exchange->head;
+    http->method = head->method;
+    http->method_text = head->method_text;
+    http->target = head->target;
+    http->path = head->path;
+    http->query = head->query;
+    http->header_count = head->header_count;
+}
+
+/* What the handler says about it. */
+static bool head_is_welcome(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    const struct net_handler *handler = &connection->loop->server->handler;
+    const struct net_port *port = connection->port;
+    net_admit *admit = port ? port->handler.admit : handler->admit;
+    char reason[LIMIT_REFUSAL_BYTES] = "";
+    if (!admit) return true;
+    head_show(exchange);
+    exchange->http.body = exchange->http.body_sent = SLICE_NONE;
+    int status = admit(port ? port->handler.context : handler->context, &exchange->http, reason,
+                       sizeof reason);
+    if (status) connection_refuse(connection, status, reason);
+    return !status;
+}
+
 /* What the server's limits and abilities say about a well-formed head. */
 static enum http_progress head_admit(struct connection *connection)
 {
@@ -65,6 +94,7 @@ static enum http_progress head_admit(struct connection *connection)
     const struct net_server *server = connection->loop->server;
     const struct net_handler *handler = &server->handler;
     if (head->bytes > header_limit(connection)) return refused(connection, 431, "the headers are too large");
+    if (!head_is_welcome(connection)) return HTTP_REFUSED;
     exchange->body_max = handler->body_limit
                              ? handler->body_limit(handler->context, head->method, head->target)
                              : server->limits.body_bytes;
@@ -181,12 +211,7 @@ void request_hand_over(struct connection *connection)
         ensure(http_head_parse(head, bytes, http->headers, (uint32_t)server->limits.header_count) ==
                HTTP_WHOLE);
     }
-    http->method = head->method;
-    http->method_text = head->method_text;
-    http->target = head->target;
-    http->path = head->path;
-    http->query = head->query;
-    http->header_count = head->header_count;
+    head_show(exchange);
     http->body = http->body_sent = (struct slice){exchange->input.data + exchange->input_at + head->bytes,
                                                   exchange->body_bytes};
     if (head->coding == HTTP_CODING_ZLIB && exchange->body_bytes && !body_unpack(connection)) return;

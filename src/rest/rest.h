@@ -77,9 +77,9 @@ bool rest_decode(struct arena *arena, struct slice text, struct slice *out);
 void rest_encode(struct buf *out, struct slice text);
 void rest_add_header(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- signature.c: Signature Version 4, as a server checks it ---- */
+/* ---- a request's head, for what is decided before its body is read ---- */
 
-/* A request's first line and its header fields, as they came. */
+/* Its first line and its header fields, as they came. */
 struct rest_head {
     struct slice method, path, query; /* path and query still percent-encoded */
     const struct http_header *headers;
@@ -87,6 +87,25 @@ struct rest_head {
 };
 /* The value of a header, or an empty slice with NULL data. */
 struct slice rest_head_find(const struct rest_head *head, struct slice name);
+
+/* ---- door.c: requests of foreign web pages are refused ---- */
+
+/* Known are the loopback's names and addresses, the address that the server listens on and, where that is
+ * more than the loopback, all addresses and the machine's name. */
+struct rest_door;
+struct rest_door *rest_door_new(const char *host);
+void rest_door_free(struct rest_door *door);
+/* What the flags of the same names say: one or several, with commas between. False and a sentence. */
+bool rest_door_allow_origin(struct rest_door *door, const char *origins, char *error, size_t error_len);
+bool rest_door_allow_host(struct rest_door *door, const char *hosts, char *error, size_t error_len);
+/* False, and a sentence that names the flag which would let it in, for a request of a foreign page or by a
+ * name that is not ours. A door that is NULL stands on the loopback and allows nothing else. */
+bool rest_door_admits(const struct rest_door *door, const struct rest_head *head, char *reason,
+                      size_t reason_len);
+/* The request's origin, where --allow-origin names it: the reply opens itself to that page. Else empty. */
+struct slice rest_door_origin(const struct rest_door *door, const struct rest_head *head);
+
+/* ---- signature.c: Signature Version 4, as a server checks it ---- */
 
 struct keyring;
 struct keyring *keyring_new(void);

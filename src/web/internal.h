@@ -38,6 +38,7 @@ struct web {
     struct net_server *server;
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */
+    struct rest_door *door;  /* which web pages may come in */
     struct slice region;
     int64_t started_ms;
     struct hooks *hooks;                /* NULL: there are none */

@@ -8,7 +8,6 @@
  * domain can take (an address or localhost), so that neither forms nor rebound
  * names get through.
  */
-#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -139,42 +138,6 @@ const struct pattern_host web_pattern_host = {.post = post_flow, .turn = turn_of
 
 /* ---- who may come in ---- */
 
-static struct slice host_name(struct slice host)
-{
-    if (host.len && host.data[0] == '[') {
-        const char *end = memchr(host.data, ']', host.len);
-        return end ? (struct slice){host.data + 1, (size_t)(end - host.data) - 1} : host;
-    }
-    const char *colon = host.len ? memchr(host.data, ':', host.len) : NULL;
-    return colon ? (struct slice){host.data, (size_t)(colon - host.data)} : host;
-}
-
-/* An address, or localhost: names that only this machine, or nobody, can answer
- * for. */
-static bool is_own_name(struct slice name)
-{
-    char text[64];
-    unsigned char address[16];
-    if (slice_equal_ignoring_case(name, SLICE("localhost"))) return true;
-    if (!name.len || name.len >= sizeof text) return false;
-    memcpy(text, name.data, name.len);
-    text[name.len] = '\0';
-    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
-}
-
-static bool origin_is_strange(const struct http_exchange *exchange)
-{
-    struct slice origin = http_header_find(exchange, SLICE("Origin"));
-    if (!origin.data) return false;
-    struct slice host = http_header_find(exchange, SLICE("Host"));
-    struct slice secure = SLICE("https://"), plain = SLICE("http://");
-    if (slice_starts(origin, secure))
-        origin = slice_from(origin, secure.len);
-    else if (slice_starts(origin, plain))
-        origin = slice_from(origin, plain.len);
-    return !slice_equal_ignoring_case(origin, host) || !is_own_name(host_name(host));
-}
-
 static bool refuse(struct web_rest *rest, const char *type, struct slice message)
 {
     struct buf *reply = &rest->exchange->reply;
@@ -233,8 +196,7 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
 {
     if (!is_ours(exchange->path)) return false;
     struct web_rest *rest = rest_of(web, exchange, cause);
-    struct slice message = SLICE("This server takes requests of web pages only from its own.");
-    if (!trusted && origin_is_strange(exchange)) return refuse(rest, "AccessDeniedException", message);
+    struct slice message;
     const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message);
     if (fault) return refuse(rest, fault, message);
     return serve(web, &rest->call);

@@ -28,6 +28,17 @@ struct web_call {
     struct slice content_type;
 };
 
+static bool open_door(struct web *web, const struct web_options *options, char *error, size_t error_len)
+{
+    const char *const *origin = options->allow_origins, *const *host = options->allow_hosts;
+    web->door = rest_door_new(options->host ? options->host : "127.0.0.1");
+    for (; origin && *origin; origin++)
+        if (!rest_door_allow_origin(web->door, *origin, error, error_len)) return false;
+    for (; host && *host; host++)
+        if (!rest_door_allow_host(web->door, *host, error, error_len)) return false;
+    return true;
+}
+
 struct web *web_new(const struct web_options *options, char *error, size_t error_len)
 {
     struct web *web = must_zero(1, sizeof *web);
@@ -53,19 +64,20 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
         web->hooks = hooks_new(options->engine, options->hook_clock);
         web->workers = rest_workers_new(1);
     }
-    if (options->credentials) {
+    bool fine = open_door(web, options, error, error_len);
+    if (fine && options->credentials) {
         web->keyring = keyring_read(options->credentials, error, error_len);
-        if (!web->keyring) {
-            web_free(web);
-            return NULL;
-        }
+        fine = web->keyring != NULL;
     }
-    return web;
+    if (fine) return web;
+    web_free(web);
+    return NULL;
 }
 
 void web_free(struct web *web)
 {
     if (web->keyring) keyring_free(web->keyring);
+    if (web->door) rest_door_free(web->door);
     rest_workers_free(web->workers);
     if (web->hooks) hooks_free(web->hooks);
     free(web->operations);
@@ -107,10 +119,22 @@ static void put_request_id(struct buf *out, struct random *random)
     buf_text(out, "\r\n");
 }
 
+static struct rest_head head_of(const struct http_exchange *exchange)
+{
+    return (struct rest_head){.method = exchange->method_text,
+                              .path = exchange->path,
+                              .query = exchange->query,
+                              .headers = exchange->headers,
+                              .header_count = exchange->header_count};
+}
+
 /* The headers every reply carries; the checksum is of the body as it is sent, compressed or not. */
 struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole)
 {
-    struct buf out = {.data = arena_alloc(&exchange->arena, 512), .cap = 512};
+    struct rest_head head = head_of(exchange);
+    struct slice origin = rest_door_origin(web->door, &head);
+    size_t room = 512 + origin.len;
+    struct buf out = {.data = arena_alloc(&exchange->arena, room), .cap = room};
     put_request_id(&out, &loop_of(web, exchange->loop)->random);
     if (is_whole) {
         http_reply_pack(exchange);
@@ -118,10 +142,14 @@ struct slice web_common_headers(struct web *web, struct http_exchange *exchange,
         buf_decimal(&out, crc32(0, (const Bytef *)exchange->reply.data, (uInt)exchange->reply.len));
         buf_text(&out, "\r\n");
     }
-    if (http_header_find(exchange, SLICE("Origin")).data)
-        buf_text(&out, "Access-Control-Allow-Origin: *\r\n"
-                       "Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n");
-    ensure(out.len < 512);
+    if (origin.len) {
+        buf_text(&out, "Access-Control-Allow-Origin: ");
+        buf_slice(&out, origin);
+        buf_text(&out, "\r\nVary: Origin\r\n"
+                       "Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32, x-amzn-ErrorType, "
+                       "X-Amz-Function-Error, X-Amz-Executed-Version, X-Amz-Log-Result\r\n");
+    }
+    ensure(out.len < room);
     return buf_view(&out);
 }
 
@@ -195,11 +223,7 @@ const char *web_signature_fault(struct web *web, struct http_exchange *exchange,
                                 struct slice *message)
 {
     if (!web->keyring) return NULL;
-    struct rest_head head = {.method = exchange->method_text,
-                             .path = exchange->path,
-                             .query = exchange->query,
-                             .headers = exchange->headers,
-                             .header_count = exchange->header_count};
+    struct rest_head head = head_of(exchange);
     return signature_fault(web->keyring, &head, exchange->body_sent, door, clock_now_ms(&clock_system),
                            &exchange->arena, message);
 }
@@ -272,17 +296,22 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
 
 /* ---- everything else ---- */
 
+/* With an allowed origin it is a browser that asks whether the page may send what follows. */
 static void serve_options(struct web *web, struct http_exchange *exchange)
 {
+    struct rest_head head = head_of(exchange);
     struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
     struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
+    bool from_outside = http_header_find(exchange, SLICE("Access-Control-Request-Private-Network")).len > 0;
     struct slice extra = web_common_headers(web, exchange, true);
-    extra = arena_printf(
-        &exchange->arena,
-        "%.*sAllow: GET, HEAD, POST, OPTIONS\r\n%s%.*s%s%s%.*s%sAccess-Control-Max-Age: 172800\r\n",
-        SLICE_ARG(extra), headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers),
-        headers.len ? "\r\n" : "", method.len ? "Access-Control-Allow-Methods: " : "", SLICE_ARG(method),
-        method.len ? "\r\n" : "");
+    extra = arena_printf(&exchange->arena, "%.*sAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n",
+                         SLICE_ARG(extra));
+    if (rest_door_origin(web->door, &head).len)
+        extra = arena_printf(
+            &exchange->arena, "%.*s%s%.*s%s%s%.*s%s%sAccess-Control-Max-Age: 7200\r\n", SLICE_ARG(extra),
+            headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers), headers.len ? "\r\n" : "",
+            method.len ? "Access-Control-Allow-Methods: " : "", SLICE_ARG(method), method.len ? "\r\n" : "",
+            from_outside ? "Access-Control-Allow-Private-Network: true\r\n" : "");
     http_reply(exchange, 200, text_type, extra);
 }
 
@@ -345,6 +374,14 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
     }
 }
 
+/* Before the body is read: one rule for all doors. */
+static int admit_head(void *context, const struct http_exchange *exchange, char *reason, size_t reason_len)
+{
+    struct web *web = context;
+    struct rest_head head = head_of(exchange);
+    return rest_door_admits(web->door, &head, reason, reason_len) ? 0 : 403;
+}
+
 static void handle(void *context, struct http_exchange *exchange)
 {
     answer(context, exchange, SLICE_NONE, false);
@@ -383,7 +420,8 @@ static void turn_end(void *context, struct net_loop *loop)
 static struct slice refusal(void *context, int status, const char *reason, struct buf *body)
 {
     struct web *web = context;
-    const char *error = status == 413   ? "RequestEntityTooLargeException"
+    const char *error = status == 403   ? "AccessDeniedException"
+                        : status == 413 ? "RequestEntityTooLargeException"
                         : status == 503 ? "ServiceUnavailable"
                                         : "SerializationException";
     web_count_error(web, error);
@@ -394,6 +432,7 @@ static struct slice refusal(void *context, int status, const char *reason, struc
 struct net_handler web_handler(struct web *web)
 {
     return (struct net_handler){.request = handle,
+                                .admit = admit_head,
                                 .turn_end = turn_end,
                                 .refusal = refusal,
                                 .draining = draining,

@@ -1,5 +1,5 @@
 /* The HTTP doors: DynamoDB's protocol (POST with X-Amz-Target), the REST routes of the rooms below (Lambda's API,
- * schedules, patterns under /v1), health, metrics, CORS, hooks for tests.
+ * schedules, patterns under /v1), health, metrics, hooks for tests.
  *
  * Runs on the loops' threads of net. Each loop has its own turn of writes and its own random numbers, so
  * requests of different loops share nothing here but counters. A write's exchange waits for the writer and is
@@ -44,13 +44,16 @@ struct web_options {
     struct pattern *pattern; /* and there are no patterns */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
     const char *credentials; /* a file of keys, or NULL: any key is taken */
+    const char *host;        /* that the server listens on; NULL: the loopback */
+    const char *const *allow_origins, *const *allow_hosts; /* of web pages, see rest_door; NULL ends each; may
+                                                              be NULL */
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */
     const struct clock *clock;
     struct web_clock *hook_clock; /* serve the hooks for tests, which may move this clock; NULL: none */
 };
 
-/* NULL and one clear sentence when the credentials cannot be read. */
+/* NULL and one clear sentence when the credentials cannot be read or what is allowed is not understood. */
 struct web *web_new(const struct web_options *options, char *error, size_t error_len);
 void web_free(struct web *web);
 struct net_handler web_handler(struct web *web);

@@ -235,21 +235,11 @@ def test_wrong_methods(wire, method):
     assert b"UnknownOperationException" in reply.body
 
 
-def test_cors_preflight(wire):
-    reply = wire.request("OPTIONS", "/", {"Origin": "http://example.com", "Access-Control-Request-Method": "POST",
-                                          "Access-Control-Request-Headers": "content-type,x-amz-target"})
+def test_options_without_a_page(wire):
+    reply = wire.request("OPTIONS", "/")
     assert reply.status == 200
-    assert reply.header("access-control-allow-origin") == "*"
-    assert reply.header("access-control-allow-methods") == "POST"
-    assert reply.header("access-control-allow-headers") == "content-type,x-amz-target"
-    assert int(reply.header("access-control-max-age")) > 0
-
-
-def test_cors_of_a_call(wire):
-    reply = wire.call("ListTables", {}, {"Origin": "http://example.com"})
-    assert reply.header("access-control-allow-origin") == "*"
-    assert "x-amzn-RequestId" in reply.header("access-control-expose-headers")
-    assert wire.call("ListTables", {}).header("access-control-allow-origin") is None
+    assert "POST" in reply.header("allow")
+    assert reply.header("access-control-allow-origin") is None
 
 
 @pytest.mark.parametrize("target", ["DynamoDB_20120810.NoSuchOperation", "DynamoDB_20120810.", "PutItem",

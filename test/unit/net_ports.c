@@ -44,8 +44,9 @@ static void named_open(struct named *named, struct net_server *server, const cha
     char error[256] = "";
     named->name = name;
     named->closed = 0;
-    named->port = net_port_open(server, &(struct net_port_handler){on_named, named->guard, named}, error,
-                                sizeof error);
+    named->port = net_port_open(
+        server, &(struct net_port_handler){.request = on_named, .guard = named->guard, .context = named},
+        error, sizeof error);
     if (!named->port) test_failed(__FILE__, __LINE__, "%s", error);
     ensure(named->port);
 }
@@ -450,5 +451,69 @@ TEST(net_port_has_a_limit_of_connections)
     close(more);
     named_close(&one);
     named_close(&two);
+    testing_end(&testing);
+}
+
+static unsigned served_by_strict;
+
+static void on_strict(void *context, struct http_exchange *exchange)
+{
+    (void)context;
+    served_by_strict++;
+    http_reply(exchange, 200, SLICE("text/plain"), SLICE_NONE);
+}
+
+static int admit_strict(void *context, const struct http_exchange *exchange, char *reason, size_t reason_len)
+{
+    (void)context;
+    CHECK_INT(exchange->body.len, 0);
+    if (slice_equal(exchange->path, SLICE("/fine"))) return 0;
+    snprintf(reason, reason_len, "%.*s of %.*s is not for you", SLICE_ARG(exchange->method_text),
+             SLICE_ARG(http_header_find(exchange, SLICE("Host"))));
+    return 403;
+}
+
+TEST(net_port_refuses_by_the_head_before_the_body_comes)
+{
+    struct testing testing;
+    struct reply reply;
+    char error[256];
+    testing_start(&testing, NULL);
+    served_by_strict = 0;
+    struct net_port *port = net_port_open(
+        testing.server, &(struct net_port_handler){.request = on_strict, .admit = admit_strict}, error,
+        sizeof error);
+    ensure(port);
+    int fd = client_connect(net_port_number(port));
+    client_send(fd, "POST /fine HTTP/1.1\r\n" HOST "Content-Length: 2\r\n\r\nab");
+    CHECK(client_read(fd, &reply));
+    CHECK_INT(reply.status, 200);
+    reply_free(&reply);
+    client_send(fd, "POST /x HTTP/1.1\r\n" HOST "Content-Length: 100000\r\nExpect: 100-continue\r\n\r\n");
+    CHECK(client_read(fd, &reply)); /* no body was sent, and none is asked for */
+    CHECK_INT(reply.status, 403);
+    CHECK(strstr(reply.body, "POST of h is not for you"));
+    reply_free(&reply);
+    CHECK(client_closed(fd));
+    CHECK_INT(served_by_strict, 1);
+    net_port_close(port, NULL);
+    testing_end(&testing);
+}
+
+static void with_admit(struct net_options *options)
+{
+    options->handler.admit = admit_strict;
+}
+
+TEST(net_server_refuses_by_the_head_but_not_on_further_ports)
+{
+    struct testing testing;
+    struct named named = {0};
+    testing_start(&testing, with_admit);
+    named_open(&named, testing.server, "guest");
+    CHECK_INT(client_status(testing.port, "GET /echo HTTP/1.1\r\n" HOST "\r\n"), 403);
+    CHECK_INT(client_status(testing.port, "GET /fine HTTP/1.1\r\n" HOST "\r\n"), 200);
+    CHECK_INT(client_status(net_port_number(named.port), "GET /echo HTTP/1.1\r\n" HOST "\r\n"), 200);
+    named_close(&named);
     testing_end(&testing);
 }
