@@ -4,7 +4,6 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-OPT     ?= -O2 -g
 ROOMS   := base net value store expr engine api rest client sandbox match calendar dynamo func trigger pattern react library cli web main
 
 below_base   :=
@@ -30,17 +29,21 @@ below_web    := react pattern trigger func dynamo calendar match client sandbox 
 below_main   := web cli library react pattern trigger func dynamo calendar match client sandbox rest api engine expr value store net base
 
 ifeq ($(SAN),address)
-VARIANT := -asan
+VARIANT := asan
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 else ifeq ($(SAN),thread)
-VARIANT := -tsan
+VARIANT := tsan
 SANFLAGS := -fsanitize=thread
+else ifdef DEBUG
+VARIANT := debug
+OPT ?= -O0 -g3
 endif
-ifdef STATIC
-VARIANT := $(VARIANT)-static
-endif
+# With a sanitizer -O1: nobody measures such a binary, and it is compiled in half the time.
+OPT ?= $(if $(SAN),-O1,-O2) -g
 
-B := build$(VARIANT:-%=/%)
+B := build$(VARIANT:%=/%)
+# One binary that needs only libc is linked of the same objects.
+BINARY := $B$(if $(STATIC),/static)/quipu
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(WERROR)
 # Position-independent and hidden: the same objects go into the program and into libquipu, which shows only quipu_*.
@@ -58,10 +61,11 @@ objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
 # The archives of a room and of all below it, upper ones first, as the linker wants them.
 archives = $(patsubst %,$B/lib/%.a,$1 $(below_$1))
 
-.PHONY: all test unit bench install clean help format
-all: $B/quipu $B/libquipu.a $B/libquipu.so
+.PHONY: all check debug syntax test unit bench install clean help format
+all: $(BINARY) $B/libquipu.a $B/libquipu.so
 
-$B/quipu: $(call objects,main) $(filter-out %/main.a,$(call archives,main))
+$(BINARY): $(call objects,main) $(filter-out %/main.a,$(call archives,main))
+	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $B/%.o: src/%.c
@@ -135,17 +139,38 @@ fuzzers: $(FUZZERS)
 build/load: bench/load.c bench/operations.h $B/lib/base.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^)
 
+# ---- what to run ----
+# Before every commit: some seconds to two minutes.
+check:
+	script/test rooms build smoke
+
 test:
 	script/test
 
-bench: $B/quipu build/load
+debug:
+	$(MAKE) DEBUG=1 all
+
+# All warnings of a compiler without its objects.
+syntax:
+	@printf '%s\n' $(wildcard src/*/*.c) | xargs -P $$(nproc) -n 8 \
+	    $(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fsyntax-only
+
+# For editors and clang-tidy: how each file is compiled.
+compile_commands.json: Makefile $(wildcard src/*/*.c test/unit/*.c)
+	@{ echo '['; comma=; for file in $(filter %.c,$^); do \
+	    printf '%s{"directory":"%s","file":"%s","command":"%s"}' "$$comma" '$(CURDIR)' "$$file" \
+	        '$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Itest -c '"$$file"; \
+	    comma=$$(printf ',\n.'); comma=$${comma%.}; \
+	done; echo; echo ']'; } > $@
+
+bench: $(BINARY) build/load
 	bench/run
 	bench/streams
 	bench/triggers
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
-	install -D -m 755 $B/quipu $(DESTDIR)$(PREFIX)/bin/quipu
+	install -D -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/quipu
 	install -D -m 644 include/quipu.h $(DESTDIR)$(PREFIX)/include/quipu.h
 	install -D -m 644 $B/libquipu.a $(DESTDIR)$(PREFIX)/lib/libquipu.a
 	install -D -m 755 $B/libquipu.so $(DESTDIR)$(PREFIX)/lib/libquipu.so.$(VERSION)
@@ -157,9 +182,9 @@ install: all
 	install -D -m 644 doc/quipu.1 $(DESTDIR)$(PREFIX)/share/man/man1/quipu.1
 	install -D -m 644 doc/quipu.3 $(DESTDIR)$(PREFIX)/share/man/man3/quipu.3
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	$B/quipu completion bash > $(SHARE)/bash-completion/completions/quipu
-	$B/quipu completion zsh > $(SHARE)/zsh/site-functions/_quipu
-	$B/quipu completion fish > $(SHARE)/fish/vendor_completions.d/quipu.fish
+	$(BINARY) completion bash > $(SHARE)/bash-completion/completions/quipu
+	$(BINARY) completion zsh > $(SHARE)/zsh/site-functions/_quipu
+	$(BINARY) completion fish > $(SHARE)/fish/vendor_completions.d/quipu.fish
 
 clean:
 	rm -rf build
@@ -169,12 +194,17 @@ format:
 
 help:
 	@echo 'make                 build build/quipu and the library: build/libquipu.a, build/libquipu.so'
+	@echo 'make check           before every commit: rooms, build, unit tests, one smoke test of the binary'
 	@echo 'make test            install what is missing and run every test (script/test)'
 	@echo 'make unit            the unit tests only; make unit-ROOM for one room'
 	@echo 'make bench           the benchmark with its peers'
 	@echo 'make install         to DESTDIR/PREFIX (/usr/local)'
 	@echo 'make SAN=address|thread ...   with sanitizers, under build/asan, build/tsan'
-	@echo 'make STATIC=1        one binary that needs only libc'
+	@echo 'make STATIC=1        one binary that needs only libc: build/static/quipu'
+	@echo 'make debug           -O0 -g3, under build/debug'
+	@echo 'make syntax          all warnings of the compiler (CC=clang-14) without objects'
+	@echo 'make compile_commands.json    for editors and clang-tidy'
+	@echo 'make format          clang-format'
 	@echo 'make clean'
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -4,14 +4,14 @@ import os
 import subprocess
 
 import pytest
-from support.process import NPM
+from support.process import npm_folder
 from values import S
 
 
 @pytest.fixture(scope="module")
 def results(endpoint):
     script = os.path.join(os.path.dirname(__file__), "client.mjs")
-    done = subprocess.run(["node", script, endpoint, os.path.dirname(NPM)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["node", script, endpoint, npm_folder()], capture_output=True, text=True, timeout=120)
     if done.returncode:
         pytest.fail("client.mjs: " + done.stderr.strip()[:2000], pytrace=False)
     return json.loads(done.stdout)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from lambdas import archive
-from support.process import NPM
+from support.process import npm_folder
 
 HANDLER = """
 exports.handler = async (event, context) => {
@@ -21,7 +21,7 @@ def results(endpoint, tmp_path_factory):
     script = os.path.join(os.path.dirname(__file__), "lambda_sdk.mjs")
     code = tmp_path_factory.mktemp("code") / "code.zip"
     code.write_bytes(archive({"index.js": HANDLER}))
-    done = subprocess.run(["node", script, endpoint, os.path.dirname(NPM), str(code)], capture_output=True, text=True,
+    done = subprocess.run(["node", script, endpoint, npm_folder(), str(code)], capture_output=True, text=True,
                           timeout=180)
     if done.returncode:
         pytest.fail("lambda_sdk.mjs: " + done.stderr.strip()[:2000], pytrace=False)

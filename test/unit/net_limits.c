@@ -410,8 +410,10 @@ TEST(net_hosts)
     for (int i = 0; i < 5; i++) {
         char error[256] = "";
         struct net_server *server = try_host(hosts[i], 0, error, sizeof error);
-        bool no_ipv6 = i >= 3 && strstr(error, "no such address");
-        CHECK((server && net_server_port(server) != 0) || no_ipv6);
+        /* A machine may be without IPv6, and without localhost in /etc/hosts: then there is nothing to show. */
+        bool is_missing = (i == 0 || i >= 3) && strstr(error, "no such address");
+        if (is_missing) printf("skipped: this machine has no address %s\n", hosts[i]);
+        CHECK((server && net_server_port(server) != 0) || is_missing);
         net_server_free(server);
     }
 }

@@ -1,6 +1,7 @@
 /* Explores the orders of calls; see pattern_explore.h. */
 #include "unit/pattern_explore.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -58,6 +59,9 @@ struct explorer {
     struct rest_route routes[256];
     size_t route_count;
     uint64_t schedules_max;
+    bool samples;                         /* one choice at each point, drawn by chance */
+    struct random random;
+    unsigned seen[DEPTH], drawn[DEPTH]; /* how many choices a point had so far; which one is taken */
     const char *broken, *instead; /* text of requests that is replaced */
 
     struct arena levels[DEPTH]; /* what a point at this depth is made of */
@@ -418,6 +422,7 @@ static void try_choice(struct explorer *explorer, const struct point *point, str
     struct arena *arena = &explorer->levels[explorer->depth];
     char *name = explorer->choices[explorer->depth];
     if (explorer->stops && explorer->faults) return;
+    if (explorer->samples && explorer->seen[explorer->depth]++ != explorer->drawn[explorer->depth]) return;
     snprintf(name, sizeof explorer->choices[0], "%s%u", kind, number);
     if (explorer->replay) {
         size_t len = strlen(name);
@@ -466,15 +471,10 @@ static bool is_end(const struct explorer *explorer, const struct point *point)
     return point->late_count == 0;
 }
 
-static void walk(struct explorer *explorer, const struct point *point)
+static void try_choices(struct explorer *explorer, const struct point *point,
+                        struct engine_snapshot *snapshot)
 {
     bool goes = false;
-    if (explorer->schedules >= explorer->schedules_max) return;
-    if (is_end(explorer, point)) {
-        check_leaf(explorer, point);
-        return;
-    }
-    struct engine_snapshot *snapshot = engine_snapshot_take(explorer->engine);
     for (unsigned i = 0; i < explorer->flow_count; i++) {
         if (!may_go(point, i)) continue;
         goes = true;
@@ -486,6 +486,25 @@ static void walk(struct explorer *explorer, const struct point *point)
         try_choice(explorer, point, snapshot, "j", point->jumps);
     else if (!goes)
         try_choice(explorer, point, snapshot, "t", 0);
+}
+
+static void walk(struct explorer *explorer, const struct point *point)
+{
+    if (explorer->schedules >= explorer->schedules_max) return;
+    if (is_end(explorer, point)) {
+        check_leaf(explorer, point);
+        return;
+    }
+    struct engine_snapshot *snapshot = engine_snapshot_take(explorer->engine);
+    if (explorer->samples) {
+        unsigned *seen = &explorer->seen[explorer->depth], *drawn = &explorer->drawn[explorer->depth];
+        *seen = 0;
+        *drawn = UINT_MAX; /* count them only */
+        try_choices(explorer, point, snapshot);
+        *drawn = (unsigned)random_below(&explorer->random, *seen);
+        *seen = 0;
+    }
+    try_choices(explorer, point, snapshot);
     engine_snapshot_free(snapshot);
 }
 
@@ -532,7 +551,21 @@ static void explorer_run(struct explorer *explorer)
 {
     struct point root = {.now_ms = explorer->now_ms};
     for (unsigned i = 0; i < explorer->flow_count; i++) track_start(explorer, &root, i, 0, &explorer->root);
+    struct engine_snapshot *beginning = engine_snapshot_take(explorer->engine);
+    uint64_t most = explorer->schedules_max;
+    /* Where not all can be tried: half of them as they come, which differ at their ends, and half drawn by
+     * chance, which differ everywhere. */
+    explorer->schedules_max = most == UINT64_MAX ? most : most / 2;
     walk(explorer, &root);
+    explorer->samples = explorer->schedules == explorer->schedules_max;
+    explorer->schedules_max = most;
+    random_seed(&explorer->random, 7);
+    while (explorer->samples && explorer->schedules < most) {
+        engine_snapshot_restore(explorer->engine, beginning);
+        explorer->now_ms = root.now_ms;
+        walk(explorer, &root);
+    }
+    engine_snapshot_free(beginning);
 }
 
 static const char *replay_of(const struct exploration *exploration)
@@ -543,8 +576,7 @@ static const char *replay_of(const struct exploration *exploration)
                                                                                         : NULL;
 }
 
-/* EXPLORE_MOST=N in the environment: only the first N of each, where a sanitizer makes all of them too slow.
- */
+/* EXPLORE_MOST=N in the environment: only so many of each, where all of them take too long. */
 static uint64_t schedules_wanted(void)
 {
     const char *most = getenv("EXPLORE_MOST");
@@ -578,7 +610,7 @@ void explore(const struct exploration *exploration)
 void explore_broken(const struct exploration *exploration, const char *text, const char *instead)
 {
     static struct explorer explorer;
-    if (is_elsewhere() || schedules_wanted() != UINT64_MAX) return;
+    if (is_elsewhere() || getenv("EXPLORE_QUICKLY")) return;
     explorer_open(&explorer, exploration);
     prepare(&explorer);
     explorer.schedules_max = UINT64_MAX;

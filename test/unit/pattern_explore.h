@@ -10,7 +10,8 @@
  * A flow that watches goes on when something was written since, or its time has come. When all watch in vain,
  * time passes until the first of them goes on. A schedule is printed as a list like "0 1 c0 j 1": flow 0,
  * flow 1, a crash of flow 0, a jump, flow 1. With EXPLORE=NAME:LIST in the environment the exploration NAME
- * runs that schedule only and prints its calls. */
+ * runs that schedule only and prints its calls. EXPLORE_MOST=N bounds the schedules of each exploration, and
+ * EXPLORE_QUICKLY=1 leaves out those of explore_broken, which show that the explorer finds what is wrong. */
 #ifndef TEST_UNIT_PATTERN_EXPLORE_H
 #define TEST_UNIT_PATTERN_EXPLORE_H
 

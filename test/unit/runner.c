@@ -1,6 +1,8 @@
-/* Runs the registered tests of one binary: all, or those whose name contains the first argument. */
+/* Runs the registered tests of one binary: all, or those whose name contains the first argument. Names those that
+ * take more than a second: they are what people wait for. */
 #include <signal.h>
 #include <stdarg.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit/test.h"
@@ -37,15 +39,33 @@ static void tell_current(int signal_number)
     raise(signal_number);
 }
 
+static double now_s(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void run_test(struct test *test)
+{
+    double began = now_s(CLOCK_MONOTONIC), busy = now_s(CLOCK_PROCESS_CPUTIME_ID);
+    failures_of_current = 0;
+    current = test;
+    test->run();
+    double took = now_s(CLOCK_MONOTONIC) - began;
+    if (took > 1)
+        printf("slow: %s took %.1f s, %.1f s of them busy\n", test->name, took,
+               now_s(CLOCK_PROCESS_CPUTIME_ID) - busy);
+    fflush(stdout); /* children that tests fork must not print it again */
+}
+
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0;
     signal(SIGABRT, tell_current);
     for (struct test *test = tests; test; test = test->next) {
         if (argc > 1 && !strstr(test->name, argv[1])) continue;
-        failures_of_current = 0;
-        current = test;
-        test->run();
+        run_test(test);
         if (failures_of_current) {
             fprintf(stderr, "FAILED %s\n", test->name);
             failed++;

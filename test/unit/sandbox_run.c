@@ -162,7 +162,10 @@ TEST(no_descriptor_and_no_signal_of_the_server_is_inherited)
     struct sandbox *sandbox = sandbox_for_test();
     for (int i = 10; i < 20; i++) leaked[i] = open("/etc/passwd", O_RDONLY);
     struct buf said = {0};
-    run_shell(sandbox, "readlink /proc/$$/fd/0; ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)' /proc/self/status",
+    /* Signals 32 and 33 are the C library's own, which it lets nobody change: make leaves them ignored. */
+    run_shell(sandbox,
+              "readlink /proc/$$/fd/0; ls /proc/$$/fd; "
+              "grep -E 'Sig(Blk|Ign)' /proc/self/status | sed -E 's/[01][08]0{7}$/000000000/'",
               &said);
     CHECK_TEXT(buf_view(&said), "/dev/null\n0\n1\n2\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
     said.len = 0;
