@@ -111,7 +111,9 @@ static void groups_tick(struct pool *pool, int64_t now_us, int64_t *due_us)
 /* Answers when the next thing is due. */
 static int64_t pool_tick(struct pool *pool, struct after *after)
 {
-    int64_t now_us = monotonic_us(), due_us = now_us + SLEEP_MAX_US;
+    /* Who gets idle wakes nobody: its end must not be found much later than it is due. */
+    int64_t now_us = monotonic_us();
+    int64_t due_us = now_us + (pool->idle_us < SLEEP_MAX_US ? pool->idle_us : SLEEP_MAX_US);
     ring_each(struct instance, instance, all, &pool->instances)
         instance_tick(instance, now_us, &due_us, after);
     pool_serve_hungry(pool, after);
