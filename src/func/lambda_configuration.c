@@ -214,6 +214,8 @@ static bool check_runtime(struct rest_call *call, const struct document *documen
 
 /* ---- environment ---- */
 
+/* Lambda's, but for the three of a key: Lambda gives a function those of its role. There are no roles here, so
+ * a function that speaks to Amazon brings keys of its own. */
 static const char *const reserved_variables[] = {
     "_HANDLER",
     "_X_AMZN_TRACE_ID",
@@ -227,9 +229,6 @@ static const char *const reserved_variables[] = {
     "AWS_LAMBDA_LOG_GROUP_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
     "AWS_ACCESS_KEY",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
     "AWS_LAMBDA_RUNTIME_API",
     "LAMBDA_TASK_ROOT",
     "LAMBDA_RUNTIME_DIR",

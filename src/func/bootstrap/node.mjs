@@ -390,6 +390,37 @@ async function findHandler(name) {
   return found;
 }
 
+// ---- SDKs that are older than AWS_ENDPOINT_URL ----
+
+function hasOldSdk() {
+  try {
+    createRequire(path.resolve(taskRoot, path.dirname(env._HANDLER || ''), 'index.js')).resolve('aws-sdk');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// The JavaScript SDK v2 (aws-sdk), when it is loaded: its clients of the services that Quipu has. Where the function
+// does not have it, nothing is touched.
+function pointOldSdk() {
+  if (String(env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS).toLowerCase() === 'true' || !hasOldSdk()) return;
+  const services = {
+    dynamodb: 'DYNAMODB', dynamodbstreams: 'DYNAMODB_STREAMS', lambda: 'LAMBDA', scheduler: 'SCHEDULER',
+  };
+  const loader = path.join('node_modules', 'aws-sdk', 'lib', 'node_loader.js'); // every way into it leads through this
+  const load = Module._extensions['.js'];
+  Module._extensions['.js'] = function loadAndPoint(module, filename) {
+    load.apply(this, arguments);
+    if (!filename.endsWith(loader)) return;
+    const { config } = module.require('./core');
+    for (const [service, name] of Object.entries(services)) {
+      const endpoint = env[`AWS_ENDPOINT_URL_${name}`] || env.AWS_ENDPOINT_URL;
+      if (endpoint) config[service] = { endpoint, ...config[service] };
+    }
+  };
+}
+
 // ---- one invocation ----
 
 class Invocation {
@@ -644,6 +675,7 @@ async function main() {
   const connection = new Connection(env.AWS_LAMBDA_RUNTIME_API);
   patchConsole();
   defineGlobals();
+  pointOldSdk();
   putTaskRootOnPath();
   catchTheUncaught();
   let handler;

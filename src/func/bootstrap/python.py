@@ -7,6 +7,7 @@ at most one event at a time.
 """
 import decimal
 import importlib
+import importlib.machinery
 import json
 import logging
 import os
@@ -334,6 +335,45 @@ def find_handler(name):
         raise Fault("Runtime.HandlerNotFound", "Handler '%s' missing on module '%s'" % (function_name, module_name))
 
 
+# ---- SDKs that are older than AWS_ENDPOINT_URL ----
+
+ENDPOINTS = {"dynamodb": "DYNAMODB", "dynamodbstreams": "DYNAMODB_STREAMS", "lambda": "LAMBDA",
+             "scheduler": "SCHEDULER"}
+BOTOCORE_THAT_KNOWS = (1, 31)
+
+
+class OldSdkFinder:
+    """Makes a botocore before 1.31 (boto3 before 1.28) respect AWS_ENDPOINT_URL for the services that Quipu has, when
+    it is imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "botocore.session":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec and spec.loader:
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (execute(module), point_clients(module))
+        return spec
+
+
+def point_clients(module):
+    version = tuple(int(part) for part in sys.modules["botocore"].__version__.split(".")[:2] if part.isdigit())
+    if version >= BOTOCORE_THAT_KNOWS:
+        return
+    create = module.Session.create_client
+
+    def create_client(self, service_name, region_name=None, api_version=None, use_ssl=True, verify=None,
+                      endpoint_url=None, *more, **named):
+        environ = os.environ
+        if not endpoint_url and service_name in ENDPOINTS and \
+                environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").lower() != "true":
+            endpoint_url = environ.get("AWS_ENDPOINT_URL_" + ENDPOINTS[service_name]) or environ.get("AWS_ENDPOINT_URL")
+        return create(self, service_name, region_name, api_version, use_ssl, verify, endpoint_url, *more, **named)
+
+    module.Session.create_client = create_client
+
+
 # ---- the life of the process ----
 
 def set_trace(trace):
@@ -408,6 +448,7 @@ def main():
     sys.path.insert(0, TASK_ROOT)
     sys.stdout.reconfigure(line_buffering=True)
     set_up_logging()
+    sys.meta_path.insert(0, OldSdkFinder)
     handler = load(address)
     encode = make_encoder()
     for _ in range(concurrency - 1):
