@@ -70,6 +70,7 @@
 #define LIMIT_REFUSED_CONNECTIONS   64 /* above the limit of connections, to be told so; the next are closed unheard */
 #define LIMIT_LISTENERS             8  /* addresses of one host name: localhost has two */
 #define LIMIT_REFUSAL_BYTES         600 /* the sentence that refuses a request */
+#define LIMIT_GUESTS                4096 /* connections by all further ports: a descriptor each */
 #define LIMIT_PORT_CONNECTIONS      256 /* of one further port: a function's own clients, with room for many threads */
 #define LIMIT_PORT_BUFFERED_BYTES   (128 * 1024 * 1024) /* large requests in memory that came by one further port */
 #define LIMIT_PORT_HEADER_BYTES     (1024 * 1024 + 64 * 1024) /* XRay's cause of an error takes 1 MB of headers */

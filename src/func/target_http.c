@@ -13,6 +13,7 @@
  * somebody has overheard cannot be sent again much later. */
 #include <openssl/hmac.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
@@ -21,7 +22,8 @@
 
 #define HEADERS       6   /* of a request, and the end of their list */
 #define EXCERPT_BYTES 200 /* of a reply that is shown because its status tells of a failure */
-#define URLS_AT_ONCE  256 /* so that a few slow ones do not hold up the others */
+#define URLS_AT_ONCE  256 /* so that a few slow ones do not hold up the others ... */
+#define FILES_PER_URL 16  /* ... but one for so many files that may be open: they are needed elsewhere, too */
 #define CONNECT_MS    5000
 
 /* Lives in the invocation's arena. */
@@ -117,7 +119,10 @@ struct client *func_client(struct func *func)
     if (func->options.client) return func->options.client;
     struct client *client = atomic_load(&func->client), *none = NULL;
     if (client) return client;
-    client = client_open(&(struct client_options){.in_flight = URLS_AT_ONCE}, error, sizeof error);
+    long files = sysconf(_SC_OPEN_MAX);
+    uint32_t at_once = files > 0 && files / FILES_PER_URL < URLS_AT_ONCE ? (uint32_t)files / FILES_PER_URL
+                                                                         : URLS_AT_ONCE;
+    client = client_open(&(struct client_options){.in_flight = at_once}, error, sizeof error);
     if (!client || atomic_compare_exchange_strong(&func->client, &none, client)) return client;
     client_close(client); /* somebody else was quicker */
     return none;

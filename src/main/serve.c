@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +19,7 @@
 #include "client/client.h"
 #include "dynamo/dynamo.h"
 #include "func/func.h"
+#include "main/descriptors.h"
 #include "main/main.h"
 #include "main/stop.h"
 #include "net/net.h"
@@ -30,14 +30,15 @@
 #include "trigger/trigger.h"
 #include "web/web.h"
 
-#define CREATING_MS   1000 /* how long a new table is CREATING with --delay-statuses */
-#define MEGABYTE      (1024 * 1024ull)
-#define STOP_MS       5000           /* for functions that run when the end comes */
-#define ACCOUNT       "000000000000" /* in ARNs, as other local DynamoDBs have it */
-#define THREADS_MAX   64
-#define PROCESSES_MAX 10000
-#define CACHE_MIN_MB  16
-#define CACHE_MAX_MB  (1024 * 1024)
+#define CREATING_MS     1000 /* how long a new table is CREATING with --delay-statuses */
+#define MEGABYTE        (1024 * 1024ull)
+#define STOP_MS         5000           /* for functions that run when the end comes */
+#define ACCOUNT         "000000000000" /* in ARNs, as other local DynamoDBs have it */
+#define THREADS_MAX     64
+#define PROCESSES_MAX   10000
+#define PROCESSES_USUAL 100
+#define CACHE_MIN_MB    16
+#define CACHE_MAX_MB    (1024 * 1024)
 #define FOLDER_DEPTH                                                                                         \
     32                     /* folders held open while a temporary one is removed                             \
                             */
@@ -51,7 +52,8 @@ struct settings {
     uint64_t cache_bytes;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t shard_count, process_max;
-    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses, separates_regions;
+    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses,
+        separates_regions;
 };
 
 /* ---- settings ---- */
@@ -93,7 +95,8 @@ static bool read_house(struct settings *settings, const struct arguments *argume
 
 static bool read_numbers(struct settings *settings, const struct arguments *arguments)
 {
-    unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb(), processes = 0;
+    unsigned long long port = 8000, threads = default_threads(), cache = default_cache_mb();
+    unsigned long long processes = PROCESSES_USUAL;
     if (!argument_number(arguments, "port", 0, 65535, &port) ||
         !argument_number(arguments, "threads", 1, THREADS_MAX, &threads) ||
         !argument_number(arguments, "cache", CACHE_MIN_MB, CACHE_MAX_MB, &cache) ||
@@ -232,6 +235,7 @@ struct parts {
     struct net_server *server;
     struct web_clock hook_clock;
     struct clock clock; /* the database's: the system's, unless a hook moves it */
+    struct descriptors descriptors;
     char endpoint[300];
     char folder[4096]; /* of functions */
     bool owns_folder;  /* which goes with us */
@@ -255,21 +259,28 @@ static void stop_on_failure(void *context)
     if (parts->server) net_server_stop(parts->server);
 }
 
-/* Each connection is a descriptor, and the usual soft limit is a thousand: take
- * what the hard limit gives. */
-static void raise_descriptor_limit(void)
+/* Where the limit of open files is low, everybody gets less, and the log tells how much. */
+static bool deal_descriptors(struct parts *parts, const struct settings *settings, char *error,
+                             size_t error_len)
 {
-    struct rlimit limit;
-    rlim_t wanted = LIMIT_CONNECTIONS + 1000;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    struct descriptors *dealt = &parts->descriptors;
+    struct descriptors_needs needs = {.threads = settings->thread_count,
+                                      .process_max = settings->has_functions ? settings->process_max : 0,
+                                      .on_disk = !settings->in_memory && !settings->on};
+    if (!descriptors_deal(dealt, &needs, error, error_len)) return false;
+    if (dealt->connections < LIMIT_CONNECTIONS || dealt->process_max < needs.process_max)
+        log_line("only %llu files may be open at a time (ulimit -n): at most %u connections and %u processes "
+                 "of functions",
+                 (unsigned long long)dealt->limit, dealt->connections, dealt->process_max);
+    return true;
 }
 
 static bool open_data(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
-    struct store_options store_options = {
-        .folder = settings->data, .create = true, .cache_bytes = settings->cache_bytes / BLOCK_CACHE_PART};
+    struct store_options store_options = {.folder = settings->data,
+                                          .create = true,
+                                          .cache_bytes = settings->cache_bytes / BLOCK_CACHE_PART,
+                                          .open_files = parts->descriptors.store_files};
     parts->store = settings->in_memory ? store_open_memory(NULL)
                                        : store_open_disk(&store_options, error, error_len);
     if (!parts->store) return false;
@@ -348,7 +359,7 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
                                                    .region = region_of(settings),
                                                    .account = ACCOUNT,
                                                    .shared = settings->on != NULL,
-                                                   .process_max = settings->process_max},
+                                                   .process_max = parts->descriptors.process_max},
                             error, error_len);
     if (!parts->func) return false;
     parts->trigger = trigger_open(&(struct trigger_options){.prefix = settings->prefix,
@@ -428,12 +439,15 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .hook_clock = settings->has_hooks ? &parts->hook_clock : NULL},
                          error, error_len);
     if (!parts->web) return false;
+    struct net_limits limits = net_limits_default;
+    limits.connections = parts->descriptors.connections;
+    limits.guests = parts->descriptors.guests;
     parts->server = net_server_new(&(struct net_options){.host = settings->host,
                                                          .port = settings->port,
                                                          .threads = settings->thread_count,
                                                          .tls_cert = settings->tls_cert,
                                                          .tls_key = settings->tls_key,
-                                                         .limits = net_limits_default,
+                                                         .limits = limits,
                                                          .handler = web_handler(parts->web)},
                                    error, error_len);
     if (!parts->server) return false;
@@ -484,9 +498,9 @@ static int serve_with(const struct settings *settings)
 {
     struct parts parts = {0};
     char error[700];
-    raise_descriptor_limit();
     parts.clock = settings->has_hooks ? (struct clock){web_clock_now, &parts.hook_clock} : clock_system;
-    if (!open_all(&parts, settings, error, sizeof error)) {
+    if (!deal_descriptors(&parts, settings, error, sizeof error) ||
+        !open_all(&parts, settings, error, sizeof error)) {
         close_all(&parts);
         return complain("%s", error);
     }
@@ -554,7 +568,8 @@ static const struct flag flags[] = {
     {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
     {"stream-retention", "H", "hours that stream records are kept (default 24)"},
     {"stream-shards", "N", "shards that a new stream begins with (default 4)"},
-    {NULL, NULL, "In the place of DynamoDB Local, whose flags (-port, -inMemory, -dbPath, ...) are understood:"},
+    {NULL, NULL,
+     "In the place of DynamoDB Local, whose flags (-port, -inMemory, -dbPath, ...) are understood:"},
     {"lenient", NULL,
      "take requests that it takes and Amazon's service refuses: numbers as text,\n"
      "unused attribute definitions, Limit 0, ... (doc/from-dynamodb-local.md)"},

@@ -15,6 +15,7 @@
 
 #define ACCEPT_BATCH    64
 #define ACCEPT_PAUSE_US 500000 /* when descriptors have run out: others must close first */
+#define CROWDED_LOG_US  60000000
 
 void listener_watch(struct net_loop *loop, struct listener *listener, bool on)
 {
@@ -72,11 +73,24 @@ static void run_adopt(struct net_task *task)
     connection_adopt(link_owner(task, struct connection, adopt));
 }
 
+/* The log tells of it once a minute, however many there are. */
+static void log_crowd(struct net_loop *loop, const char *whose, uint64_t most)
+{
+    struct net_server *server = loop->server;
+    if (server->crowded_logged_us && loop->now_us < server->crowded_logged_us + CROWDED_LOG_US) return;
+    server->crowded_logged_us = loop->now_us;
+    log_line("connections %s are refused: there are %llu, and more are not allowed", whose,
+             (unsigned long long)most);
+}
+
 /* Too many: say so, as long as not even those who are told are too many. */
 static void accept_refuse(struct net_loop *loop, int fd, uint64_t open)
 {
     struct net_server *server = loop->server;
-    if (server->tls || open >= server->limits.connections + LIMIT_REFUSED_CONNECTIONS) {
+    uint64_t most = server->limits.connections, told = most / 8 + 1;
+    if (told > LIMIT_REFUSED_CONNECTIONS) told = LIMIT_REFUSED_CONNECTIONS;
+    log_crowd(loop, "of clients", most);
+    if (server->tls || open >= most + told) {
         stats_add(&server->stats.refused, 1);
         close(fd);
         return;
@@ -86,17 +100,26 @@ static void accept_refuse(struct net_loop *loop, int fd, uint64_t open)
     if (connection->state == CONNECTION_IDLE) connection_refuse(connection, 503, "too many connections");
 }
 
-/* A guest beyond the limit of its port is closed unheard. */
+/* A guest beyond the limit of its port, or of all ports, is closed unheard. */
+static bool accept_guest(struct net_loop *loop, int fd, struct net_port *port)
+{
+    struct net_server *server = loop->server;
+    uint64_t most = server->limits.guests;
+    bool fits = atomic_load_explicit(&server->guests_open, memory_order_relaxed) < most;
+    if (fits && atomic_load_explicit(&port->connection_count, memory_order_relaxed) < LIMIT_PORT_CONNECTIONS)
+        return true;
+    if (!fits) log_crowd(loop, "of functions", most);
+    close(fd);
+    return false;
+}
+
 static bool accept_admit(struct net_loop *loop, int fd, struct net_port *port)
 {
     struct net_server *server = loop->server;
-    uint64_t open = port ? atomic_load_explicit(&port->connection_count, memory_order_relaxed)
-                         : stats_read(&server->stats.connections_open);
-    if (open < (port ? LIMIT_PORT_CONNECTIONS : server->limits.connections)) return true;
-    if (port)
-        close(fd);
-    else
-        accept_refuse(loop, fd, open);
+    if (port) return accept_guest(loop, fd, port);
+    uint64_t open = stats_read(&server->stats.connections_open);
+    if (open < server->limits.connections) return true;
+    accept_refuse(loop, fd, open);
     return false;
 }
 

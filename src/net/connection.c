@@ -29,6 +29,7 @@ struct connection *connection_new(int fd, struct net_loop *loop, struct net_port
     link_init(&connection->queue);
     if (port) {
         atomic_fetch_add_explicit(&port->connection_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&loop->server->guests_open, 1, memory_order_relaxed);
     } else {
         stats_add(&loop->server->stats.connections_open, 1);
         stats_add(&loop->server->stats.connections_total, 1);
@@ -322,8 +323,9 @@ void connection_close(struct connection *connection)
     if (connection->fd < 0) return;
     if (connection->tls) SSL_free(connection->tls);
     connection->tls = NULL;
-    if (!connection_is_guest(connection))
-        atomic_fetch_sub_explicit(&loop->server->stats.connections_open, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(connection_is_guest(connection) ? &loop->server->guests_open
+                                                              : &loop->server->stats.connections_open,
+                              1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&loop->connection_count, 1, memory_order_relaxed);
     close(connection->fd);
     connection->fd = -1;

@@ -201,6 +201,8 @@ struct net_server {
     uint16_t port;
     unsigned loop_count, next_loop;
     struct net_loop *loops;
+    _Atomic uint64_t guests_open;    /* connections by further ports */
+    int64_t crowded_logged_us;       /* when the log last told that there are too many; the first loop's */
     _Atomic uint64_t buffered_bytes; /* by requests too large for a spare exchange's buffers ... */
     _Atomic uint64_t unread_bytes;   /* ... and by such replies */
     _Atomic bool stopping;

@@ -108,7 +108,8 @@ struct net_handler {
 };
 
 struct net_limits {
-    uint64_t body_bytes, buffered_bytes, unread_bytes, header_bytes, header_count, connections;
+    uint64_t body_bytes, buffered_bytes, unread_bytes, header_bytes, header_count;
+    uint64_t connections, guests; /* of clients; by all further ports */
     int64_t header_ms, body_ms, idle_ms, send_ms, send_pressed_ms, drain_ms;
 };
 extern const struct net_limits net_limits_default;

@@ -14,6 +14,7 @@ const struct net_limits net_limits_default = {
     .header_bytes = LIMIT_HEADER_BYTES,
     .header_count = LIMIT_HEADER_COUNT,
     .connections = LIMIT_CONNECTIONS,
+    .guests = LIMIT_GUESTS,
     .header_ms = LIMIT_HEADER_MS,
     .body_ms = LIMIT_BODY_MS,
     .idle_ms = LIMIT_IDLE_MS,

@@ -92,11 +92,12 @@ static void set_files(rocksdb_options_t *options)
     rocksdb_options_set_avoid_unnecessary_blocking_io(options, true);
 }
 
-static void set_start(rocksdb_options_t *options)
+static void set_start(rocksdb_options_t *options, uint32_t open_files)
 {
     rocksdb_options_set_wal_recovery_mode(options, rocksdb_tolerate_corrupted_tail_records_recovery);
     rocksdb_options_set_max_total_wal_size(options, LOG_TOTAL_BYTES);
-    rocksdb_options_set_max_open_files(options, -1); /* a read then need not look for its file's reader */
+    /* Without a limit, and up to a quarter of it, a read need not look for its file's reader. */
+    rocksdb_options_set_max_open_files(options, open_files ? (int)open_files : -1);
     rocksdb_options_set_max_file_opening_threads(options, 2);
     rocksdb_options_set_skip_checking_sst_file_sizes_on_db_open(options, true);
 }
@@ -119,7 +120,7 @@ void disk_options_init(struct disk_options *out, const struct store_options *opt
     set_tables(rocksdb, out->cache);
     set_memory(rocksdb);
     set_files(rocksdb);
-    set_start(rocksdb);
+    set_start(rocksdb, options->open_files);
     set_diary(rocksdb);
     out->rocksdb = rocksdb;
 }

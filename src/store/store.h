@@ -103,6 +103,7 @@ struct store_options {
     bool read_only;       /* for check and show beside no server; never creates */
     bool create;          /* make the folder when it is missing */
     uint64_t cache_bytes; /* block cache of the store itself */
+    uint32_t open_files;  /* that it keeps open, about; 0: all it has */
 };
 
 /* Opens the folder. On failure answers NULL and one clear sentence in error: held by another process, not
