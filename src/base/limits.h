@@ -117,6 +117,8 @@
 #define LIMIT_LOG_PENDING_BYTES     (1024 * 1024) /* of each function's output, not yet in its file; more is dropped */
 #define LIMIT_LOG_READ_BYTES        (1024 * 1024) /* in one answer */
 #define LIMIT_LOG_WAIT_MS           60000 /* for more output, in one request */
+#define LIMIT_DEBUG_CALL_MS         (7LL * 86400 * 1000) /* a call under a debugger: as long as anybody debugs */
+#define LIMIT_DEBUG_MS              60000 /* how long a debug session lasts without being renewed, at most */
 #define LIMIT_WATCHED_DIRECTORIES   4096 /* of all functions that are run in place */
 #define LIMIT_QUEUE_PART_BYTES      (256 * 1024) /* of an asynchronous call's payload in one item */
 #define LIMIT_QUEUE_ENTRIES         100000 /* asynchronous calls known by name; more wait in the table only */

@@ -143,6 +143,9 @@ static const struct flag invoke_flags[] = {
     {"log", NULL, "print the end of its log on standard error"},
 };
 static const struct flag logs_flags[] = {{"follow", NULL, "go on as it is written, until Ctrl-C; also -f"}};
+static const struct flag debug_flags[] = {
+    {"port", "N", "where the debugger listens on the server's machine (default: 9229)"},
+};
 static const struct flag publish_flags[] = {{"description", "TEXT", "of the version"}};
 static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the alias"}};
 
@@ -201,6 +204,20 @@ static const struct command children[] = {
      .words_min = 1,
      .words_max = 1,
      .run = function_logs},
+    {.name = "debug",
+     .summary = "run a function under a debugger",
+     .usage = "NAME [flags]",
+     .about = "While this runs, the function has one process at a time, which waits for a debugger before it\n"
+              "loads its code, and no time limits: not for its start, not for its calls. Other calls wait.\n"
+              "Prints how to attach, then the function's log. Ctrl-C ends it, and all is as before; the call\n"
+              "under way may finish within the function's own time limit.",
+     FLAGS(debug_flags),
+     .examples = "  quipu function debug resize\n"
+                 "  quipu function debug resize --port 9230",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = function_debug},
     {.name = "publish",
      .summary = "keep the code as a numbered version",
      .usage = "NAME [flags]",
@@ -235,7 +252,7 @@ static const struct command children[] = {
 
 const struct command command_function = {.name = "function",
                                          .summary = "make, call and watch functions",
-                                         .usage = "add|ls|show|invoke|logs|publish|alias|rm ...",
+                                         .usage = "add|ls|show|invoke|logs|debug|publish|alias|rm ...",
                                          .about = "Works on the functions of a running server.",
                                          .children = children,
                                          .child_count = sizeof children / sizeof *children};

@@ -8,6 +8,7 @@
 
 int function_add(const struct arguments *arguments);
 int function_invoke(const struct arguments *arguments);
+int function_debug(const struct arguments *arguments);
 int function_logs(const struct arguments *arguments);
 int function_publish(const struct arguments *arguments);
 int function_alias(const struct arguments *arguments);

@@ -60,6 +60,7 @@ struct pool *pool_open(struct func *func)
     for (unsigned i = 0; i < POOL_BUCKETS; i++) ring_init(&pool->buckets[i]);
     ring_init(&pool->instances);
     ring_init(&pool->hungry);
+    ring_init(&pool->debugs);
     pool->to_start_end = &pool->to_start;
     atomic_store(&pool->wake_us, INT64_MAX);
     pool->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -103,6 +104,7 @@ void pool_close(struct pool *pool)
     pool_stop(pool);
     for (unsigned i = 0; i < POOL_BUCKETS; i++)
         ring_each(struct group, group, all, &pool->buckets[i]) group_free(group);
+    pool_debug_free(pool);
     watcher_free(pool->watcher);
     close(pool->wake_fd);
     pthread_mutex_destroy(&pool->lock);
@@ -283,9 +285,9 @@ static enum start start_within_reserved(struct group *group)
 {
     struct pool *pool = group->pool;
     uint32_t count = 0;
-    bool ending = false;
+    bool ending = false, is_debugged = pool_debug_port(pool, group->function->name) != 0;
     struct instance *idle = NULL;
-    if (group->reserved == UINT32_MAX) return START_NOW;
+    if (group->reserved == UINT32_MAX && !is_debugged) return START_NOW;
     ring_each(struct instance, instance, all, &pool->instances)
     {
         if (instance->state == INSTANCE_ENDED ||
@@ -295,11 +297,12 @@ static enum start start_within_reserved(struct group *group)
         ending |= instance->is_stopping;
         if (instance_is_idle(instance) && instance->group != group) idle = instance;
     }
-    if (count < group->reserved) return START_NOW;
+    if (count < group->reserved && !(is_debugged && count)) return START_NOW;
     if (idle && !ending) {
         instance_stop(idle, 0);
         ending = true;
     }
+    if (is_debugged) return START_SOON; /* one at a time, and people take their time */
     return ending ? START_LATER : START_NEVER;
 }
 
@@ -310,7 +313,7 @@ static enum start start_within_server(struct pool *pool)
     if (pool->live_count < pool->process_max) return START_NOW;
     if (pool->live_count - pool->ending_count < pool->process_max) return START_LATER;
     ring_each(struct instance, instance, all,
-              &pool->instances) if (instance_is_idle(instance) &&
+              &pool->instances) if (instance_is_idle(instance) && !instance->debug_port &&
                                     (!oldest || instance->used_us < oldest->used_us)) oldest = instance;
     if (oldest) {
         stats_add(&pool->stats.evictions, 1);
@@ -329,6 +332,14 @@ static enum start group_may_start(struct group *group, int64_t now_us)
     if (start != START_NOW) return start;
     if (group_starting(group) >= (group->failures ? 1 : POOL_STARTS)) return START_SOON;
     return group_keeps_up(group, now_us) ? START_SOON : start_within_server(group->pool);
+}
+
+bool pool_prepare(struct pool *pool, struct function *function)
+{
+    struct group *group = group_of(pool, function);
+    bool starts = group_may_start(group, monotonic_us()) == START_NOW;
+    if (starts) instance_new(group);
+    return starts;
 }
 
 /* Throttles those who are not covered and have waited so long. */

@@ -112,6 +112,7 @@ struct instance {
     int64_t returning_us; /* since when; INT64_MAX while it starts: no need to hurry */
     int64_t born_us, init_us, used_us, end_due_us; /* end_due: when it is stopped whatever it does; 0: not */
     bool init_reported;
+    uint16_t debug_port; /* it is under a debugger: no limit of time counts. 0: it is not */
     uint64_t invocation_count;
     uint64_t memory_peak_bytes;
     struct arena cause_arena; /* of last_cause */
@@ -155,6 +156,7 @@ struct pool {
     struct random random;
     struct ring buckets[POOL_BUCKETS]; /* of groups */
     struct ring instances, hungry;
+    struct ring debugs; /* functions under a debugger */
     uint32_t live_count, ending_count; /* processes not yet ended; of these, told to end */
     uint64_t next_number;
     struct instance *to_start, **to_start_end, *to_close;
@@ -186,6 +188,8 @@ void group_start_failed(struct group *group, struct instance *instance, unsigned
                         enum invocation_end end, struct slice type, struct slice reason, struct slice posted,
                         struct after *after);
 void group_free(struct group *group);
+/* Starts a process of the function before anybody calls it; false: not now. Under the lock. */
+bool pool_prepare(struct pool *pool, struct function *function);
 void instance_retire(struct instance *instance);
 bool instance_is_idle(const struct instance *instance);
 /* Sets the state by what it does, and whether it is ready. */
@@ -270,6 +274,23 @@ int watcher_descriptor(const struct watcher *watcher); /* -1: there is none */
 void watcher_add(struct watcher *watcher, struct group *group);
 void watcher_read(struct watcher *watcher, struct pool *pool);
 void watcher_remove(struct watcher *watcher, struct group *group); /* under the pool's lock */
+
+/* ---- pool_debug.c: functions under a debugger ---- */
+enum debug_begun {
+    DEBUG_BEGUN,
+    DEBUG_GOES_ON,    /* it was under way, and lasts longer now */
+    DEBUG_ELSEWHERE,  /* it is under way at another port */
+    DEBUG_PORT_TAKEN, /* another function has the port */
+    DEBUG_REFUSED,    /* nothing runs here */
+};
+enum debug_begun pool_debug_begin(struct pool *pool, struct function *function, uint16_t port,
+                                  int64_t for_ms);
+bool pool_debug_end(struct pool *pool, struct slice name); /* false: there was none */
+/* The port of the function's debugger; 0: it has none. Under the lock, as is the next. */
+uint16_t pool_debug_port(const struct pool *pool, struct slice name);
+void pool_debug_tick(struct pool *pool, int64_t now_us, int64_t *due_us);
+void pool_debug_free(struct pool *pool);
+const char *const *debug_environment(const char *const *environment, uint16_t port, struct arena *arena);
 
 /* ---- pool_show.c ---- */
 /* {"Processes":[...]} of a function. */

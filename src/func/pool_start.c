@@ -25,6 +25,8 @@ struct instance *instance_new(struct group *group)
     instance->returning = group->function->concurrency ? group->function->concurrency : 1;
     instance->born_us = instance->used_us = monotonic_us();
     instance->end_due_us = instance->born_us + (pool->init_ms + (int64_t)group->function->timeout_ms) * 1000;
+    instance->debug_port = pool_debug_port(pool, group->function->name);
+    if (instance->debug_port) instance->end_due_us = 0;
     ring_init(&instance->ready);
     ring_init(&instance->asking);
     ring_init(&instance->extensions);
@@ -93,6 +95,8 @@ static void instance_run_process(struct instance *instance, const char *const *a
         .ended = instance_ended,
         .context = instance,
     };
+    if (instance->debug_port)
+        program.environment = debug_environment(program.environment, instance->debug_port, arena);
     struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
     pool_lock(pool);
     instance->process = process;

@@ -75,7 +75,7 @@ static void instance_check_end(struct instance *instance, int64_t now_us, int64_
 
 static void instance_check_idle(struct instance *instance, int64_t now_us, int64_t *due_us)
 {
-    if (!instance_is_idle(instance)) return;
+    if (!instance_is_idle(instance) || instance->debug_port) return;
     int64_t end_us = instance->used_us + instance->pool->idle_us;
     if (now_us >= end_us)
         instance_stop(instance, POOL_GRACE_MS);
@@ -116,6 +116,7 @@ static int64_t pool_tick(struct pool *pool, struct after *after)
     int64_t due_us = now_us + (pool->idle_us < SLEEP_MAX_US ? pool->idle_us : SLEEP_MAX_US);
     ring_each(struct instance, instance, all, &pool->instances)
         instance_tick(instance, now_us, &due_us, after);
+    pool_debug_tick(pool, now_us, &due_us);
     pool_serve_hungry(pool, after);
     if (!ring_empty(&pool->hungry)) sooner(&due_us, now_us + POOL_RETURN_MS * 1000);
     groups_tick(pool, now_us, &due_us);

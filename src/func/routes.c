@@ -1,4 +1,4 @@
-/* Our own resources of functions: logs and processes.
+/* Our own resources of functions: logs, processes, debugging.
  *
  * A log is plain text. Without `from` its end is answered (at most `max` bytes, 64 KB unless told); the
  * header Quipu-Log-Position tells where to go on. `wait` makes a request for more than there is wait that
@@ -6,10 +6,13 @@
 #include "func/routes.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "func/pool.h"
 
 #define LOG_BYTES      (64 * 1024) /* of one answer, unless told */
+#define DEBUG_PORT     9229        /* as Node has it */
+#define DEBUG_PORT_MIN 1024        /* below it only the system may listen */
 #define FOLLOW_LOOK_US 5000000     /* how often a client that hears nothing is looked after */
 
 /* One who reads a log; in the call's arena. */
@@ -149,7 +152,65 @@ static void serve_processes(void *room, struct rest_call *call)
     call->done(call);
 }
 
+/* ---- debugging ---- */
+
+/* Whoever debugs asks again before `for` is over. */
+static void serve_debug(void *room, struct rest_call *call)
+{
+    struct func *func = room;
+    struct slice name, length = rest_query(call, "for");
+    uint64_t port = DEBUG_PORT;
+    int64_t for_ms = LIMIT_DEBUG_MS;
+    if (!name_parse(func, call, &name) || !bound_parse(call, "port", UINT16_MAX, &port)) return;
+    if (length.data && (!wait_parse(length, &for_ms) || !for_ms || for_ms > LIMIT_DEBUG_MS)) {
+        lambda_error(call, 400, "InvalidParameterValueException", "for must be a time up to %d seconds, like 30s",
+                     LIMIT_DEBUG_MS / 1000);
+        return;
+    }
+    if (port < DEBUG_PORT_MIN) {
+        lambda_error(call, 400, "InvalidParameterValueException", "port must be a number from %d to 65535",
+                     DEBUG_PORT_MIN);
+        return;
+    }
+    struct function *function = registry_function(func, name, SLICE("$LATEST"), 0);
+    if (!function || function->kind != FUNCTION_PROCESS) {
+        lambda_error(call, 400, "InvalidParameterValueException", "%.*s has no process to debug",
+                     SLICE_ARG(name));
+        if (function) function_release(function);
+        return;
+    }
+    enum debug_begun begun = pool_debug_begin(func->pool, function, (uint16_t)port, for_ms);
+    if (begun == DEBUG_BEGUN || begun == DEBUG_GOES_ON) {
+        buf_text(call->reply, "{\"FunctionName\":");
+        json_put_string(call->reply, name);
+        buf_text(call->reply, ",\"Runtime\":");
+        json_put_string(call->reply, function->runtime);
+        buf_printf(call->reply, ",\"Port\":%u,\"Begun\":%s}\n", (unsigned)port,
+                   begun == DEBUG_BEGUN ? "true" : "false");
+        call->status = 200;
+        call->done(call);
+    } else {
+        lambda_error(call, 409, "ResourceConflictException", "%s",
+                     begun == DEBUG_ELSEWHERE    ? "The function is being debugged at another port"
+                     : begun == DEBUG_PORT_TAKEN ? "Another function is being debugged at this port"
+                                                 : "This server runs no processes now");
+    }
+    function_release(function);
+}
+
+static void serve_debug_end(void *room, struct rest_call *call)
+{
+    struct func *func = room;
+    struct slice name;
+    if (!name_parse(func, call, &name)) return;
+    pool_debug_end(func->pool, name);
+    call->status = 204;
+    call->done(call);
+}
+
 const struct rest_route func_routes[] = {
+    {"PUT", "/v1/functions/{name}/debug", serve_debug},
+    {"DELETE", "/v1/functions/{name}/debug", serve_debug_end},
     {"GET", "/v1/functions/{name}/logs", serve_logs},
     {"GET", "/v1/functions/{name}/processes", serve_processes},
 };

@@ -46,7 +46,7 @@ static struct run *run_take(struct instance *instance, struct slice id)
         instance->returning++;
         instance->returning_us = instance->used_us = monotonic_us();
         average_move(&instance->group->duration_us, instance->used_us - run->given_us);
-        if (!instance->running_count && !instance->asking_count)
+        if (!instance->running_count && !instance->asking_count && !instance->debug_port)
             instance->end_due_us = instance->used_us + instance->function->timeout_ms * 1000ll;
         instance_settle(instance);
     }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/limits.h"
 #include "func/pool.h"
 #include "func/runtime.h"
 
@@ -68,7 +69,7 @@ static void run_give_back(struct instance *instance, struct run *run, struct aft
     group->waiting_count++;
     instance->returning++;
     instance->returning_us = monotonic_us();
-    if (!instance->asking_count && !instance->running_count)
+    if (!instance->asking_count && !instance->running_count && !instance->debug_port)
         instance->end_due_us = instance->returning_us + instance->function->timeout_ms * 1000ll;
     instance_settle(instance);
     group_serve(group, after);
@@ -130,8 +131,9 @@ void instance_give(struct instance *instance, struct run *run, struct after *aft
     instance->running_count++;
     instance->invocation_count++;
     instance->used_us = monotonic_us();
-    run->deadline_us = instance->used_us + run->function->timeout_ms * 1000ll;
-    run->deadline_ms = clock_now_ms(pool->func->options.clock) + run->function->timeout_ms;
+    int64_t limit_ms = instance->debug_port ? LIMIT_DEBUG_CALL_MS : run->function->timeout_ms;
+    run->deadline_us = instance->used_us + limit_ms * 1000;
+    run->deadline_ms = clock_now_ms(pool->func->options.clock) + limit_ms;
     arena_reset(&instance->cause_arena);
     instance->last_cause = arena_copy(&instance->cause_arena, run->cause);
     voice_start(instance, run);

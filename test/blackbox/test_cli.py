@@ -302,7 +302,7 @@ COMMANDS = ["serve", "table", "get", "put", "update", "delete", "query", "scan",
             "function", "trigger", "schedule", "queue", "check", "show", "completion"]
 CHILDREN = {
     "table": ["ls", "create", "set", "describe", "drop"],
-    "function": ["add", "ls", "show", "invoke", "logs", "publish", "alias", "rm"],
+    "function": ["add", "ls", "show", "invoke", "logs", "debug", "publish", "alias", "rm"],
     "trigger": ["add", "ls", "show", "set", "pause", "resume", "rm"],
     "schedule": ["add", "ls", "show", "next", "pause", "resume", "rm"],
     "queue": ["ls", "read", "rm"],

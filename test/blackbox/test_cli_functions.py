@@ -1,14 +1,19 @@
 """The commands on functions, triggers, schedules and queues, against a running server."""
+import base64
 import json
+import os
 import re
+import signal
+import socket
 import stat
+import struct
 import time
 import urllib.request
 import zipfile
 
 import pytest
 from cli import items, on_terminal, output, quipu, start
-from support.process import Quipu
+from support.process import Quipu, free_port
 
 ECHO = """
 exports.handler = async (event) => {
@@ -488,3 +493,94 @@ def test_help_names_the_server():
         shown = output(*command, "--help")
         assert "Where the server is:" in shown and "--on URL" in shown
     assert "Where the data is:" in output("queue", "ls", "--help")
+
+
+# ---- debugging ----
+
+SLOW = """
+exports.handler = async (event) => {
+  await new Promise((resolve) => setTimeout(resolve, event.ms));
+  return 'done';
+};
+"""
+
+
+def attach(port):
+    """As a debugger does: a web socket to the process, which is told to go on."""
+    def listed():
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=180) as reply:
+                return json.loads(reply.read())
+        except OSError:
+            return None
+    target = until(listed)[0]["webSocketDebuggerUrl"].split("/", 3)[3]
+    connection = socket.create_connection(("127.0.0.1", port), timeout=180)
+    key = base64.b64encode(os.urandom(16)).decode()
+    connection.sendall((f"GET /{target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+                        f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
+                        "Sec-WebSocket-Version: 13\r\n\r\n").encode())
+    assert b" 101 " in connection.recv(4096)
+    for number, method in enumerate(("Runtime.enable", "Runtime.runIfWaitingForDebugger")):
+        text = json.dumps({"id": number, "method": method}).encode()
+        connection.sendall(struct.pack(">BB4x", 0x81, 0x80 | len(text)) + text)  # masked by zeros
+    return connection
+
+
+def processes(on, name):
+    with urllib.request.urlopen(f"{on}/v1/functions/{name}/processes", timeout=180) as reply:
+        return json.loads(reply.read())["Processes"]
+
+
+def test_a_function_under_a_debugger_has_no_time_limits(on, unused_name, tmp_path):
+    (tmp_path / "index.js").write_text(SLOW)
+    port = free_port()
+    output("function", "add", unused_name, "--dir", str(tmp_path), "--timeout", "1s", on=on)
+    assert output("function", "invoke", unused_name, '{"ms": 0}', on=on) == '"done"\n'
+    late = '{"ms": 2000}'
+    assert "Sandbox.Timedout" in quipu("function", "invoke", unused_name, late, on=on).stdout
+    session = start("function", "debug", unused_name, "--port", str(port), on=on)
+    assert "no time limits" in session.stdout.readline()
+    assert f"127.0.0.1:{port}" in session.stdout.readline()
+    with attach(port):
+        callers = [start("function", "invoke", unused_name, late, on=on) for _ in range(2)]
+        assert [caller.communicate(timeout=180)[0] for caller in callers] == ['"done"\n'] * 2  # one after the other
+        assert len(processes(on, unused_name)) == 1
+        other = quipu("function", "debug", unused_name, "--port", str(port + 1), on=on)
+        assert other.returncode == 1 and "at another port" in other.stderr
+        session.send_signal(signal.SIGINT)
+        out, err = session.communicate(timeout=180)
+    assert session.returncode == 0 and "runs as before" in err
+    assert f"Debugger listening on ws://127.0.0.1:{port}/" in out and out.count("START RequestId") == 2
+    assert "Sandbox.Timedout" in quipu("function", "invoke", unused_name, late, on=on).stdout
+    assert output("function", "invoke", unused_name, '{"ms": 0}', on=on) == '"done"\n'
+    output("function", "rm", unused_name, on=on)
+
+
+def test_a_debug_session_ends_when_nobody_asks_for_it_again(on, function):
+    url = f"{on}/v1/functions/{function}/debug?for=1s&port={free_port()}"
+    with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=180) as reply:
+        assert json.loads(reply.read())["Begun"] is True
+    # nobody attaches: a call waits, and is served by an ordinary process when the session is over
+    assert json.loads(output("function", "invoke", function, '{"a": 1}', on=on))["echo"] == {"a": 1}
+
+
+def test_python_under_a_debugger_speaks_pdb_where_there_is_no_debugpy(on, unused_name, tmp_path):
+    (tmp_path / "lambda_function.py").write_text(
+        "def lambda_handler(event, context):\n    answer = 41\n    breakpoint()\n    return answer\n")
+    (tmp_path / "debugpy.py").write_text("raise ImportError('not here')")
+    port = free_port()
+    output("function", "add", unused_name, "--dir", str(tmp_path), "--timeout", "1s", on=on)
+    session = start("function", "debug", unused_name, "--port", str(port), on=on)
+    assert "no time limits" in session.stdout.readline()
+    caller = start("function", "invoke", unused_name, on=on)
+    def connected():
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=180)
+        except OSError:
+            return None
+    with until(connected) as connection:
+        connection.sendall(b"answer = answer + 1\ncontinue\n")
+        assert caller.communicate(timeout=180)[0] == "42\n"
+    session.send_signal(signal.SIGTERM)
+    assert session.wait(180) == 0
+    output("function", "rm", unused_name, on=on)

@@ -671,6 +671,15 @@ function putTaskRootOnPath() {
   Module._initPaths();
 }
 
+// Under `quipu function debug` the process waits for a debugger before it loads anything of the function.
+async function waitForDebugger() {
+  const inspector = await import('node:inspector');
+  if (!inspector.url()) inspector.open(Number(env.QUIPU_DEBUG_PORT), '127.0.0.1', false);
+  if (!inspector.url())
+    throw new RuntimeError('Runtime.DebuggerError', `The debugger's port ${env.QUIPU_DEBUG_PORT} is taken`);
+  inspector.waitForDebugger();
+}
+
 async function main() {
   const connection = new Connection(env.AWS_LAMBDA_RUNTIME_API);
   patchConsole();
@@ -683,6 +692,7 @@ async function main() {
     if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN)
       throw new RuntimeError('Runtime.InvalidRuntime', `This Node.js is ${process.version}; functions need version ` +
         `${NODE_MAJOR_MIN} or later`);
+    if (env.QUIPU_DEBUG_PORT) await waitForDebugger();
     handler = await findHandler(env._HANDLER || '');
     await new Promise(setImmediate); // what the module rejected without a catch is told by then
     if (endWith.isUnderWay) return;

@@ -429,8 +429,38 @@ def serve_or_leave(*arguments):
         leave(1)
 
 
+def debug_by_lines(port):
+    """breakpoint() waits for a connection and speaks pdb over it."""
+    import pdb
+    listener = socket.create_server(("127.0.0.1", port))
+
+    def stop(*_, **__):
+        print("breakpoint: attach with 'nc 127.0.0.1 %d'" % port)
+        connection, _ = listener.accept()
+        debugger = pdb.Pdb(stdin=connection.makefile("r"), stdout=connection.makefile("w"), nosigint=True)
+        debugger.set_trace(sys._getframe(1))
+
+    sys.breakpointhook = stop
+    print("debugpy is not installed for %s: breakpoint() in the code waits for 'nc 127.0.0.1 %d'"
+          % (sys.executable, port))
+
+
+def wait_for_debugger(port):
+    """Under `quipu function debug`: before anything of the function is loaded."""
+    try:
+        import debugpy
+    except ImportError:
+        debug_by_lines(port)
+        return
+    debugpy.listen(("127.0.0.1", port))
+    print("Debugger listening on 127.0.0.1:%d" % port)
+    debugpy.wait_for_client()
+
+
 def load(address):
     try:
+        if os.environ.get("QUIPU_DEBUG_PORT"):
+            wait_for_debugger(int(os.environ["QUIPU_DEBUG_PORT"]))
         if sys.version_info < PYTHON_MIN:
             raise Fault("Runtime.InvalidRuntime", "This Python is %d.%d; functions need version %d.%d or later"
                         % (sys.version_info[:2] + PYTHON_MIN))
