@@ -599,6 +599,7 @@ static const struct flag_alias aliases[] = {
     {"-inMemory", "memory"},
     {"-dbPath", "data"},
     {"-delayTransientStatuses", "delay-statuses"},
+    {"-cors", "allow-origin"},
     {"-sharedDb", NULL},
     {"-disableTelemetry", NULL},
     {"-optimizeDbBeforeStartup", NULL},

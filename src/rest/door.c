@@ -194,6 +194,18 @@ static bool is_machine(const struct rest_door *door, struct slice name)
            (slice_equal_ignoring_case(name, machine) || slice_equal_ignoring_case(name, first));
 }
 
+/* "quipu", as containers beside ours call us by the service's name. A page cannot rebind it: for that its
+ * owner would have to own a top-level domain. */
+static bool is_single_label(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '-' && c != '_') return false;
+    }
+    return name.len > 0;
+}
+
 static bool host_is_allowed(const struct rest_door *door, struct slice name)
 {
     for (size_t i = 0; i < door->host_count; i++) {
@@ -212,7 +224,7 @@ static bool host_is_ours(const struct rest_door *door, struct slice host)
     if (is_loopback_name(name) || slice_equal(name, SLICE("0.0.0.0"))) return true;
     if (!door) return false;
     if (slice_equal_ignoring_case(name, door->host)) return true;
-    if (door->is_public && (is_address(name) || is_machine(door, name))) return true;
+    if (door->is_public && (is_address(name) || is_machine(door, name) || is_single_label(name))) return true;
     return host_is_allowed(door, name);
 }
 

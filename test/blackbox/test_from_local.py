@@ -112,6 +112,13 @@ def test_its_flags_start_it(tmp_path):
         assert wire.call("ListTables", {}).json["TableNames"] == ["Tab"]
 
 
+def test_its_flag_for_web_pages():
+    with Quipu("--memory", "-cors", "http://localhost:3000,http://localhost:4000") as server:
+        for origin, status in (("http://localhost:4000", 200), ("http://localhost:5000", 403)):
+            with Connection(server.url) as wire:
+                assert wire.call("ListTables", {}, {"Origin": origin}).status == status
+
+
 def test_a_flag_of_nobody_is_named():
     result = run_quipu("serve", "-inMemmory")
     assert result.returncode == 2 and "'-inMemmory'" in result.stderr

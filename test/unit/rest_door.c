@@ -75,6 +75,10 @@ TEST(door_on_a_public_address_knows_addresses_and_the_machine)
     CHECK_INT(gethostname(machine, sizeof machine), 0);
     struct rest_door *all = door_of("0.0.0.0", NULL, NULL), *named = door_of("db.example.com", NULL, NULL);
     CHECK(comes_in(all, "192.168.1.5:8000", NULL, NULL, NULL));
+    CHECK(comes_in(all, "quipu:8000", NULL, NULL, NULL)); /* the service's name among containers */
+    CHECK(comes_in(all, "my_db", NULL, NULL, NULL));
+    CHECK(!comes_in(all, "quipu.evil.example:8000", NULL, NULL, NULL));
+    CHECK(!comes_in(all, "quipu:8000", "http://evil.example", NULL, NULL));
     CHECK(comes_in(all, "[2001:db8::1]:8000", NULL, NULL, NULL));
     CHECK(comes_in(all, machine, NULL, NULL, NULL));
     CHECK(comes_in(all, "localhost:8000", NULL, NULL, NULL));
