@@ -47,6 +47,8 @@ struct func_options {
     const struct clock *clock;
     const char *folder;           /* made when it is not there */
     const char *region, *account; /* of ARNs */
+    const char *node_modules;     /* packages that Node functions find besides their own, as Lambda has AWS's SDK;
+                                     NULL: quipu/node_modules in the user's data folder */
     const char *prefix;           /* of our tables' names; NULL: "quipu-" */
     bool shared;                  /* other servers work on the same tables: look at them again, take leases */
     uint32_t process_max;         /* of all functions; 0: 100 */

@@ -68,6 +68,7 @@ static bool is_protocol(struct slice name)
                                         "AWS_LAMBDA_LOG_LEVEL",
                                         "AWS_LAMBDA_INITIALIZATION_TYPE",
                                         "AWS_LAMBDA_MAX_CONCURRENCY",
+                                        "QUIPU_NODE_MODULES",
                                         "QUIPU_TOKEN",
                                         "AWS_EXECUTION_ENV"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -84,6 +85,20 @@ static struct slice runtime_folder(const struct func *func, struct arena *arena)
     return folder;
 }
 
+/* Where Node functions find packages that they did not bring. */
+static struct slice node_modules(const struct func *func, struct arena *arena)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (func->options.node_modules) {
+        char *absolute = realpath(func->options.node_modules, NULL);
+        struct slice folder = arena_printf(arena, "%s", absolute ? absolute : func->options.node_modules);
+        free(absolute);
+        return folder;
+    }
+    if (data && *data == '/') return arena_printf(arena, "%s/quipu/node_modules", data);
+    return arena_printf(arena, "%s/.local/share/quipu/node_modules", home && *home ? home : "/root");
+}
+
 static void put_protocol(struct environment *environment, struct func *func, uint16_t port)
 {
     const struct function *function = environment->function;
@@ -96,6 +111,8 @@ static void put_protocol(struct environment *environment, struct func *func, uin
     put(environment, "AWS_LAMBDA_FUNCTION_VERSION", function->version);
     put(environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", arena_printf(arena, "%u", function->memory_mb));
     put(environment, "AWS_LAMBDA_INITIALIZATION_TYPE", SLICE("on-demand"));
+    if (slice_starts(function->runtime, SLICE("nodejs")))
+        put(environment, "QUIPU_NODE_MODULES", node_modules(func, arena));
     if (function->concurrency > 1)
         put(environment, "AWS_LAMBDA_MAX_CONCURRENCY", arena_printf(arena, "%u", function->concurrency));
     if (!slice_starts(function->runtime, SLICE("provided")))

@@ -45,7 +45,7 @@
 #define BLOCK_CACHE_PART 8 /* of the cache, for the store's own blocks */
 
 struct settings {
-    const char *host, *data, *on, *prefix, *functions, *region, *credentials, *tls_cert, *tls_key;
+    const char *host, *data, *on, *prefix, *functions, *node_modules, *region, *credentials, *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
     uint16_t port;
     unsigned thread_count;
@@ -147,6 +147,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->on = text_of_on(arguments);
     settings->prefix = argument_text(arguments, "prefix");
     settings->functions = argument_text(arguments, "functions");
+    settings->node_modules = argument_text(arguments, "node-modules");
     settings->has_functions = !argument_given(arguments, "no-functions");
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
@@ -352,6 +353,7 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
     if (!settings->has_functions) return true;
     if (!choose_folder(parts, settings, error, error_len)) return false;
     parts->func = func_open(&(struct func_options){.prefix = settings->prefix,
+                                                   .node_modules = settings->node_modules,
                                                    .dynamo = parts->dynamo,
                                                    .sandbox = parts->sandbox,
                                                    .clock = &parts->clock,
@@ -554,6 +556,9 @@ static const struct flag flags[] = {
      "begin with (default quipu-)"},
     {NULL, NULL, "Functions:"},
     {"functions", "DIR", "their unpacked code and logs (default: functions in the data folder)"},
+    {"node-modules", "DIR",
+     "packages that Node functions find besides their own, like AWS's SDK\n"
+     "(default: ~/.local/share/quipu/node_modules)"},
     {"processes", "NUMBER", "of all functions at the same time (default 100)"},
     {"no-functions", NULL,
      "run none. Without --credentials, on an address other than loopback, they "

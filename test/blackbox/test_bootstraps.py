@@ -422,6 +422,39 @@ def test_node_bad_json_at_the_start_names_its_line(node, tmp_path):
     assert any(f"{tmp_path}/index.mjs:2" in line for line in error["trace"])
 
 
+SDK = {"package.json": '{"name": "@aws-sdk/client-x", "main": "main.cjs", "exports": "./main.cjs"}',
+       "main.cjs": "module.exports = { where: __filename };"}
+USERS = {"index.mjs": "import { where } from '@aws-sdk/client-x'; export const handler = async () => where;",
+         "index.js": "const { where } = require('@aws-sdk/client-x'); exports.handler = async () => where;"}
+
+
+@pytest.mark.parametrize("file", USERS)
+def test_node_finds_packages_that_it_was_not_given(start, tmp_path, file):
+    shared, own = tmp_path / "shared" / "node_modules", tmp_path / "own"
+    for name, text in SDK.items():
+        path = shared / "@aws-sdk" / "client-x" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    own.mkdir()
+    guest = start("node", "index.handler", {file: USERS[file]}, folder=own, QUIPU_NODE_MODULES=str(shared))
+    assert guest.ask() == str(shared / "@aws-sdk" / "client-x" / "main.cjs")
+    files = {file: USERS[file], **{"node_modules/@aws-sdk/client-x/" + name: text for name, text in SDK.items()}}
+    guest = start("node", "index.handler", files, folder=own, QUIPU_NODE_MODULES=str(shared))
+    assert guest.ask() == str(own / "node_modules/@aws-sdk/client-x/main.cjs")  # its own comes first
+
+
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("file", USERS)
+def test_node_tells_how_to_install_what_lambda_has_built_in(start, tmp_path, file, exists):
+    if exists:
+        (tmp_path / "shared" / "node_modules").mkdir(parents=True)
+    guest = start("node", "index.handler", {file: USERS[file]}, QUIPU_NODE_MODULES=f"{tmp_path}/shared/node_modules")
+    error = guest.init_error().json()
+    assert error["errorType"] == "Runtime.ImportModuleError"
+    assert "Cannot find" in error["errorMessage"] and error["errorMessage"].endswith(
+        f"Lambda has @aws-sdk/client-x built in; here: npm install --prefix {tmp_path}/shared @aws-sdk/client-x")
+
+
 # ---- Node.js: streams ----
 
 def test_node_streams(node):

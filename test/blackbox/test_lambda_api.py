@@ -492,3 +492,17 @@ def test_the_tables_are_plain(client, endpoint, make):
     item = table.get_item(Key={"name": name, "part": "$LATEST"})["Item"]
     assert (item["Runtime"], item["Description"], item["Timeout"]) == ("python3.11", "readable", 30)
     assert item["Environment"] == {"Variables": {"MODE": "x"}}
+
+
+@pytest.mark.parametrize("by", ["flag", "home"])
+def test_node_functions_find_shared_packages(tmp_path, by):
+    folder = tmp_path / "quipu" / "node_modules" if by == "home" else tmp_path / "node_modules"
+    (folder / "shared").mkdir(parents=True)
+    (folder / "shared" / "index.js").write_text("exports.n = 7;")
+    arguments = ("--node-modules", str(folder)) if by == "flag" else ()
+    with Quipu("--memory", *arguments, env={"XDG_DATA_HOME": str(tmp_path)}) as server:
+        client = lambda_client(server.url)
+        client.create_function(FunctionName="user", Runtime="nodejs18.x", Handler="index.handler", Role=ROLE,
+                               Timeout=30, Code={"ZipFile": archive({"index.mjs": "import { n } from 'shared'; "
+                                                         "export const handler = async () => n;"})})
+        assert invoke(client, "user")[1] == 7

@@ -20,6 +20,7 @@ import util from 'node:util';
 const NODE_MAJOR_MIN = 16;
 const API = '/2018-06-01/runtime';
 const SYNTAX_CHECK_MS = 10000;
+const EARLY_MS = 100; // for a load to fail by itself
 const EXIT_UNHANDLED_REJECTION = 128;
 const EXIT_UNCAUGHT_EXCEPTION = 129;
 const STREAMING = Symbol.for('aws.lambda.runtime.handler.streaming');
@@ -28,9 +29,11 @@ const CRLF = '\r\n';
 
 const env = process.env;
 const taskRoot = env.LAMBDA_TASK_ROOT || process.cwd();
+const sharedModules = env.QUIPU_NODE_MODULES; // packages that functions need not bring
 const concurrency = Math.max(1, Number.parseInt(env.AWS_LAMBDA_MAX_CONCURRENCY || '1', 10) || 1);
 const current = new AsyncLocalStorage(); // the invocation that code belongs to, where there are several at a time
 let onlyInvocation; // where there is one at a time
+let early; // what ends the process for a promise that was rejected while the handler was loaded
 let isRunning = false; // the handler is loaded: errors are of invocations, not of the start
 
 const invocationNow = () => (concurrency > 1 ? current.getStore() : onlyInvocation);
@@ -380,7 +383,7 @@ async function findHandler(name) {
   } catch (error) {
     if (error instanceof SyntaxError) throw syntaxError(error, moduleFile(parts));
     if (error?.code === 'MODULE_NOT_FOUND' || error?.code === 'ERR_MODULE_NOT_FOUND')
-      throw new RuntimeError('Runtime.ImportModuleError', String(error));
+      throw new RuntimeError('Runtime.ImportModuleError', String(error) + missingPackageHint(error));
     throw error;
   }
   for (const member of parts.member.split('.')) found = found?.[member];
@@ -660,15 +663,58 @@ function catchTheUncaught() {
     const error = new RuntimeError('Runtime.UnhandledPromiseRejection', message);
     error.stack = isError(reason) ? reason.stack : error.stack;
     error.reason = describe(reason);
-    endWith(error, 'Unhandled Promise Rejection', EXIT_UNHANDLED_REJECTION);
+    const end = () => endWith(error, 'Unhandled Promise Rejection', EXIT_UNHANDLED_REJECTION);
+    if (isRunning) {
+      end();
+      return;
+    }
+    early ??= end; // an import that fails may be told here first, though we wait for it: its own error counts
+    setTimeout(end, EARLY_MS);
   });
   process.on('beforeExit', () => onlyInvocation?.loopIsEmpty());
 }
 
 function putTaskRootOnPath() {
-  const folders = [env.NODE_PATH, path.join(taskRoot, 'node_modules'), taskRoot];
+  const folders = [env.NODE_PATH, path.join(taskRoot, 'node_modules'), taskRoot, sharedModules];
   env.NODE_PATH = folders.filter(Boolean).join(path.delimiter);
   Module._initPaths();
+}
+
+// An import does not look at NODE_PATH: what it does not find is looked for in the shared folder by a hook. The older
+// kind of hook costs a thread, so there is none where nothing could be found.
+function shareModulesWithImports() {
+  if (!sharedModules || !fs.existsSync(sharedModules)) return;
+  const parent = pathToFileURL(path.join(path.dirname(sharedModules), 'index.js')).href;
+  const isMissing = (error, name) => error?.code === 'ERR_MODULE_NOT_FOUND' && /^[^./][^:]*$/.test(name);
+  if (typeof Module.registerHooks === 'function') {
+    Module.registerHooks({ resolve(name, context, next) {
+      try {
+        return next(name, context);
+      } catch (error) {
+        if (!isMissing(error, name)) throw error;
+        try {
+          return next(name, { ...context, parentURL: parent });
+        } catch {
+          throw error;
+        }
+      }
+    } });
+  } else if (typeof Module.register === 'function') {
+    const source = `const isMissing = ${isMissing};
+      export const resolve = (name, context, next) => next(name, context).catch((error) => {
+        if (!isMissing(error, name)) throw error;
+        return next(name, { ...context, parentURL: ${JSON.stringify(parent)} }).catch(() => { throw error; });
+      });`;
+    Module.register(`data:text/javascript,${encodeURIComponent(source)}`);
+  }
+}
+
+// Lambda's Node has AWS's SDK built in; ours has it where somebody put it.
+function missingPackageHint(error) {
+  const name = /Cannot find (?:package|module) '(@(?:aws-sdk|smithy)\/[^/']+)/.exec(error.message)?.[1];
+  if (!name || !sharedModules) return '';
+  const folder = path.dirname(sharedModules);
+  return `\nLambda has ${name} built in; here: npm install --prefix ${folder} ${name}`;
 }
 
 // Under `quipu function debug` the process waits for a debugger before it loads anything of the function.
@@ -686,6 +732,7 @@ async function main() {
   defineGlobals();
   pointOldSdk();
   putTaskRootOnPath();
+  shareModulesWithImports();
   catchTheUncaught();
   let handler;
   try {
@@ -695,6 +742,7 @@ async function main() {
     if (env.QUIPU_DEBUG_PORT) await waitForDebugger();
     handler = await findHandler(env._HANDLER || '');
     await new Promise(setImmediate); // what the module rejected without a catch is told by then
+    early?.();
     if (endWith.isUnderWay) return;
   } catch (error) {
     logError('Uncaught Exception', error);
