@@ -336,7 +336,8 @@ struct quipu_tasks {
 /* Opens a job; again, with a larger total, it grows. */
 enum quipu_result quipu_job_put(struct quipu *db, const char *id, const struct quipu_job_options *options,
                                 struct quipu_job *job, struct quipu_reply **reply);
-/* Of an open job: total, further tasks, deadline, tolerance; what is zero stays. */
+/* Of an open job: total, further tasks, deadline, tolerance; what is zero stays. A deadline opens an expired one
+ * again. */
 enum quipu_result quipu_job_change(struct quipu *db, const char *id, const struct quipu_job_options *options,
                                    struct quipu_job *job, struct quipu_reply **reply);
 enum quipu_result quipu_job_done(struct quipu *db, const char *id, int64_t task, struct quipu_done *done,

@@ -6,15 +6,17 @@
  * it is known; `first` (N): the number of the first; `layout` (S): tree or set; `leaves` (N), `names` (S): of
  * a job whose tasks have names, how many leaves there are, and a hash of the names; `full` (NS): branches all
  * of whose tasks are done or failed; `failures` (N); `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms);
- * `opened`, `closed` (S, ISO 8601); `counted` (N): tasks done when it EXPIRED; `reach` (N): the
- * last leaf that was written while the total is not known; `told` (S): who was told to be last, by its
+ * `opened`, `closed` (S, ISO 8601); `counted` (N): tasks done when it EXPIRED, `forgiven` (N): of these,
+ * how many had failed before; `revived` (N, ms): the deadline that it EXPIRED by, if it was opened again since;
+ * `reach` (N): the last leaf that was written while the total is not known; `told` (S): who was told to be last, by its
  * key or by the task, "done 17"; `then` (S). Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3",
  * FAILED, EXPIRED likewise; range `run`. Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the
  * sweep looks at it. Table
  * PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S). Item
  * "-" of a leaf: `wanted` (N): its tasks; `done`, `failed` (NS): their places in the leaf; of named ones
- * `waiting`, `done`, `failed` (SS): their names; `closed` (BOOL): nothing is counted any more. Item "-" of a
- * branch: `wanted` (N): its leaves; `full` (NS): those that are. Item "000000017" or ":NAME" of a leaf:
+ * `waiting`, `done`, `failed` (SS): their names; `closed` (N, ms): nothing is counted any more since the
+ * deadline of that time, unless the head's `revived` has come to it. Item "-" of a branch: `wanted` (N): its
+ * leaves; `full` (NS): those that are. Item "000000017" or ":NAME" of a leaf:
  * `result`, `reason` (S) of that task.
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write
@@ -87,9 +89,9 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
 
 void job_read(struct flow *flow, struct slice item, struct job *job)
 {
-    enum { STATE, RUN, TOLD, TOTAL, FIRST, LAYOUT, LEAVES, PREPARED, FAILURES, DEADLINE, KEEP, REACH, ALL };
+    enum { STATE, RUN, TOLD, TOTAL, FIRST, LAYOUT, LEAVES, PREPARED, FAILURES, DEADLINE, KEEP, REACH, REVIVED, ALL };
     static const char *const names[ALL] = {"state",  "run",      "told",     "total",    "first", "layout",
-                                           "leaves", "prepared", "failures", "deadline", "keep",  "reach"};
+                                           "leaves", "prepared", "failures", "deadline", "keep",  "reach",  "revived"};
     struct arena *arena = flow->arena;
     struct slice found[ALL];
     raw_pick(arena, item, names, found, ALL);
@@ -104,7 +106,8 @@ void job_read(struct flow *flow, struct slice item, struct job *job)
                         .prepared = found[PREPARED].data != NULL,
                         .failures = attribute_int(arena, found[FAILURES], 0),
                         .deadline_ms = attribute_int(arena, found[DEADLINE], 0),
-                        .keep_ms = attribute_int(arena, found[KEEP], 0)};
+                        .keep_ms = attribute_int(arena, found[KEEP], 0),
+                        .revived_ms = attribute_int(arena, found[REVIVED], 0)};
     if (!item.data) return;
     for (size_t i = 1; i < sizeof state_names / sizeof *state_names; i++)
         if (slice_equal(state, state_names[i])) job->state = (enum job_state)i;
@@ -112,6 +115,7 @@ void job_read(struct flow *flow, struct slice item, struct job *job)
                                      : (job->total + job->fan - 1) / job->fan;
     job->leaves = attribute_int(arena, found[LEAVES], reached);
     job->branches = (job->leaves + JOB_FAN - 1) / JOB_FAN;
+    job->blank = job->total < 0 && !job->named && !found[REACH].data;
 }
 
 static void loaded(struct flow *flow)
@@ -141,7 +145,8 @@ void job_refuse_closed(struct flow *flow)
     const struct job *job = &work->job;
     struct slice state = job_state_name(job->state), members = flow_compose(flow, "'state':%s", state);
     if (job->state == JOB_OPEN || job->state == JOB_CLOSING || job->state == JOB_EXPIRED)
-        flow_refuse_with(flow, members, 409, "deadline-over", "The deadline of the job was %.*s.",
+        flow_refuse_with(flow, members, 409, "deadline-over",
+                         "The deadline of the job was %.*s. A PATCH with another deadline opens it again.",
                          SLICE_ARG(moment_text(flow->arena, job->deadline_ms)));
     else
         flow_refuse_with(flow, members, 409, "job-closed", "The job is %.*s.", SLICE_ARG(state));
@@ -174,10 +179,14 @@ int64_t job_tolerated(struct flow *flow, const struct job *job)
     return number;
 }
 
+/* Where the condition does not hold, another has reached further; or the tasks were given names. */
 static void reached(struct flow *flow)
 {
     struct job_work *work = flow->state;
-    work->loaded(flow);
+    if (flow_failed(flow) && item_has(flow->arena, flow_item(flow), "leaves"))
+        flow_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
+    else
+        work->loaded(flow);
 }
 
 void job_reach(struct flow *flow, int64_t leaf, flow_step *then)
@@ -190,8 +199,8 @@ void job_reach(struct flow *flow, int64_t leaf, flow_step *then)
         flow_call(
             flow, reached, "UpdateItem",
             "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf','ConditionExpression':"
-            "'#run = :run and (attribute_not_exists(#reach) or #reach < :leaf)',%#,"
-            "'ExpressionAttributeValues':{':leaf':%N,':run':%S}}",
+            "'#run = :run and attribute_not_exists(#leaves) and (attribute_not_exists(#reach) or #reach < "
+            ":leaf)',%#,'ExpressionAttributeValues':{':leaf':%N,':run':%S},%O}",
             &job_table, work->id, leaf, work->job.run);
 }
 
@@ -415,7 +424,8 @@ const struct flow_row job_rows[] = {
      FIELDS(job_failed_fields), "{'counted':1,'state':'OPEN','failed':1}", "job failed task reason?"},
     {"PUT", "/v1/jobs/{id}", job_put, "Opens a job; again, with a larger total, it grows.",
      FIELDS(job_put_fields), JOB, "job put"},
-    {"PATCH", "/v1/jobs/{id}", job_patch, "Changes an open job: more tasks, another deadline or tolerance.",
+    {"PATCH", "/v1/jobs/{id}", job_patch,
+     "Changes an open job: more tasks, another deadline or tolerance. A deadline opens an EXPIRED one again.",
      FIELDS(job_patch_fields), JOB, "job change"},
     {"GET", "/v1/jobs/{id}", get_begin, "A job, perhaps after waiting for its end.", FIELDS(get_fields), JOB,
      "job get"},
@@ -431,7 +441,7 @@ const struct flow_row job_rows[] = {
      FIELDS(job_page_fields), "{'results':[{'task':0,'result':{'any':'JSON'}}],'next':'1'}",
      "job results -> results"},
     {"POST", "/v1/jobs/{id}/redrive", job_redrive, "Makes failed tasks missing again, and the job OPEN.",
-     FIELDS(job_only_fields), "{'redriven':[17],'state':'OPEN'}", "job redrive"},
+     FIELDS(job_redrive_fields), "{'redriven':[17],'state':'OPEN'}", "job redrive"},
     {"GET", "/v1/jobs", list_begin, "Unfinished jobs, the oldest first; no table is scanned.", FIELDS(list_fields),
      "{'jobs':[{'id':'doc3','state':'OPEN','opened':'2026-11-15T03:42:06.250Z'}]}", "job ls -> jobs"},
 };

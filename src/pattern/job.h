@@ -38,6 +38,8 @@ struct job {
     int64_t fan;                            /* tasks of a leaf */
     int64_t leaves, branches;               /* where the total is not known: those that somebody reached */
     int64_t failures, deadline_ms, keep_ms; /* 0: none */
+    int64_t revived_ms;                     /* what was closed for deadlines up to here is open again; 0 */
+    bool blank;                             /* nobody told yet whether its tasks are numbers or names */
 };
 
 /* A leaf as it was read, or as it is before anybody wrote it. */
@@ -132,6 +134,8 @@ int64_t job_branch_wanted(const struct job *job, int64_t branch);
 void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct leaf *leaf);
 void job_leaf_count(struct leaf *leaf);
 bool job_leaf_is_full(const struct leaf *leaf);
+/* A condition that the leaf is not closed, and its values (",':..."). */
+struct slice job_leaf_unclosed(struct flow *flow, struct slice *values);
 /* The offset of a name; -1: it is not in the leaf. */
 int64_t job_leaf_find(const struct leaf *leaf, struct slice name);
 int64_t job_leaf_of_name(const struct job *job, struct slice name);
@@ -167,6 +171,9 @@ void job_heal(struct flow *flow, flow_step *then);
 
 /* Ends a job whose deadline is over. The route's own state is kept aside meanwhile. */
 void job_expire(struct flow *flow, flow_step *then);
+/* Gives a job as it was read, which may have ended by its deadline, another one, and opens it again. `then` sees
+ * by flow_failed whether it is another one by now. */
+void job_revive(struct flow *flow, int64_t deadline_ms, flow_step *then);
 
 /* ---- routes ---- */
 
@@ -182,6 +189,6 @@ flow_step job_events;                             /* job_events.c */
 flow_step job_redrive;                            /* job_close.c */
 flow_step job_delete;                             /* job_sweep.c */
 extern const struct field job_put_fields[9], job_patch_fields[5], job_done_fields[6], job_failed_fields[4],
-    job_page_fields[3], job_events_fields[2], job_only_fields[1];
+    job_page_fields[3], job_events_fields[2], job_only_fields[1], job_redrive_fields[2];
 
 #endif

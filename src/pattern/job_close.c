@@ -2,7 +2,12 @@
  * holds for them: job.c.
  *
  * A job whose deadline is over becomes CLOSING, which stops whatever would change it; then its leaves are
- * closed one by one, each telling what it had counted; then it is EXPIRED, or COMPLETE after all. */
+ * closed one by one, each telling what it had counted; then it is EXPIRED, or COMPLETE after all.
+ *
+ * Another deadline opens it again, by one write to the head. The leaves stay as they are: each has the deadline
+ * that it was closed for, and the head tells that it was overcome (`revived`). So a write of a former expiry that
+ * comes late closes nothing. */
+#include "calendar/calendar.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
@@ -88,11 +93,12 @@ static void expire_end(struct flow *flow)
     enum job_state state = is_partial ? JOB_EXPIRED : fails ? JOB_FAILED : JOB_COMPLETE;
     struct slice ending = job_end(flow, state, SLICE_NONE, &values);
     flow_call(flow, expire_ended, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted, #failures = "
-              ":failures,%r',"
-              "'ConditionExpression':'#run = :run and #state = :closing',%#,'ExpressionAttributeValues':"
-              "{':counted':%N,':failures':%N,':run':%S,':closing':{'S':'CLOSING'}%A},%O}",
-              &job_table, work->id, ending, counted, failures, job->run, values);
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted, #forgiven = :forgiven, "
+              "#failures = :failures,%r',"
+              "'ConditionExpression':'#run = :run and #state = :closing and #deadline = :deadline',%#,"
+              "'ExpressionAttributeValues':{':counted':%N,':forgiven':%N,':failures':%N,':run':%S,':closing':"
+              "{'S':'CLOSING'},':deadline':%N%A},%O}",
+              &job_table, work->id, ending, counted, expiry->both, failures, job->run, job->deadline_ms, values);
 }
 
 static void expire_leaf(struct flow *flow)
@@ -103,11 +109,12 @@ static void expire_leaf(struct flow *flow)
     if (expiry->at < expiry->count) {
         int64_t leaf = expiry->leaves[expiry->at];
         flow_call(flow, expire_closed, "UpdateItem",
-                  "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #closed = :true, #wanted = "
-                  "if_not_exists(#wanted, "
-                  ":wanted)',%#,'ExpressionAttributeValues':{':true':{'BOOL':true},':wanted':%N},"
-                  "'ReturnValues':'ALL_NEW'}",
-                  &job_parts_table, job_part_key(flow, 0, leaf), job->named ? 0 : job_leaf_wanted(job, leaf));
+                  "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #closed = :deadline, #wanted = "
+                  "if_not_exists(#wanted, :wanted)','ConditionExpression':'attribute_not_exists(#closed) or "
+                  "#closed <= :deadline',%#,'ExpressionAttributeValues':{':deadline':%N,':wanted':%N},"
+                  "'ReturnValues':'ALL_NEW',%O}",
+                  &job_parts_table, job_part_key(flow, 0, leaf), job->deadline_ms,
+                  job->named ? 0 : job_leaf_wanted(job, leaf));
         return;
     }
     expire_end(flow);
@@ -118,6 +125,10 @@ static void expire_closed(struct flow *flow)
     struct job_work *work = flow->state;
     struct expiry *expiry = work->own;
     struct leaf leaf;
+    if (flow_failed(flow)) { /* closed for a later deadline: this one was overcome */
+        expire_leave(flow);
+        return;
+    }
     job_leaf_read(flow, expiry->leaves[expiry->at++], flow_item(flow), &leaf);
     expiry->missing += leaf.wanted - leaf.done - leaf.failed;
     expiry->done += leaf.done;
@@ -133,17 +144,63 @@ static void expire_ended(struct flow *flow)
     expire_leave(flow);
 }
 
+/* ---- another deadline ---- */
+
+static void revived(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    flow_step *then = work->loaded;
+    if (!flow_failed(flow)) {
+        flow_wake(flow, job_topic(work->id));
+        flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
+    }
+    then(flow);
+}
+
+/* Failures that a done task had made up for were taken off when it ended; the leaves still have them. */
+void job_revive(struct flow *flow, int64_t deadline_ms, flow_step *then)
+{
+    struct job_work *work = flow->state;
+    const struct job *job = &work->job;
+    struct job next = *job;
+    int64_t forgiven = item_int(flow->arena, job->item, "forgiven", 0);
+    bool is_over = job->deadline_ms && flow->now_ms >= job->deadline_ms;
+    next.deadline_ms = deadline_ms;
+    work->loaded = then;
+    flow_call(
+        flow, revived, "UpdateItem",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :open, #deadline = :deadline, #listed = "
+        ":listed, #slot = :slot, #due = :due, #failures = #failures + :forgiven%r REMOVE #closed, #counted, "
+        "#forgiven','ConditionExpression':'#run = :run and #state = :state and %r',%#,"
+        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':deadline':%N,':listed':%S,':slot':%S,':due':%N,"
+        "':forgiven':%N,':run':%S,':state':%S%r}}",
+        &job_table, work->id, is_over ? SLICE(", #revived = :was") : SLICE(""),
+        job->deadline_ms ? SLICE("#deadline = :was") : SLICE("attribute_not_exists(#deadline)"), deadline_ms,
+        job_listed(flow, JOB_OPEN), job_slot(flow), job_heal_ms(flow, &next), forgiven, job->run,
+        job_state_name(job->state),
+        job->deadline_ms ? flow_compose(flow, ",':was':%N", job->deadline_ms) : SLICE(""));
+}
+
 /* ---- once more what failed ---- */
+
+enum { REDRIVE_DEADLINE = JOB_ID + 1 };
+
+const struct field job_redrive_fields[] = {
+    FIELD_JOB_ID,
+    [REDRIVE_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
+                          .help = "another one, from now on; needed where the former is over"},
+};
 
 struct redrive {
     struct leaf *leaves; /* with failed tasks */
     int64_t count, at;
     struct slice told; /* the tasks, as they are told */
     int64_t tasks;
+    bool has_deadline; /* the new one is set */
 };
 
-static flow_step redrive_loaded, redrive_next, redrive_written, redrive_again, redrive_reopened, redrive_end,
-    redrive_tell;
+static flow_step redrive_loaded, redrive_revived, redrive_next, redrive_written, redrive_again,
+    redrive_reopened, redrive_end, redrive_tell;
 
 void job_redrive(struct flow *flow)
 {
@@ -161,6 +218,26 @@ static void redrive_collect(struct flow *flow, const struct leaf *leaf)
     redrive->tasks += leaf->failed;
 }
 
+static void refuse_over(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(work->job.state)), 409, "deadline-over",
+                     "The deadline of the job was %.*s. Send another deadline.",
+                     SLICE_ARG(moment_text(flow->arena, work->job.deadline_ms)));
+}
+
+static void redrive_revived(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct redrive *redrive = work->own;
+    if (flow_failed(flow)) {
+        flow_again(flow, redrive_again);
+        return;
+    }
+    redrive->has_deadline = true;
+    redrive_again(flow);
+}
+
 static void redrive_loaded(struct flow *flow)
 {
     struct job_work *work = flow->state;
@@ -168,8 +245,14 @@ static void redrive_loaded(struct flow *flow)
     const struct job *job = &work->job;
     if (!job->item.data || job->state == JOB_DELETING) {
         job_refuse_unknown(flow);
-    } else if (job->state != JOB_OPEN && job->state != JOB_FAILED) {
+    } else if (job->state == JOB_CLOSING) {
+        job_expire(flow, redrive_again);
+    } else if (job->state == JOB_COMPLETE) {
         job_refuse_closed(flow);
+    } else if (flow_given(flow, REDRIVE_DEADLINE) && !redrive->has_deadline) {
+        job_revive(flow, flow->now_ms + flow_int(flow, REDRIVE_DEADLINE), redrive_revived);
+    } else if (job->state == JOB_EXPIRED || (job->deadline_ms && flow->now_ms >= job->deadline_ms)) {
+        refuse_over(flow);
     } else {
         redrive->leaves = arena_array(flow->arena, struct leaf, (size_t)job->leaves);
         redrive->count = redrive->at = redrive->tasks = 0;

@@ -37,6 +37,7 @@ struct done {
     struct slice names[NAMES_AT_ONCE];
     size_t chosen;
     int64_t counted;
+    bool looked; /* at the head, since a leaf was found closed */
     struct slice *unknown; /* names that the job does not have */
     size_t unknown_count;
 };
@@ -115,6 +116,7 @@ void job_done(struct flow *flow)
 /* NULL, or why the job does not take this task. */
 static const char *task_fault(struct flow *flow, const struct job *job, struct task *task)
 {
+    if (job->blank && task->name.data) return "Which names the tasks of this job have was not told yet.";
     if (job->named != (task->name.data != NULL))
         return job->named ? "The tasks of this job have names." : "The tasks of this job are numbers.";
     if (job->named) {
@@ -238,23 +240,24 @@ static void leaf_write(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct done *done = work->own;
-    struct slice key = job_part_key(flow, 0, done->leaf.index), values;
+    struct slice key = job_part_key(flow, 0, done->leaf.index), values, since;
+    struct slice unclosed = job_leaf_unclosed(flow, &since);
     struct slice set = job_leaf_set(flow, &done->leaf, done->offsets, done->chosen);
     if (work->job.named) {
         struct slice known = names_condition(flow, done, &values);
         flow_call(flow, done_written, "UpdateItem",
                   "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #done :tasks DELETE #waiting :tasks',"
-                  "'ConditionExpression':'attribute_not_exists(#closed)%r',%#,'ExpressionAttributeValues':"
-                  "{':tasks':%A%A},'ReturnValues':'ALL_OLD',%O}",
-                  &job_parts_table, key, known, set, values);
+                  "'ConditionExpression':'%r%r',%#,'ExpressionAttributeValues':{':tasks':%A%A%A},"
+                  "'ReturnValues':'ALL_OLD',%O}",
+                  &job_parts_table, key, unclosed, known, set, values, since);
         return;
     }
     flow_call(flow, done_written, "UpdateItem",
               "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = if_not_exists(#wanted, :wanted) "
               "ADD #done "
-              ":tasks','ConditionExpression':'attribute_not_exists(#closed)',%#,'ExpressionAttributeValues':"
-              "{':wanted':%N,':tasks':%A},'ReturnValues':'ALL_OLD',%O}",
-              &job_parts_table, key, job_leaf_wanted(&work->job, done->leaf.index), set);
+              ":tasks','ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':wanted':%N,':tasks':%A%A},"
+              "'ReturnValues':'ALL_OLD',%O}",
+              &job_parts_table, key, unclosed, job_leaf_wanted(&work->job, done->leaf.index), set, since);
 }
 
 static void done_leaf(struct flow *flow)
@@ -284,13 +287,27 @@ static bool unknown_drop(struct done *done, const struct leaf *leaf)
     return kept > 0;
 }
 
-/* The image tells why: sealed, not written yet, or there are names that it does not know. */
+/* The leaf was closed: has the job been opened again since, or how has it ended? */
+static void leaf_look(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    if (work->job.state == JOB_OPEN || work->job.state == JOB_FAILED)
+        leaf_write(flow);
+    else if (work->job.state == JOB_COMPLETE)
+        job_claim(flow, done_end);
+    else
+        job_refuse_closed(flow);
+}
+
+/* The image tells why: closed, not written yet, or there are names that it does not know. */
 static void leaf_refused(struct flow *flow, const struct leaf *leaf)
 {
     struct job_work *work = flow->state;
     struct done *done = work->own;
-    if (leaf->closed) {
-        work->fresh = true;
+    if (leaf->closed && !done->looked) {
+        done->looked = true;
+        job_load(flow, true, leaf_look);
+    } else if (leaf->closed) {
         job_refuse_closed(flow);
     } else if (!leaf->there && !work->job.prepared) {
         flow_refuse(flow, 409, "not-prepared",

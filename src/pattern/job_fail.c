@@ -117,21 +117,23 @@ static struct slice leaf_update(struct flow *flow)
     struct job_work *work = flow->state;
     struct fail *fail = work->own;
     bool named = work->job.named;
+    struct slice since, unclosed = job_leaf_unclosed(flow, &since);
     struct slice element = named ? flow_compose(flow, "%S", fail->name)
                                  : flow_compose(flow, "%N", fail->offset);
     return flow_compose(
         flow,
         "{'TableName':%T,'Key':%A,'UpdateExpression':'%r ADD #failed :tasks%r','ConditionExpression':"
-        "'attribute_not_exists(#closed) and not contains(#done, :task) and not contains(#failed, "
+        "'%r and not contains(#done, :task) and not contains(#failed, "
         ":task)%r',%#,"
-        "'ExpressionAttributeValues':{':task':%A,':tasks':%A%r},%O}",
+        "'ExpressionAttributeValues':{':task':%A,':tasks':%A%r%A},%O}",
         &job_parts_table, job_part_key(flow, 0, fail->leaf.index),
         named ? SLICE("") : SLICE("SET #wanted = if_not_exists(#wanted, :wanted)"),
-        named ? SLICE(" DELETE #waiting :tasks") : SLICE(""),
+        named ? SLICE(" DELETE #waiting :tasks") : SLICE(""), unclosed,
         named ? SLICE(" and contains(#waiting, :task)") : SLICE(""), element,
         job_leaf_set(flow, &fail->leaf, &fail->offset, 1),
         named ? SLICE("")
-              : flow_compose(flow, ",':wanted':%N", job_leaf_wanted(&work->job, fail->leaf.index)));
+              : flow_compose(flow, ",':wanted':%N", job_leaf_wanted(&work->job, fail->leaf.index)),
+        since);
 }
 
 /* By the leaf as it is: counted before, outside, or to be counted. */

@@ -115,7 +115,7 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
     struct parts parts = parts_find(flow, item);
     *leaf = (struct leaf){.index = index, .there = item.data != NULL};
     leaf->failed_set = parts.failed;
-    leaf->closed = parts.closed.data != NULL;
+    leaf->closed = parts.closed.data && attribute_int(flow->arena, parts.closed, INT64_MAX) > job->revived_ms;
     if (!raw_int(raw_text(flow->arena, attribute_content(flow->arena, parts.wanted)), &leaf->wanted))
         leaf->wanted = job->named ? 0 : job_leaf_wanted(job, index);
     if (job->named) {
@@ -148,6 +148,15 @@ void job_leaf_count(struct leaf *leaf)
 bool job_leaf_is_full(const struct leaf *leaf)
 {
     return leaf->there && leaf->done + leaf->failed == leaf->wanted;
+}
+
+struct slice job_leaf_unclosed(struct flow *flow, struct slice *values)
+{
+    const struct job_work *work = flow->state;
+    *values = SLICE("");
+    if (!work->job.revived_ms) return SLICE("attribute_not_exists(#closed)");
+    *values = flow_compose(flow, ",':revived':%N", work->job.revived_ms);
+    return SLICE("(attribute_not_exists(#closed) or #closed <= :revived)");
 }
 
 int64_t job_leaf_find(const struct leaf *leaf, struct slice name)

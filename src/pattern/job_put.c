@@ -62,15 +62,15 @@ struct put {
     size_t at;                            /* the first name of the leaves that are being written */
     int64_t leaf, batch[LEAVES_TOGETHER]; /* the next leaf, and those of the present transaction */
     unsigned batch_count;
-    bool created;
+    bool created, revived; /* revived: with the new deadline */
     flow_step *again;              /* behind a race that was lost */
     int64_t chosen[NAMES_AT_ONCE]; /* PATCH: names that are being added */
     size_t chosen_count, chosen_end;
 };
 
-static flow_step put_loaded, put_created, put_load, leaves_next, leaves_write, leaves_written, prepared,
-    put_tell, grow_again, grow_done, patch_loaded, patch_set, patch_grow, names_next, names_found,
-    names_added;
+static flow_step put_loaded, put_created, put_named, put_load, leaves_next, leaves_write, leaves_written, prepared,
+    put_tell, grow_again, grow_done, patch_loaded, patch_revived, patch_reload, patch_heal, patch_set, patch_grow,
+    names_next, names_found, names_added;
 
 /* ---- what was sent ---- */
 
@@ -195,12 +195,39 @@ static void put_create(struct flow *flow)
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
 }
 
+/* A job that was opened without total and tasks gets names, if no number came first. */
+static void put_names(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    const struct put *put = work->own;
+    flow_call(flow, put_named, "UpdateItem",
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total, #leaves = :leaves, #names = "
+              ":names','ConditionExpression':'#run = :run and #state = :open and attribute_not_exists(#total) and "
+              "attribute_not_exists(#reach)',%#,'ExpressionAttributeValues':{':total':%N,':leaves':%N,':names':%S,"
+              "':run':%S,':open':{'S':'OPEN'}},%O}",
+              &job_table, work->id, (int64_t)put->count, put->leaves, put->digest, work->job.run);
+}
+
+static void put_named(struct flow *flow)
+{
+    if (flow_failed(flow))
+        flow_again(flow, grow_again);
+    else
+        grow_again(flow);
+}
+
 static void put_created(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct put *put = work->own;
     put->created = !flow_failed(flow);
     put_load(flow);
+}
+
+/* Its tasks may become names. */
+static bool takes_names(const struct job *job)
+{
+    return job->blank && job->state == JOB_OPEN && job->fan == JOB_FAN;
 }
 
 /* The job is there: is it the one that was meant? */
@@ -212,7 +239,7 @@ static bool put_differs(struct flow *flow)
     bool is_set = job->fan == JOB_SET_MOST;
     if (job->state == JOB_DELETING)
         flow_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
-    else if (job->named != (put->count > 0))
+    else if (job->named != (put->count > 0) && !takes_names(job))
         flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
                     job->named ? "names" : "numbers");
     else if (job->named && !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
@@ -234,11 +261,14 @@ static void grow(struct flow *flow, int64_t total);
 static void put_loaded(struct flow *flow)
 {
     struct job_work *work = flow->state;
+    const struct put *put = work->own;
     if (!work->job.item.data)
         put_create(flow);
     else if (put_differs(flow))
         return;
-    else if (work->job.named && !work->job.prepared)
+    else if (!work->job.named && put->count)
+        put_names(flow);
+    else if (work->job.named && !work->job.prepared && work->job.state == JOB_OPEN)
         leaves_next(flow);
     else if (!work->job.named && flow_given(flow, PUT_TOTAL))
         grow(flow, flow_int(flow, PUT_TOTAL));
@@ -304,19 +334,22 @@ static void leaves_write(struct flow *flow)
         int64_t count;
         struct slice names = leaf_names(flow, put, put->batch[i], &count),
                      key = job_part_key(flow, 0, put->batch[i]);
+        struct slice since, unclosed = job_leaf_unclosed(flow, &since);
         key.len--; /* its closing brace: the item begins with the key */
         buf_slice(&actions,
                   flow_compose(flow,
                                "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':"
-                               "'attribute_not_exists(#part)',%#}}",
+                               "'attribute_not_exists(#part) or (#wanted = :none and %r)',%#,"
+                               "'ExpressionAttributeValues':{':none':{'N':'0'}%A}}}",
                                i ? SLICE(",") : SLICE(""), &job_parts_table, key, count,
-                               count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE("")));
+                               count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""),
+                               unclosed, since));
     }
     flow_call(flow, leaves_written, "TransactWriteItems", "{'TransactItems':[%A]}", buf_view(&actions));
     buf_free(&actions);
 }
 
-/* Those that were there before are left out. */
+/* Those that were there before are left out, but not those that nobody made but an expiry: they want nothing. */
 static void leaves_written(struct flow *flow)
 {
     struct job_work *work = flow->state;
@@ -450,7 +483,7 @@ const struct field job_patch_fields[] = {
     [PATCH_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 1, .max = JOB_TASKS_MOST, .help = "a larger one"},
     [PATCH_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "names of further tasks"},
     [PATCH_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
-                        .help = "another one, from now on"},
+                        .help = "another one, from now on; opens a job again that has EXPIRED"},
     [PATCH_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
                         .help = "so many failed tasks do no harm, or \"5%\""},
 };
@@ -470,7 +503,9 @@ void job_patch(struct flow *flow)
 static void patch_settings(struct flow *flow)
 {
     struct job_work *work = flow->state;
-    bool has_deadline = flow_given(flow, PATCH_DEADLINE), has_tolerate = flow_given(flow, PATCH_TOLERATE);
+    const struct put *put = work->own;
+    bool has_deadline = flow_given(flow, PATCH_DEADLINE) && !put->revived;
+    bool has_tolerate = flow_given(flow, PATCH_TOLERATE);
     struct job next = work->job;
     if (has_deadline) next.deadline_ms = flow->now_ms + flow_int(flow, PATCH_DEADLINE);
     flow_call(
@@ -484,25 +519,69 @@ static void patch_settings(struct flow *flow)
         has_tolerate ? flow_compose(flow, ",':tolerate':%J", flow_text(flow, PATCH_TOLERATE)) : SLICE(""));
 }
 
+static void patch_names(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    if (names_read(flow, PATCH_TASKS, work->own, 0)) put_names(flow);
+}
+
+/* The names are those that the job is being made with: this goes on with it. */
+static bool is_being_made(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    const struct put *put = work->own;
+    return work->job.named && !work->job.prepared &&
+           slice_equal(item_text(flow->arena, work->job.item, "names"), put->digest);
+}
+
 static void patch_loaded(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct put *put = work->own;
     const struct job *job = &work->job;
     bool named = flow_given(flow, PATCH_TASKS);
+    bool has_deadline = flow_given(flow, PATCH_DEADLINE) && !put->revived;
     if (!job->item.data || job->state == JOB_DELETING)
         job_refuse_unknown(flow);
-    else if (job->state != JOB_OPEN || (job->deadline_ms && flow->now_ms >= job->deadline_ms))
+    else if (job->state == JOB_CLOSING && has_deadline)
+        job_expire(flow, patch_reload);
+    else if (job->state == JOB_EXPIRED && has_deadline)
+        job_revive(flow, flow->now_ms + flow_int(flow, PATCH_DEADLINE), patch_revived);
+    else if (job->state != JOB_OPEN || (job->deadline_ms && flow->now_ms >= job->deadline_ms && !has_deadline))
         job_refuse_closed(flow);
+    else if (named && takes_names(job))
+        patch_names(flow);
     else if ((named && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL)))
         flow_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
                     job->named ? "names" : "numbers");
     else if (named && !names_read(flow, PATCH_TASKS, put, job->leaves))
         return;
-    else if (flow_given(flow, PATCH_DEADLINE) || flow_given(flow, PATCH_TOLERATE))
+    else if (has_deadline || flow_given(flow, PATCH_TOLERATE))
         patch_settings(flow);
     else
         patch_grow(flow);
+}
+
+static void patch_reload(struct flow *flow)
+{
+    job_load(flow, true, patch_loaded);
+}
+
+/* What was done just before it ended was not brought up. */
+static void patch_revived(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct put *put = work->own;
+    put->revived = !flow_failed(flow);
+    if (put->revived)
+        job_load(flow, true, patch_heal);
+    else
+        flow_again(flow, patch_reload);
+}
+
+static void patch_heal(struct flow *flow)
+{
+    job_heal(flow, patch_reload);
 }
 
 static void patch_set(struct flow *flow)
@@ -515,7 +594,11 @@ static void patch_set(struct flow *flow)
 
 static void patch_grow(struct flow *flow)
 {
-    if (flow_given(flow, PATCH_TOTAL))
+    const struct job_work *work = flow->state;
+    const struct put *put = work->own;
+    if (put->count && is_being_made(flow))
+        leaves_next(flow);
+    else if (flow_given(flow, PATCH_TOTAL))
         grow(flow, flow_int(flow, PATCH_TOTAL));
     else
         names_next(flow);
@@ -548,14 +631,15 @@ static struct slice names_update(struct flow *flow, struct put *put, int64_t lea
         if (i) buf_byte(&set, ',');
         json_put_string(&set, name);
     }
+    struct slice since, unclosed = job_leaf_unclosed(flow, &since);
     struct slice update = flow_compose(
         flow,
         "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #wanted :count, #waiting "
         ":names','ConditionExpression':"
-        "'attribute_exists(#wanted) and attribute_not_exists(#closed)%r',%#,'ExpressionAttributeValues':"
-        "{':count':%N,':names':{'SS':[%A]}%A}}",
-        &job_parts_table, job_part_key(flow, 0, leaf), buf_view(&condition), (int64_t)put->chosen_count,
-        buf_view(&set), buf_view(&values));
+        "'attribute_exists(#wanted) and %r%r',%#,'ExpressionAttributeValues':"
+        "{':count':%N,':names':{'SS':[%A]}%A%A}}",
+        &job_parts_table, job_part_key(flow, 0, leaf), unclosed, buf_view(&condition),
+        (int64_t)put->chosen_count, buf_view(&set), buf_view(&values), since);
     buf_free(&condition);
     buf_free(&values);
     buf_free(&set);

@@ -337,6 +337,56 @@ TEST(explore_job_that_expires)
     explore(&swept);
 }
 
+/* ---- opened again ---- */
+
+/* Whatever ended it how often: what was counted is, and with another deadline it can be finished. */
+static void check_revived(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    if (end.done != 1) outcome_fault(outcome, "one was counted: %.*s", SLICE_ARG(end.job));
+    if (is_state(&end, "CLOSING")) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    outcome_ask(outcome, "PATCH /v1/jobs/j", "{\"deadline\":\"1h\"}");
+    struct slice last = outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"task\":1}");
+    if (!slice_contains(last, SLICE("\"last\":true"))) outcome_fault(outcome, "%.*s", SLICE_ARG(last));
+}
+
+#define EXPIRING TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}")
+static const struct exploration revived = {
+    .name = "job that is opened again",
+    .flows = {REQUEST("GET /v1/jobs/j", NULL), REQUEST("PATCH /v1/jobs/j", "{\"deadline\":\"10s\"}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+    .jumps = {DEADLINE_MS},
+    .check = check_revived};
+
+/* Names for a job that was opened without, while a number is done. */
+static void check_named_later(struct outcome *outcome)
+{
+    bool is_numbered = outcome->answers[0].status == 200, is_named = outcome->answers[1].status == 200;
+    if (is_numbered == is_named) outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[0].body));
+    struct slice reply = is_named ? outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"tasks\":[\"x\",\"y\"]}")
+                                  : outcome_ask(outcome, "PATCH /v1/jobs/j", "{\"total\":1}");
+    if (!slice_contains(reply, SLICE("COMPLETE")) && !slice_contains(reply, SLICE("\"last\":true")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration named_later = {
+    .name = "job that gets names later",
+    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":0}"),
+              REQUEST("PATCH /v1/jobs/j", "{\"tasks\":[\"x\",\"y\"]}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{}")},
+    .faults = 1,
+    .check = check_named_later};
+
+TEST(explore_job_opened_again)
+{
+    explore(&revived);
+    explore_broken(&revived, "#revived = :was", "#revived = :forgiven");
+    explore(&named_later);
+    explore_broken(&named_later, "attribute_not_exists(#leaves)",
+                   "(attribute_not_exists(#leaves) or attribute_exists(#leaves))");
+}
+
 /* ---- deletion ---- */
 
 /* Whatever is there in the end is a whole job: its one task can be done, and ends it. */

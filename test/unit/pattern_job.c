@@ -264,7 +264,7 @@ TEST(job_that_expires)
     patterns.now_ms += 1;
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":8}", 409, "deadline-over");
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/failed", "{\"task\":8}", 409, "deadline-over");
-    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"deadline\":\"1m\"}", 409, "deadline-over");
+    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"total\":301}", 409, "deadline-over");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a", NULL, 200,
                "{\"id\":\"a\",\"state\":\"EXPIRED\",\"total\":300,\"done\":2,\"missing\":298,\"failed\":0,"
                "\"layout\":\"tree\",\"deadline\":\"2026-11-15T04:14:25.340Z\","
@@ -275,6 +275,65 @@ TEST(job_that_expires)
                         member(&patterns, asks(&patterns, "GET /v1/jobs/a/missing", NULL), "missing")),
               298);
     check_member(&patterns, "POST /v1/jobs/b/done", "{\"tasks\":[0,1]}", "last", "true");
+    patterns_close(&patterns);
+}
+
+/* What was counted stays counted; what had failed and was done since is not taken off twice. */
+TEST(job_that_expired_is_opened_again)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/a", "{\"total\":600,\"deadline\":\"1m\",\"tolerate\":5}");
+    asks(&patterns, "POST /v1/jobs/a/failed", "{\"task\":3}");
+    asks(&patterns, "POST /v1/jobs/a/failed", "{\"task\":4}");
+    does(&patterns, "a", 3);
+    does(&patterns, "a", 599);
+    for (int round = 0; round < 3; round++) {
+        patterns.now_ms += 60000;
+        check_member(&patterns, "GET /v1/jobs/a?progress=1", NULL, "state", "\"EXPIRED\"");
+        CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":8}", 409, "deadline-over");
+        CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"tolerate\":6}", 409, "deadline-over");
+        CHECK_REFUSES(&patterns, "POST /v1/jobs/a/redrive", NULL, 409, "deadline-over");
+        check_member(&patterns, "PATCH /v1/jobs/a", "{\"deadline\":\"1m\"}", "state", "\"OPEN\"");
+        CHECK_TEXT(member(&patterns, does(&patterns, "a", 100 + round), "counted"), "1");
+        struct slice job = asks(&patterns, "GET /v1/jobs/a?progress=1", NULL);
+        CHECK_TEXT(member(&patterns, job, "failed"), "1");
+        CHECK_INT(strtol(member(&patterns, job, "done").data, NULL, 10), 3 + round);
+        CHECK_INT(strtol(member(&patterns, job, "missing").data, NULL, 10), 600 - 1 - 3 - round);
+        CHECK(!member(&patterns, job, "closed").data);
+    }
+    CHECK_ASKS(&patterns, "GET /v1/jobs?state=expired", NULL, 200, "{\"jobs\":[]}");
+    patterns.now_ms += 60000;
+    asks(&patterns, "GET /v1/jobs/a", NULL);
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/redrive", "{\"deadline\":\"1h\"}", 200,
+               "{\"redriven\":[4],\"state\":\"OPEN\"}");
+    for (int64_t task = 0; task < 599; task++) does(&patterns, "a", task);
+    check_member(&patterns, "GET /v1/jobs/a", NULL, "state", "\"COMPLETE\"");
+    check_member(&patterns, "POST /v1/jobs/a/done", "{\"task\":598}", "last", "true");
+    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"deadline\":\"1h\"}", 409, "job-closed");
+    patterns_close(&patterns);
+}
+
+/* Its tasks get their names later, by PUT or by PATCH, unless a number came first. */
+TEST(job_opened_without_tasks_takes_names)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    for (int i = 0; i < 2; i++) {
+        asks(&patterns, "PUT /v1/jobs/a", "{}");
+        CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"x\"}", 400, "task-outside");
+        check_member(&patterns, i ? "PUT /v1/jobs/a" : "PATCH /v1/jobs/a", "{\"tasks\":[\"x\",\"y\"]}", "total",
+                     "2");
+        check_member(&patterns, "PATCH /v1/jobs/a", "{\"tasks\":[\"z\"]}", "total", "3");
+        CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":1}", 400, "task-outside");
+        check_member(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[\"x\",\"y\",\"z\"]}", "last", "true");
+        asks(&patterns, "DELETE /v1/jobs/a", NULL);
+    }
+    asks(&patterns, "PUT /v1/jobs/a", "{}");
+    does(&patterns, "a", 1);
+    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"tasks\":[\"x\"]}", 409, "other-tasks");
+    CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\"]}", 409, "other-tasks");
+    check_member(&patterns, "PATCH /v1/jobs/a", "{\"total\":2}", "total", "2");
     patterns_close(&patterns);
 }
 
