@@ -84,7 +84,7 @@ bool instance_admits(struct instance *instance, struct http_exchange *exchange)
     if (has_token(instance, exchange)) return true;
     const char *fault = signature_fault(instance->keyring, &head, exchange->body_sent,
                                         to_dynamodb ? DOOR_DYNAMODB : DOOR_REST, clock_now_ms(&clock_system),
-                                        &exchange->arena, &message);
+                                        &exchange->arena, &message, NULL);
     if (!fault) return true;
     if (!authorization.len)
         message = SLICE(

@@ -432,6 +432,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .react = parts->react,
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
+                                               .prefix = settings->prefix,
                                                .host = settings->host,
                                                .allow_origins = settings->allow_origins,
                                                .allow_hosts = settings->allow_hosts,
@@ -584,7 +585,8 @@ static const struct flag flags[] = {
     {"delay-statuses", NULL, "a new table is CREATING for a second, and not of use before"},
     {NULL, NULL, "Who may come in:"},
     {"credentials", "FILE",
-     "check signatures against these keys (the form of ~/.aws/credentials);\n"
+     "check signatures against these keys (the form of ~/.aws/credentials; each\n"
+     "may have a line role = admin, data or read, see doc/security.md);\n"
      "without it any key is taken, and all regions and keys see the same "
      "tables"},
     {"allow-origin", "ORIGIN",

@@ -10,7 +10,8 @@
 #define NAME_BYTES  255
 #define SHOWN_BYTES 80 /* of what is not known, in a sentence */
 #define JSON_BYTES                                                                                           \
-    (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped                 \
+    (6 *                                                                                                     \
+     LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped                 \
                             */
 
 static bool fault(struct flow *flow, const struct field *field, const char *what)
@@ -120,6 +121,30 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
     }
 }
 
+/* The pattern that "POST /v1/counters/x" calls. */
+static struct slice called_pattern(struct slice call)
+{
+    struct slice start = SLICE("/v1/");
+    const char *path = call.len ? memchr(call.data, '/', call.len) : NULL;
+    struct slice rest = slice_from(call, path ? (size_t)(path - call.data) : call.len);
+    if (!slice_starts(rest, start)) return SLICE_NONE;
+    rest = slice_from(rest, start.len);
+    const char *slash = rest.len ? memchr(rest.data, '/', rest.len) : NULL;
+    return (struct slice){rest.data, slash ? (size_t)(slash - rest.data) : rest.len};
+}
+
+/* What a key of the role data may have done: a call of a pattern whose body names nothing further. The server makes
+ * the call later, as itself, so it must not be able to become more: a history can restore items of any table. */
+static bool is_for_data(struct flow *flow, const struct pattern_target *target)
+{
+    struct slice pattern = called_pattern(target->call);
+    for (size_t i = 0; i < pattern.len; i++)
+        if (pattern.data[i] == '{' || pattern.data[i] == '%') return false;
+    if (!pattern.len || slice_equal(pattern, SLICE("history"))) return false;
+    return !target->body.data ||
+           (raw_kind(target->body) == JSON_OBJECT && !raw_member(flow->arena, target->body, "then").data);
+}
+
 /* Whether what it names is there is not asked: it may come later. */
 static bool take_then(struct flow *flow, const struct field *field, const struct field_value *value)
 {
@@ -130,7 +155,16 @@ static bool take_then(struct flow *flow, const struct field *field, const struct
         return fault(flow, field, "must be a text, an object, or a list of these");
     struct slice then = kind == JSON_STRING ? raw_text(flow->arena, value->text) : value->text;
     const char *wrong = pattern_then_read(then, flow->arena, targets, &count);
-    return !wrong || fault(flow, field, wrong);
+    if (wrong) return fault(flow, field, wrong);
+    for (unsigned i = 0; i < count; i++) {
+        if (flow->request->role == ROLE_ADMIN || is_for_data(flow, &targets[i])) continue;
+        flow_refuse(flow, 403, "access-denied",
+                    "This key has the role %s: its %s may name calls of patterns, but no functions, no URLs, "
+                    "no history and no calls with a then of their own.",
+                    rest_role_name(flow->request->role), field->name);
+        return false;
+    }
+    return true;
 }
 
 /* A value that came as JSON. */
@@ -261,6 +295,19 @@ static struct slice header_of(const struct rest_call *request, const char *name)
     return request->header ? request->header(request, slice_of(name)) : SLICE_NONE;
 }
 
+/* The server's own tables are not for every key. */
+static bool table_is_allowed(struct flow *flow, const struct field *field, struct slice text)
+{
+    if (flow->request->role == ROLE_ADMIN || strcmp(field->name, "table") != 0 ||
+        !slice_starts(text, flow->world->prefix))
+        return true;
+    flow_refuse(flow, 403, "access-denied",
+                "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "
+                "server's own.",
+                rest_role_name(flow->request->role), SLICE_ARG(flow->world->prefix));
+    return false;
+}
+
 static bool read_bare(struct flow *flow)
 {
     const struct flow_row *row = flow->row;
@@ -271,6 +318,7 @@ static bool read_bare(struct flow *flow)
         if (field->place == IN_PATH) text = flow->request->parameters[in_path++];
         if (field_is_in_query(field)) text = rest_query(flow->request, field->name);
         if (field->place == IN_HEADER) text = header_of(flow->request, field->name);
+        if (text.data && !table_is_allowed(flow, field, text)) return false;
         if (text.data && !take_bare(flow, field, text, &flow->fields[i])) return false;
         if (field->place == WHOLE_BODY && !take_whole(flow, field, &flow->fields[i])) return false;
     }

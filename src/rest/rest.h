@@ -22,6 +22,9 @@
 
 #define REST_PARAMETERS 4 /* {names} of one path */
 
+/* What the key of a caller may do, see role.c. */
+enum rest_role { ROLE_ADMIN, ROLE_DATA, ROLE_READ };
+
 struct rest_call {
     /* the request */
     struct slice method;      /* "GET" */
@@ -30,6 +33,7 @@ struct rest_call {
     struct slice (*header)(const struct rest_call *call, struct slice name); /* NULL data: not there */
     struct slice
         cause; /* the lineage of the function that calls us, see func.h; empty: somebody else calls */
+    enum rest_role role;                  /* of whoever calls; the door has refused what it may not call */
     struct arena *arena;                  /* of this call, for the handler's use too */
     void (*done)(struct rest_call *call); /* from any thread */
     /* A reply in pieces, where the caller can take one (NULL: it cannot). The first call sends the head with
@@ -109,18 +113,30 @@ struct slice rest_door_origin(const struct rest_door *door, const struct rest_he
 
 struct keyring;
 struct keyring *keyring_new(void);
-/* Copies all three; an empty token: none is asked for. */
+/* An admin's key. Copies all three; an empty token: none is asked for. */
 void keyring_add(struct keyring *keyring, struct slice id, struct slice secret, struct slice token);
-/* The keys of a file in the form of AWS's own credentials file. NULL and a sentence on failure. */
+/* The keys of a file in the form of AWS's own credentials file, each with `role = data` or another, if it is not
+ * admin. NULL and a sentence on failure. */
 struct keyring *keyring_read(const char *path, char *error, size_t error_len);
 void keyring_free(struct keyring *keyring);
 
 enum signed_door { DOOR_DYNAMODB, DOOR_REST }; /* the service's name is part of a signature */
 /* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
- * *message. The body is the one that was sent, before gzip was undone. */
+ * *message. The body is the one that was sent, before gzip was undone. *role is the key's; may be NULL. */
 const char *signature_fault(const struct keyring *keyring, const struct rest_head *head, struct slice body,
-                            enum signed_door door, int64_t now_ms, struct arena *arena,
-                            struct slice *message);
+                            enum signed_door door, int64_t now_ms, struct arena *arena, struct slice *message,
+                            enum rest_role *role);
+
+/* ---- role.c ---- */
+
+bool rest_role_find(struct slice name, enum rest_role *role);
+const char *rest_role_name(enum rest_role role);
+/* Whether a DynamoDB call may be made; `prefix` is that of the server's own tables. False and a sentence. */
+bool rest_role_admits_operation(enum rest_role role, struct slice operation, struct slice body,
+                                struct slice prefix, struct arena *arena, struct slice *message);
+/* The same for all other paths. What a pattern may be asked to do, the pattern looks after (rest_call.role). */
+bool rest_role_admits_path(enum rest_role role, struct slice method, struct slice path, struct arena *arena,
+                           struct slice *message);
 
 /* ---- threads for handlers that wait for the door: they may simply call dynamo_call ---- */
 

@@ -3,6 +3,7 @@
  * The signing key depends on the day, region and service, not on the request; it costs four HMACs and is made
  * anew each time: a few microseconds against a round trip. Comparison takes the same time for every wrong
  * signature. */
+#include <ctype.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -22,6 +23,7 @@
 
 struct key {
     struct slice id, secret, token; /* token.len 0: none asked for */
+    enum rest_role role;
 };
 
 struct keyring {
@@ -63,6 +65,13 @@ void keyring_free(struct keyring *keyring)
     free(keyring);
 }
 
+static const struct key *find_key(const struct keyring *keyring, struct slice id)
+{
+    for (unsigned i = 0; i < keyring->count; i++)
+        if (slice_equal(keyring->keys[i].id, id)) return &keyring->keys[i];
+    return NULL;
+}
+
 /* ---- reading them ---- */
 
 static struct slice trimmed(struct slice text)
@@ -72,25 +81,30 @@ static struct slice trimmed(struct slice text)
     return text;
 }
 
-/* One line of the file; a section begins a new key. */
-static bool read_line(struct keyring *keyring, struct slice line, struct key **current)
+/* One line of the file; a section begins a new key. NULL, or what is wrong with it. */
+static const char *read_line(struct keyring *keyring, struct slice line, struct key **current)
 {
     line = trimmed(line);
-    if (!line.len || line.data[0] == '#' || line.data[0] == ';') return true;
+    if (!line.len || line.data[0] == '#' || line.data[0] == ';') return NULL;
     if (line.data[0] == '[') {
-        if (keyring->count == KEYRING_MAX) return false;
+        if (keyring->count == KEYRING_MAX) return "is the profile after the 1000th, which is the last";
         *current = add_key(keyring);
-        return true;
+        return NULL;
     }
     const char *equals = memchr(line.data, '=', line.len);
-    if (!equals || !*current) return false;
+    if (!equals || !*current) return "is not [profile] or name = value";
     struct slice name = trimmed((struct slice){line.data, (size_t)(equals - line.data)});
     struct slice value = trimmed(slice_from(line, name.len ? (size_t)(equals + 1 - line.data) : 0));
     value = arena_copy(&keyring->arena, value);
-    if (slice_equal(name, SLICE("aws_access_key_id"))) (*current)->id = value;
+    if (slice_equal(name, SLICE("role")) && !rest_role_find(value, &(*current)->role))
+        return "must be role = admin, data or read";
+    if (slice_equal(name, SLICE("aws_access_key_id"))) {
+        if (find_key(keyring, value)) return "names an aws_access_key_id for the second time";
+        (*current)->id = value;
+    }
     if (slice_equal(name, SLICE("aws_secret_access_key"))) (*current)->secret = value;
     if (slice_equal(name, SLICE("aws_session_token"))) (*current)->token = value;
-    return true;
+    return NULL;
 }
 
 static bool read_lines(struct keyring *keyring, FILE *file, const char *path, char *error, size_t error_len)
@@ -98,9 +112,9 @@ static bool read_lines(struct keyring *keyring, FILE *file, const char *path, ch
     char line[CREDENTIAL_LINE];
     struct key *current = NULL;
     for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
-        if (read_line(keyring, slice_of(line), &current)) continue;
-        snprintf(error, error_len, "the credentials file %s: line %u is not [profile] or name = value", path,
-                 number);
+        const char *wrong = read_line(keyring, slice_of(line), &current);
+        if (!wrong) continue;
+        snprintf(error, error_len, "the credentials file %s: line %u %s", path, number, wrong);
         return false;
     }
     if (!keyring->count) {
@@ -132,13 +146,6 @@ struct keyring *keyring_read(const char *path, char *error, size_t error_len)
     return NULL;
 }
 
-static const struct key *find_key(const struct keyring *keyring, struct slice id)
-{
-    for (unsigned i = 0; i < keyring->count; i++)
-        if (slice_equal(keyring->keys[i].id, id)) return &keyring->keys[i];
-    return NULL;
-}
-
 /* ---- the Authorization header ---- */
 
 struct authorization {
@@ -155,14 +162,23 @@ static struct slice take_until(struct slice *rest, char mark)
     return part;
 }
 
-static void parse_parameters(struct slice rest, struct authorization *out)
+/* False when a parameter stands there twice. */
+static bool take_parameter(struct slice *out, struct slice value)
 {
+    bool is_first = !out->data;
+    *out = value;
+    return is_first;
+}
+
+static bool parse_parameters(struct slice rest, struct authorization *out)
+{
+    bool fine = true;
     while (rest.len) {
         struct slice part = trimmed(take_until(&rest, ','));
         struct slice name = take_until(&part, '=');
-        if (slice_equal(name, SLICE("Credential"))) out->credential = part;
-        if (slice_equal(name, SLICE("SignedHeaders"))) out->signed_headers = part;
-        if (slice_equal(name, SLICE("Signature"))) out->signature = part;
+        if (slice_equal(name, SLICE("Credential"))) fine &= take_parameter(&out->credential, part);
+        if (slice_equal(name, SLICE("SignedHeaders"))) fine &= take_parameter(&out->signed_headers, part);
+        if (slice_equal(name, SLICE("Signature"))) fine &= take_parameter(&out->signature, part);
     }
     struct slice credential = out->credential;
     out->key_id = take_until(&credential, '/');
@@ -171,6 +187,7 @@ static void parse_parameters(struct slice rest, struct authorization *out)
     out->region = take_until(&credential, '/');
     out->service = take_until(&credential, '/');
     out->terminator = credential;
+    return fine;
 }
 
 static struct slice missing_parts(struct arena *arena, const struct authorization *header, struct slice date)
@@ -349,20 +366,81 @@ static bool is_signed(struct slice names, struct slice wanted)
     return false;
 }
 
-/* What is not signed could be changed on the way: above all the operation's name. */
-static bool lacks_signed_header(struct arena *arena, struct slice names, enum signed_door door,
-                                struct slice *message)
+static bool is_signed_name(struct arena *arena, struct slice names, struct slice header)
 {
-    struct slice needed[] = {SLICE("host"), SLICE("x-amz-date"), SLICE("x-amz-target")};
+    char *lower = arena_alloc(arena, header.len);
+    for (size_t i = 0; i < header.len; i++) lower[i] = (char)tolower((unsigned char)header.data[i]);
+    return is_signed(names, (struct slice){lower, header.len});
+}
+
+/* Headers that change what a request means. */
+static bool has_meaning(struct slice name)
+{
+    struct slice ours = SLICE("x-amz-"), start = {name.data, name.len < ours.len ? name.len : ours.len};
+    return slice_equal_ignoring_case(start, ours) || slice_equal_ignoring_case(name, SLICE("content-type"));
+}
+
+/* What is not signed could be changed on the way: above all the operation's name. */
+static bool lacks_signed_header(struct arena *arena, const struct rest_head *head, struct slice names,
+                                enum signed_door door, struct slice *message)
+{
+    struct slice needed[] = {SLICE("host"), SLICE("x-amz-date"), SLICE("x-amz-target")}, missing = SLICE_NONE;
     size_t count = door == DOOR_DYNAMODB ? 3 : 2;
-    for (size_t i = 0; i < count; i++) {
-        if (is_signed(names, needed[i])) continue;
-        *message = i == 0 ? SLICE("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
-                          : arena_printf(arena, "'%.*s' must be a 'SignedHeader' in the AWS Authorization.",
-                                         SLICE_ARG(needed[i]));
-        return true;
+    for (size_t i = 0; i < count && !missing.data; i++)
+        if (!is_signed(names, needed[i])) missing = needed[i];
+    for (uint32_t i = 0; i < head->header_count && !missing.data; i++)
+        if (has_meaning(head->headers[i].name) && !is_signed_name(arena, names, head->headers[i].name))
+            missing = head->headers[i].name;
+    if (!missing.data) return false;
+    *message = slice_equal(missing, needed[0])
+                   ? SLICE("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
+                   : arena_printf(arena, "'%.*s' must be a 'SignedHeader' in the AWS Authorization.",
+                                  SLICE_ARG(missing));
+    return true;
+}
+
+/* Of two headers with one name the signature could be of the one and the request be taken by the other. */
+static bool has_header_twice(struct arena *arena, const struct rest_head *head, struct slice *message)
+{
+    for (uint32_t i = 0; i < head->header_count; i++) {
+        struct slice name = head->headers[i].name;
+        if (!has_meaning(name) && !slice_equal_ignoring_case(name, SLICE("authorization"))) continue;
+        for (uint32_t j = 0; j < i; j++) {
+            if (!slice_equal_ignoring_case(head->headers[j].name, name)) continue;
+            *message = arena_printf(arena, "The header '%.*s' stands in the request twice.", SLICE_ARG(name));
+            return true;
+        }
     }
     return false;
+}
+
+/* A signature in the URL is none that we check: a request with one is not taken for signed by its header. */
+static bool is_presigned(struct slice query)
+{
+    static const struct slice names[] = {
+        SLICE("X-Amz-Algorithm"),     SLICE("X-Amz-Credential"),     SLICE("X-Amz-Signature"),
+        SLICE("X-Amz-SignedHeaders"), SLICE("X-Amz-Security-Token"), SLICE("X-Amz-Expires"),
+        SLICE("X-Amz-Date")};
+    while (query.len) {
+        struct slice pair = take_until(&query, '&'), name = take_until(&pair, '=');
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (slice_equal_ignoring_case(name, names[i])) return true;
+    }
+    return false;
+}
+
+/* The signature covers the hash of the body that came; a header that says another one lies. */
+static bool hash_is_wrong(const struct rest_head *head, struct slice body, struct slice *message)
+{
+    struct slice said = trimmed(rest_head_find(head, SLICE("X-Amz-Content-Sha256")));
+    struct buf hash = {0};
+    if (!said.data) return false;
+    digest_put_sha256(&hash, body);
+    bool wrong = !slice_equal(said, buf_view(&hash));
+    buf_free(&hash);
+    if (wrong)
+        *message = SLICE("The value of 'X-Amz-Content-Sha256' is not the SHA-256 of the request's body.");
+    return wrong;
 }
 
 static bool service_is_known(const struct authorization *header, enum signed_door door)
@@ -399,16 +477,26 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
 }
 
 const char *signature_fault(const struct keyring *keyring, const struct rest_head *head, struct slice body,
-                            enum signed_door door, int64_t now_ms, struct arena *arena, struct slice *message)
+                            enum signed_door door, int64_t now_ms, struct arena *arena, struct slice *message,
+                            enum rest_role *role)
 {
     struct slice whole = trimmed(rest_head_find(head, SLICE("Authorization")));
     struct authorization header = {.whole = whole};
     struct slice scheme = SLICE("AWS4-HMAC-SHA256 ");
+    if (is_presigned(head->query)) {
+        *message = SLICE("Presigned URLs are not taken: sign with the Authorization header.");
+        return "IncompleteSignatureException";
+    }
+    if (has_header_twice(arena, head, message)) return "IncompleteSignatureException";
     if (!slice_starts(whole, scheme)) {
         *message = SLICE("Request is missing Authentication Token");
         return "MissingAuthenticationTokenException";
     }
-    parse_parameters(slice_from(whole, scheme.len), &header);
+    if (!parse_parameters(slice_from(whole, scheme.len), &header)) {
+        *message = arena_printf(arena, "Authorization header has a parameter twice. Authorization=%.*s",
+                                SLICE_ARG(whole));
+        return "IncompleteSignatureException";
+    }
     struct slice date = trimmed(rest_head_find(head, SLICE("X-Amz-Date")));
     struct slice missing = missing_parts(arena, &header, date);
     if (missing.len) {
@@ -422,11 +510,14 @@ const char *signature_fault(const struct keyring *keyring, const struct rest_hea
         *message = SLICE("The security token included in the request is invalid.");
         return "UnrecognizedClientException";
     }
-    if (lacks_signed_header(arena, header.signed_headers, door, message) ||
-        date_is_off(arena, date, now_ms / 1000, message) ||
+    if (lacks_signed_header(arena, head, header.signed_headers, door, message) ||
+        hash_is_wrong(head, body, message) || date_is_off(arena, date, now_ms / 1000, message) ||
         scope_is_wrong(arena, &header, door, date, message))
         return "InvalidSignatureException";
-    if (signature_matches(key, head, body, &header, date, arena)) return NULL;
+    if (signature_matches(key, head, body, &header, date, arena)) {
+        if (role) *role = key->role;
+        return NULL;
+    }
     *message = SLICE(
         "The request signature we calculated does not match the signature you provided. Check your AWS "
         "Secret Access Key and signing method. Consult the service documentation for details.");

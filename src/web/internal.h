@@ -39,7 +39,7 @@ struct web {
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */
     struct rest_door *door;  /* which web pages may come in */
-    struct slice region;
+    struct slice region, prefix;
     int64_t started_ms;
     struct hooks *hooks;                /* NULL: there are none */
     unsigned threads;
@@ -55,7 +55,7 @@ struct slice web_common_headers(struct web *web, struct http_exchange *exchange,
 
 /* NULL when no signature is asked for or the request has a good one; else as signature_fault. */
 const char *web_signature_fault(struct web *web, struct http_exchange *exchange, enum signed_door door,
-                                struct slice *message);
+                                struct slice *message, enum rest_role *role);
 
 /* ---- rest.c: Lambda's API, schedules, the resources under /v1 ---- */
 

@@ -144,7 +144,9 @@ static bool refuse(struct web_rest *rest, const char *type, struct slice message
     web_count_error(rest->web, type);
     rest->call.status = 403;
     reply->len = 0;
-    buf_printf(reply, "{\"Type\":\"User\",\"Message\":");
+    bool to_pattern = slice_starts(rest->call.path, SLICE("/v1/"));
+    buf_slice(reply, to_pattern ? SLICE("{\"error\":\"access-denied\",\"message\":")
+                                : SLICE("{\"Type\":\"User\",\"Message\":"));
     json_put_string(reply, message);
     buf_byte(reply, '}');
     rest_add_header(&rest->call, "X-Amzn-ErrorType: %s", type);
@@ -167,10 +169,11 @@ static bool is_ours(struct slice path)
 
 static bool serve(struct web *web, struct rest_call *call)
 {
+    /* However its path is written: nothing but patterns. */
+    if (call->role != ROLE_ADMIN) return web->pattern && pattern_serve(web->pattern, call);
     /* Triggers first: of the paths for tags, which func takes all, they take those of mappings. */
     return (web->trigger && trigger_serve(web->trigger, call)) ||
-           (web->func && func_serve(web->func, call)) ||
-           (web->pattern && pattern_serve(web->pattern, call));
+           (web->func && func_serve(web->func, call)) || (web->pattern && pattern_serve(web->pattern, call));
 }
 
 static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange, struct slice cause)
@@ -197,8 +200,12 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
     if (!is_ours(exchange->path)) return false;
     struct web_rest *rest = rest_of(web, exchange, cause);
     struct slice message;
-    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message);
+    enum rest_role role = ROLE_ADMIN;
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message, &role);
     if (fault) return refuse(rest, fault, message);
+    rest->call.role = role;
+    if (!rest_role_admits_path(role, exchange->method_text, exchange->path, &exchange->arena, &message))
+        return refuse(rest, "AccessDeniedException", message);
     return serve(web, &rest->call);
 }
 

@@ -50,6 +50,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->pattern = options->pattern;
     web->clock = options->clock;
     web->region = slice_of(options->region);
+    web->prefix = slice_of(options->prefix ? options->prefix : "quipu-");
     web->started_ms = clock_now_ms(options->clock);
     web->operations = must_zero(api_operation_count(), sizeof *web->operations);
     web->loops = must_zero(options->threads, sizeof *web->loops);
@@ -220,20 +221,25 @@ static bool is_json(struct http_exchange *exchange)
 }
 
 const char *web_signature_fault(struct web *web, struct http_exchange *exchange, enum signed_door door,
-                                struct slice *message)
+                                struct slice *message, enum rest_role *role)
 {
+    *role = ROLE_ADMIN;
     if (!web->keyring) return NULL;
     struct rest_head head = head_of(exchange);
     return signature_fault(web->keyring, &head, exchange->body_sent, door, clock_now_ms(&clock_system),
-                           &exchange->arena, message);
+                           &exchange->arena, message, role);
 }
 
-/* Signatures and the rules of tests; false when the request was answered with what it met. */
+/* Signatures, roles and the rules of tests; false when the request was answered with what it met. */
 static bool admit(struct web *web, struct http_exchange *exchange, const struct operation *operation,
                   struct slice type, bool trusted)
 {
     struct slice message;
-    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_DYNAMODB, &message);
+    enum rest_role role = ROLE_ADMIN;
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_DYNAMODB, &message, &role);
+    if (!fault && !rest_role_admits_operation(role, api_operation_name(operation), exchange->body,
+                                              web->prefix, &exchange->arena, &message))
+        fault = "AccessDeniedException";
     if (fault) {
         reply_error(web, exchange, type, fault, message);
         return false;
@@ -309,9 +315,9 @@ static void serve_options(struct web *web, struct http_exchange *exchange)
     if (rest_door_origin(web->door, &head).len)
         extra = arena_printf(
             &exchange->arena, "%.*s%s%.*s%s%s%.*s%s%sAccess-Control-Max-Age: 7200\r\n", SLICE_ARG(extra),
-            headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers), headers.len ? "\r\n" : "",
-            method.len ? "Access-Control-Allow-Methods: " : "", SLICE_ARG(method), method.len ? "\r\n" : "",
-            from_outside ? "Access-Control-Allow-Private-Network: true\r\n" : "");
+            headers.len ? "Access-Control-Allow-Headers: " : "", SLICE_ARG(headers),
+            headers.len ? "\r\n" : "", method.len ? "Access-Control-Allow-Methods: " : "", SLICE_ARG(method),
+            method.len ? "\r\n" : "", from_outside ? "Access-Control-Allow-Private-Network: true\r\n" : "");
     http_reply(exchange, 200, text_type, extra);
 }
 
@@ -349,15 +355,32 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
     }
 }
 
+static void answer_hook(struct web *web, struct http_exchange *exchange, bool trusted)
+{
+    struct slice message;
+    enum rest_role role = ROLE_ADMIN;
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message, &role);
+    if (!fault &&
+        !rest_role_admits_path(role, exchange->method_text, exchange->path, &exchange->arena, &message))
+        fault = "AccessDeniedException";
+    if (fault) {
+        web_count_error(web, fault);
+        buf_text(&exchange->reply, "{\"error\":");
+        json_put_string(&exchange->reply, message);
+        buf_byte(&exchange->reply, '}');
+        reply(web, exchange, 403, SLICE("application/json"));
+    } else if (slice_equal(exchange->path, SLICE("/_quipu/idle"))) {
+        web_serve_idle(web, exchange);
+    } else {
+        reply(web, exchange, hooks_serve(web->hooks, exchange), SLICE("application/json"));
+    }
+}
+
 /* `trusted`: one of our own functions, on the port that it was given; whatever it writes has this cause. */
 static void answer(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
-    if (web->hooks && slice_equal(exchange->path, SLICE("/_quipu/idle"))) {
-        web_serve_idle(web, exchange);
-        return;
-    }
     if (web->hooks && slice_starts(exchange->path, SLICE("/_quipu/"))) {
-        reply(web, exchange, hooks_serve(web->hooks, exchange), SLICE("application/json"));
+        answer_hook(web, exchange, trusted);
         return;
     }
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1;

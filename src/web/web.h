@@ -37,16 +37,17 @@ bool web_regions_failed(struct web_regions *regions, char *reason, size_t reason
 /* What it points at is kept, not owned. */
 struct web_options {
     struct dynamo *dynamo;
-    struct engine *engine;   /* for metrics and health only; NULL: the data is elsewhere */
-    struct func *func;       /* NULL: there are no functions, */
-    struct trigger *trigger; /* no triggers and schedules, */
-    struct react *react;     /* nobody carries out reactions, */
-    struct pattern *pattern; /* and there are no patterns */
+    struct engine *engine;       /* for metrics and health only; NULL: the data is elsewhere */
+    struct func *func;           /* NULL: there are no functions, */
+    struct trigger *trigger;     /* no triggers and schedules, */
+    struct react *react;         /* nobody carries out reactions, */
+    struct pattern *pattern;     /* and there are no patterns */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
-    const char *credentials; /* a file of keys, or NULL: any key is taken */
-    const char *host;        /* that the server listens on; NULL: the loopback */
+    const char *credentials;     /* a file of keys, or NULL: any key is taken */
+    const char *host;            /* that the server listens on; NULL: the loopback */
     const char *const *allow_origins, *const *allow_hosts; /* of web pages, see rest_door; NULL ends each; may
                                                               be NULL */
+    const char *prefix;                                    /* of the server's own tables; NULL: quipu- */
     const char *region;
     unsigned threads; /* of the server: each loop has its own turn */
     const struct clock *clock;

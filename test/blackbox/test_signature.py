@@ -1,4 +1,5 @@
 """Signatures with --credentials: what is let in, and the service's words for what is not."""
+import hashlib
 import json
 
 import botocore.exceptions
@@ -163,3 +164,53 @@ def test_a_bad_credentials_file_stops_the_start(tmp_path, text, words):
     assert result.returncode == 1
     assert words in result.stderr
     assert str(path) in result.stderr
+
+
+@pytest.mark.parametrize("name", ["X-Amz-User-Agent", "x-amz-anything", "Content-Type"])
+def test_what_has_a_meaning_must_be_signed(wire, name):
+    headers = headers_of(wire)
+    value = headers.pop(name, "application/x-amz-json-1.0")
+    reply = send(wire, {**sigv4.sign(headers, BODY, KEY, SECRET), name: value})
+    assert reply.type == "InvalidSignatureException"
+    assert f"'{name}' must be a 'SignedHeader'" in reply.message
+    assert send(wire, sigv4.sign({**headers, name: value}, BODY, KEY, SECRET)).status == 200
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Amz-Target", "X-Amz-Date", "Content-Type", "x-amz-anything"])
+def test_a_header_that_stands_there_twice(wire, name):
+    headers = sigv4.sign({**headers_of(wire), "x-amz-anything": "a"}, BODY, KEY, SECRET)
+    other = "DynamoDB_20120810.DeleteTable" if name == "X-Amz-Target" else headers[name]
+    data = request_bytes("POST", "/", headers, BODY)
+    line = f"{name.upper()}: {other}\r\n".encode()
+    first, rest = data.split(b"\r\n", 1)
+    for doubled in (first + b"\r\n" + line + rest, data.replace(b"\r\n\r\n", b"\r\n" + line + b"\r\n", 1)):
+        wire.send(doubled)
+        assert wire.read().type == "IncompleteSignatureException"
+
+
+@pytest.mark.parametrize("part", ["Credential=AKIDOTHER/20260101/us-east-1/dynamodb/aws4_request",
+                                  "SignedHeaders=host", "Signature=" + "0" * 64])
+def test_a_parameter_that_stands_there_twice(wire, part):
+    headers = signed(wire)
+    for doubled in (headers["Authorization"] + ", " + part,
+                    headers["Authorization"].replace("SHA256 ", f"SHA256 {part}, ")):
+        assert send(wire, {**headers, "Authorization": doubled}).type == "IncompleteSignatureException"
+
+
+@pytest.mark.parametrize("name", ["X-Amz-Signature", "x-amz-algorithm", "X-Amz-Credential", "X-Amz-Expires"])
+def test_a_url_with_a_signature_is_refused(wire, name):
+    headers = sigv4.sign(headers_of(wire), BODY, KEY, SECRET, query=name + "=1")
+    for given in (headers, headers_of(wire)):
+        wire.send(request_bytes("POST", f"/?{name}=1", given, BODY))
+        assert wire.read().type == "IncompleteSignatureException"
+
+
+@pytest.mark.parametrize("value", ["0" * 64, "UNSIGNED-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", ""])
+def test_a_hash_that_is_not_the_bodys(wire, value):
+    headers = sigv4.sign({**headers_of(wire), "X-Amz-Content-Sha256": value}, BODY, KEY, SECRET)
+    assert send(wire, headers).type == "InvalidSignatureException"
+
+
+def test_the_hash_of_the_body(wire):
+    value = hashlib.sha256(BODY).hexdigest()
+    assert send(wire, sigv4.sign({**headers_of(wire), "X-Amz-Content-Sha256": value}, BODY, KEY, SECRET)).status == 200

@@ -31,7 +31,7 @@ static struct slice fault_of(struct arena *arena, struct slice body, int64_t now
 {
     struct keyring *keyring = example_keys();
     struct slice message = SLICE_NONE;
-    const char *fault = signature_fault(keyring, &signed_head, body, DOOR_DYNAMODB, now_ms, arena, &message);
+    const char *fault = signature_fault(keyring, &signed_head, body, DOOR_DYNAMODB, now_ms, arena, &message, NULL);
     CHECK_INT(fault != NULL, message.len > 0);
     keyring_free(keyring);
     return slice_of(fault ? fault : "");
