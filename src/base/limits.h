@@ -51,6 +51,9 @@
 #define LIMIT_HEADER_BYTES          (64 * 1024)        /* request line and headers together; XRay causes are long */
 #define LIMIT_HEADER_COUNT          100
 #define LIMIT_CONNECTIONS           10000
+#define LIMIT_CROWDED_PART          16   /* the last part of all connections: newcomers take the place of idle ones */
+#define LIMIT_CROWDED_IDLE_MS       1000 /* ... that have been idle for so long, */
+#define LIMIT_CROWDED_HASTE         5    /* ... or of requests that have used this part of their time */
 #define LIMIT_HEADER_MS             15000 /* from the first byte of a request to the end of its headers */
 #define LIMIT_BODY_MS               60000 /* from the end of the headers to the end of the body */
 #define LIMIT_IDLE_MS               120000

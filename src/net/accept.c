@@ -118,6 +118,8 @@ static bool accept_admit(struct net_loop *loop, int fd, struct net_port *port)
     struct net_server *server = loop->server;
     if (port) return accept_guest(loop, fd, port);
     uint64_t open = stats_read(&server->stats.connections_open);
+    if (server_is_crowded(server)) /* idle connections of other loops are to make room, too */
+        for (unsigned i = 1; i < server->loop_count; i++) loop_wake(&server->loops[i]);
     if (open < server->limits.connections) return true;
     accept_refuse(loop, fd, open);
     return false;

@@ -250,6 +250,8 @@ void timer_init(struct net_loop *loop);
 void connection_enter(struct connection *connection, enum connection_state state);
 /* The state's time begins anew. */
 void connection_stay(struct connection *connection);
+/* True when connections are so many that idle ones must make room. */
+bool server_is_crowded(const struct net_server *server);
 /* Milliseconds until the first time-out, -1 for never. */
 int timer_wait_ms(const struct net_loop *loop);
 void timer_expire(struct net_loop *loop);

@@ -3,6 +3,7 @@
  * between two lists, and the first of each list is the next to expire. */
 #include "base/fail.h"
 #include "base/limits.h"
+#include "base/stats.h"
 #include "net/internal.h"
 
 #define PRESS_US 1000000 /* between two looks for clients that do not take their replies */
@@ -82,7 +83,8 @@ int timer_wait_ms(const struct net_loop *loop)
     int64_t until_us = first_deadline_us(&loop->guests, first_deadline_us(&loop->clients, INT64_MAX));
     if (loop->accept_again_us && loop->accept_again_us < until_us) until_us = loop->accept_again_us;
     if (loop->draining && !loop->drained && loop->drain_until_us < until_us) until_us = loop->drain_until_us;
-    if (is_pressed(loop->server) && loop->press_again_us < until_us) until_us = loop->press_again_us;
+    bool presses = is_pressed(loop->server) || server_is_crowded(loop->server);
+    if (presses && loop->press_again_us < until_us) until_us = loop->press_again_us;
     if (until_us == INT64_MAX) return -1;
     int64_t wait_ms = (until_us - loop->now_us + 999) / 1000;
     if (wait_ms < 0) return 0;
@@ -135,12 +137,60 @@ static void pieces_press(struct net_loop *loop)
     }
 }
 
+/* ---- too many connections ---- */
+
+/* Up to here nobody has to make room. */
+static uint64_t crowded_from(const struct net_server *server)
+{
+    uint64_t most = server->limits.connections, last = most / LIMIT_CROWDED_PART;
+    return most - (last ? last : 1);
+}
+
+bool server_is_crowded(const struct net_server *server)
+{
+    return atomic_load_explicit(&server->stats.connections_open, memory_order_relaxed) > crowded_from(server);
+}
+
+/* Closes up to `count` connections that have been in the state for `age_us`, the oldest first; how many. */
+static uint64_t displace(struct net_loop *loop, enum connection_state state, int64_t age_us, uint64_t count)
+{
+    struct link *head = &loop->clients.by_state[state], *at = head->next;
+    int64_t state_us = loop->clients.state_us[state];
+    uint64_t closed = 0;
+    while (at != head && closed < count) {
+        struct connection *connection = link_owner(at, struct connection, by_state);
+        at = at->next;
+        if (connection->deadline_us - state_us + age_us > loop->now_us) break;
+        if (!link_empty(&connection->queue)) continue; /* about to be read or written */
+        stats_add(&loop->server->stats.displaced, 1);
+        connection_close(connection);
+        closed++;
+    }
+    return closed;
+}
+
+/* Who hoards connections must not shut others out, and who opens ten thousand has them idle, or in the middle
+ * of requests that do not come: each loop closes its share of the oldest of these. */
+static void clients_make_room(struct net_loop *loop)
+{
+    static const enum connection_state torn[] = {CONNECTION_HANDSHAKE, CONNECTION_HEAD, CONNECTION_BODY};
+    const struct net_server *server = loop->server;
+    uint64_t open = stats_read(&server->stats.connections_open), most = crowded_from(server);
+    if (open <= most) return;
+    uint64_t count = (open - most + server->loop_count - 1) / server->loop_count;
+    count -= displace(loop, CONNECTION_IDLE, LIMIT_CROWDED_IDLE_MS * 1000, count);
+    for (size_t i = 0; count && i < sizeof torn / sizeof *torn; i++)
+        count -= displace(loop, torn[i], loop->clients.state_us[torn[i]] / LIMIT_CROWDED_HASTE, count);
+}
+
 void timer_expire(struct net_loop *loop)
 {
     population_expire(&loop->clients, loop->now_us);
     population_expire(&loop->guests, loop->now_us);
-    if (!is_pressed(loop->server) || loop->now_us < loop->press_again_us) return;
+    if (server_is_crowded(loop->server)) clients_make_room(loop);
+    if (loop->now_us < loop->press_again_us) return;
     loop->press_again_us = loop->now_us + PRESS_US;
+    if (!is_pressed(loop->server)) return;
     clients_press(loop);
     pieces_press(loop);
 }

@@ -100,6 +100,9 @@ static void put_connections(struct web *web, struct buf *out)
                stats_read(&stats->refused));
     put_number(out, "quipu_timeouts_total", "counter", "Connections closed by a time-out.",
                stats_read(&stats->timeouts));
+    put_number(out, "quipu_displaced_total", "counter",
+               "Idle or unfinished connections closed to make room for new ones.",
+               stats_read(&stats->displaced));
     put_number(out, "quipu_received_bytes_total", "counter", "Bytes read from clients.",
                stats_read(&stats->bytes_in));
     put_number(out, "quipu_sent_bytes_total", "counter", "Bytes written to clients.",

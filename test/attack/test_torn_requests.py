@@ -5,6 +5,8 @@ import random
 import socket
 
 import pytest
+from lambdas import eventually
+from support.process import Quipu
 from support.wire import Closed, Connection, call_headers, request_bytes
 
 
@@ -69,3 +71,41 @@ def test_a_request_cut_anywhere_writes_nothing(endpoint, client, table):
         wire.send(whole)
         assert wire.read().status == 200
     assert client.scan(TableName=table)["Count"] == 1
+
+
+HALVES = [b"", b"POS", b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+          b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+          b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"]
+
+
+def resident_mb(server):
+    with open(f"/proc/{server.process.pid}/status") as file:
+        return max(int(line.split()[1]) // 1024 for line in file if line.startswith("VmRSS"))
+
+
+def is_admitted(server):
+    try:
+        return is_served(server.url)
+    except (Closed, OSError):
+        return False
+
+
+def test_thousands_of_halves_shut_nobody_out():
+    """More connections than are allowed, each with the beginning of a request: whoever comes next gets in, and they
+    hold little memory."""
+    wrapper = ["bash", "-c", 'ulimit -n 2048; exec "$0" "$@"']
+    with Quipu("--memory", "--cache", "16", "--no-functions", wrapper=wrapper) as server:
+        before = resident_mb(server)
+        hoard = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(3000)]
+        for number, connection in enumerate(hoard):
+            try:
+                connection.sendall(HALVES[number % len(HALVES)])
+            except ConnectionError:
+                pass  # one of those that are too many
+        eventually(lambda: is_admitted(server), "a newcomer is served")
+        assert resident_mb(server) - before < 300
+        with Connection(server.url) as wire:
+            assert b"\nquipu_displaced_total 0\n" not in wire.request("GET", "/metrics").body
+        for connection in hoard:
+            connection.close()
+        assert is_served(server.url)

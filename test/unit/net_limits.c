@@ -271,11 +271,15 @@ TEST(net_connection_limit)
     testing_start(&testing, three_connections);
     for (int i = 0; i < 3; i++) {
         fds[i] = client_connect(testing.port);
-        client_send(fds[i], "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+        client_send(fds[i], "GET /keep HTTP/1.1\r\n" HOST "\r\n");
+    }
+    while (testing_kept() != 3) sleep_ms(1);
+    CHECK_INT(client_status(testing.port, "GET /echo HTTP/1.1\r\n" HOST "\r\n"), 503);
+    testing_release();
+    for (int i = 0; i < 3; i++) {
         CHECK(client_read(fds[i], &reply) && reply.status == 200);
         reply_free(&reply);
     }
-    CHECK_INT(client_status(testing.port, "GET /echo HTTP/1.1\r\n" HOST "\r\n"), 503);
     close(fds[0]);
     int status = 0;
     for (int i = 0; i < 200 && status != 200; i++, sleep_ms(5))
@@ -283,6 +287,42 @@ TEST(net_connection_limit)
     CHECK_INT(status, 200);
     for (int i = 1; i < 3; i++) close(fds[i]);
     testing_end(&testing);
+}
+
+static void few_connections(struct net_options *options)
+{
+    options->threads = 2;
+    options->limits.connections = 16;
+    options->limits.header_ms = 5000;
+}
+
+/* All connections are taken by somebody who does nothing with them, or not enough. */
+static void hoard(const char *beginning)
+{
+    struct testing testing;
+    int fds[16], status = 0;
+    testing_start(&testing, few_connections);
+    const struct net_stats *stats = net_server_stats(testing.server);
+    for (int i = 0; i < 16; i++) {
+        fds[i] = client_connect(testing.port);
+        client_send(fds[i], beginning);
+    }
+    for (int i = 0; i < 6000 && status != 200; i++, sleep_ms(5))
+        status = client_status(testing.port, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    CHECK_INT(status, 200);
+    CHECK(stats_read(&stats->displaced) >= 1);
+    for (int i = 0; i < 16; i++) close(fds[i]);
+    testing_end(&testing);
+}
+
+TEST(net_idle_connections_make_room)
+{
+    hoard("");
+}
+
+TEST(net_torn_requests_make_room)
+{
+    hoard("POST /echo HTTP/1.1\r\nHo");
 }
 
 TEST(net_many_idle_connections)
