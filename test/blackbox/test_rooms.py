@@ -65,3 +65,10 @@ def test_a_letter_of_invariants_belongs_to_one_room(repository):
     assert check(repository).returncode == 0
     write(repository, "src/net/a.h", "/* a\n *  A3. Three. */\n")
     assert "src/net/a.h:2: the letter A belongs to room api" in check(repository).stdout
+
+
+def test_the_table_of_threads_names_every_file_that_starts_one():
+    design = open(os.path.join(ROOT, "DESIGN.md"), encoding="utf-8").read()
+    starting = subprocess.run(["grep", "-rl", "pthread_create(", "src"], cwd=ROOT, capture_output=True, text=True,
+                              check=True).stdout.split()
+    assert starting and [path for path in starting if f"`{path}`" not in design] == []
