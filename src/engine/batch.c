@@ -228,8 +228,8 @@ static void publish(struct batch *batch)
         if (change->table)
             registry_put(&engine->registry, change->table);
         else
-            registry_remove(&engine->registry, change->name);
-        free((char *)change->name.data);
+            registry_remove(&engine->registry, buf_view(&change->name));
+        buf_free(&change->name);
     }
     batch->changes_count = 0;
     for (uint32_t i = 0; i < batch->counts_count; i++) {
@@ -291,7 +291,7 @@ static void drop_everything(struct batch *batch)
     }
     for (uint32_t i = 0; i < batch->changes_count; i++) {
         if (batch->changes[i].table) engine_table_release(batch->changes[i].table);
-        free((char *)batch->changes[i].name.data);
+        buf_free(&batch->changes[i].name);
     }
     for (uint32_t i = 0; i < batch->streams_count; i++)
         if (batch->streams[i].stream) engine_stream_release(batch->streams[i].stream);

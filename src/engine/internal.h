@@ -142,7 +142,7 @@ struct table **registry_all(struct registry *registry, uint32_t *count); /* all,
 
 /* A table that the batch created, replaced (table set) or dropped (NULL). */
 struct table_change {
-    struct slice name;
+    struct buf name;
     struct table *table;
 };
 

@@ -172,7 +172,7 @@ bool engine_read_in_batch(struct batch *batch, struct arena *arena, struct slice
 struct table *engine_table_in_batch(struct batch *batch, struct slice name)
 {
     for (uint32_t i = batch->changes_count; i-- > 0;)
-        if (slice_equal(batch->changes[i].name, name)) return batch->changes[i].table;
+        if (slice_equal(buf_view(&batch->changes[i].name), name)) return batch->changes[i].table;
     struct table *table = registry_find(&batch->engine->registry, name);
     if (table)
         engine_table_release(table); /* only the writer changes the registry, so it stays while we apply */
@@ -185,9 +185,9 @@ static void note_change(struct batch *batch, struct slice name, struct table *ta
         batch->changes_capacity = batch->changes_capacity ? batch->changes_capacity * 2 : 8;
         batch->changes = must_realloc(batch->changes, batch->changes_capacity * sizeof *batch->changes);
     }
-    char *copy = must_alloc(name.len);
-    memcpy(copy, name.data, name.len);
-    batch->changes[batch->changes_count++] = (struct table_change){{copy, name.len}, table};
+    struct table_change *change = &batch->changes[batch->changes_count++];
+    *change = (struct table_change){.table = table};
+    buf_slice(&change->name, name);
 }
 
 static void store_definition(struct batch *batch, uint32_t number, const struct table_definition *definition)

@@ -48,12 +48,9 @@ static void put_uuid(struct random *random, char *out)
 struct queue *queue_open(struct func *func, char *error, size_t error_len)
 {
     struct queue *queue = must_zero(1, sizeof *queue);
-    struct buf name = {0};
     (void)error, (void)error_len; /* what the table holds is read when the queue is started */
     queue->func = func;
-    buf_slice(&name, func->prefix);
-    buf_text(&name, "invocations");
-    queue->table = buf_view(&name); /* ours from here on */
+    queue->table = arena_printf(&queue->texts, "%.*sinvocations", SLICE_ARG(func->prefix));
     random_seed_from_system(&queue->random);
     put_uuid(&queue->random, queue->me);
     pthread_mutex_init(&queue->lock, NULL);
@@ -119,7 +116,7 @@ void queue_close(struct queue *queue)
     pthread_mutex_destroy(&queue->lock);
     pthread_mutex_destroy(&queue->gate);
     pthread_mutex_destroy(&queue->table_lock);
-    free((char *)queue->table.data);
+    arena_free(&queue->texts);
     free(queue);
 }
 

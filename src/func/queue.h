@@ -84,6 +84,7 @@ struct queue_stats {
 struct queue {
     struct func *func;
     struct slice table;
+    struct arena texts; /* has its bytes */
     char me[37];
     pthread_t thread;
     bool has_thread;

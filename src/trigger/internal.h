@@ -18,6 +18,7 @@ struct watch;
 struct trigger {
     struct trigger_options options;
     struct slice prefix, region, account;
+    struct arena texts; /* has the bytes of these three */
     struct mappings *mappings;   /* mapping_*.c: settings, API */
     struct consumer *consumer;   /* consume*.c: what reads streams and invokes */
     struct schedules *schedules; /* schedule_*.c */

@@ -12,22 +12,15 @@
 #define LEASE_DEFAULT_MS 10000
 #define POLL_DEFAULT_MS  250
 
-static struct slice copy(const char *text)
-{
-    char *own = strdup(text);
-    ensure(own != NULL);
-    return slice_of(own);
-}
-
 static struct trigger *trigger_new(const struct trigger_options *options)
 {
     struct trigger *trigger = must_zero(1, sizeof *trigger);
     trigger->options = *options;
     if (trigger->options.lease_ms <= 0) trigger->options.lease_ms = LEASE_DEFAULT_MS;
     if (trigger->options.poll_ms <= 0) trigger->options.poll_ms = POLL_DEFAULT_MS;
-    trigger->prefix = copy(options->prefix ? options->prefix : "quipu-");
-    trigger->region = copy(options->region);
-    trigger->account = copy(options->account);
+    trigger->prefix = arena_copy(&trigger->texts, slice_of(options->prefix ? options->prefix : "quipu-"));
+    trigger->region = arena_copy(&trigger->texts, slice_of(options->region));
+    trigger->account = arena_copy(&trigger->texts, slice_of(options->account));
     trigger->workers = rest_workers_new(WORKERS);
     return trigger;
 }
@@ -70,9 +63,7 @@ void trigger_close(struct trigger *trigger)
     if (trigger->mappings) mappings_close(trigger->mappings);
     consumer_close(trigger->consumer);
     watches_close(trigger->watches);
-    free((char *)trigger->prefix.data);
-    free((char *)trigger->region.data);
-    free((char *)trigger->account.data);
+    arena_free(&trigger->texts);
     free(trigger);
 }
 
