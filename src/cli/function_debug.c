@@ -40,17 +40,20 @@ static void session_explain(const struct arguments *arguments, const struct resp
     struct slice runtime = node_text(response->json, "Runtime"), port = node_text(response->json, "Port");
     printf("%s runs under a debugger: one process, no time limits. Ctrl-C ends this.\n", name);
     if (slice_starts(runtime, SLICE("node")))
-        printf("It waits for a debugger at 127.0.0.1:%.*s before it loads its code: open chrome://inspect, run\n"
-               "'node inspect 127.0.0.1:%.*s', or attach VS Code:\n"
-               "  {\"type\": \"node\", \"request\": \"attach\", \"name\": \"%s\", \"port\": %.*s, \"restart\": true}\n",
-               SLICE_ARG(port), SLICE_ARG(port), name, SLICE_ARG(port));
+        printf(
+            "It waits for a debugger at 127.0.0.1:%.*s before it loads its code: open chrome://inspect, run\n"
+            "'node inspect 127.0.0.1:%.*s', or attach VS Code:\n"
+            "  {\"type\": \"node\", \"request\": \"attach\", \"name\": \"%s\", \"port\": %.*s, \"restart\": true}\n",
+            SLICE_ARG(port), SLICE_ARG(port), name, SLICE_ARG(port));
     else if (slice_starts(runtime, SLICE("python")))
-        printf("Where its Python has debugpy, it waits for a debugger at 127.0.0.1:%.*s before it loads its code:\n"
-               "  {\"type\": \"debugpy\", \"request\": \"attach\", \"name\": \"%s\", \"connect\": {\"port\": %.*s}}\n"
-               "Where it has not, breakpoint() in its code waits for 'nc 127.0.0.1 %.*s' and speaks pdb.\n",
-               SLICE_ARG(port), name, SLICE_ARG(port), SLICE_ARG(port));
+        printf(
+            "Where its Python has debugpy, it waits for a debugger at 127.0.0.1:%.*s before it loads its code:\n"
+            "  {\"type\": \"debugpy\", \"request\": \"attach\", \"name\": \"%s\", \"connect\": {\"port\": %.*s}}\n"
+            "Where it has not, breakpoint() in its code waits for 'nc 127.0.0.1 %.*s' and speaks pdb.\n",
+            SLICE_ARG(port), name, SLICE_ARG(port), SLICE_ARG(port));
     else
-        printf("Its bootstrap finds %.*s in QUIPU_DEBUG_PORT: for gdbserver, dlv and the like.\n", SLICE_ARG(port));
+        printf("Its bootstrap finds %.*s in QUIPU_DEBUG_PORT: for gdbserver, dlv and the like.\n",
+               SLICE_ARG(port));
     printf("Then call it: quipu function invoke %s '{}'\n", name);
     fflush(stdout);
 }

@@ -111,9 +111,18 @@ void func_close(struct func *func)
 
 /* ---- serving ---- */
 
+bool func_serves_target(struct slice target)
+{
+    return logs_api_is_target(target);
+}
+
 bool func_serve(struct func *func, struct rest_call *call)
 {
     const struct rest_route *route;
+    if (call->path.len == 1 && logs_api_is_target(call->header(call, SLICE("X-Amz-Target")))) {
+        rest_workers_run(func->workers, logs_api_serve, func, call);
+        return true;
+    }
     enum rest_found own = rest_route(func_routes, func_route_count, call, &route);
     if (own != REST_FOUND) {
         enum rest_found lambdas = rest_route(lambda_routes, lambda_route_count, call, &route);

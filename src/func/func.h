@@ -76,6 +76,8 @@ void func_close(struct func *func);
 
 /* Lambda's REST API of functions, and our own under /v1/functions. False when no route is ours. */
 bool func_serve(struct func *func, struct rest_call *call);
+/* Requests to "/" that belong to func_serve: CloudWatch Logs', by their X-Amz-Target. */
+bool func_serves_target(struct slice target);
 /* Lines for /metrics. */
 void func_put_metrics(struct func *func, struct buf *out);
 /* True when no invocation is under way and no asynchronous call waits that is due. */

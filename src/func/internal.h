@@ -177,6 +177,15 @@ void logs_append(struct logs *logs, struct slice function, struct slice bytes);
  * grow; what has been cut off is skipped. */
 void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
                uint64_t *next);
+/* From which position on it was written when. */
+struct log_time {
+    uint64_t position;
+    int64_t time_ms;
+};
+/* In the arena, in order; none when nothing was printed. */
+struct log_time *logs_times(struct logs *logs, struct slice function, struct arena *arena, uint32_t *count);
+/* When the function first printed what is still there; 0: it has not. */
+int64_t logs_begun_ms(struct logs *logs, struct slice function);
 /* Calls back once, on the thread of the logs: when there is more than `from`, when it is due, or when the
  * logs are drained (is_last: waiting again is in vain, and the call may come at once). */
 struct logs_waiter {
@@ -189,6 +198,10 @@ struct logs_waiter {
     struct logs_waiter *next;
 };
 void logs_wait(struct logs *logs, struct logs_waiter *waiter);
+
+/* ---- logs_api.c: CloudWatch Logs' API ---- */
+bool logs_api_is_target(struct slice target); /* X-Amz-Target */
+void logs_api_serve(void *func, struct rest_call *call);
 
 /* ---- bootstrap.c: our runtimes for interpreters, written into the folder ---- */
 

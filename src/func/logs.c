@@ -26,6 +26,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "func/internal.h"
+#include "func/logs_times.h"
 
 #define BUCKETS          256
 #define GENERATION_BYTES (LIMIT_LOG_BYTES / 2)
@@ -160,6 +161,11 @@ static void older_path_of(const struct logs *logs, const struct log *log, uint64
     snprintf(path, PATH_BYTES, "%s/%s.%llu.log", logs->folder, log->name, (unsigned long long)end);
 }
 
+static void times_path_of(const struct logs *logs, const struct log *log, char *path)
+{
+    snprintf(path, PATH_BYTES, "%s/%s.times", logs->folder, log->name);
+}
+
 static uint64_t file_bytes(const char *path)
 {
     struct stat status;
@@ -209,6 +215,8 @@ static void log_turn_over(const struct logs *logs, struct log *log)
     if (log->older_end) unlink(before);
     log->older_end = log->end;
     log->older_bytes = bytes;
+    times_path_of(logs, log, path);
+    times_cut(path, log->older_end - bytes);
 }
 
 static bool write_all(int fd, struct slice bytes)
@@ -225,6 +233,8 @@ static bool write_all(int fd, struct slice bytes)
 static void log_write(struct logs *logs, struct log *log, struct slice bytes)
 {
     char path[PATH_BYTES];
+    times_path_of(logs, log, path);
+    times_append(path, log->end, clock_now_ms(&clock_system));
     path_of(logs, log, path);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     bool fine = fd >= 0 && write_all(fd, bytes);
@@ -328,6 +338,32 @@ void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t m
     pthread_mutex_lock(&logs->files_lock);
     log_read(logs, log, from, max, out, next);
     pthread_mutex_unlock(&logs->files_lock);
+}
+
+struct log_time *logs_times(struct logs *logs, struct slice function, struct arena *arena, uint32_t *count)
+{
+    char path[PATH_BYTES];
+    *count = 0;
+    pthread_mutex_lock(&logs->lock);
+    struct log *log = log_of(logs, function);
+    pthread_mutex_unlock(&logs->lock);
+    if (!log) return NULL;
+    log_flush(logs, log);
+    pthread_mutex_lock(&logs->files_lock);
+    times_path_of(logs, log, path);
+    struct log_time *times = times_read(path, arena, count);
+    pthread_mutex_unlock(&logs->files_lock);
+    return times;
+}
+
+int64_t logs_begun_ms(struct logs *logs, struct slice function)
+{
+    struct arena arena = {0};
+    uint32_t count;
+    struct log_time *times = logs_times(logs, function, &arena, &count);
+    int64_t begun_ms = count ? times[0].time_ms : 0;
+    arena_free(&arena);
+    return begun_ms;
 }
 
 /* ---- waiting ---- */

@@ -17,7 +17,8 @@ struct debug {
     struct slice name;
     uint16_t port;
     int64_t until_us;
-    struct function *to_prepare; /* counted: a process of it is started as soon as the old ones are gone; else NULL */
+    struct function
+        *to_prepare; /* counted: a process of it is started as soon as the old ones are gone; else NULL */
     char text[];
 };
 
@@ -102,8 +103,8 @@ static void debug_end(struct pool *pool, struct debug *debug)
     ring_each(struct instance, instance, all, &pool->instances)
     {
         if (!instance->debug_port || !slice_equal(instance->function->name, name)) continue;
-        ring_each(struct run, run, link, &instance->running) run->deadline_us =
-            now_us + run->function->timeout_ms * 1000ll;
+        ring_each(struct run, run, link, &instance->running)
+            run->deadline_us = now_us + run->function->timeout_ms * 1000ll;
     }
     retire_all(pool, name);
     debug_free(debug);

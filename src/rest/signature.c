@@ -445,7 +445,7 @@ static bool hash_is_wrong(const struct rest_head *head, struct slice body, struc
 
 static bool service_is_known(const struct authorization *header, enum signed_door door)
 {
-    static const struct slice others[] = {SLICE("lambda"), SLICE("scheduler"), SLICE("quipu")};
+    static const struct slice others[] = {SLICE("lambda"), SLICE("scheduler"), SLICE("logs"), SLICE("quipu")};
     if (door == DOOR_DYNAMODB) return slice_equal(header->service, SLICE("dynamodb"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (slice_equal(header->service, others[i])) return true;
@@ -464,7 +464,7 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
         *message =
             door == DOOR_DYNAMODB
                 ? SLICE("Credential should be scoped to correct service: 'dynamodb'. ")
-                : SLICE("Credential should be scoped to correct service: 'lambda', 'scheduler' or 'quipu'. ");
+                : SLICE("Credential should be scoped to correct service: 'lambda', 'scheduler', 'logs' or 'quipu'. ");
     else if (!slice_equal(header->date, day))
         *message = arena_printf(
             arena,

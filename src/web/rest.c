@@ -197,7 +197,8 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
 
 bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
-    if (!is_ours(exchange->path)) return false;
+    bool by_target = exchange->method == HTTP_POST && exchange->path.len == 1; /* see func_serves_target */
+    if (!by_target && !is_ours(exchange->path)) return false;
     struct web_rest *rest = rest_of(web, exchange, cause);
     struct slice message;
     enum rest_role role = ROLE_ADMIN;

@@ -383,7 +383,8 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
         answer_hook(web, exchange, trusted);
         return;
     }
-    bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1;
+    bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
+                       !(web->func && func_serves_target(http_header_find(exchange, SLICE("X-Amz-Target"))));
     if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_rest(web, exchange, cause, trusted))
         return;
     switch (exchange->method) {
