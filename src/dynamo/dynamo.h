@@ -106,6 +106,24 @@ typedef int dynamo_caller(void *self, struct slice operation, struct slice reque
 bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_table *table, char *error,
                           size_t error_len);
 
+/* Owners of leases in a process that has the data itself begin with this: there is one such process at a time, so a
+ * lease of another one is a dead one's, and nobody else is alive while this one is not. Their leases have no end
+ * by time; a server without functions frees them (dynamo_leases_free). */
+#define DYNAMO_OWNER_HERE "here-"
+#define DYNAMO_NO_END_MS  253402300799000 /* the end of the year 9999 */
+static inline bool dynamo_owner_is_here(struct slice owner)
+{
+    return slice_starts(owner, SLICE(DYNAMO_OWNER_HERE));
+}
+
+struct dynamo_lease {
+    const char *table;        /* its whole name */
+    const char *hash, *range; /* names of the key's attributes */
+    const char *owner, *until;
+};
+/* Frees the leases of owners that begin with DYNAMO_OWNER_HERE; a table that is not there has none. */
+void dynamo_leases_free(struct dynamo *dynamo, const struct dynamo_lease *lease);
+
 struct remote_call;
 
 struct dynamo_call {
@@ -114,7 +132,8 @@ struct dynamo_call {
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
     bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */
-    bool shows_causes;  /* GetRecords: as members "cause", "transaction" (its token), "time" (ms) of records; local
+    bool
+        shows_causes; /* GetRecords: as members "cause", "transaction" (its token), "time" (ms) of records; local
                          * only */
     struct arena *arena;
     struct buf *reply;

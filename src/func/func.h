@@ -55,6 +55,8 @@ struct func_options {
     int64_t idle_ms;              /* a process that was not used for so long is ended; 0: 10 minutes */
 };
 
+/* As trigger_free_leases: asynchronous calls that an earlier server held. */
+void func_free_leases(struct dynamo *dynamo, const char *prefix);
 /* Reads what the tables hold. NULL and a sentence. */
 struct func *func_open(const struct func_options *options, char *error, size_t error_len);
 /* From here on processes can run: `server` gives them their ports; what they send there besides the Runtime

@@ -45,6 +45,15 @@ static void put_uuid(struct random *random, char *out)
              (unsigned long long)(b & 0xffffffffffff));
 }
 
+void func_free_leases(struct dynamo *dynamo, const char *prefix)
+{
+    struct buf table = {0};
+    buf_printf(&table, "%sinvocations", prefix ? prefix : "quipu-");
+    buf_byte(&table, '\0');
+    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "id", "part", "holder", "lease"});
+    buf_free(&table);
+}
+
 struct queue *queue_open(struct func *func, char *error, size_t error_len)
 {
     struct queue *queue = must_zero(1, sizeof *queue);
@@ -53,6 +62,7 @@ struct queue *queue_open(struct func *func, char *error, size_t error_len)
     queue->table = arena_printf(&queue->texts, "%.*sinvocations", SLICE_ARG(func->prefix));
     random_seed_from_system(&queue->random);
     put_uuid(&queue->random, queue->me);
+    if (!func->options.shared) memcpy(queue->me, DYNAMO_OWNER_HERE, strlen(DYNAMO_OWNER_HERE));
     pthread_mutex_init(&queue->lock, NULL);
     pthread_mutex_init(&queue->gate, NULL);
     pthread_mutex_init(&queue->table_lock, NULL);

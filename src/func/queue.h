@@ -153,6 +153,8 @@ void errand_put_retry(const struct errand *errand, uint32_t attempts, int64_t du
 unsigned errand_put_removal(const struct errand *errand, struct buf *members);
 void queue_put_look(const struct queue *queue, struct slice start_key, struct buf *out);
 /* Adds what a page of the table shows; *start_key is where the next one begins, empty at the end. */
+/* A call that this server holds, or one before it that had the same data. */
+bool queue_is_mine(const struct queue *queue, struct slice holder);
 bool queue_read_look(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key);
 
 /* ---- queue_run.c: from due to answered ---- */

@@ -75,11 +75,16 @@ static unsigned part_count(struct slice payload)
     return count;
 }
 
-/* `holder` and `lease` are what keeps others from it: not set where nobody shares. */
+/* A server that has the data itself holds without an end (DYNAMO_OWNER_HERE). */
+static int64_t lease_until_ms(const struct queue *queue, int64_t now_ms)
+{
+    return queue->func->options.shared ? now_ms + QUEUE_LEASE_MS : DYNAMO_NO_END_MS;
+}
+
+/* `holder` and `lease` are what keeps others from it. */
 static void put_first(struct queue *queue, const struct func_call *call, struct slice payload, unsigned parts,
                       struct buf *out)
 {
-    bool shared = queue->func->options.shared;
     int64_t now_ms = queue_now_ms(queue);
     buf_text(out, "{\"Update\":{");
     put_key(queue, call->id, 0, out);
@@ -90,8 +95,10 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
     if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
     if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
-    if (shared) buf_text(out, ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)");
-    buf_text(out, "\",\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
+    buf_text(
+        out,
+        ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)\","
+                  "\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
     put_string(out, ":f", call->function);
     buf_byte(out, ',');
     put_string(out, ":p", payload);
@@ -109,12 +116,10 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         buf_byte(out, ',');
         put_string(out, ":w", call->on_failure);
     }
-    if (shared) {
-        buf_byte(out, ',');
-        put_string(out, ":h", slice_of(queue->me));
-        buf_byte(out, ',');
-        put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
-    }
+    buf_byte(out, ',');
+    put_string(out, ":h", slice_of(queue->me));
+    buf_byte(out, ',');
+    put_number(out, ":l", lease_until_ms(queue, now_ms));
     buf_text(out, "}}}");
 }
 
@@ -169,7 +174,7 @@ void errand_put_claim(const struct errand *errand, int64_t now_ms, struct buf *o
     buf_byte(out, ',');
     put_string(out, ":h", slice_of(errand->queue->me));
     buf_byte(out, ',');
-    put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
+    put_number(out, ":l", lease_until_ms(errand->queue, now_ms));
     buf_text(out, "}}");
 }
 
@@ -326,6 +331,12 @@ void queue_put_look(const struct queue *queue, struct slice start_key, struct bu
     buf_byte(out, '}');
 }
 
+bool queue_is_mine(const struct queue *queue, struct slice holder)
+{
+    return slice_equal(holder, slice_of(queue->me)) ||
+           (!queue->func->options.shared && dynamo_owner_is_here(holder));
+}
+
 struct look_taken {
     struct queue *queue;
     struct arena *arena;
@@ -339,7 +350,7 @@ static void take_call(void *context, const struct document *item)
     struct slice id = document_text(item, "id", taken->arena),
                  holder = document_text(item, "holder", taken->arena);
     int64_t due_ms = document_integer(item, "due", 0), lease_ms = document_integer(item, "lease", 0);
-    bool of_others = queue->func->options.shared && holder.len && !slice_equal(holder, slice_of(queue->me));
+    bool of_others = holder.len && !queue_is_mine(queue, holder);
     if (of_others && lease_ms > due_ms) due_ms = lease_ms;
     if (id.len && id.len <= QUEUE_ID_BYTES) errand_add(queue, id, due_ms);
 }

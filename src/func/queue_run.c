@@ -117,10 +117,10 @@ static void after_load(struct errand *errand)
         return;
     }
     queue_put_found(queue, (struct slice){errand->id, errand->id_len});
-    bool is_ours = slice_equal(errand->holder, slice_of(queue->me));
+    bool is_ours = queue_is_mine(queue, errand->holder);
     if (errand->due_ms > now_ms)
         errand_wait(errand, errand->due_ms);
-    else if (!queue->func->options.shared || (is_ours && errand->lease_ms - now_ms > QUEUE_LEASE_MS / 2))
+    else if (is_ours && errand->lease_ms - now_ms > QUEUE_LEASE_MS / 2)
         errand_run(errand);
     else if (errand->holder.len && !is_ours && errand->lease_ms > now_ms)
         errand_wait(errand, errand->lease_ms);

@@ -350,6 +350,10 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 static bool open_functions(struct parts *parts, const struct settings *settings, char *error,
                            size_t error_len)
 {
+    if (!settings->has_functions && !settings->on) {
+        func_free_leases(parts->dynamo, settings->prefix);
+        trigger_free_leases(parts->dynamo, settings->prefix);
+    }
     if (!settings->has_functions) return true;
     if (!choose_folder(parts, settings, error, error_len)) return false;
     parts->func = func_open(&(struct func_options){.prefix = settings->prefix,

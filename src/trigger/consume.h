@@ -73,7 +73,7 @@ struct surroundings {
 struct consumer_settings {
     const char *prefix;        /* of our table's name. Kept */
     char owner[OWNER_BYTES];   /* who we are in leases */
-    bool shared;               /* others take leases too */
+    bool shared;               /* the data is elsewhere, and others may read it as we do */
     int64_t lease_ms, poll_ms; /* as in trigger_options, but never 0 */
     uint64_t seed;             /* of jitter */
 };
@@ -397,6 +397,8 @@ void lease_release(struct strand *strand);
 void lease_renewed(struct strand *strand, int64_t asked_us);
 bool lease_is_over(struct strand *strand);
 /* Nobody has it, or its time is over. */
+/* Somebody else who is alive holds it. */
+bool lease_is_anothers(const struct strand *strand);
 bool lease_is_free(const struct strand *strand);
 int64_t lease_margin_ms(const struct consumer *consumer);
 
@@ -434,6 +436,7 @@ struct feed {
     bool has_start;       /* LATEST is written down */
     bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
+    bool has_told_of_others; /* the log has said who else reads it */
     bool knows_filter; /* the service has ShardFilter, as far as we know */
     struct strand *strands;
     struct buf hash_key;

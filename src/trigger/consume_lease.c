@@ -1,12 +1,14 @@
 /* Leases: who may move a position.
  *
- * Where nobody shares our tables, a former owner is dead by the time that we look: the lease is taken at
- * once. Where others do, a lease ends by itself: its holder counts it as over a margin early, a taker
- * waits a margin longer, and the fence keeps out whoever is wrong about the time. */
+ * A lease ends by itself: its holder counts it as over a margin early, a taker waits a margin longer, and the
+ * fence keeps out whoever is wrong about the time. A server that has the data itself (DYNAMO_OWNER_HERE) holds
+ * its leases without an end and need not renew them: others reach the data through it, so while it is
+ * dead nobody reads. It takes those of its predecessor at once, and waits for those of others. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/log.h"
 #include "trigger/consume.h"
 
 #define TAKE_AGAIN_US 200000 /* after somebody was faster, or no answer came */
@@ -40,8 +42,28 @@ bool lease_is_free(const struct strand *strand)
 {
     const struct consumer *consumer = strand->feed->consumer;
     const struct position *seen = &strand->seen;
-    if (!seen->exists || !seen->owner[0] || !consumer->settings.shared) return true;
+    if (!seen->exists || !seen->owner[0]) return true;
+    if (!consumer->settings.shared && dynamo_owner_is_here(slice_of(seen->owner))) return true;
     return seen->until_ms < consumer_now_ms(consumer) - lease_margin_ms(consumer);
+}
+
+bool lease_is_anothers(const struct strand *strand)
+{
+    bool is_open = strand->state == STRAND_FREE || strand->state == STRAND_WAITS;
+    return is_open && !lease_is_free(strand) &&
+           strcmp(strand->seen.owner, strand->feed->consumer->settings.owner) != 0;
+}
+
+/* Once: a server that has the data itself and one that reads it from elsewhere do not share, the first keeps. */
+static void tell_of_others(struct feed *feed, const struct strand *strand)
+{
+    bool is_shared = feed->consumer->settings.shared;
+    if (feed->has_told_of_others || is_shared != dynamo_owner_is_here(slice_of(strand->seen.owner))) return;
+    feed->has_told_of_others = true;
+    log_line("triggers: mapping %.*s: %s", SLICE_ARG(feed->mapping->id),
+             is_shared ? "the server that has the data reads it and keeps it; start that one with "
+                         "--no-functions, and it is read here"
+                       : "another server reads it (--on); it is read here when that one is gone");
 }
 
 static struct lease_view view_of(const struct strand *strand)
@@ -62,12 +84,19 @@ static struct lease_view view_of(const struct strand *strand)
 void leases_weigh(struct feed *feed)
 {
     uint32_t count = 0, i = 0;
+    int64_t look_us = consumer_ticks_us(feed->consumer) + feed->consumer->settings.lease_ms * 1000 / 3;
     for (const struct strand *strand = feed->strands; strand; strand = strand->next) count++;
     if (!count) return;
     struct lease_view *views = must_zero(count, sizeof *views);
     enum lease_wish *wishes = must_zero(count, sizeof *wishes);
-    for (const struct strand *strand = feed->strands; strand; strand = strand->next)
+    for (const struct strand *strand = feed->strands; strand; strand = strand->next) {
+        if (lease_is_anothers(strand)) {
+            if (feed->positions_us > look_us) feed->positions_us = look_us;
+            tell_of_others(feed, strand);
+        }
         views[i++] = view_of(strand);
+    }
+    feed_wake_at(feed, feed->positions_us);
     lease_wishes(views, count, feed->consumer->settings.owner, wishes);
     i = 0;
     for (struct strand *strand = feed->strands; strand; strand = strand->next, i++) {
@@ -158,8 +187,9 @@ static void asked(struct errand *errand)
 
 static void ask(struct strand *strand)
 {
-    struct errand *errand = errand_new(strand->feed, strand, asked);
     strand->wish = LEASE_LEAVE;
+    if (dynamo_owner_is_here(slice_of(strand->seen.owner))) return; /* it never gives one away */
+    struct errand *errand = errand_new(strand->feed, strand, asked);
     put_position_ask(&errand->request, strand);
     errand_call(errand, SLICE("UpdateItem"));
 }

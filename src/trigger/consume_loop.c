@@ -15,6 +15,8 @@ struct consumer *consumer_new(const struct surroundings *world, const struct con
     struct consumer *consumer = must_zero(1, sizeof *consumer);
     consumer->world = *world;
     consumer->settings = *settings;
+    if (!settings->shared)
+        snprintf(consumer->settings.owner, OWNER_BYTES, DYNAMO_OWNER_HERE "%.31s", settings->owner);
     consumer->inbox = inbox_new();
     consumer->next_due_us = NEVER_US;
     random_seed(&consumer->random, settings->seed);

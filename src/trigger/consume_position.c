@@ -189,7 +189,8 @@ static void put_points(struct buf *out, const struct point *points, uint32_t cou
 
 static int64_t lease_until_ms(const struct consumer *consumer)
 {
-    return consumer_now_ms(consumer) + consumer->settings.lease_ms;
+    return consumer->settings.shared ? consumer_now_ms(consumer) + consumer->settings.lease_ms
+                                     : DYNAMO_NO_END_MS;
 }
 
 /* For PutItem: a position that nobody has made yet, all lanes at one point. An owned one has its first
@@ -228,7 +229,8 @@ void put_position_take(struct buf *out, const struct strand *strand)
     put_head(out, strand);
     buf_text(out, ",\"UpdateExpression\":\"SET #o = :o, #u = :u, #f = #f + :one, #m = :zero REMOVE #w, "
                   "#x\",\"ConditionExpression\":\"#f = :f");
-    if (shared) buf_text(out, " AND (attribute_not_exists(#o) OR #u < :n OR #o = :o)");
+    buf_text(out, " AND (attribute_not_exists(#o) OR #u < :n OR #o = :o");
+    buf_slice(out, shared ? SLICE(")") : SLICE(" OR begins_with(#o, :h))"));
     buf_text(out, "\",\"ReturnValues\":\"ALL_NEW\",\"ExpressionAttributeNames\":{\"#o\":\"owner\","
                   "\"#u\":\"until\",\"#f\":\"fence\",\"#m\":\"moves\",\"#w\":\"wanted\","
                   "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},"
@@ -236,7 +238,8 @@ void put_position_take(struct buf *out, const struct strand *strand)
     put_text(out, ":o", slice_of(consumer->settings.owner));
     put_number(out, ":u", lease_until_ms(consumer));
     put_number(out, ":f", (int64_t)strand->seen.fence);
-    if (shared) put_number(out, ":n", consumer_now_ms(consumer) - lease_margin_ms(consumer));
+    put_number(out, ":n", consumer_now_ms(consumer) - lease_margin_ms(consumer));
+    if (!shared) put_text(out, ":h", SLICE(DYNAMO_OWNER_HERE));
     buf_text(out, "}}");
 }
 

@@ -13,7 +13,8 @@ struct quiet {
 
 static void look_at_strand(const struct strand *strand, bool shared, struct quiet *quiet)
 {
-    bool is_anothers = shared && (strand->state == STRAND_WAITS || strand->state == STRAND_FREE);
+    bool is_anothers = (shared && (strand->state == STRAND_WAITS || strand->state == STRAND_FREE)) ||
+                       lease_is_anothers(strand);
     if (strand->state == STRAND_ENDED || is_anothers) return;
     if (!strand_is_listed(strand) && !strand_is_held(strand)) return;
     quiet->is_quiet &= strand_is_quiet(strand) && strand->asked_news == quiet->news;

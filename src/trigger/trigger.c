@@ -25,6 +25,15 @@ static struct trigger *trigger_new(const struct trigger_options *options)
     return trigger;
 }
 
+void trigger_free_leases(struct dynamo *dynamo, const char *prefix)
+{
+    struct buf table = {0};
+    buf_printf(&table, "%spositions", prefix ? prefix : "quipu-");
+    buf_byte(&table, '\0');
+    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "mapping", "shard", "owner", "until"});
+    buf_free(&table);
+}
+
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len)
 {
     struct trigger *trigger = trigger_new(options);

@@ -45,6 +45,9 @@ struct trigger_options {
     int64_t poll_ms;    /* how often a shard is asked where no commit wakes us; 0: 250 */
 };
 
+/* For a server that has the data itself and runs no triggers: what an earlier one held becomes free for servers
+ * that read from elsewhere. `prefix` as in the options. */
+void trigger_free_leases(struct dynamo *dynamo, const char *prefix);
 /* Reads what the tables hold. NULL and a sentence. */
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len);
 void trigger_start(struct trigger *trigger);

@@ -3,6 +3,7 @@ another Quipu behind it, one server and two that share the work."""
 import concurrent.futures
 import datetime
 import json
+import os
 import time
 import urllib.request
 
@@ -108,6 +109,87 @@ def keep_accounts(server, folder, **settings):
     functions = lambda_client(server.url)
     function = Function(functions, folder, "bookkeeper", KEEP_ACCOUNT)
     return function, Mapping(functions, "changes", "bookkeeper", BatchSize=10, **settings)
+
+
+# ---- the server that has the data, and one that reads it from elsewhere ----
+
+class Owner:
+    """A Quipu with functions on a folder, and servers that have it as their endpoint."""
+
+    def __init__(self, folder):
+        self.folder, self.server = folder, None
+
+    def start(self, *more):
+        port = self.server.port if self.server else 0
+        self.server = Quipu("--test-hooks", "--port", str(port), "--stream-shards", str(SHARDS),
+                            "--data", str(self.folder / "data"), *more)
+        return self.server
+
+
+@pytest.fixture
+def owner(tmp_path):
+    (tmp_path / "owner").mkdir()
+    owner = Owner(tmp_path / "owner")
+    yield owner
+    owner.server.close()
+
+
+def log_of(server):
+    """What it has said so far; where it writes on stays where it is."""
+    return os.pread(server.errors.fileno(), 1 << 20, 0).decode()
+
+
+def deliveries(function):
+    """How often each change was told: (key, number) -> count."""
+    counts = {}
+    for event in function.events():
+        for record in event["Records"]:
+            change = record["dynamodb"]["Keys"]["pk"]["S"], int(record["dynamodb"]["NewImage"]["n"]["N"])
+            counts[change] = counts.get(change, 0) + 1
+    return counts
+
+
+def test_the_server_that_has_the_data_keeps_what_it_reads(owner, start, tmp_path):
+    server = owner.start()
+    # by the clock of others all that it writes is an hour old: were its leases to end by time, they would be over
+    assert send(server.url, "POST", "/_quipu/clock", {"advance_seconds": -3600})[0] == 200
+    database = Database(server, "quipu")
+    function = Function(lambda_client(server.url), tmp_path, "reader")
+    Mapping(function.client, "changes", "reader", BatchSize=3)
+    database.change([0], keys=10)
+    eventually(lambda: len(deliveries(function)) == 10, "the server reads what it has")
+    owners = database.owners()
+    other = start(database)
+    eventually(lambda: "the server that has the data reads it" in log_of(other), "the other says why it does not")
+    assert send(other.url, "POST", "/2015-03-31/functions/reader/invocations", {"Records": []})[0] == 200  # it could
+    database.change(range(1, 10), keys=10)
+    eventually(lambda: len(deliveries(function)) >= 100, "all were told")
+    assert set(deliveries(function).values()) == {1}
+    assert database.owners() == owners and metric(other, "quipu_trigger_shards") == 0
+    assert metric(other, "quipu_trigger_records_done_total") == 0
+
+
+def test_each_takes_over_from_the_other(owner, start, tmp_path):
+    """The one that has the data with functions, then without, then with them again: whoever reads goes on."""
+    database = Database(owner.start(), "quipu")
+    function = Function(lambda_client(owner.server.url), tmp_path, "reader")
+    Mapping(function.client, "changes", "reader", BatchSize=3)
+    database.change([0], keys=10)
+    eventually(lambda: len(deliveries(function)) == 10, "the server reads what it has")
+    other = start(database)
+    owner.server.kill()  # it can give nothing back
+    owner.start("--no-functions")
+    database.change([1], keys=10)
+    eventually(lambda: len(deliveries(function)) >= 20, "the other reads instead")
+    eventually(lambda: metric(other, "quipu_trigger_shards") == SHARDS, "all shards")
+    owner.server.kill()
+    owner.start()
+    eventually(lambda: "another server reads it (--on)" in log_of(owner.server), "it says why it does not")
+    database.change([2], keys=10)
+    eventually(lambda: len(deliveries(function)) >= 30, "the other goes on")
+    assert other.stop() == 0
+    database.change([3], keys=10)
+    eventually(lambda: len(deliveries(function)) >= 40, "the server that has the data reads again")
 
 
 # ---- one server ----
