@@ -186,6 +186,15 @@ static void read_environment(struct arguments *arguments)
     arguments->environment_count = arguments->given_count;
 }
 
+/* Everybody on the machine may see the arguments of a process: what may be secret is kept elsewhere and overwritten. */
+static const char *hide_value(struct arguments *arguments, const struct flag *flag, char *value)
+{
+    if (strcmp(flag->name, "secret") != 0 && strcmp(flag->name, "env") != 0) return value;
+    const char *copy = arena_printf(&arguments->hidden, "%s", value).data;
+    memset(value, '*', strlen(value));
+    return copy;
+}
+
 /* One flag, whose value may be the next argument: *i moves on with it. */
 static bool read_flag(struct arguments *arguments, const char *name, int argc, char **argv, int *i)
 {
@@ -198,9 +207,9 @@ static bool read_flag(struct arguments *arguments, const char *name, int argc, c
         if (equals) return complain_of_usage(arguments, "the flag '--%s' takes no value", flag->name), false;
         give(arguments, flag, "yes");
     } else if (equals) {
-        give(arguments, flag, equals + 1);
+        give(arguments, flag, hide_value(arguments, flag, strchr(argv[*i], '=') + 1));
     } else if (*i + 1 < argc) {
-        give(arguments, flag, argv[++*i]);
+        give(arguments, flag, hide_value(arguments, flag, argv[++*i]));
     } else {
         return complain_of_usage(arguments, "the flag '--%s' needs a value: --%s %s", flag->name, flag->name,
                                  flag->takes),
@@ -287,4 +296,5 @@ void arguments_free(struct arguments *arguments)
 {
     free(arguments->given);
     free(arguments->words);
+    arena_free(&arguments->hidden);
 }

@@ -3,6 +3,7 @@
 #ifndef CLI_ARGUMENTS_H
 #define CLI_ARGUMENTS_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "cli/cli.h"
 
@@ -19,6 +20,7 @@ struct arguments {
     const char **words;
     size_t word_count;
     bool wants_help;
+    struct arena hidden; /* values that were taken out of argv */
 };
 
 /* Flags that a command takes besides its own: where the data or the server is. */

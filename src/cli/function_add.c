@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "cli/function_commands.h"
@@ -13,8 +14,9 @@
 #include "cli/input.h"
 #include "cli/print.h"
 
-#define TIMEOUT_MAX_MS (INT64_C(900) * 1000)
-#define ROLE           "arn:aws:iam::000000000000:role/quipu" /* Lambda wants one; nobody assumes it */
+#define SECRET_BYTES_MAX 4096 /* far more than a secret may have; the server refuses with its own words */
+#define TIMEOUT_MAX_MS   (INT64_C(900) * 1000)
+#define ROLE             "arn:aws:iam::000000000000:role/quipu" /* Lambda wants one; nobody assumes it */
 
 /* What was asked for. */
 struct addition {
@@ -73,6 +75,20 @@ static bool put_folder(struct addition *add, const char *path)
     return true;
 }
 
+/* Of a file or of standard input, it does not stand in the list of processes. Its last line end is the editor's. */
+static bool put_secret(struct addition *add, const char *given)
+{
+    struct buf secret = {0};
+    bool fine = input_take(given, SECRET_BYTES_MAX, &secret);
+    while (secret.len && (secret.data[secret.len - 1] == '\n' || secret.data[secret.len - 1] == '\r'))
+        secret.len--;
+    if (fine && !utf8_valid(buf_view(&secret))) fine = (complain("the secret is not UTF-8"), false);
+    if (fine) put_string_member(&add->code, "Secret", buf_view(&secret));
+    if (secret.data) explicit_bzero(secret.data, secret.cap);
+    buf_free(&secret);
+    return fine;
+}
+
 /* Exactly one of the flags that name code. */
 static bool put_code(struct addition *add)
 {
@@ -98,7 +114,7 @@ static bool put_code(struct addition *add)
                false;
     if (secret && strcmp(found, "url") != 0)
         return complain_of_usage(arguments, "--secret goes with --url"), false;
-    if (secret) put_string_member(&add->code, "Secret", slice_of(secret));
+    if (secret && !put_secret(add, secret)) return false;
     if (body && strcmp(found, "to-pattern") != 0)
         return complain_of_usage(arguments, "--body goes with --to-pattern"), false;
     if (body) put_string_member(&add->code, "Body", slice_of(body));

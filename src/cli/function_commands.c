@@ -135,7 +135,9 @@ static const struct flag add_flags[] = {
     {"env", "NAME=VALUE", "a variable of its environment; may be given again"},
     {"concurrency", "N", "calls at a time, at most"},
     {"per-process", "N", "calls that one process handles at a time"},
-    {"secret", "TEXT", "signs what is posted to --url"},
+    {"secret", "@FILE|-",
+     "signs what is posted to --url; of a file, or of standard input. The secret itself may be\n"
+     "given, too, but others on this machine may see it"},
     {"description", "TEXT", "what it is for"},
 };
 static const struct flag invoke_flags[] = {
@@ -160,7 +162,7 @@ static const struct command children[] = {
      FLAGS(add_flags),
      .examples = "  quipu function add resize --dir ./resize\n"
                  "  quipu function add report --zip report.zip --runtime python3.11 --handler report.run\n"
-                 "  quipu function add hook --url https://example.com/hook --secret s3cret\n"
+                 "  quipu function add hook --url https://example.com/hook --secret @hook.secret\n"
                  "  quipu function add resize --dir ./resize --timeout 30s --memory 512 --env SIZE=64",
      .works_on_server = true,
      .words_min = 1,

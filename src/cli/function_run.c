@@ -6,13 +6,15 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "cli/function_commands.h"
 #include "cli/input.h"
 #include "cli/listing.h"
 
-#define INVOKE_MS  (12LL * 3600 * 1000) /* the server ends it after 15 minutes, but for one under a debugger */
-#define WAIT_QUERY "20s"            /* how long the server waits for more of a log, at most */
-#define WAIT_MS    40000
+#define ESCAPED_RUN 256                  /* bytes of a log that are escaped at a time */
+#define INVOKE_MS   (12LL * 3600 * 1000) /* the server ends it after 15 minutes, but for one under a debugger */
+#define WAIT_QUERY  "20s"                /* how long the server waits for more of a log, at most */
+#define WAIT_MS     40000
 
 /* ---- invoking ---- */
 
@@ -71,6 +73,26 @@ int function_invoke(const struct arguments *arguments)
 
 /* ---- logs ---- */
 
+/* At a terminal, control characters are shown and not obeyed; a pipe gets what the function wrote. */
+static void print_log(struct slice text)
+{
+    char shown[4 * ESCAPED_RUN];
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(text.data, 1, text.len, stdout);
+        return;
+    }
+    while (text.len) {
+        size_t run = 0;
+        while (run < text.len && run < ESCAPED_RUN / 2 && text.data[run] != '\n' && text.data[run] != '\t')
+            run++;
+        /* A control of two bytes is not torn. */
+        if (run > 1 && run < text.len && (unsigned char)text.data[run - 1] == 0xc2) run--;
+        fwrite(shown, 1, log_escape(shown, sizeof shown, text.data, run), stdout);
+        if (run == 0) fputc(text.data[run++], stdout);
+        text = slice_from(text, run);
+    }
+}
+
 /* One piece of the log; false after complaining, or when standard output is gone. */
 static bool log_piece(struct service *service, struct arena *arena, const char *path, const char *query,
                       struct response *response)
@@ -79,7 +101,7 @@ static bool log_piece(struct service *service, struct arena *arena, const char *
     request.query = query;
     request.total_ms = WAIT_MS;
     if (!service_call(service, arena, &request, response)) return false;
-    fwrite(response->body.data, 1, response->body.len, stdout);
+    print_log(response->body);
     return fflush(stdout) == 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "calendar/calendar.h"
+#include "cli/place.h"
 
 #define TICK_MS         100
 #define RENEWALS        3 /* in the time that one lasts */
@@ -175,6 +176,7 @@ static _Noreturn void child_become(const struct program_run *program, char *cons
     move_to(program->input, STDIN_FILENO);
     move_to(program->output, STDOUT_FILENO);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
+    place_reset_umask();
     execvpe(program->words[0], program->words, environment);
     int failure = errno;
     ssize_t wrote = write(report, &failure, sizeof failure);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define DEFAULT_PLACE "http://127.0.0.1:8000"
@@ -16,6 +17,14 @@ const char *place_prefix(const struct arguments *arguments)
     return prefix && *prefix ? prefix : "quipu-";
 }
 
+static mode_t usual_umask; /* ours before we opened a folder */
+static bool has_umask;
+
+void place_reset_umask(void)
+{
+    if (has_umask) umask(usual_umask);
+}
+
 bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes)
 {
     char error[QUIPU_ERROR_BYTES];
@@ -26,6 +35,10 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
     options.prefix = place_prefix(arguments);
     *out = (struct place){.where = where, .prefix = options.prefix};
     out->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
+    if (!out->is_url && !has_umask) { /* what is made in a data folder is nobody else's */
+        usual_umask = umask(077);
+        has_umask = true;
+    }
     out->db = quipu_open(where, &options, error, sizeof error);
     if (!out->db) complain("%s", error);
     return out->db != NULL;

@@ -78,4 +78,7 @@ void schema_keys(const struct node *table, struct key_part *hash, struct key_par
 /* {"TableName":"..." */
 void request_begin(struct buf *out, const char *table);
 
+/* For a program that we become: its files are as its user wants them, not private like a data folder's. */
+void place_reset_umask(void);
+
 #endif

@@ -1,5 +1,7 @@
 /* quipu: all its commands in one list. */
 #include <quipu.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "main/main.h"
 
@@ -25,7 +27,24 @@ static const struct program program = {
     .count = sizeof commands / sizeof *commands,
 };
 
+/* Other processes of the user can read the environment that a process was started with, as long as it runs. Keys move
+ * from there to memory of our own before any other process is made. */
+static void hide_keys(void)
+{
+    static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *given = getenv(names[i]), *copy = given ? strdup(given) : NULL;
+        if (!copy) continue;
+        size_t len = strlen(given);
+        if (setenv(names[i], copy, 1) == 0)
+            explicit_bzero(given, len); /* getenv finds the copy from now on */
+        explicit_bzero(copy, len);
+        free(copy);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    hide_keys();
     return program_run(&program, argc, argv);
 }

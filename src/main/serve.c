@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -529,6 +530,7 @@ static int serve_with(const struct settings *settings)
 static int serve(const struct arguments *arguments)
 {
     struct settings settings = {0};
+    umask(077); /* the data, logs and code are nobody else's, whatever the folder's mode */
     int status = read_settings(&settings, arguments) ? serve_with(&settings) : EXIT_USAGE;
     free(settings.allow_origins);
     free(settings.allow_hosts);

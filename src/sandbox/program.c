@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sandbox/internal.h"
@@ -40,6 +41,8 @@ static void signals_reset(void)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
+
+#define PROGRAM_UMASK 022 /* as on Lambda, whatever ours is */
 
 /* When the machine has no memory left, the kernel shall end functions rather than the database. */
 static void offer_to_kernel(void)
@@ -136,6 +139,7 @@ static _Noreturn void program_become(const struct request *request, int output, 
     if (failure != FAILURE_FD) dup3(failure, FAILURE_FD, O_CLOEXEC);
     closefrom(FAILURE_FD + 1);
     signals_reset();
+    umask(PROGRAM_UMASK);
     int error = execute(request);
     ssize_t written = write(FAILURE_FD, &error, sizeof error);
     (void)written;

@@ -99,3 +99,35 @@ def test_files_that_are_none(certificate, tmp_path, cert, key):
     assert result.stderr.startswith("quipu: ")
     assert str(tmp_path) in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def rsa_server(tmp_path_factory):
+    """With a key that the older ciphers could use."""
+    folder = tmp_path_factory.mktemp("rsa")
+    key, cert = str(folder / "key.pem"), str(folder / "cert.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", "/CN=localhost"], check=True, capture_output=True)
+    with Quipu("--memory", "--tls-cert", cert, "--tls-key", key) as running:
+        yield running
+
+
+def tls_1_2(ciphers):
+    context = ssl._create_unverified_context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(ciphers)
+    return context
+
+
+@pytest.mark.parametrize("ciphers", ["AES256-GCM-SHA384", "AES128-SHA", "ECDHE-RSA-AES256-SHA384",
+                                     "ECDHE-RSA-AES128-SHA", "DHE-RSA-AES128-GCM-SHA256"])
+def test_ciphers_without_forward_secrecy_or_authentication_are_refused(rsa_server, ciphers):
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        Connection(rsa_server.url, tls_1_2(ciphers + ":@SECLEVEL=0"))
+
+
+@pytest.mark.parametrize("ciphers", ["ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-AES128-GCM-SHA256",
+                                     "ECDHE-RSA-CHACHA20-POLY1305"])
+def test_good_ciphers_of_tls_1_2(rsa_server, ciphers):
+    with Connection(rsa_server.url, tls_1_2(ciphers)) as wire:
+        assert wire.call("ListTables", {}).status == 200
