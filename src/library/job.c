@@ -109,10 +109,7 @@ enum quipu_result quipu_job_done_tasks(struct quipu *db, const char *id, const s
 static enum quipu_result fail_task(struct ask *ask, const char *reason, struct quipu_done *done)
 {
     ask_text(ask, "reason", reason);
-    if (ask_run(ask) > 0) {
-        done_told(ask, done);
-        if (done) done->done = -1; /* the route's "done" is whether the task was done before */
-    }
+    if (ask_run(ask) > 0) done_told(ask, done);
     return ask_end(ask);
 }
 

@@ -234,6 +234,16 @@ static int field_of_member(const struct flow_row *row, struct slice name)
     return -1;
 }
 
+/* What GET answers can be sent back as it is: it names the thing, as the path does. */
+static bool repeats_path(const struct flow *flow, struct slice name, struct slice value)
+{
+    const struct flow_row *row = flow->row;
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place == IN_PATH && slice_equal(slice_of(row->fields[i].name), name))
+            return slice_equal(raw_text(flow->arena, value), flow->fields[i].text);
+    return false;
+}
+
 /* Walks over the body once and leaves each member's text in its field; false: it is no JSON. */
 static bool members_find(struct flow *flow, struct slice *unknown)
 {
@@ -246,7 +256,7 @@ static bool members_find(struct flow *flow, struct slice *unknown)
         int field = field_of_member(flow->row, name);
         if (field >= 0)
             flow->fields[field].text = value;
-        else if (!unknown->data)
+        else if (!unknown->data && !repeats_path(flow, name, value))
             *unknown = name;
     }
     return json_done(&reader) || is_json(flow, flow->request->body);

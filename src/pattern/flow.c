@@ -403,6 +403,14 @@ struct slice flow_then(const struct flow *flow, unsigned field)
     return raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : value;
 }
 
+struct slice flow_then_member(struct flow *flow, struct slice item)
+{
+    struct slice then = item_text(flow->arena, item, "then");
+    bool is_json = then.len && (then.data[0] == '{' || then.data[0] == '[');
+    if (!then.data) return SLICE("");
+    return is_json ? flow_compose(flow, ",'then':%r", then) : flow_compose(flow, ",'then':%s", then);
+}
+
 bool flow_failed(const struct flow *flow)
 {
     return flow->reply.status != 200;

@@ -187,6 +187,9 @@ int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
  * text. */
 struct slice flow_then(const struct flow *flow, unsigned field);
 
+/* The member ",'then':..." of an answer, as it was sent; empty where the item has none. */
+struct slice flow_then_member(struct flow *flow, struct slice item);
+
 /* The last call's condition did not hold: one ConditionalCheckFailed, or a cancelled transaction with at
  * least one among its reasons. */
 bool flow_failed(const struct flow *flow);

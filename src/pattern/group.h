@@ -88,6 +88,9 @@ struct slice group_when_read(struct flow *flow, struct slice written, struct sli
 /* A condition of the user's in a form that can stand among ours; SLICE_NONE and a sentence in *fault: it
  * cannot. */
 struct slice group_when(struct flow *flow, struct slice expression, const char **fault);
+/* What is wrong with the words of a condition in DynamoDB's form and the types of its values, a plain object; NULL:
+ * nothing that could be told here. */
+const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
 struct slice group_when_values(struct flow *flow, struct slice values);
 /* Completes the group as it was read. `why`: NULL by its rule, which is looked at again by the write. */

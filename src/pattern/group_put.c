@@ -109,6 +109,7 @@ static bool take_when(struct flow *flow, struct put *put, struct slice value)
         return refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
     if (!is_object) expression = group_when_read(flow, expression, &values, &fault);
     if (!fault) put->when = group_when(flow, expression, &fault);
+    if (!fault) fault = group_when_fault(flow, expression, values);
     if (fault) {
         flow_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
         return false;
@@ -182,7 +183,7 @@ static void tell_rules(struct flow *flow, struct slice item)
                 item_text(flow->arena, item, "name"), complete.len ? slice_from(complete, 1) : complete,
                 duration_member(flow, item, "quiet"), duration_member(flow, item, "deadline"),
                 duration_member(flow, item, "keep"), item_text(flow->arena, item, "late"),
-                plain_member(flow, item, "then", "then"));
+                flow_then_member(flow, item));
 }
 
 static void put_done(struct flow *flow)
@@ -216,7 +217,7 @@ void group_put(struct flow *flow)
     else if (put->when.data)
         flow_call(flow, put_write, "DeleteItem",
                   "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},'ConditionExpression':"
-                  "'attribute_exists(#group) and (%r)',%#%r}",
+                  "'attribute_exists(#group) or %r',%#%r}",
                   &group_table, put->when,
                   put->values.len
                       ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))

@@ -225,8 +225,7 @@ struct slice job_end(struct flow *flow, enum job_state state, struct slice told,
                         keep_ms ? SLICE("") : SLICE("#slot, #due"));
 }
 
-/* When a job began, by its run. */
-static int64_t opened_ms(struct slice run)
+int64_t job_opened_ms(struct slice run)
 {
     unsigned long long ms;
     struct slice digits = {run.data, run.len < 13 ? run.len : 13};
@@ -235,7 +234,7 @@ static int64_t opened_ms(struct slice run)
 
 int64_t job_heal_ms(const struct flow *flow, const struct job *job)
 {
-    int64_t age_ms = job->item.data ? flow->now_ms - opened_ms(job->run) : 0;
+    int64_t age_ms = job->item.data ? flow->now_ms - job_opened_ms(job->run) : 0;
     int64_t due_ms = flow->now_ms + (age_ms > LOOK_AGAIN_MS ? age_ms : LOOK_AGAIN_MS);
     int64_t end_ms = job->deadline_ms + flow->world->skew_ms;
     return job->deadline_ms && end_ms < due_ms ? end_ms : due_ms;
@@ -275,7 +274,7 @@ struct slice job_describe(struct flow *flow, int64_t missing)
     const struct job *job = &work->job;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     return flow_compose(
-        flow, "{'id':%s,'state':%s%r%r,'failed':%d%r%r%r%r%r%r}", work->id, job_state_name(job->state),
+        flow, "{'id':%s,'state':%s%r%r,'failed':%d%r%r%r%r%r%r%r%r}", work->id, job_state_name(job->state),
         job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total),
         counts_text(flow, missing), job->failures,
         job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
@@ -283,7 +282,8 @@ struct slice job_describe(struct flow *flow, int64_t missing)
         tolerate.data ? flow_compose(flow, ",'tolerate':%P", tolerate) : SLICE(""),
         job->deadline_ms ? flow_compose(flow, ",'deadline':%s", moment_text(flow->arena, job->deadline_ms))
                          : SLICE(""),
-        moment_member(flow, "opened"), moment_member(flow, "closed"));
+        job->keep_ms ? flow_compose(flow, ",'keep':%s", duration_text(flow->arena, job->keep_ms)) : SLICE(""),
+        flow_then_member(flow, job->item), moment_member(flow, "opened"), moment_member(flow, "closed"));
 }
 
 void job_tell(struct flow *flow, int status, int64_t missing)
@@ -398,7 +398,7 @@ static void list_answer(struct flow *flow)
         buf_slice(flow->body,
                   flow_compose(flow, "%r{'id':%s,'state':%s,'opened':%s}", i ? SLICE(",") : SLICE(""),
                                item_text(flow->arena, list->entries[i].item, "id"), state,
-                               moment_text(flow->arena, opened_ms(list->entries[i].order))));
+                               moment_text(flow->arena, job_opened_ms(list->entries[i].order))));
     listing_finish(flow, list);
 }
 

@@ -116,6 +116,7 @@ int64_t job_tolerated(struct flow *flow, const struct job *job);
 void job_reach(struct flow *flow, int64_t leaf, flow_step *then);
 /* The part of an update that ends a job, behind "SET", and its values. `told` may be SLICE_NONE. */
 struct slice job_end(struct flow *flow, enum job_state state, struct slice told, struct slice *values);
+int64_t job_opened_ms(struct slice run); /* when a job began */
 int64_t job_heal_ms(const struct flow *flow, const struct job *job); /* when to look at it again */
 bool job_is_over(const struct flow *flow, const struct job *job);    /* its deadline has passed for all */
 /* Answers the job. `missing` below 0: not known. */

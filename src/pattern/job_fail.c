@@ -193,7 +193,7 @@ static void fail_tell(struct flow *flow)
     bool is_done = fail->leaf.marks[fail->offset] & LEAF_DONE;
     flow_answer(flow, 200, "{'counted':%d,'state':%s,'failed':%d,'complete':%b,'last':%b%r}", fail->counted,
                 job_state_name(work->job.state), work->job.failures, (int)(work->job.state == JOB_COMPLETE),
-                (int)work->last, is_done ? SLICE(",\"done\":true") : SLICE(""));
+                (int)work->last, is_done ? SLICE(",\"wasDone\":true") : SLICE(""));
 }
 
 static void fail_end(struct flow *flow)

@@ -230,6 +230,33 @@ static bool takes_names(const struct job *job)
     return job->blank && job->state == JOB_OPEN && job->fan == JOB_FAN;
 }
 
+/* Whether two reactions, as they are stored, say the same. */
+static bool then_equal(struct flow *flow, struct slice a, struct slice b)
+{
+    bool are_json = a.len && b.len && (a.data[0] == '{' || a.data[0] == '[') && a.data[0] == b.data[0];
+    if (!are_json) return slice_equal(a, b);
+    return attribute_equal(flow->arena, flow_compose(flow, "%J", a), flow_compose(flow, "%J", b));
+}
+
+/* The name of what was sent and is otherwise in the job that is there; NULL: nothing is. */
+static const char *other_setting(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    const struct job *job = &work->job;
+    struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
+    int64_t within_ms = job->deadline_ms ? job->deadline_ms - job_opened_ms(job->run) : 0;
+    if (flow_given(flow, PUT_DEADLINE) && flow_int(flow, PUT_DEADLINE) != within_ms) return "deadline";
+    if (flow_given(flow, PUT_TOLERATE) &&
+        !attribute_equal(flow->arena, flow_compose(flow, "%J", flow_text(flow, PUT_TOLERATE)),
+                         tolerate.data ? tolerate : SLICE("{\"N\":\"0\"}")))
+        return "tolerate";
+    if (flow_given(flow, PUT_KEEP) && flow_int(flow, PUT_KEEP) != job->keep_ms) return "keep";
+    if (flow_given(flow, PUT_THEN) &&
+        !then_equal(flow, flow_then(flow, PUT_THEN), item_text(flow->arena, job->item, "then")))
+        return "then";
+    return NULL;
+}
+
 /* The job is there: is it the one that was meant? */
 static bool put_differs(struct flow *flow)
 {
@@ -251,6 +278,11 @@ static bool put_differs(struct flow *flow)
     else if (flow_given(flow, PUT_FIRST) && flow_int(flow, PUT_FIRST) != job->first)
         flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose first task is %lld.",
                     (long long)job->first);
+    else if (!put->created && other_setting(flow))
+        flow_refuse_with(flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409,
+                         "other-settings",
+                         "There is a job of this id with another %s. PATCH changes deadline and tolerate.",
+                         other_setting(flow));
     else
         return false;
     return true;

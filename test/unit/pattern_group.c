@@ -187,6 +187,57 @@ TEST(group_by_a_condition_in_plain_words)
     patterns_close(&patterns);
 }
 
+/* What could never hold is refused, with the word that is to blame. */
+TEST(group_conditions_have_known_words_and_fitting_types)
+{
+    static const struct {
+        const char *when, *says;
+    } faults[] = {
+        {"\"cuont >= 3\"", "there is no \\\"cuont\\\" in a group"},
+        {"\"count >= 3 and contains(kind, 'login')\"", "there is no \\\"kind\\\" in a group"},
+        {"\"count >= 'three'\"", "count is a number, which it compares with"},
+        {"\"'x' < sum\"", "sum is a number"},
+        {"{\"expression\":\"kind > :n\",\"values\":{\":n\":1}}", "there is no \\\"kind\\\" in a group"},
+        {"{\"expression\":\"#sum = :count\",\"values\":{\":count\":\"x\"}}", "sum is a number"},
+    };
+    struct patterns patterns;
+    char body[200];
+    patterns_open(&patterns);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        snprintf(body, sizeof body, "{\"complete\":{\"when\":%s}}", faults[i].when);
+        CHECK_REFUSES(&patterns, "PUT /v1/groups/g", body, 400, "bad-rule");
+        CHECK(slice_contains(asks(&patterns, "PUT /v1/groups/g", body), slice_of(faults[i].says)));
+    }
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
+    struct slice reply = asks(&patterns, "PUT /v1/groups/g",
+                              "{\"complete\":{\"when\":{\"expression\":\"#count >=\",\"values\":{\":n\":1}}}}");
+    CHECK_INT(patterns.call.status, 400);
+    CHECK(!slice_contains(reply, SLICE(")"))); /* none of ours */
+    patterns_close(&patterns);
+}
+
+/* What GET answers can be put back as it is, and `then` is as it was sent. */
+TEST(group_rules_can_be_put_back)
+{
+    static const char *const rules[] = {
+        "{\"complete\":{\"when\":\"count >= 3 and contains(kinds, 'a')\",\"size\":2},\"quiet\":\"5m\","
+        "\"then\":\"mail\"}",
+        "{\"complete\":{\"kinds\":[\"a\"]},\"late\":\"new\",\"keep\":\"1h\",\"then\":{\"url\":\"http://x/y\"}}",
+        "{\"deadline\":\"90s\",\"then\":[{\"call\":\"POST /v1/counters/x\",\"on\":\"COMPLETE\"},\"mail\"]}"};
+    struct patterns patterns;
+    patterns_open(&patterns);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char body[400];
+        asks(&patterns, "PUT /v1/groups/g", rules[i]);
+        struct slice told = asks(&patterns, "GET /v1/groups/g", NULL);
+        snprintf(body, sizeof body, "%.*s", SLICE_ARG(told));
+        CHECK(slice_contains(slice_of(rules[i]), member(&patterns, told, "then")));
+        CHECK_ASKS(&patterns, "PUT /v1/groups/g", body, 200, body);
+        CHECK_REFUSES(&patterns, "PUT /v1/groups/other", body, 400, "bad-request");
+    }
+    patterns_close(&patterns);
+}
+
 /* The first event knows until when the others may come. */
 TEST(group_until_a_time)
 {

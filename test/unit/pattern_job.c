@@ -314,6 +314,34 @@ TEST(job_that_expired_is_opened_again)
     patterns_close(&patterns);
 }
 
+/* A PUT with other settings is no repeat: it is refused, and says what differs. */
+TEST(job_put_again_with_other_settings)
+{
+    static const char then[] = "{\"url\":\"http://x/y\",\"on\":\"COMPLETE\"}";
+    struct patterns patterns;
+    patterns_open(&patterns);
+    char body[200];
+    snprintf(body, sizeof body,
+             "{\"total\":3,\"deadline\":\"1h\",\"tolerate\":\"5%%\",\"keep\":\"1d\",\"then\":%s}", then);
+    check_member(&patterns, "PUT /v1/jobs/a", body, "then", then);
+    patterns.now_ms += 1000;
+    check_member(&patterns, "PUT /v1/jobs/a", body, "state", "\"OPEN\"");
+    check_member(&patterns, "PUT /v1/jobs/a", "{\"then\":{ \"on\": \"COMPLETE\", \"url\": \"http://x/y\"}}", "keep",
+                 "\"1d\"");
+    check_member(&patterns, "PUT /v1/jobs/a", "{\"total\":4}", "total", "4");
+    static const char *const others[][2] = {{"{\"deadline\":\"2h\"}", "\"deadline\""},
+                                            {"{\"tolerate\":5}", "\"tolerate\""},
+                                            {"{\"keep\":\"2d\"}", "\"keep\""},
+                                            {"{\"then\":\"other\"}", "\"then\""}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", others[i][0], 409, "other-settings");
+        struct slice differs = member(&patterns, asks(&patterns, "PUT /v1/jobs/a", others[i][0]), "differs");
+        CHECK_TEXT(differs, others[i][1]);
+    }
+    check_member(&patterns, "GET /v1/jobs/a", NULL, "tolerate", "\"5%\"");
+    patterns_close(&patterns);
+}
+
 /* Its tasks get their names later, by PUT or by PATCH, unless a number came first. */
 TEST(job_opened_without_tasks_takes_names)
 {
