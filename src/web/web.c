@@ -272,6 +272,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
     if (exchange->body.len && !is_json_type(type)) {
+        if (web_serve_foreign(web, exchange)) return;
         buf_text(&exchange->reply, "<UnknownOperationException/>\n");
         reply(web, exchange, 404, SLICE("text/xml"));
         return;
@@ -279,6 +280,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
     type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json") : json_type;
     const struct operation *operation = operation_of(http_header_find(exchange, SLICE("X-Amz-Target")));
     if (!operation) { /* the service looks at the body first */
+        if (web_serve_foreign(web, exchange)) return;
         const char *error = is_json(exchange) ? "UnknownOperationException" : "SerializationException";
         reply_error(web, exchange, type, error, SLICE(""));
         return;
@@ -385,6 +387,7 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
     }
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
                        !(web->func && func_serves_target(http_header_find(exchange, SLICE("X-Amz-Target"))));
+    if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_foreign(web, exchange)) return;
     if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_rest(web, exchange, cause, trusted))
         return;
     switch (exchange->method) {

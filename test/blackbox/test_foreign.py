@@ -1,0 +1,30 @@
+"""Clients of services that are not here are told which ones are."""
+import boto3
+import botocore.config
+import botocore.exceptions
+import pytest
+
+HERE = "this server has DynamoDB, DynamoDB Streams, Lambda, EventBridge Scheduler and CloudWatch Logs (reading)"
+
+
+@pytest.mark.parametrize("service, operation, parameters, name, variable", [
+    ("s3", "get_object", {"Bucket": "mine", "Key": "a/b"}, "S3", "S3"),
+    ("s3", "put_object", {"Bucket": "v1", "Key": "jobs", "Body": b"x"}, "S3", "S3"),
+    ("s3", "list_buckets", {}, "S3", "S3"),
+    ("sqs", "send_message", {"QueueUrl": "http://mine", "MessageBody": "x"}, "SQS", "SQS"),
+    ("sns", "publish", {"TopicArn": "arn:aws:sns:us-east-1:000000000000:t", "Message": "x"}, "SNS", "SNS"),
+    ("secretsmanager", "get_secret_value", {"SecretId": "x"}, "Secrets Manager", "SECRETS_MANAGER"),
+    ("kinesis", "list_streams", {}, "Kinesis", "KINESIS"),
+    ("events", "put_events", {"Entries": [{"Detail": "{}"}]}, "EventBridge", "EVENTBRIDGE"),
+])
+def test_other_services_are_named(endpoint, service, operation, parameters, name, variable):
+    config = botocore.config.Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"})
+    client = boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="local",
+                          aws_secret_access_key="local", config=config)
+    if "QueueUrl" in parameters:
+        parameters = {**parameters, "QueueUrl": endpoint + "/000000000000/mine"}
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        getattr(client, operation)(**parameters)
+    error = caught.value.response["Error"]
+    assert error["Code"] == "NotImplemented"
+    assert error["Message"] == f"There is no {name} here: {HERE}. Set AWS_ENDPOINT_URL_{variable} to where it is."
