@@ -21,7 +21,10 @@ NPM = os.path.join(ROOT, "build", "npm", "node_modules")
 READY = re.compile(r"^quipu: ready on (https?)://(\[[0-9a-f:]+\]|[^:/]+):(\d+)")
 # Far more than anything takes, also where many others want the processors: only what hangs is ended.
 START_SECONDS = RUN_SECONDS = STOP_SECONDS = 180
-PORTS = range(20000, 30000)  # the system gives none of them to who only connects
+# The system gives none of these to who only connects. Processes of tests that run beside each other choose from
+# parts of their own, since a port is free only until somebody else takes it.
+PART = int(os.environ.get("PYTEST_XDIST_WORKER", "gw-1")[2:]) + 1
+PORTS = range(20000 + PART % 10 * 1000, 21000 + PART % 10 * 1000)
 
 
 class StartError(Exception):

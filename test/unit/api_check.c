@@ -230,7 +230,8 @@ static void check_maps(const char *body, const char *const *list)
 {
     struct arena arena = {0};
     struct buf reply = {0};
-    struct api_call call = {.arena = &arena, .reply = &reply, .body = slice_of(body)};
+    struct api api = {0}; /* strict */
+    struct api_call call = {.api = &api, .arena = &arena, .reply = &reply, .body = slice_of(body)};
     struct node root;
     struct world reader = {0};
     CHECK(request_decode(&call, &maps_shape, &root));

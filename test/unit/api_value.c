@@ -7,6 +7,7 @@
 struct reading {
     struct arena arena;
     struct buf reply;
+    struct api api; /* a strict one */
     struct api_call call;
     struct node root;
     bool decoded;
@@ -23,6 +24,7 @@ static const struct shape holder_shape = STRUCT_SHAPE("Holder", holder_members);
 static void reading_begin(struct reading *reading, const char *format, const char *value)
 {
     *reading = (struct reading){0};
+    reading->call.api = &reading->api;
     reading->call.arena = &reading->arena;
     reading->call.reply = &reading->reply;
     reading->call.body = arena_printf(&reading->arena, format, value);
