@@ -71,6 +71,24 @@ void arena_reset(struct arena *arena)
     arena_use(arena, block);
 }
 
+struct arena_mark arena_mark(const struct arena *arena)
+{
+    return (struct arena_mark){arena->blocks, arena->at};
+}
+
+void arena_rewind(struct arena *arena, struct arena_mark mark)
+{
+    while (arena->blocks != mark.block) {
+        struct arena_block *newest = arena->blocks;
+        ensure(newest); /* the mark is of this arena, and not older than its last reset */
+        arena->blocks = newest->older;
+        arena->total_bytes -= newest->bytes;
+        free(newest);
+    }
+    arena->at = mark.at;
+    arena->end = mark.block ? mark.block->data + mark.block->bytes : NULL;
+}
+
 void *arena_zero(struct arena *arena, size_t bytes)
 {
     return memset(arena_alloc(arena, bytes), 0, bytes);

@@ -21,6 +21,15 @@ void arena_free(struct arena *arena);
 /* Forgets everything but keeps the first block for the next request. */
 void arena_reset(struct arena *arena);
 
+/* How far an arena is filled. Zeroed: it is empty. */
+struct arena_mark {
+    struct arena_block *block;
+    char *at;
+};
+struct arena_mark arena_mark(const struct arena *arena);
+/* Forgets what was allocated since the mark was taken, and gives its blocks back. */
+void arena_rewind(struct arena *arena, struct arena_mark mark);
+
 void *arena_alloc_slow(struct arena *arena, size_t bytes);
 
 /* Aligned for any type; contents undefined. */

@@ -132,6 +132,7 @@ struct dynamo_call {
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
     bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */
+    bool is_quiet; /* the caller wakes those who wait for what it writes (engine.h); local only */
     bool
         shows_causes; /* GetRecords: as members "cause", "transaction" (its token), "time" (ms) of records; local
                          * only */

@@ -47,6 +47,7 @@ static bool local_begin(struct dynamo *dynamo, struct dynamo_call *call, struct 
     if (!call->api.is_write) return true;
     call->api.commit.done = commit_done;
     call->api.commit.cause = call->cause;
+    call->api.commit.is_quiet = call->is_quiet;
     commit_list_add(&turn->writes, &call->api.commit);
     return false;
 }

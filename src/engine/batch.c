@@ -238,6 +238,7 @@ static void publish(struct batch *batch)
         atomic_fetch_add(&change->counts->bytes, change->bytes);
     }
     publish_streams(batch);
+    change_tell(engine, false);
 }
 
 /* Puts the stream in the place of its number, or takes that away; the writer alone changes the list. */

@@ -252,6 +252,7 @@ struct commit {
     /* What led to it, and the token of its transaction, for the stream records of its writes; may be empty.
      */
     struct slice cause, token;
+    bool is_quiet; /* its submitter tells those who wait for it: change watchers are not called */
     struct commit *next;
 };
 
@@ -372,6 +373,29 @@ struct engine_watcher {
 };
 void engine_watch(struct engine *engine, struct engine_watcher *watcher); /* keeps it until engine_unwatch */
 void engine_unwatch(struct engine *engine, struct engine_watcher *watcher);
+
+/* For those who wait for items of some tables to change, whether these have streams or not. Both functions
+ * are called on the writer's thread and must be quick. */
+#define ENGINE_TOPICS  3  /* of one change */
+#define ENGINE_PENDING 96 /* of one batch; behind more, everything counts as changed */
+struct engine_change_watcher {
+    struct slice prefix; /* of the names of these tables; kept */
+    /* What the change of an item concerns, as numbers of the watcher's choice; answers how many. Key values
+     * that are not strings are SLICE_NONE. */
+    unsigned (*topics)(struct engine_change_watcher *watcher, struct slice table, struct slice hash,
+                       struct slice range, uint64_t topics[ENGINE_TOPICS]);
+    /* The changes can be read. topics NULL: anything may have changed (a table was dropped, a snapshot came
+     * back). */
+    void (*changed)(struct engine_change_watcher *watcher, const uint64_t *topics, size_t count);
+    /* private */
+    uint64_t pending[ENGINE_PENDING];
+    size_t pending_count;
+    bool all_pending;
+    struct engine_change_watcher *next;
+};
+/* Keeps it until engine_unwatch_changes. */
+void engine_watch_changes(struct engine *engine, struct engine_change_watcher *watcher);
+void engine_unwatch_changes(struct engine *engine, struct engine_change_watcher *watcher);
 
 /* ---- what goes on by itself: index entries of older items, expired items, old stream records, old tokens
  * ---- */

@@ -176,6 +176,7 @@ struct batch {
     uint64_t bytes;                            /* of images, to end a batch in time */
     uint64_t commit_number;                    /* which commit is being applied */
     struct slice cause, token;                 /* of that commit */
+    bool is_quiet;                             /* that commit */
     bool failed;                               /* the store could not be read */
 };
 
@@ -199,6 +200,13 @@ void batch_count(struct batch *batch, const struct table *table, uint32_t index_
 int64_t batch_items(const struct batch *batch, const struct table *table);
 /* Writes all to the store and publishes it. False when the store failed: nothing was published. */
 bool batch_commit(struct batch *batch);
+
+/* ---- change.c: telling those who wait for changes ---- */
+
+void change_note(struct batch *batch, const struct table *table, struct slice key);
+void change_note_table(struct batch *batch, struct slice name); /* it is gone, with all its items */
+/* Once they can be read. `everything`: whatever was noted, all may be different. */
+void change_tell(struct engine *engine, bool everything);
 
 /* ---- what follows from the change of an item ---- */
 
@@ -264,6 +272,8 @@ struct engine {
     pthread_rwlock_t streams_lock;
     pthread_mutex_t watchers_lock;
     struct engine_watcher *watchers;
+    struct engine_change_watcher *change_watchers;
+    _Atomic unsigned change_watcher_count;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t stream_shards;
     uint64_t collection_limit_bytes;

@@ -43,6 +43,7 @@ void engine_snapshot_restore(struct engine *engine, const struct engine_snapshot
     ensure(engine_load(engine, error, sizeof error));
     pthread_mutex_unlock(&engine->batch_lock);
     pthread_mutex_unlock(&engine->keeper_lock);
+    change_tell(engine, true);
     keeper_poke(engine);
 }
 

@@ -154,6 +154,7 @@ void engine_write_keep(struct batch *batch, struct write *write)
     batch_count(batch, write->table, COUNT_OF_TABLE, !deletes - write->existed,
                 (int64_t)(deletes ? 0 : write->new_size) - (int64_t)write->old_size);
     follow(batch, write);
+    change_note(batch, write->table, write->key);
 }
 
 void engine_write(struct batch *batch, struct write *write)
@@ -321,5 +322,6 @@ enum table_change_result engine_table_drop(struct batch *batch, struct slice nam
     if (table->definition.stream != STREAM_OFF) stream_end(batch, table->definition.stream_number);
     atomic_store(&table->counts->dropped, true);
     note_change(batch, name, NULL);
+    change_note_table(batch, name);
     return TABLE_CHANGED;
 }

@@ -49,6 +49,7 @@ static void run_batch(struct engine *engine, struct commit_list *list)
         batch->commit_number++;
         batch->cause = end->cause;
         batch->token = end->token;
+        batch->is_quiet = end->is_quiet;
         end->apply(end, batch);
         end = end->next;
         count++;

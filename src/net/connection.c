@@ -57,6 +57,17 @@ static bool has_unsent(const struct connection *connection)
     return connection->exchange && exchange_unsent(connection->exchange) > 0;
 }
 
+/* The handler may wait for something on behalf of a client that is not there any more. */
+static void tell_left(struct connection *connection)
+{
+    bool has_handler = connection->state == CONNECTION_BUSY || connection->state == CONNECTION_GONE;
+    if (!has_handler || !connection->exchange) return;
+    struct http_exchange *http = &connection->exchange->http;
+    void (*left)(struct http_exchange *) = http->left;
+    http->left = NULL;
+    if (left) left(http);
+}
+
 void connection_event(struct connection *connection, uint32_t events)
 {
     if (connection->state == CONNECTION_CLOSED || connection->state == CONNECTION_GONE) return;
@@ -64,7 +75,10 @@ void connection_event(struct connection *connection, uint32_t events)
         connection_close(connection);
         return;
     }
-    if (events & EPOLLRDHUP) connection->half_closed = true;
+    if (events & EPOLLRDHUP) {
+        connection->half_closed = true;
+        tell_left(connection);
+    }
     /* TLS may have to read in order to write and the reverse, so there every event is worth a try. */
     if (events & (EPOLLIN | EPOLLRDHUP) || connection->tls) connection->readable = true;
     connection->drained = false;
@@ -330,7 +344,9 @@ void connection_close(struct connection *connection)
     close(connection->fd);
     connection->fd = -1;
     link_remove(&connection->queue);
-    connection_enter(connection, connection->state == CONNECTION_BUSY ? CONNECTION_GONE : CONNECTION_CLOSED);
+    bool is_busy = connection->state == CONNECTION_BUSY;
+    connection_enter(connection, is_busy ? CONNECTION_GONE : CONNECTION_CLOSED);
+    if (is_busy) tell_left(connection);
 }
 
 void connection_free(struct connection *connection)

@@ -115,6 +115,7 @@ void exchange_next(struct exchange *exchange)
     buf_forget(&exchange->inflated);
     buf_forget(&exchange->trailer);
     exchange->http.user = exchange->port_context = NULL;
+    exchange->http.left = NULL;
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
     exchange->packed = exchange->gzipped = exchange->begun = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;

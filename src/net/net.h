@@ -55,6 +55,9 @@ struct http_exchange {
     struct net_loop *loop;
     int64_t began_us; /* monotonic, when the request was whole */
     void *user;       /* the handler's own */
+    /* Set by a handler that waits for something: called once on the loop's thread when the client leaves (see
+     * http_client_left) before the reply. It must not answer within. NULL: nobody cares. */
+    void (*left)(struct http_exchange *exchange);
 };
 
 /* The value of a header, or an empty slice with NULL data. */

@@ -151,6 +151,7 @@ static void put_messages(struct flow *flow, struct slice items)
 
 static void list_ask(struct flow *flow)
 {
+    flow_look(flow);
     bool back = flow_given(flow, LIST_BEFORE);
     struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER);
     bool from_end = back && slice_equal(edge, SLICE("now"));
@@ -173,7 +174,9 @@ static void list_taken(struct flow *flow)
     struct list *list = flow->state;
     struct slice items = flow_items(flow), last = flow_last_key(flow);
     if (!raw_count(flow->arena, items) && flow->now_ms < list->until_ms) {
-        flow_watch(flow, topic_of(flow_text(flow, NAME)), list->until_ms, list_ask);
+        struct slice board = flow_text(flow, NAME);
+        flow_watch(flow, topic_of(board), flow_item_thing(&boards, board, SLICE("")), list->until_ms,
+                   list_ask);
         return;
     }
     buf_text(flow->body, "{\"messages\":[");

@@ -134,6 +134,7 @@ static flow_step get_taken;
 
 static void get_ask(struct flow *flow)
 {
+    flow_look(flow);
     ask_item(flow, get_taken);
 }
 
@@ -157,7 +158,9 @@ static void get_taken(struct flow *flow)
         flow->is_bare = true;
         flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
     } else if (flow->now_ms < get->until_ms) {
-        flow_watch(flow, topic_of(flow), get->until_ms, get_ask);
+        flow_watch(flow, topic_of(flow),
+                   flow_item_thing(&documents, flow_text(flow, COLLECTION), flow_text(flow, KEY)),
+                   get->until_ms, get_ask);
     } else if (same) {
         flow_finish(flow, 304);
     } else {

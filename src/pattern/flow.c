@@ -159,9 +159,19 @@ static bool trouble_taken(struct flow *flow)
 
 /* ---- going on ---- */
 
+void flow_rest(struct flow *flow)
+{
+    ensure(flow->want == FLOW_WATCH);
+    flow->reply = (struct flow_reply){0};
+    flow->etag = SLICE_NONE;
+    flow->wakes = NULL;
+    arena_rewind(flow->arena, flow->mark);
+}
+
 void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply)
 {
     flow->now_ms = now_ms;
+    if (flow->want == FLOW_WATCH) flow_rest(flow);
     ensure((flow->want == FLOW_CALL) == (reply != NULL) && flow->want != FLOW_DONE);
     if (reply) {
         flow->reply = *reply;
@@ -196,6 +206,7 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
     ensure(flow->want == FLOW_WATCH);
     flow->is_gone = true;
     flow->now_ms = now_ms;
+    flow_rest(flow);
     if (flow->leave)
         flow_take_step(flow, flow->leave);
     else
@@ -245,21 +256,45 @@ void flow_again(struct flow *flow, flow_step *then)
     flow_pause(flow, back_off_ms(flow, flow->races - 1), then);
 }
 
-void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then)
+void flow_look(struct flow *flow)
 {
+    if (flow->look == LOOK_NEVER) flow->mark = arena_mark(flow->arena);
+    flow->look = LOOK_BEGINS;
+}
+
+/* The same request makes the same calls. */
+static uint64_t kin_of(const struct flow *flow, uint64_t topic)
+{
+    const struct rest_call *request = flow->request;
+    uint64_t parts[4] = {topic, hash_bytes(request->path), hash_bytes(request->query),
+                         hash_bytes(request->body)};
+    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+}
+
+void flow_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms, flow_step *then)
+{
+    ensure(flow->look != LOOK_NEVER);
     if (flow->is_gone) {
         flow_drop(flow);
         return;
     }
     flow->want = FLOW_WATCH;
     flow->topic = topic;
+    flow->thing = thing;
+    flow->kin = kin_of(flow, topic);
     flow->until_ms = until_ms;
+    flow->change_ms = INT64_MAX;
     flow->then = then;
 }
 
-void flow_look(struct flow *flow)
+void flow_watch_change(struct flow *flow, int64_t change_ms)
 {
-    flow->look = LOOK_BEGINS;
+    flow->change_ms = change_ms;
+}
+
+void flow_watch_kin(struct flow *flow, uint64_t kin)
+{
+    flow->kin = kin;
 }
 
 void flow_piece(struct flow *flow, struct slice piece, flow_step *then)
@@ -371,8 +406,56 @@ uint64_t flow_topic(const char *kind, struct slice name, struct slice more)
 void flow_wake(struct flow *flow, uint64_t topic)
 {
     struct flow_wake *wake = arena_new(flow->arena, struct flow_wake);
-    *wake = (struct flow_wake){topic, flow->wakes};
+    *wake = (struct flow_wake){topic, 0, flow->wakes};
     flow->wakes = wake;
+}
+
+void flow_wake_kin_at(struct flow *flow, uint64_t kin, int64_t at_ms)
+{
+    flow_wake(flow, kin);
+    flow->wakes->at_ms = at_ms;
+}
+
+/* The word that all tables of a pattern begin with: "job" of jobs and job-parts. */
+static struct slice kind_of_table(struct slice table)
+{
+    const char *hyphen = table.len ? memchr(table.data, '-', table.len) : NULL;
+    if (hyphen) table.len = (size_t)(hyphen - table.data);
+    if (table.len && table.data[table.len - 1] == 's') table.len--;
+    return table;
+}
+
+/* Keys of further tables begin with the name as rest_encode writes it, and a slash. So that both forms are the
+ * same thing, only what stands before the first character that is written otherwise counts. */
+static struct slice name_begin(struct slice key)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    size_t len = 0;
+    while (len < key.len && key.data[len] && strchr(plain, key.data[len])) len++;
+    return (struct slice){key.data, len};
+}
+
+static uint64_t thing_hash(struct slice kind, struct slice hash, struct slice range)
+{
+    uint64_t parts[3] = {hash_bytes(kind), hash_bytes(hash), hash_bytes(range)};
+    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+}
+
+uint64_t flow_thing(const char *kind, struct slice name)
+{
+    return thing_hash(slice_of(kind), name_begin(name), SLICE(""));
+}
+
+uint64_t flow_item_thing(const struct flow_table *table, struct slice hash, struct slice range)
+{
+    return thing_hash(slice_of(table->name), hash, range);
+}
+
+void flow_things_of(struct slice table, struct slice hash, struct slice range, uint64_t things[FLOW_THINGS])
+{
+    things[0] = thing_hash(kind_of_table(table), name_begin(hash), SLICE(""));
+    things[1] = thing_hash(table, hash, SLICE(""));
+    things[2] = thing_hash(table, hash, range.data ? range : SLICE(""));
 }
 
 /* ---- reading ---- */

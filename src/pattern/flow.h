@@ -75,7 +75,7 @@ struct flow_sweep {
 struct flow_world {
     struct slice prefix; /* of tables' names */
     int64_t skew_ms;     /* see pattern_options */
-    int64_t poll_ms;     /* a watch looks again at least so often: others may write, too */
+    int64_t poll_ms;     /* how soon a watch looks again where nobody tells of others' writes; 0: never */
     int64_t lag_ms;      /* an index may follow its table so late */
     bool is_in_order;    /* transactions are carried out in the order in which they are asked for */
 };
@@ -91,7 +91,8 @@ struct flow_reply {
 #define FLOW_TABLES 4 /* of one call */
 
 struct flow_wake {
-    uint64_t topic;
+    uint64_t topic; /* or a kin, where at_ms is given */
+    int64_t at_ms;  /* 0: now */
     struct flow_wake *next;
 };
 
@@ -125,9 +126,12 @@ struct flow {
     enum flow_want want;
     struct slice operation, call;                          /* CALL: the request's JSON */
     int64_t pause_ms;                                      /* PAUSE */
-    uint64_t topic;                                        /* WATCH */
-    enum { LOOK_AT_CALL, LOOK_BEGINS, LOOK_GOES_ON } look; /* since when a wake counts; see flow_look */
-    int64_t until_ms;                                      /*   on the clock that now_ms is of */
+    uint64_t topic;          /* WATCH: flows wake it when they have written */
+    uint64_t thing;          /*   what others than flows may write, see flow_thing */
+    uint64_t kin;            /*   flows of the same kin make the same calls to look */
+    int64_t until_ms;        /*   on the clock that now_ms is of */
+    int64_t change_ms;       /*   by then what it watches may have changed by itself; INT64_MAX: never */
+    enum { LOOK_NEVER, LOOK_BEGINS, LOOK_GOES_ON } look; /* see flow_look */
     struct slice piece;                                    /* PIECE */
     struct flow_share share;                               /* JOIN, on the topic */
     bool leads;              /*   set by the runner: not, when it has been led */
@@ -157,6 +161,7 @@ struct flow {
     struct sweep_walk *sweep; /* sweep.c's own, as is the next */
     struct sweep_removal *removal;
     struct random random;
+    struct arena_mark mark;   /* of the arena where the first look began */
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
     bool makes_tables;
     bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
@@ -233,12 +238,19 @@ void flow_expect_error(struct flow *flow);
 void flow_refuse_call(struct flow *flow);
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then);
 void flow_again(struct flow *flow, flow_step *then);
-/* Goes on when the topic is woken, at `until_ms` at the latest, or earlier for no reason: look, do not trust.
- */
-void flow_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then);
-/* What is woken from now on, not only from the last call before the watch on, ends the watch: for those who
- * look by several calls. */
+/* Begins a look at what the flow waits for: whatever is woken from now on ends the watch behind the look. Every
+ * flow that watches says so before the first call of each look. What is allocated from the first look on is
+ * gone when a watch has ended: so a flow may wait as long as it likes and does not grow. What a step must
+ * know from one look to the next are plain numbers in its state. */
 void flow_look(struct flow *flow);
+/* Goes on, with a step that looks again, when the topic is woken, at `until_ms` at the latest, or earlier for
+ * no reason: look, do not trust. Flows wake topics; `thing` is for what others write. */
+void flow_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms, flow_step *then);
+/* Said behind flow_watch: what it watches changes by itself at this moment, and somebody should look then. */
+void flow_watch_change(struct flow *flow, int64_t change_ms);
+/* Said behind flow_watch: its looks tell the same as those of all flows that give this number. Else only flows
+ * with the same request count as such. */
+void flow_watch_kin(struct flow *flow, uint64_t kin);
 /* Sends it and goes on. A flow whose client has gone is dropped. */
 void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
 /* The first who wants to do something about a topic goes on with `lead`, at once. Those who come while it is
@@ -276,6 +288,18 @@ uint64_t flow_topic(const char *kind, struct slice name, struct slice more);
 /* Something about it has been written. */
 void flow_wake(struct flow *flow, uint64_t topic);
 
+/* What those of a kin wait for changes by itself at this moment: one of them should look then. */
+void flow_wake_kin_at(struct flow *flow, uint64_t kin, int64_t at_ms);
+
+/* What plain clients may write, by the tables' own keys. A thing is all that the tables of a pattern have
+ * about one name ("job" and its id: tables jobs and job-parts); an item is one of them, by its keys. */
+uint64_t flow_thing(const char *kind, struct slice name);
+uint64_t flow_item_thing(const struct flow_table *table, struct slice hash, struct slice range);
+/* Of an item that was written: its thing, all items of its hash key, and itself. `table` without the prefix;
+ * range may be SLICE_NONE. */
+#define FLOW_THINGS 3
+void flow_things_of(struct slice table, struct slice hash, struct slice range, uint64_t things[FLOW_THINGS]);
+
 /* ---- for those who run flows ---- */
 
 struct flow_start {
@@ -294,6 +318,8 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
 /* What was wanted has happened: the next step. `reply` for a CALL, whose texts must live as long as the
  * arena; else NULL. */
 void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply);
+/* The flow watches and has nothing to do for now: gives back what its look has allocated. */
+void flow_rest(struct flow *flow);
 /* All sweeps, in order; NULL behind the last. */
 const struct flow_sweep *sweep_at(size_t number);
 /* Ends a flow that waits, because whoever runs it ends. */

@@ -209,12 +209,21 @@ static void get_ask(struct flow *flow)
     group_load(flow, flow_int(flow, GET_GENERATION), get_loaded);
 }
 
+static void get_look(struct flow *flow)
+{
+    struct group_work *work = flow->state;
+    struct get *get = work->own;
+    get->healed = false;
+    flow_look(flow);
+    get_ask(flow);
+}
+
 static void get_begin(struct flow *flow)
 {
     struct group_work *work = group_work_new(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
     struct get *get = work->own = arena_new(flow->arena, struct get);
     get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_ask(flow);
+    get_look(flow);
 }
 
 /* The end of what the answer has of the head. */
@@ -306,6 +315,16 @@ static void get_events(struct flow *flow)
     flow_finish(flow, 200);
 }
 
+/* Until it is complete, if only because its time is over: then whoever looks completes it. */
+static void get_wait(struct flow *flow)
+{
+    const struct group_work *work = flow->state;
+    const struct get *get = work->own;
+    flow_watch(flow, group_topic(work), flow_item_thing(&group_table, work->id, SLICE("")), get->until_ms,
+               get_look);
+    if (work->group.state == GROUP_OPEN && !get->healed) flow_watch_change(flow, over_ms(flow, &work->group));
+}
+
 static void get_loaded(struct flow *flow)
 {
     struct group_work *work = flow->state;
@@ -318,7 +337,7 @@ static void get_loaded(struct flow *flow)
     else if (is_open && !get->healed && (over || group_may_be_complete(flow, group->item)))
         group_complete(flow, over, get_healed);
     else if (group->state != GROUP_COMPLETE && flow->now_ms < get->until_ms)
-        flow_watch(flow, group_topic(work), get->until_ms, get_ask);
+        get_wait(flow);
     else
         get_tell(flow);
 }

@@ -51,5 +51,7 @@ void server_stop(struct server *server);
 void server_close(struct server *server);
 void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call);
 void server_wake(struct server *server, const struct flow_wake *wakes);
+/* The client of a call that server_begin was given has gone; on the thread that the call came in by. */
+void server_client_left(struct rest_call *call);
 
 #endif

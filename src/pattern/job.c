@@ -157,6 +157,14 @@ uint64_t job_topic(struct slice id)
     return flow_topic("job", id, SLICE(""));
 }
 
+void job_news_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then)
+{
+    const struct job_work *work = flow->state;
+    int64_t over_ms = work->job.deadline_ms + flow->world->skew_ms;
+    flow_watch(flow, topic, flow_thing("job", work->id), until_ms, then);
+    if (work->job.deadline_ms && over_ms > flow->now_ms) flow_watch_change(flow, over_ms);
+}
+
 struct slice job_slot(struct flow *flow)
 {
     const struct job_work *work = flow->state;
@@ -314,6 +322,15 @@ static void get_ask(struct flow *flow)
     job_load(flow, true, get_loaded);
 }
 
+static void get_look(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct get *get = work->own;
+    get->healed = false;
+    flow_look(flow);
+    get_ask(flow);
+}
+
 static void get_again(struct flow *flow)
 {
     struct job_work *work = flow->state;
@@ -337,8 +354,7 @@ static void get_loaded(struct flow *flow)
     } else if (counts && !get->healed) {
         job_heal(flow, get_again);
     } else if (is_open && flow->now_ms < get->until_ms) {
-        get->healed = false;
-        flow_watch(flow, job_topic(work->id), get->until_ms, get_ask);
+        job_news_watch(flow, job_topic(work->id), get->until_ms, get_look);
     } else {
         job_tell(flow, 200, counts ? work->walk.missing : -1);
     }
@@ -349,7 +365,7 @@ static void get_begin(struct flow *flow)
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
     struct get *get = work->own = arena_new(flow->arena, struct get);
     get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_ask(flow);
+    get_look(flow);
 }
 
 /* ---- the unfinished ones ---- */

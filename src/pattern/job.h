@@ -107,6 +107,8 @@ void job_refuse_unknown(struct flow *flow);
 /* It has ended, or its deadline is over. */
 void job_refuse_closed(struct flow *flow);
 uint64_t job_topic(struct slice id);
+/* flow_watch, until the job as it was read changes or its deadline passes. */
+void job_news_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then);
 /* "OPEN/2": where unfinished jobs are listed; "2": where due ones are. */
 struct slice job_listed(struct flow *flow, enum job_state state);
 struct slice job_slot(struct flow *flow);

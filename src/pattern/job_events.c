@@ -1,12 +1,12 @@
 /* Jobs: server-sent events. A piece tells how far the job is whenever that has changed, at most twice a
- * second; the last one tells its end. After some minutes, or when many leaves were read, the stream ends and
- * the browser comes back by itself: what a flow has read stays in memory as long as it runs. */
+ * second; the last one tells its end. After some minutes the stream ends and the browser comes back by
+ * itself. */
+#include "base/hash.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
 #define PAUSE_MS  500
 #define STREAM_MS (10 * 60 * 1000)
-#define READ_MOST (32 * 1024 * 1024)
 
 const struct field job_events_fields[] = {
     FIELD_JOB_ID,
@@ -15,16 +15,22 @@ const struct field job_events_fields[] = {
 
 struct events {
     int64_t until_ms;
-    struct slice told; /* the last piece */
+    uint64_t told; /* hash of the last piece; 0: none yet */
 };
 
-static flow_step events_ask, events_loaded, events_counted, events_wait;
+static flow_step events_begin, events_ask, events_loaded, events_counted, events_wait;
 
 void job_events(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
     struct events *events = work->own = arena_new(flow->arena, struct events);
     events->until_ms = flow->now_ms + flow_int_or(flow, JOB_ID + 1, STREAM_MS);
+    events_begin(flow);
+}
+
+static void events_begin(struct flow *flow)
+{
+    flow_look(flow);
     events_ask(flow);
 }
 
@@ -44,12 +50,13 @@ static void events_tell(struct flow *flow, int64_t missing)
     struct events *events = work->own;
     struct slice job = job_describe(flow, missing);
     bool open = is_open(&work->job);
+    uint64_t hash = hash_bytes(job) | 1;
     struct slice piece = arena_printf(flow->arena, "%sevent: %s\ndata: %.*s\n\n",
-                                      events->told.data ? "" : "retry: 1000\n\n", open ? "progress" : "end",
+                                      events->told ? "" : "retry: 1000\n\n", open ? "progress" : "end",
                                       SLICE_ARG(job));
-    bool is_news = !events->told.data || !slice_equal(events->told, job);
+    bool is_news = events->told != hash;
     flow->content_type = SLICE("text/event-stream");
-    events->told = job;
+    events->told = hash;
     if (!open) {
         flow_answer(flow, 200, "%A", piece);
     } else if (is_news) {
@@ -84,10 +91,10 @@ static void events_look(struct flow *flow)
 {
     struct job_work *work = flow->state;
     const struct events *events = work->own;
-    if (flow->now_ms >= events->until_ms || flow->arena->total_bytes > READ_MOST)
+    if (flow->now_ms >= events->until_ms)
         flow_finish(flow, 200);
     else
-        flow_watch(flow, flow_topic("job progress", work->id, SLICE("")), events->until_ms, events_ask);
+        job_news_watch(flow, flow_topic("job progress", work->id, SLICE("")), events->until_ms, events_begin);
 }
 
 static void events_wait(struct flow *flow)

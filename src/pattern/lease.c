@@ -20,6 +20,7 @@
 #define WAIT_MOST_MS  60000
 #define GRACE_MS      2000 /* longer than anybody waits before looking again */
 #define WAITING_MOST  100
+#define LEAVE_BYTES   500 /* of the request that takes a place out of the line */
 
 static const struct flow_table leases = {
     "leases",
@@ -51,8 +52,15 @@ static bool is_held(struct flow *flow, struct slice item)
     return item_has(flow->arena, item, "owner") && item_int(flow->arena, item, "until", 0) >= flow->now_ms;
 }
 
+/* All who wait look at the same item, and one of them when the lease ends. */
+static uint64_t kin_of(const struct flow *flow)
+{
+    return topic_of(flow, SLICE(""));
+}
+
 static void tell_grant(struct flow *flow, struct slice item)
 {
+    flow_wake_kin_at(flow, kin_of(flow), item_int(flow->arena, item, "until", 0) + 1);
     flow_answer(flow, 200, "{'fence':%d,'until':%s}", item_int(flow->arena, item, "fence", 0),
                 until_text(flow, item));
 }
@@ -86,15 +94,12 @@ struct line {
 
 static struct slice place_owner(struct flow *flow, struct slice place)
 {
-    return item_text(flow->arena,
-                     item_content(flow->arena, flow_compose(flow, "{'place':%r}", place), "place"), "owner");
+    return item_text(flow->arena, raw_member(flow->arena, place, "M"), "owner");
 }
 
 static int64_t place_until(struct flow *flow, struct slice place)
 {
-    return item_int(flow->arena,
-                    item_content(flow->arena, flow_compose(flow, "{'place':%r}", place), "place"), "until",
-                    0);
+    return item_int(flow->arena, raw_member(flow->arena, place, "M"), "until", 0);
 }
 
 static void line_read(struct flow *flow, struct slice item, struct slice asker, struct line *line)
@@ -154,7 +159,7 @@ struct grant {
     bool is_gone; /* nobody is there to hold it */
 };
 
-static flow_step grant_taken, grant_seen, grant_look, grant_left, grant_gone;
+static flow_step grant_taken, grant_seen, grant_look, grant_gone, leave_read, leave_seen, leave_written;
 
 static struct slice grant_owner(const struct flow *flow)
 {
@@ -184,6 +189,7 @@ static void grant_begin(struct flow *flow)
     struct grant *grant = flow->state = arena_new(flow->arena, struct grant);
     grant->until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
     flow_when_gone(flow, grant_gone);
+    flow_look(flow);
     grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
                 SLICE(""));
 }
@@ -237,9 +243,10 @@ static void grant_queue(struct flow *flow, const struct line *line)
                               line_text(line->kept), line->kept.len ? SLICE(",") : SLICE(""), mine);
     } else {
         update = SLICE("SET #waiting = list_append(if_not_exists(#waiting, :none), :mine)");
-        condition = SLICE("#owner <> :owner and not contains(#waiting, :place)");
-        values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S", mine, mine,
-                              grant_owner(flow));
+        condition = SLICE("#owner <> :owner and not contains(#waiting, :place) and "
+                          "(attribute_not_exists(#waiting) or size(#waiting) < :most)");
+        values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S,':most':%N",
+                              mine, mine, grant_owner(flow), (int64_t)WAITING_MOST);
     }
     flow_call(flow, grant_seen, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
@@ -247,43 +254,102 @@ static void grant_queue(struct flow *flow, const struct line *line)
               &leases, flow_text(flow, NAME), update, condition, values);
 }
 
-/* The time is over: gives the place back, so that nobody waits for it, and says who holds the lease. */
-static void grant_leave(struct flow *flow, const struct line *line)
+/* ---- leaving the line ---- */
+
+static void grant_refuse(struct flow *flow)
 {
-    struct grant *grant = flow->state;
+    const struct grant *grant = flow->state;
     struct slice owner = item_text(flow->arena, grant->item, "owner");
-    if (line->is_in) {
-        flow_call(flow, grant_left, "UpdateItem",
-                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = "
-                  ":rest','ConditionExpression':"
-                  "'#waiting = :seen',%#,'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
-                  "'ReturnValues':'ALL_NEW',%O}",
-                  &leases, flow_text(flow, NAME), line->places, line_text(line->kept));
-    } else if (is_held(flow, grant->item)) {
+    if (is_held(flow, grant->item))
         flow_refuse_with(flow, holder_members(flow, grant->item), 409, "held", "The lease is held by %.*s.",
                          SLICE_ARG(owner));
-    } else {
+    else
         flow_refuse_with(flow, holder_members(flow, grant->item), 409, "others-wait",
                          "The lease is free, but others have waited for it longer.");
-    }
+}
+
+/* The time is over, or nobody is there any more: gives the place back, so that nobody waits for it. Those who
+ * leave at the same time do so by one write, else each would spoil the others'. */
+static void grant_leave(struct flow *flow, const struct line *line)
+{
+    struct flow_share share = {.actions = 1, .bytes = LEAVE_BYTES};
+    if (line->is_in)
+        flow_join(flow, flow_topic("lease line", flow_text(flow, NAME), SLICE("")), share, leave_read,
+                  grant_refuse);
+    else
+        grant_refuse(flow);
+}
+
+static void leave_read(struct flow *flow)
+{
+    flow_call(flow, leave_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &leases, flow_text(flow, NAME));
+}
+
+static bool leaves(const struct flow *flow, struct slice owner)
+{
+    if (slice_equal(owner, grant_owner(flow))) return true;
+    for (size_t i = 0; i < flow->follower_count; i++)
+        if (slice_equal(owner, grant_owner(flow->followers[i]))) return true;
+    return false;
 }
 
 /* Whoever is next must not wait for a place that is empty. */
-static void grant_left(struct flow *flow)
+static void leave_end(struct flow *flow)
 {
-    struct line line;
     struct grant *grant = flow->state;
-    grant->item = flow_item(flow);
+    struct line line;
     line_read(flow, grant->item, grant_owner(flow), &line);
     if (line.count && !is_held(flow, grant->item)) flow_wake(flow, topic_of(flow, line.first));
-    if (flow_failed(flow) && line.is_in)
-        flow_again(flow, grant_look);
-    else
-        grant_leave(flow, &line);
+    flow_disband(flow);
+    grant_refuse(flow);
 }
+
+static void leave_seen(struct flow *flow)
+{
+    struct grant *grant = flow->state;
+    struct raw_look look;
+    struct slice place;
+    struct buf rest = {0};
+    bool is_same = true;
+    grant->item = flow_item(flow);
+    struct slice places = item_content(flow->arena, grant->item, "waiting");
+    raw_look_begin(&look, flow->arena, places);
+    while (raw_look_next(&look, NULL, &place)) {
+        bool goes = place_until(flow, place) < flow->now_ms || leaves(flow, place_owner(flow, place));
+        is_same = is_same && !goes;
+        if (goes) continue;
+        if (rest.len) buf_byte(&rest, ',');
+        buf_slice(&rest, place);
+    }
+    if (is_same)
+        leave_end(flow);
+    else
+        flow_call(flow, leave_written, "UpdateItem",
+                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = "
+                  ":rest','ConditionExpression':"
+                  "'#waiting = :seen',%#,'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
+                  "'ReturnValues':'ALL_NEW'}",
+                  &leases, flow_text(flow, NAME), places, buf_view(&rest));
+    buf_free(&rest);
+}
+
+static void leave_written(struct flow *flow)
+{
+    struct grant *grant = flow->state;
+    if (flow_failed(flow)) {
+        flow_again(flow, leave_read);
+        return;
+    }
+    grant->item = flow_item(flow);
+    leave_end(flow);
+}
+
+/* ---- taking and waiting ---- */
 
 static void grant_read(struct flow *flow)
 {
+    flow_look(flow);
     flow_call(flow, grant_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
               &leases, flow_text(flow, NAME));
 }
@@ -304,6 +370,18 @@ static void grant_seen(struct flow *flow)
     grant_look(flow);
 }
 
+/* A wake is for one owner, the first in line. */
+static void grant_wait(struct flow *flow, int64_t turn_ms)
+{
+    const struct grant *grant = flow->state;
+    uint64_t lease = flow_thing("lease", flow_text(flow, NAME));
+    flow_watch(flow, topic_of(flow, grant_owner(flow)), lease,
+               turn_ms < grant->until_ms ? turn_ms : grant->until_ms, grant_read);
+    flow_watch_kin(flow, kin_of(flow));
+    if (is_held(flow, grant->item))
+        flow_watch_change(flow, item_int(flow->arena, grant->item, "until", 0) + 1);
+}
+
 static void grant_look(struct flow *flow)
 {
     struct grant *grant = flow->state;
@@ -322,8 +400,7 @@ static void grant_look(struct flow *flow)
     else if (flow->now_ms >= grant->until_ms)
         grant_leave(flow, &line);
     else if (line.is_in)
-        flow_watch(flow, topic_of(flow, grant_owner(flow)),
-                   turn_ms < grant->until_ms ? turn_ms : grant->until_ms, grant_read);
+        grant_wait(flow, turn_ms);
     else if (line.count >= WAITING_MOST)
         flow_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
     else

@@ -330,6 +330,16 @@ static void read_held(struct flow *flow)
     flow_pause(flow, HELD_PAUSE_MS + (int64_t)flow_random_below(flow, HELD_PAUSE_MS), read_look);
 }
 
+/* All readers of a group look at the same heads and positions. */
+static void read_watch(struct flow *flow, int64_t until_ms)
+{
+    const struct read *read = flow->state;
+    struct slice log = flow_text(flow, LOG_NAME);
+    flow_watch(flow, log_topic(flow), flow_thing("log", log), until_ms,
+               read->held_until_ms == INT64_MAX ? read_look : read_held);
+    flow_watch_kin(flow, flow_topic("log readers", log, flow_text(flow, LOG_GROUP)));
+}
+
 static void read_wait(struct flow *flow)
 {
     struct read *read = flow->state;
@@ -337,8 +347,7 @@ static void read_wait(struct flow *flow)
     if (flow->now_ms >= read->until_ms)
         flow_finish(flow, 204);
     else
-        flow_watch(flow, log_topic(flow), held_ms < read->until_ms ? held_ms + 1 : read->until_ms,
-                   held_ms == INT64_MAX ? read_look : read_held);
+        read_watch(flow, held_ms < read->until_ms ? held_ms + 1 : read->until_ms);
 }
 
 /* ---- lag ---- */

@@ -13,8 +13,9 @@
  *      orders.
  *  P2. What an answer has told stays true: a number, a fence, a version is told once, a result never changes.
  *  P3. Input is checked before the first call; what is refused has changed nothing.
- *  P4. Who writes an item by a flow wakes the flows of this process that wait for it; others look again in
- *      intervals. Waking is a courtesy: no flow relies on it. */
+ *  P4. A flow that writes wakes the flows of this process that wait for it, by topics. What others write is told
+ *      by the engine; a remote database tells nothing, so there one flow looks again in intervals for all that
+ *      wait for the same (waits.h). */
 #ifndef PATTERN_PATTERN_H
 #define PATTERN_PATTERN_H
 

@@ -150,7 +150,8 @@ static void get_bucket(struct flow *flow)
     if (item_says(flow->arena, get->bucket, "state", "DONE"))
         get_done(flow, get->bucket);
     else if (flow->now_ms < get->until_ms && !is_passed(get))
-        flow_watch(flow, period_topic(get->period.name), get->until_ms, get_look);
+        flow_watch(flow, period_topic(get->period.name), flow_thing("period", get->period.name),
+                   get->until_ms, get_look);
     else
         get_list(flow);
 }

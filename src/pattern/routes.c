@@ -6,11 +6,10 @@
 #include "pattern/internal.h"
 #include "pattern/rows.h"
 
-#define PREFIX_MOST   128  /* a table's name has up to 255 characters */
-#define SKEW_MS       500  /* between machines that keep their time by the network */
-#define POLL_LOCAL_MS 1000 /* others than flows seldom write here, and those wake whoever waits */
-#define POLL_MS       400
-#define LAG_MS        2000 /* of a remote index; a second is usual at most */
+#define PREFIX_MOST 128  /* a table's name has up to 255 characters */
+#define SKEW_MS     500  /* between machines that keep their time by the network */
+#define POLL_MS     400  /* the engine here tells of others' writes, other databases do not */
+#define LAG_MS      2000 /* of a remote index; a second is usual at most */
 
 /* ---- rows ---- */
 
@@ -133,7 +132,7 @@ struct pattern *pattern_open(const struct pattern_options *options)
     ensure(pattern->prefix);
     pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
                                          .skew_ms = is_local ? 0 : SKEW_MS,
-                                         .poll_ms = is_local ? POLL_LOCAL_MS : POLL_MS,
+                                         .poll_ms = is_local ? 0 : POLL_MS,
                                          .lag_ms = is_local ? 0 : LAG_MS,
                                          .is_in_order = is_local};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;

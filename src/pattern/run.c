@@ -4,7 +4,8 @@
 
 #include "pattern/internal.h"
 
-#define SLEEP_MOST_MS 100 /* the clock may jump: look again */
+#define SLEEP_MOST_MS 100  /* the clock may jump: look again */
+#define POLL_LOCAL_MS 1000 /* one thread waits; threads of the same program may write */
 
 static void sleep_ms(int64_t ms)
 {
@@ -27,11 +28,14 @@ static void call_make(struct pattern *pattern, struct flow *flow)
 /* Until the moment, or until it is time to look again. */
 static void watch(struct pattern *pattern, struct flow *flow)
 {
-    int64_t end_us = monotonic_us() + pattern->world.poll_ms * 1000;
+    int64_t poll_ms = pattern->world.poll_ms ? pattern->world.poll_ms : POLL_LOCAL_MS;
+    int64_t end_us = monotonic_us() + poll_ms * 1000;
+    int64_t until_ms = flow->change_ms < flow->until_ms ? flow->change_ms : flow->until_ms;
+    flow_rest(flow);
     for (;;) {
-        int64_t left_ms = flow->until_ms - clock_now_ms(pattern->clock);
-        int64_t poll_ms = (end_us - monotonic_us()) / 1000;
-        if (poll_ms < left_ms) left_ms = poll_ms;
+        int64_t left_ms = until_ms - clock_now_ms(pattern->clock);
+        int64_t rest_ms = (end_us - monotonic_us()) / 1000;
+        if (rest_ms < left_ms) left_ms = rest_ms;
         if (left_ms <= 0) break;
         sleep_ms(left_ms < SLEEP_MOST_MS ? left_ms : SLEEP_MOST_MS);
     }

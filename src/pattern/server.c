@@ -3,23 +3,29 @@
  * A flow is taken up by the thread that its request came in by, which goes on with it until it waits: for the
  * door, for a pause, for a topic, for others to do its part (join.h). When the door has answered, the flow
  * goes on by that same thread where the host lends it (pattern_host), else by the one thread here, which also
- * knows when pauses are over. A flow is in one place at a time: on a thread, with the door, ready, or parked.
+ * knows when pauses are over. A flow is in one place at a time: on a thread, with the door, ready, or parked
+ * (waits.h), where it costs nothing and holds no more memory than it had before its first look.
  *
- * Nothing is missed between looking and parking: a run notes the epoch before each of its calls, and whoever
- * wakes a topic leaves a new epoch in its bucket. Who parks and finds a younger one there goes on at once. */
+ * Nothing is missed between looking and parking: a run notes the epoch when a look begins, and whoever wakes
+ * a topic leaves a new epoch in its bucket. Who parks and finds a younger one there goes on at once. Commits
+ * of flows are quiet to the engine, since flows wake by topics; those of others come from it as things. */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "pattern/internal.h"
 #include "pattern/join.h"
 #include "pattern/rows.h"
+#include "pattern/waits.h"
 
-#define BUCKETS 1024
-#define TICK_US 100000 /* the clock may jump: nobody sleeps longer while somebody waits for a moment */
-#define NEVER   INT64_MAX
+#define BUCKETS   4096
+#define TICK_US   100000 /* the clock may jump: nobody sleeps longer while somebody waits for a moment */
+#define THINGS_US 20000  /* who waits is not told of others' writes more often */
+#define THINGS    256    /* that may have changed meanwhile; behind more, all count as changed */
+#define NEVER     INT64_MAX
 
 /* A flow and all it runs with; in the arena of its call, or its own for a sweep. */
 struct run {
@@ -31,17 +37,11 @@ struct run {
     struct sweep *sweep;
     struct buf reply;
     struct seat seat; /* where it leads or follows */
-    struct run *next; /* where it is ready or parked */
-    uint64_t epoch;   /* before its last call */
-    int64_t due_us;   /* parked until then, monotonic, */
-    int64_t due_ms;   /* or until then by the clock */
+    struct run *next; /* where it is ready */
+    struct wait wait; /* where it is parked */
+    uint64_t epoch;   /* when its look began */
     bool has_reply;
     bool has_led; /* somebody has done its part, or it is its turn to lead */
-};
-
-struct bucket {
-    _Atomic uint64_t woken; /* epoch */
-    struct run *runs;
 };
 
 struct sweep {
@@ -54,11 +54,18 @@ struct sweep {
 
 struct server {
     struct pattern *pattern;
-    _Atomic uint64_t epoch, parked, gone;
-    pthread_mutex_t lock; /* of all below */
+    struct engine_change_watcher watcher;
+    _Atomic uint64_t epoch, parked, gone, wakes, looks;
+    _Atomic uint64_t woken[BUCKETS]; /* the epoch in which a topic or thing was woken last */
+    pthread_mutex_t lock;            /* of all below */
     pthread_cond_t changed;
     struct joins joins; /* with its own lock */
-    struct bucket buckets[BUCKETS];
+    struct waits waits;
+    uint64_t things[THINGS]; /* that others have written */
+    size_t thing_count;
+    bool all_things;
+    int64_t things_us; /* not before then are those who wait for them told */
+    int64_t sleeps_us; /* the thread looks again then */
     struct run *ready, *ready_last;
     size_t alive; /* runs that have begun and not ended */
     pthread_t thread;
@@ -68,6 +75,9 @@ struct server {
 };
 
 static void *server_thread(void *argument);
+static unsigned things_of(struct engine_change_watcher *watcher, struct slice table, struct slice hash,
+                          struct slice range, uint64_t things[ENGINE_TOPICS]);
+static void things_changed(struct engine_change_watcher *watcher, const uint64_t *things, size_t count);
 static void run_drive(struct run *run, struct dynamo_turn *turn);
 
 /* ---- opening ---- */
@@ -93,11 +103,16 @@ struct server *server_open(struct pattern *pattern, bool sweeps)
     pthread_condattr_t attributes;
     server->pattern = pattern;
     joins_open(&server->joins);
+    waits_init(&server->waits, pattern->world.poll_ms);
+    server->watcher = (struct engine_change_watcher){
+        .prefix = pattern->world.prefix, .topics = things_of, .changed = things_changed};
     ensure(pthread_mutex_init(&server->lock, NULL) == 0);
     ensure(pthread_condattr_init(&attributes) == 0);
     ensure(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
     ensure(pthread_cond_init(&server->changed, &attributes) == 0);
     pthread_condattr_destroy(&attributes);
+    if (dynamo_engine(pattern->dynamo))
+        engine_watch_changes(dynamo_engine(pattern->dynamo), &server->watcher);
     if (sweeps) {
         sweeps_open(server);
         pthread_mutex_lock(&server->lock);
@@ -117,13 +132,16 @@ void server_stop(struct server *server)
 
 void server_close(struct server *server)
 {
+    struct engine *engine = dynamo_engine(server->pattern->dynamo);
     server_stop(server);
     if (server->has_thread) pthread_join(server->thread, NULL);
+    if (engine) engine_unwatch_changes(engine, &server->watcher);
     for (size_t i = 0; i < server->sweep_count; i++) {
         arena_free(&server->sweeps[i].arena);
         buf_free(&server->sweeps[i].body);
     }
     joins_close(&server->joins);
+    waits_free(&server->waits);
     free(server->sweeps);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
@@ -140,6 +158,11 @@ void pattern_put_metrics(struct pattern *pattern, struct buf *out)
     buf_printf(out, "quipu_flows %zu\n", alive);
     stats_put_head(out, "quipu_flows_waiting", "gauge", "Those of them that wait for something or pause.");
     buf_printf(out, "quipu_flows_waiting %llu\n", (unsigned long long)atomic_load(&server->parked));
+    stats_put_head(out, "quipu_flow_wakes_total", "counter",
+                   "Calls that waited or paused and went on. It stands still while nothing happens.");
+    buf_printf(out, "quipu_flow_wakes_total %llu\n", (unsigned long long)stats_read(&server->wakes));
+    stats_put_head(out, "quipu_flow_calls_total", "counter", "DynamoDB calls that patterns have made.");
+    buf_printf(out, "quipu_flow_calls_total %llu\n", (unsigned long long)stats_read(&server->looks));
     stats_put_head(out, "quipu_flows_gone_total", "counter", "Ended because their client had gone.");
     buf_printf(out, "quipu_flows_gone_total %llu\n", (unsigned long long)stats_read(&server->gone));
 }
@@ -163,6 +186,15 @@ static bool is_gone(struct run *run)
     return true;
 }
 
+/* The order of a look's calls does not matter, so their hashes are added up. */
+static void reply_take(struct run *run, int64_t now_ms)
+{
+    struct slice body = buf_view(&run->reply);
+    run->wait.seen += hash_bytes(body);
+    struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, body);
+    flow_next(&run->flow, now_ms, &reply);
+}
+
 /* Something has happened that the run waited for: takes it a step further and on. */
 static void run_resume(struct run *run, struct dynamo_turn *turn)
 {
@@ -170,8 +202,7 @@ static void run_resume(struct run *run, struct dynamo_turn *turn)
     if (run->has_reply) {
         run->has_reply = false;
         dynamo_finish(&run->call);
-        struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, buf_view(&run->reply));
-        flow_next(&run->flow, now_ms, &reply);
+        reply_take(run, now_ms);
     } else {
         bool was_parked = !run->has_led;
         run->has_led = false;
@@ -219,84 +250,169 @@ static void call_done(struct dynamo_call *call)
 
 /* ---- parked ---- */
 
-static struct bucket *bucket_of(struct server *server, uint64_t topic)
+static struct run *run_of(struct wait *wait)
 {
-    return &server->buckets[topic % BUCKETS];
+    return (struct run *)(void *)((char *)wait - offsetof(struct run, wait));
 }
 
-/* False when what it waits for has happened already. */
+/* Those of a host go back to its threads; the others are put behind what is ready. Not under the lock. */
+static void waits_are_ready(struct server *server, struct wait *list)
+{
+    uint64_t count = 0;
+    while (list) {
+        struct wait *next = list->next;
+        run_is_ready(run_of(list));
+        list = next;
+        count++;
+    }
+    atomic_fetch_sub(&server->parked, count);
+    stats_add(&server->wakes, count);
+}
+
+static _Atomic uint64_t *woken_of(struct server *server, uint64_t topic)
+{
+    return &server->woken[topic % BUCKETS];
+}
+
+/* The thread is woken only for what is due before it would look anyway. Under the lock. */
+static void thread_poke(struct server *server, int64_t due_us)
+{
+    if (due_us < server->sleeps_us) pthread_cond_signal(&server->changed);
+}
+
+static bool has_news(struct run *run)
+{
+    struct server *server = run->server;
+    return run->flow.want == FLOW_WATCH && (atomic_load(woken_of(server, run->flow.topic)) > run->epoch ||
+                                            atomic_load(woken_of(server, run->flow.thing)) > run->epoch);
+}
+
+/* False when what it waits for has happened already. From the moment on that the lock is given back somebody
+ * else may have the run. */
 static bool run_park(struct run *run)
 {
     struct server *server = run->server;
-    bool watches = run->flow.want == FLOW_WATCH;
-    int64_t wait_ms = run->flow.pause_ms;
-    if (watches) /* between half and all of the interval, so that those who wait do not march in step */
-        wait_ms = server->pattern->world.poll_ms / 2 +
-                  (int64_t)(flow_random_below(&run->flow, (uint64_t)server->pattern->world.poll_ms / 2 + 1));
-    run->due_us = monotonic_us() + wait_ms * 1000;
-    run->due_ms = watches ? run->flow.until_ms : NEVER;
-    if (!watches) run->flow.topic = 0;
-    struct bucket *bucket = bucket_of(server, run->flow.topic);
+    struct flow *flow = &run->flow;
+    bool watches = flow->want == FLOW_WATCH;
+    int64_t now_us = monotonic_us(), now_ms = clock_now_ms(server->pattern->clock);
+    run->wait.topic = watches ? flow->topic : 0;
+    run->wait.thing = watches ? flow->thing : 0;
+    run->wait.kin = watches ? flow->kin : 0;
+    run->wait.until_ms = watches ? flow->until_ms : NEVER;
+    run->wait.until_us = watches ? NEVER : now_us + flow->pause_ms * 1000;
+    run->wait.change_ms = watches ? flow->change_ms : NEVER;
+    if (watches) flow_rest(flow);
+    struct wait *others = NULL;
     pthread_mutex_lock(&server->lock);
     thread_need(server);
     atomic_fetch_add(&server->parked, 1);
-    bool missed = server->stopping || (watches && atomic_load(&bucket->woken) > run->epoch);
+    bool missed = server->stopping || has_news(run);
     if (missed) {
         atomic_fetch_sub(&server->parked, 1);
     } else {
-        run->next = bucket->runs;
-        bucket->runs = run;
-        pthread_cond_signal(&server->changed);
+        others = waits_add(&server->waits, &run->wait, now_us);
+        thread_poke(server, waits_next_us(&server->waits, now_us, now_ms, TICK_US));
     }
     pthread_mutex_unlock(&server->lock);
+    waits_are_ready(server, others);
     return !missed;
 }
 
-/* Takes out what is due, or waits for the topic, and answers it as a list. Under the lock. */
-static struct run *bucket_take(struct server *server, struct bucket *bucket,
-                               bool (*wanted)(const struct run *run, const void *context),
-                               const void *context)
+static void hint(struct server *server, const struct flow_wake *wake)
 {
-    struct run *taken = NULL, **at = &bucket->runs;
-    while (*at) {
-        struct run *run = *at;
-        if (!wanted(run, context)) {
-            at = &run->next;
-            continue;
-        }
-        *at = run->next;
-        run->next = taken;
-        taken = run;
-        atomic_fetch_sub(&server->parked, 1);
-    }
-    return taken;
-}
-
-static void list_is_ready(struct run *list)
-{
-    while (list) {
-        struct run *next = list->next;
-        run_is_ready(list);
-        list = next;
-    }
-}
-
-static bool waits_for_topic(const struct run *run, const void *topic)
-{
-    return run->flow.want == FLOW_WATCH && run->flow.topic == *(const uint64_t *)topic;
+    int64_t now_us = monotonic_us(), now_ms = clock_now_ms(server->pattern->clock);
+    if (!atomic_load(&server->parked)) return;
+    pthread_mutex_lock(&server->lock);
+    waits_hint(&server->waits, wake->topic, wake->at_ms);
+    thread_poke(server, waits_next_us(&server->waits, now_us, now_ms, TICK_US));
+    pthread_mutex_unlock(&server->lock);
 }
 
 void server_wake(struct server *server, const struct flow_wake *wakes)
 {
     for (; wakes; wakes = wakes->next) {
-        struct bucket *bucket = bucket_of(server, wakes->topic);
-        atomic_store(&bucket->woken, atomic_fetch_add(&server->epoch, 1) + 1);
+        if (wakes->at_ms) {
+            hint(server, wakes);
+            continue;
+        }
+        atomic_store(woken_of(server, wakes->topic), atomic_fetch_add(&server->epoch, 1) + 1);
         if (!atomic_load(&server->parked)) continue;
         pthread_mutex_lock(&server->lock);
-        struct run *woken = bucket_take(server, bucket, waits_for_topic, &wakes->topic);
+        struct wait *woken = waits_take_topic(&server->waits, wakes->topic);
         pthread_mutex_unlock(&server->lock);
-        list_is_ready(woken);
+        waits_are_ready(server, woken);
     }
+}
+
+/* ---- what others than flows write ---- */
+
+static unsigned things_of(struct engine_change_watcher *watcher, struct slice table, struct slice hash,
+                          struct slice range, uint64_t things[ENGINE_TOPICS])
+{
+    _Static_assert(ENGINE_TOPICS >= FLOW_THINGS, "all things of a change find room");
+    flow_things_of(slice_from(table, watcher->prefix.len), hash, range, things);
+    return FLOW_THINGS;
+}
+
+/* Under the lock. */
+static void thing_note(struct server *server, uint64_t thing)
+{
+    if (!waits_has_thing(&server->waits, thing)) return;
+    if (server->thing_count == THINGS)
+        server->all_things = true;
+    else
+        server->things[server->thing_count++] = thing;
+}
+
+/* On the writer's thread: only notes it. Whoever waits for one that is written all the time is told a bounded
+ * number of times a second. */
+static void things_changed(struct engine_change_watcher *watcher, const uint64_t *things, size_t count)
+{
+    struct server *server = (struct server *)(void *)((char *)watcher - offsetof(struct server, watcher));
+    uint64_t epoch = atomic_fetch_add(&server->epoch, 1) + 1;
+    for (size_t i = 0; i < (things ? count : BUCKETS); i++)
+        atomic_store(woken_of(server, things ? things[i] : i), epoch);
+    if (!atomic_load(&server->parked)) return;
+    pthread_mutex_lock(&server->lock);
+    if (!things) server->all_things = true;
+    for (size_t i = 0; i < count && !server->all_things; i++) thing_note(server, things[i]);
+    if (server->thing_count || server->all_things) thread_poke(server, server->things_us);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void list_join(struct wait **list, struct wait *more)
+{
+    while (more) {
+        struct wait *next = more->next;
+        more->next = *list;
+        *list = more;
+        more = next;
+    }
+}
+
+/* Adds to the list those who wait for what others have written. Under the lock. */
+static void things_take(struct server *server, int64_t now_us, struct wait **list)
+{
+    if ((!server->thing_count && !server->all_things) || now_us < server->things_us) return;
+    if (server->all_things) list_join(list, waits_take_things(&server->waits));
+    for (size_t i = 0; i < server->thing_count && !server->all_things; i++)
+        list_join(list, waits_take_thing(&server->waits, server->things[i]));
+    server->thing_count = 0;
+    server->all_things = false;
+    server->things_us = now_us + THINGS_US;
+}
+
+/* ---- clients that leave ---- */
+
+void server_client_left(struct rest_call *call)
+{
+    struct run *run = call->context;
+    struct server *server = run->server;
+    pthread_mutex_lock(&server->lock);
+    bool was_parked = run->wait.topic && waits_take(&server->waits, &run->wait); /* who pauses is at work */
+    if (was_parked) run->wait.next = NULL;
+    pthread_mutex_unlock(&server->lock);
+    if (was_parked) waits_are_ready(server, &run->wait);
 }
 
 /* ---- joined ---- */
@@ -335,15 +451,29 @@ static bool join_begin(struct run *run)
 
 /* ---- a run from one wait to the next ---- */
 
+/* It was sent to look for others as well and has not come back. */
+static void scout_end(struct run *run)
+{
+    struct server *server = run->server;
+    bool by_time = run->flow.now_ms >= run->flow.until_ms;
+    pthread_mutex_lock(&server->lock);
+    struct wait *others = waits_end(&server->waits, &run->wait, by_time, monotonic_us());
+    pthread_mutex_unlock(&server->lock);
+    waits_are_ready(server, others);
+}
+
 static void run_end(struct run *run)
 {
     struct server *server = run->server;
     struct rest_call *rest = run->rest;
     buf_free(&run->reply);
-    if (run->sweep)
+    if (run->wait.scouts_for) scout_end(run);
+    if (run->sweep) {
         run->sweep->runs = false; /* on the server's thread, as all of a sweep is */
-    else
+    } else {
+        rest->left = NULL;
         rest->done(rest); /* the run is gone with it */
+    }
     pthread_mutex_lock(&server->lock);
     server->alive--;
     if (server->stopping) pthread_cond_broadcast(&server->changed);
@@ -355,18 +485,22 @@ static bool call_begin(struct run *run, struct dynamo_turn *turn)
 {
     struct server *server = run->server;
     run->reply.len = 0;
-    if (run->flow.look != LOOK_GOES_ON) run->epoch = atomic_load(&server->epoch);
-    if (run->flow.look == LOOK_BEGINS) run->flow.look = LOOK_GOES_ON;
+    if (run->flow.look == LOOK_BEGINS) {
+        run->epoch = atomic_load(&server->epoch);
+        run->wait.seen = 0;
+        run->flow.look = LOOK_GOES_ON;
+    }
+    stats_add(&server->looks, 1);
     run->call = (struct dynamo_call){.name = run->flow.operation,
                                      .request = run->flow.call,
                                      .cause = run->rest ? run->rest->cause : SLICE_NONE,
                                      .in_order = true,
+                                     .is_quiet = true,
                                      .arena = run->flow.arena,
                                      .reply = &run->reply,
                                      .done = call_done};
     if (!dynamo_begin(server->pattern->dynamo, &run->call, turn)) return false;
-    struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, buf_view(&run->reply));
-    flow_next(&run->flow, clock_now_ms(server->pattern->clock), &reply);
+    reply_take(run, clock_now_ms(server->pattern->clock));
     return true;
 }
 
@@ -416,6 +550,10 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
             break;
         case FLOW_PAUSE:
         case FLOW_WATCH:
+            if (is_gone(run)) { /* since it has waited the last time */
+                flow_abandon(&run->flow, clock_now_ms(run->server->pattern->clock));
+                break;
+            }
             if (run_park(run)) return;
             if (is_stopping(run->server))
                 flow_give_up(&run->flow);
@@ -457,6 +595,8 @@ void server_begin(struct server *server, const struct flow_row *row, struct rest
     start.request = call;
     run->server = server;
     run->rest = call;
+    call->context = run;
+    call->left = server_client_left;
     server_count_in(server);
     flow_begin(&run->flow, &start);
     run_drive(run, turn);
@@ -485,38 +625,17 @@ static void sweep_begin(struct server *server, struct sweep *sweep, struct dynam
 
 /* ---- the thread ---- */
 
-struct moment {
-    int64_t now_us, now_ms;
-    bool all;
-};
-
-static bool is_due(const struct run *run, const void *context)
+/* Who is due, as one list; *next_us: when to look again. Under the lock. */
+static struct wait *due_take(struct server *server, int64_t *next_us)
 {
-    const struct moment *moment = context;
-    return moment->all || run->due_us <= moment->now_us || run->due_ms <= moment->now_ms;
-}
-
-/* What is due of all that is parked, as one list; *next_us: when to look again. Under the lock. */
-static struct run *due_take(struct server *server, int64_t *next_us)
-{
-    struct moment moment = {monotonic_us(), clock_now_ms(server->pattern->clock), server->stopping};
-    struct run *due = NULL;
-    *next_us = server->sweep_count ? moment.now_us + TICK_US : NEVER;
-    if (!atomic_load(&server->parked)) return NULL;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        struct run *list = bucket_take(server, &server->buckets[i], is_due, &moment);
-        while (list) {
-            struct run *next = list->next;
-            list->next = due;
-            due = list;
-            list = next;
-        }
-        for (struct run *run = server->buckets[i].runs; run; run = run->next) {
-            if (run->due_us < *next_us) *next_us = run->due_us;
-            if (run->due_ms != NEVER && moment.now_us + TICK_US < *next_us)
-                *next_us = moment.now_us + TICK_US;
-        }
-    }
+    int64_t now_us = monotonic_us(), now_ms = clock_now_ms(server->pattern->clock);
+    struct wait *due = server->stopping ? waits_take_all(&server->waits)
+                                        : waits_take_due(&server->waits, now_us, now_ms);
+    things_take(server, now_us, &due);
+    *next_us = waits_next_us(&server->waits, now_us, now_ms, TICK_US);
+    bool has_things = server->thing_count || server->all_things;
+    if (has_things && server->things_us < *next_us) *next_us = server->things_us;
+    if (server->sweep_count && now_us + TICK_US < *next_us) *next_us = now_us + TICK_US;
     return due;
 }
 
@@ -524,12 +643,13 @@ static struct run *due_take(struct server *server, int64_t *next_us)
 static void wait_for_work(struct server *server, int64_t until_us)
 {
     if (server->ready || server->stopping) return;
-    if (until_us == NEVER) {
-        pthread_cond_wait(&server->changed, &server->lock);
-        return;
-    }
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_cond_timedwait(&server->changed, &server->lock, &until);
+    server->sleeps_us = until_us;
+    if (until_us == NEVER)
+        pthread_cond_wait(&server->changed, &server->lock);
+    else
+        pthread_cond_timedwait(&server->changed, &server->lock, &until);
+    server->sleeps_us = 0; /* it looks at everything before it sleeps again */
 }
 
 /* Goes on with all of a list, in one turn. */
@@ -551,24 +671,28 @@ static void list_drive(struct server *server, struct run *list, bool stopping)
     dynamo_turn_end(server->pattern->dynamo, &turn);
 }
 
-/* Parked runs of a host's threads go back to those; the others are put behind what is ready. */
-static struct run *ready_take(struct server *server, struct run *due)
+/* Takes what is ready; who is due and has a host goes back to it. Gives the lock back. */
+static struct run *ready_take(struct server *server, struct wait *due)
 {
-    struct run *for_hosts = NULL;
+    struct wait *for_hosts = NULL;
+    uint64_t own = 0;
     while (due) {
-        struct run *next = due->next;
-        if (has_host(due) && !server->stopping) {
+        struct wait *next = due->next;
+        if (has_host(run_of(due)) && !server->stopping) {
             due->next = for_hosts;
             for_hosts = due;
         } else {
-            ready_add(server, due);
+            ready_add(server, run_of(due));
+            own++;
         }
         due = next;
     }
+    atomic_fetch_sub(&server->parked, own);
+    stats_add(&server->wakes, own);
     struct run *ready = server->ready;
     server->ready = server->ready_last = NULL;
     pthread_mutex_unlock(&server->lock);
-    list_is_ready(for_hosts);
+    waits_are_ready(server, for_hosts);
     return ready;
 }
 
@@ -578,7 +702,7 @@ static void *server_thread(void *argument)
     int64_t next_us;
     pthread_mutex_lock(&server->lock);
     for (;;) {
-        struct run *due = due_take(server, &next_us);
+        struct wait *due = due_take(server, &next_us);
         if (!due) wait_for_work(server, next_us);
         if (server->stopping && !server->alive) break;
         bool stopping = server->stopping;

@@ -240,6 +240,7 @@ static flow_step get_taken;
 
 static void get_ask(struct flow *flow)
 {
+    flow_look(flow);
     flow_call(flow, get_taken, "GetItem", "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConsistentRead':true}",
               &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID));
 }
@@ -256,8 +257,10 @@ static void get_taken(struct flow *flow)
     struct get *get = flow->state;
     struct slice item = flow_item(flow);
     bool has_ended = item_has(flow->arena, item, "finished");
+    struct slice id = flow_text(flow, WORK_ID);
     if (!has_ended && flow->now_ms < get->until_ms)
-        flow_watch(flow, work_topic(flow, "work unit", flow_text(flow, WORK_ID)), get->until_ms, get_ask);
+        flow_watch(flow, work_topic(flow, "work unit", id),
+                   flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), id), get->until_ms, get_ask);
     else if (item.data)
         work_tell(flow, 200, item);
     else

@@ -7,6 +7,7 @@
 #define LEASE_MOST_MS (24 * 3600 * 1000ll)
 #define PAUSE_MOST_MS (3600 * 1000ll) /* of the doubled back-off */
 #define CANDIDATES    10 /* looked at in one slot: claimers who come together take different ones */
+#define LOST_PAUSE_MS 10 /* before the next look where others were quicker */
 #define REASON_BYTES  4096
 #define FENCE_MOST    INT64_MAX
 
@@ -26,9 +27,11 @@ const struct field work_claim_fields[] = {
 struct claim {
     struct work_settings settings;
     int64_t until_ms; /* of the waiting */
+    int64_t due_ms;   /* of the first unit that cannot be claimed yet; INT64_MAX: there is none */
     unsigned slot, slots;
     struct slice ids[CANDIDATES];
     unsigned count, at, tried;
+    bool lost; /* others have taken what this look has found: there may be more behind it */
 };
 
 static flow_step claim_start, claim_slot, claim_listed, claim_next, claim_taken, claim_buried;
@@ -53,7 +56,22 @@ static void claim_start(struct flow *flow)
     struct claim *claim = flow->state;
     claim->slot = (unsigned)flow_random_below(flow, WORK_SLOTS);
     claim->slots = 0;
+    claim->due_ms = INT64_MAX;
+    claim->lost = false;
+    flow_look(flow);
     claim_slot(flow);
+}
+
+/* Until somebody submits a unit, or one becomes due. All claimers of a queue look for the same. */
+static void claim_wait(struct flow *flow)
+{
+    const struct claim *claim = flow->state;
+    uint64_t topic = work_topic(flow, "work", SLICE(""));
+    int64_t soon_ms = flow->now_ms + LOST_PAUSE_MS + (int64_t)flow_random_below(flow, LOST_PAUSE_MS);
+    flow_watch(flow, topic, flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), SLICE("")),
+               claim->lost && soon_ms < claim->until_ms ? soon_ms : claim->until_ms, claim_start);
+    flow_watch_kin(flow, topic);
+    flow_watch_change(flow, claim->due_ms);
 }
 
 /* The next slot; behind the last, waits or gives up. */
@@ -63,12 +81,11 @@ static void claim_slot(struct flow *flow)
     struct slice queue = flow_text(flow, WORK_QUEUE);
     if (claim->slots++ < WORK_SLOTS)
         flow_call(flow, claim_listed, "Query",
-                  "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot and #due "
-                  "<= :now',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S,':now':%N},'Limit':%d}",
-                  &work_table, work_slot(flow, queue, claim->slot++), flow->now_ms, (int64_t)CANDIDATES);
+                  "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
+                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
+                  &work_table, work_slot(flow, queue, claim->slot++), (int64_t)CANDIDATES);
     else if (flow->now_ms < claim->until_ms)
-        flow_watch(flow, work_topic(flow, "work", SLICE("")), claim->until_ms, claim_start);
+        claim_wait(flow);
     else
         flow_finish(flow, 204);
 }
@@ -80,8 +97,14 @@ static void claim_listed(struct flow *flow)
     struct slice item;
     claim->count = claim->tried = 0;
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (claim->count < CANDIDATES && raw_look_next(&look, NULL, &item))
+    while (claim->count < CANDIDATES && raw_look_next(&look, NULL, &item)) {
+        int64_t due_ms = item_int(flow->arena, item, "due", 0);
+        if (due_ms > flow->now_ms) { /* so are all behind it */
+            if (due_ms < claim->due_ms) claim->due_ms = due_ms;
+            break;
+        }
         claim->ids[claim->count++] = item_text(flow->arena, item, "id");
+    }
     claim->at = claim->count ? (unsigned)flow_random_below(flow, claim->count) : 0;
     claim_next(flow);
 }
@@ -134,18 +157,28 @@ static void claim_bury(struct flow *flow, struct slice item)
         has_then ? flow_compose(flow, ",':then':%S", claim->settings.then) : SLICE(""));
 }
 
+/* Somebody else has it. */
+static void claim_pass(struct flow *flow)
+{
+    struct claim *claim = flow->state;
+    claim->lost = true;
+    claim_next(flow);
+}
+
 static void claim_taken(struct flow *flow)
 {
     struct claim *claim = flow->state;
     struct slice item = flow_item(flow);
     bool is_due = item_has(flow->arena, item, "slot") &&
                   item_int(flow->arena, item, "due", INT64_MAX) <= flow->now_ms;
-    if (!flow_failed(flow))
+    if (!flow_failed(flow)) {
+        flow_wake_kin_at(flow, work_topic(flow, "work", SLICE("")), item_int(flow->arena, item, "due", 0));
         work_tell(flow, 200, item);
-    else if (is_due && item_int(flow->arena, item, "attempts", 0) >= claim->settings.attempts)
+    } else if (is_due && item_int(flow->arena, item, "attempts", 0) >= claim->settings.attempts) {
         claim_bury(flow, item);
-    else
-        claim_next(flow); /* somebody else has it */
+    } else {
+        claim_pass(flow);
+    }
 }
 
 static void claim_buried(struct flow *flow)

@@ -43,6 +43,9 @@ struct rest_call {
     /* Whoever asked has closed its connection, so that nobody takes an answer. NULL: not known. On the thread
      * that the call came in by only. */
     bool (*gone)(const struct rest_call *call);
+    /* Set by a handler that waits; called when that happens, on that thread, unless `done` was called before.
+     */
+    void (*left)(struct rest_call *call);
 
     /* the answer */
     int status;

@@ -62,6 +62,7 @@ static void finish_on_loop(struct net_task *task)
 {
     struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, task));
     struct http_exchange *exchange = rest->exchange;
+    exchange->left = NULL;
     if (!rest->in_pieces) {
         http_reply(exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
         return;
@@ -105,6 +106,12 @@ static bool call_piece(struct rest_call *call, struct slice bytes)
         .task.run = piece_on_loop, .rest = rest, .bytes = {(char *)(piece + 1), bytes.len}};
     net_post(rest->exchange->loop, &piece->task);
     return true;
+}
+
+static void exchange_left(struct http_exchange *exchange)
+{
+    struct web_rest *rest = exchange->user;
+    if (rest->call.left) rest->call.left(&rest->call);
 }
 
 static bool call_is_gone(const struct rest_call *call)
@@ -181,6 +188,8 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
     struct web_rest *rest = arena_zero(&exchange->arena, sizeof *rest);
     rest->exchange = exchange;
     rest->web = web;
+    exchange->user = rest;
+    exchange->left = exchange_left;
     rest->call = (struct rest_call){.method = exchange->method_text,
                                     .path = exchange->path,
                                     .query = exchange->query,

@@ -48,6 +48,13 @@ static void serve(struct patterns *patterns, struct served *served, const char *
     CHECK(pattern_serve(patterns->pattern, &served->call));
 }
 
+/* Its client closes the connection. */
+static void leave(struct served *served)
+{
+    served->has_gone = true;
+    served->call.left(&served->call);
+}
+
 static void await(struct served *served)
 {
     while (sem_wait(&served->done) != 0) {
@@ -173,8 +180,8 @@ TEST(server_passes_over_those_who_have_gone)
         await_line(&patterns, i + 1);
     }
     serve(&patterns, &reader, "GET /v1/documents/c/a?wait=60s", NULL);
-    for (unsigned i = 0; i < LAST; i++) waiters[i].has_gone = true;
-    reader.has_gone = true;
+    for (unsigned i = 0; i < LAST; i++) leave(&waiters[i]);
+    leave(&reader);
     CHECK_INT(served_status(&patterns, "DELETE /v1/leases/x?owner=first&fence=1", NULL), 200);
     await(&waiters[LAST]);
     CHECK_INT(waiters[LAST].call.status, 200);
