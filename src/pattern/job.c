@@ -16,7 +16,7 @@
  * "-" of a leaf: `wanted` (N): its tasks; `done`, `failed` (NS): their places in the leaf; of named ones
  * `waiting`, `done`, `failed` (SS): their names; `closed` (N, ms): nothing is counted any more since the
  * deadline of that time, unless the head's `revived` has come to it. Item "-" of a branch: `wanted` (N): its
- * leaves; `full` (NS): those that are. Item "000000017" or ":NAME" of a leaf:
+ * leaves; `full` (NS): those that are; `failing` (NS): those with failures. Item "000000017" or ":NAME" of a leaf:
  * `result`, `reason` (S) of that task.
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write

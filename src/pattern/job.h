@@ -76,6 +76,8 @@ struct job_work {
     struct {
         int64_t at, end, branches;
         bool all;                 /* also leaves that are known to be full */
+        bool failing;             /* only leaves that had failures */
+        bool stays_above;         /* only branches are read */
         int64_t branch;           /* the next whose leaves are looked up */
         uint8_t *marked;          /* of each leaf: its branch knows that it is full */
         uint8_t *whole;           /* of each branch: it is full itself */
@@ -167,8 +169,14 @@ void job_claim(struct flow *flow, flow_step *then);
 void job_walk(struct flow *flow, int64_t from, int64_t to, bool all,
               void (*each)(struct flow *flow, const struct leaf *leaf),
               bool (*stops)(const struct flow *flow), flow_step *then);
+/* The same of those leaves alone that their branches know to have had failures. */
+void job_walk_failing(struct flow *flow, int64_t from, int64_t to,
+                      void (*each)(struct flow *flow, const struct leaf *leaf),
+                      bool (*stops)(const struct flow *flow), flow_step *then);
 /* Walks over what is not full, counts what is missing, and brings up what somebody left half done. */
 void job_heal(struct flow *flow, flow_step *then);
+/* The same from the branches on: leaves are not read. */
+void job_heal_branches(struct flow *flow, flow_step *then);
 
 /* ---- job_close.c ---- */
 

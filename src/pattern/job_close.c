@@ -11,7 +11,8 @@
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
-#define REDRIVEN_MOST 10000 /* tasks by one call */
+#define REDRIVEN_MOST    10000 /* tasks by one call */
+#define LEAVES_LOOKED_AT 16    /* of a job where all are, also those that have no failures */
 
 const struct field job_only_fields[] = {FIELD_JOB_ID};
 
@@ -256,7 +257,10 @@ static void redrive_loaded(struct flow *flow)
     } else {
         redrive->leaves = arena_array(flow->arena, struct leaf, (size_t)job->leaves);
         redrive->count = redrive->at = redrive->tasks = 0;
-        job_walk(flow, 0, job->leaves, true, redrive_collect, NULL, redrive_next);
+        if (job->failures)
+            job_walk_failing(flow, 0, job->leaves, redrive_collect, NULL, redrive_next);
+        else
+            redrive_next(flow);
     }
 }
 
@@ -293,7 +297,7 @@ static void redrive_write(struct flow *flow, const struct leaf *leaf)
                                      job_leaf_set(flow, leaf, offsets, count), leaf->failed_set);
     struct slice above = flow_compose(flow,
                                       "{'TableName':%T,'Key':%A,'UpdateExpression':'DELETE #full "
-                                      ":leaf',%#,'ExpressionAttributeValues':{':leaf':%A}}",
+                                      ":leaf, #failing :leaf',%#,'ExpressionAttributeValues':{':leaf':%A}}",
                                       &job_parts_table, job_part_key(flow, 1, branch),
                                       job_number_set(flow, &leaf->index, 1));
     flow_call(flow, redrive_written, "TransactWriteItems",
@@ -347,9 +351,16 @@ static void redrive_reopened(struct flow *flow)
     job_load(flow, true, redrive_end);
 }
 
+/* Leaves told their branches while the job was FAILED, but these did not tell the head. What somebody left half
+ * done in a large job is left to the sweep. */
 static void redrive_end(struct flow *flow)
 {
-    job_heal(flow, redrive_tell);
+    const struct job_work *work = flow->state;
+    const struct redrive *redrive = work->own;
+    if (redrive->tasks && work->job.leaves > LEAVES_LOOKED_AT)
+        job_heal_branches(flow, redrive_tell);
+    else
+        job_heal(flow, redrive_tell);
 }
 
 static void redrive_tell(struct flow *flow)

@@ -2,7 +2,8 @@
  * job.c.
  *
  * A failure is counted in the leaf and in the head by one transaction, so the head always knows how many
- * there are: the one too many makes the job FAILED by the same write. The tasks of a FAILED job still are
+ * there are: the one too many makes the job FAILED by the same write. The first of a leaf is told to its branch, too,
+ * so that whoever looks for failures reads the leaves that have some. The tasks of a FAILED job still are
  * counted, so that only the failed ones need be done again. */
 #include "pattern/job.h"
 #include "pattern/rows.h"
@@ -118,22 +119,36 @@ static struct slice leaf_update(struct flow *flow)
     struct fail *fail = work->own;
     bool named = work->job.named;
     struct slice since, unclosed = job_leaf_unclosed(flow, &since);
+    bool is_first = !fail->leaf.failed_set.data;
     struct slice element = named ? flow_compose(flow, "%S", fail->name)
                                  : flow_compose(flow, "%N", fail->offset);
     return flow_compose(
         flow,
         "{'TableName':%T,'Key':%A,'UpdateExpression':'%r ADD #failed :tasks%r','ConditionExpression':"
         "'%r and not contains(#done, :task) and not contains(#failed, "
-        ":task)%r',%#,"
+        ":task)%r%r',%#,"
         "'ExpressionAttributeValues':{':task':%A,':tasks':%A%r%A},%O}",
         &job_parts_table, job_part_key(flow, 0, fail->leaf.index),
         named ? SLICE("") : SLICE("SET #wanted = if_not_exists(#wanted, :wanted)"),
         named ? SLICE(" DELETE #waiting :tasks") : SLICE(""), unclosed,
-        named ? SLICE(" and contains(#waiting, :task)") : SLICE(""), element,
+        named ? SLICE(" and contains(#waiting, :task)") : SLICE(""),
+        is_first ? SLICE("") : SLICE(" and attribute_exists(#failed)"), element,
         job_leaf_set(flow, &fail->leaf, &fail->offset, 1),
         named ? SLICE("")
               : flow_compose(flow, ",':wanted':%N", job_leaf_wanted(&work->job, fail->leaf.index)),
         since);
+}
+
+static struct slice branch_update(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    const struct fail *fail = work->own;
+    if (fail->leaf.failed_set.data) return SLICE(""); /* which the leaf's write is conditional on */
+    return flow_compose(flow,
+                        ",{'Update':{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #failing :leaf',%#,"
+                        "'ExpressionAttributeValues':{':leaf':%A}}}",
+                        &job_parts_table, job_part_key(flow, 1, fail->leaf.index / JOB_FAN),
+                        job_number_set(flow, &fail->leaf.index, 1));
 }
 
 /* By the leaf as it is: counted before, outside, or to be counted. */
@@ -159,8 +174,8 @@ static void fail_found(struct flow *flow)
                                          &job_parts_table, job_task_key(flow, &fail->leaf, fail->offset),
                                          reason);
         flow_call(flow, fail_written, "TransactWriteItems",
-                  "{'TransactItems':[{'Update':%A},{'Update':%A},{'Update':%A}]}", leaf_update(flow),
-                  head_update(flow), note);
+                  "{'TransactItems':[{'Update':%A},{'Update':%A},{'Update':%A}%A]}", leaf_update(flow),
+                  head_update(flow), note, branch_update(flow));
     }
 }
 

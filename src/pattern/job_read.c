@@ -111,8 +111,10 @@ static void page_loaded(struct flow *flow)
     }
     buf_slice(flow->body, flow_compose(flow, "{%s:[", slice_of(page->name)));
     if (!is_missing) page->leaves = arena_array(flow->arena, struct leaf, (size_t)job->leaves);
-    if (from >= job->leaves)
+    if (from >= job->leaves || (page->kind == PAGE_FAILURES && !job->failures))
         page_end(flow);
+    else if (page->kind == PAGE_FAILURES)
+        job_walk_failing(flow, from, job->leaves, detailed_leaf, page_is_full, details_begin);
     else
         job_walk(flow, from, job->leaves, !is_missing, is_missing ? missing_leaf : detailed_leaf,
                  page_is_full, is_missing ? page_end : details_begin);

@@ -66,15 +66,15 @@ static void parts_resend(struct flow *flow)
 
 /* ---- branches ---- */
 
-void job_walk(struct flow *flow, int64_t from, int64_t to, bool all,
-              void (*each)(struct flow *flow, const struct leaf *leaf),
-              bool (*stops)(const struct flow *flow), flow_step *then)
+static void walk_begin(struct flow *flow, int64_t from, int64_t to,
+                       void (*each)(struct flow *flow, const struct leaf *leaf),
+                       bool (*stops)(const struct flow *flow), flow_step *then)
 {
     struct job_work *work = flow->state;
     if (to > work->job.leaves) to = work->job.leaves;
     work->walk.at = from;
     work->walk.end = to;
-    work->walk.all = all;
+    work->walk.all = work->walk.failing = work->walk.stays_above = false;
     work->walk.each = each;
     work->walk.stops = stops;
     work->walk.then = then;
@@ -84,6 +84,26 @@ void job_walk(struct flow *flow, int64_t from, int64_t to, bool all,
     work->walk.branches = work->job.branches;
     work->walk.marked = arena_zero(flow->arena, (size_t)work->job.leaves);
     work->walk.whole = arena_zero(flow->arena, (size_t)work->job.branches);
+}
+
+void job_walk_failing(struct flow *flow, int64_t from, int64_t to,
+                      void (*each)(struct flow *flow, const struct leaf *leaf),
+                      bool (*stops)(const struct flow *flow), flow_step *then)
+{
+    struct job_work *work = flow->state;
+    walk_begin(flow, from, to, each, stops, then);
+    work->walk.failing = true;
+    memset(work->walk.marked, 1, (size_t)work->job.leaves);
+    branches_ask(flow);
+}
+
+void job_walk(struct flow *flow, int64_t from, int64_t to, bool all,
+              void (*each)(struct flow *flow, const struct leaf *leaf),
+              bool (*stops)(const struct flow *flow), flow_step *then)
+{
+    struct job_work *work = flow->state;
+    walk_begin(flow, from, to, each, stops, then);
+    work->walk.all = all;
     if (all)
         leaves_ask(flow);
     else
@@ -98,6 +118,8 @@ static void branches_ask(struct flow *flow)
         work->walk.asked[work->walk.asked_count++] = work->walk.branch++;
     if (work->walk.asked_count)
         parts_ask(flow, 1, branches_taken);
+    else if (work->walk.stays_above)
+        work->walk.then(flow);
     else
         leaves_ask(flow);
 }
@@ -109,13 +131,14 @@ static void branches_taken(struct flow *flow)
         struct raw_look look;
         struct slice element;
         int64_t leaf, branch = work->walk.asked[i], count = 0;
-        raw_look_begin(&look, flow->arena, item_content(flow->arena, work->walk.items[i], "full"));
+        const char *set = work->walk.failing ? "failing" : "full";
+        raw_look_begin(&look, flow->arena, item_content(flow->arena, work->walk.items[i], set));
         while (raw_look_next(&look, NULL, &element)) {
             if (raw_int(raw_text(flow->arena, element), &leaf) && leaf >= 0 && leaf < work->job.leaves)
-                work->walk.marked[leaf] = 1;
+                work->walk.marked[leaf] = !work->walk.failing;
             count++;
         }
-        work->walk.whole[branch] = count && count == job_branch_wanted(&work->job, branch);
+        work->walk.whole[branch] = !work->walk.failing && count && count == job_branch_wanted(&work->job, branch);
     }
     branches_ask(flow);
 }
@@ -145,7 +168,8 @@ static void leaves_taken(struct flow *flow)
         job_leaf_read(flow, work->walk.asked[i], work->walk.items[i], &leaf);
         work->walk.missing += leaf.wanted - leaf.done - leaf.failed;
         work->walk.done += leaf.done;
-        if (job_leaf_is_full(&leaf) && !work->walk.all && work->walk.full_count < room)
+        if (job_leaf_is_full(&leaf) && !work->walk.all && !work->walk.failing &&
+            work->walk.full_count < room)
             work->walk.full[work->walk.full_count++] = leaf;
         if (work->walk.each) work->walk.each(flow, &leaf);
         if (work->walk.stops && work->walk.stops(flow)) {
@@ -171,6 +195,15 @@ void job_heal(struct flow *flow, flow_step *then)
     struct job_work *work = flow->state;
     work->walk.healed_then = then;
     job_walk(flow, 0, work->job.leaves, false, NULL, NULL, heal_walked);
+}
+
+void job_heal_branches(struct flow *flow, flow_step *then)
+{
+    struct job_work *work = flow->state;
+    work->walk.healed_then = then;
+    walk_begin(flow, 0, work->job.leaves, NULL, NULL, heal_walked);
+    work->walk.stays_above = true;
+    branches_ask(flow);
 }
 
 /* A branch that is full is brought up only where the head does not say so, or the job should have ended. */

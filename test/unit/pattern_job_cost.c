@@ -86,3 +86,30 @@ TEST(job_cost_of_the_set_grows)
                "many");
     patterns_close(&patterns);
 }
+
+/* A large job with failures in one leaf: its branches tell which, so the other leaves are not read. */
+TEST(job_cost_of_failures_is_that_of_their_leaves)
+{
+    struct patterns patterns;
+    struct spent none = {0}, some = {0}, again = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/j", "{\"total\":1000000,\"tolerate\":10}");
+    spend(&patterns, "GET /v1/jobs/j/failures?cost=1", NULL, &none);
+    CHECK(none.reads <= 1);
+    asks(&patterns, "POST /v1/jobs/j/failed", "{\"task\":500000,\"reason\":\"no ink\"}");
+    asks(&patterns, "POST /v1/jobs/j/failed", "{\"task\":500001}");
+    spend(&patterns, "GET /v1/jobs/j/failures?cost=1", NULL, &some);
+    CHECK_ASKS(&patterns, "GET /v1/jobs/j/failures", NULL, 200,
+               "{\"failures\":[{\"task\":500000,\"reason\":\"no ink\"},{\"task\":500001,\"reason\":\"no reason "
+               "given\"}]}");
+    printf("job of 3907 leaves: failures of one are listed by %.1f read units\n", some.reads);
+    CHECK(some.reads <= 25); /* the head, 16 branches, the leaf and its reasons */
+    some = (struct spent){0};
+    spend(&patterns, "POST /v1/jobs/j/redrive?cost=1", NULL, &some);
+    CHECK(some.reads <= 50);
+    CHECK_ASKS(&patterns, "GET /v1/jobs/j/failures", NULL, 200, "{\"failures\":[]}");
+    asks(&patterns, "POST /v1/jobs/j/failed", "{\"task\":7}");
+    spend(&patterns, "GET /v1/jobs/j/failures?cost=1", NULL, &again);
+    CHECK(again.reads <= 25);
+    patterns_close(&patterns);
+}
