@@ -309,7 +309,7 @@ static struct slice header_of(const struct rest_call *request, const char *name)
 static bool table_is_allowed(struct flow *flow, const struct field *field, struct slice text)
 {
     if (flow->request->role == ROLE_ADMIN || strcmp(field->name, "table") != 0 ||
-        !slice_starts(text, flow->world->prefix))
+        !rest_role_owns_table(text, flow->world->prefix))
         return true;
     flow_refuse(flow, 403, "access-denied",
                 "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "

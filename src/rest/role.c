@@ -45,8 +45,7 @@ static bool ends_in(struct slice text, struct slice end)
     return text.len >= end.len && slice_equal(slice_from(text, text.len - end.len), end);
 }
 
-/* A table's name, or its ARN or one of what belongs to it. */
-static bool names_own_table(struct slice name, struct slice prefix)
+bool rest_role_owns_table(struct slice name, struct slice prefix)
 {
     struct slice mark = SLICE(":table/");
     if (slice_starts(name, prefix)) return true;
@@ -73,14 +72,15 @@ static void search_value(struct search *search, struct slice name, bool is_top)
     case JSON_STRING:
         if (!json_string(&search->reader, &text)) return;
         if ((ends_in(name, SLICE("TableName")) || ends_in(name, SLICE("Arn"))) &&
-            names_own_table(text, search->prefix))
+            rest_role_owns_table(text, search->prefix))
             search->found_own = true;
         if (slice_equal(name, SLICE("Statement"))) search_statement(search, text);
         return;
     case JSON_OBJECT:
         json_enter(&search->reader);
         while (json_member(&search->reader, &inner)) {
-            if (is_top && slice_equal(name, SLICE("RequestItems")) && names_own_table(inner, search->prefix))
+            if (is_top && slice_equal(name, SLICE("RequestItems")) &&
+                rest_role_owns_table(inner, search->prefix))
                 search->found_own = true;
             search_value(search, inner, !name.data);
         }
@@ -114,7 +114,11 @@ bool rest_role_admits_operation(enum rest_role role, struct slice operation, str
     struct search search = {.prefix = prefix, .only_selects = role == ROLE_READ};
     if (role == ROLE_ADMIN) return true;
     json_begin(&search.reader, body, arena);
-    search_value(&search, SLICE_NONE, false);
+    if (body.len) search_value(&search, SLICE_NONE, false);
+    if (json_failed(&search.reader)) { /* whoever is asked next may read more into it than we do */
+        *message = SLICE("The request is not JSON.");
+        return false;
+    }
     if (role == ROLE_READ && (has_statements ? search.found_write : !only_reads(operation))) {
         *message = arena_printf(arena, "This key has the role read, which may not call %.*s%s.",
                                 SLICE_ARG(operation), has_statements ? " with a statement that writes" : "");

@@ -157,13 +157,15 @@ def test_data_may_react_with_a_pattern(server):
     assert reply.status in (200, 201)
 
 
-@pytest.mark.parametrize("path", ["/v1/history/" + OWN, "/v1/history/quipu%2Dfunctions", "/v1/h%69story/" + OWN])
+@pytest.mark.parametrize("path", ["/v1/history/" + OWN, "/v1/history/quipu%2Dfunctions", "/v1/h%69story/" + OWN,
+                                  "/v1/history/arn:aws:dynamodb:us-east-1:000000000000:table%2F" + OWN])
 def test_no_history_of_the_servers_tables(server, path):
     """Records could be made up and restored: a function would be planted."""
     for method, more in (("PUT", ""), ("POST", ""), ("GET", ""), ("DELETE", ""), ("POST", "/k/restore")):
         reply = rest(server, "data", method, path + more, {} if method in ("PUT", "POST") else None)
         assert reply.status in (403, 404)
-    assert rest(server, "data", "PUT", "/v1/history/" + OWN, {}).status == 403
+    for table in (OWN, "arn:aws:dynamodb:us-east-1:000000000000:table%2F" + OWN):
+        assert rest(server, "data", "PUT", "/v1/history/" + table, {}).status == 403
 
 
 def test_hooks_ask_for_a_signature(server):
