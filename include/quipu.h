@@ -270,7 +270,7 @@ enum quipu_result quipu_sweep(struct quipu *db, struct quipu_reply **reply);
 struct quipu_counter_options {
     int64_t by;         /* what to add; 0: 1 */
     int64_t block;      /* instead: how many numbers to take at once */
-    int64_t start;      /* what a new counter counts from */
+    int64_t start;      /* the first number of a new counter; 0: what is added */
     const int64_t *max; /* the value is never raised above it, nor */
     const int64_t *min; /* lowered below it: QUIPU_CONFLICT; NULL: no limit */
     const char *token;

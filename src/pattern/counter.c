@@ -33,7 +33,7 @@ static const struct field next_fields[] = {
     [NEXT_BLOCK] = {"block", IN_BODY, FIELD_INT, .min = 1, .max = 1000000000,
                     .help = "how many numbers to take at once"},
     [NEXT_START] = {"start", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
-                    .help = "what a new counter counts from; 0, so its first number is 1"},
+                    .help = "the first number of a new counter; what is added to 0"},
     [NEXT_MAX] = {"max", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
                   .help = "the value is never raised above it"},
     [NEXT_MIN] = {"min", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
@@ -53,6 +53,13 @@ static flow_step next_taken, next_read, next_transact, next_transacted;
 static int64_t by_of(const struct flow *flow)
 {
     return flow_given(flow, NEXT_BLOCK) ? flow_int(flow, NEXT_BLOCK) : flow_int_or(flow, NEXT_BY, 1);
+}
+
+/* Where a counter stands that does not exist yet: before `start`, which is the first number that it hands out. */
+static int64_t origin_of(const struct flow *flow)
+{
+    if (!flow_given(flow, NEXT_START)) return 0;
+    return flow_int(flow, NEXT_START) - (flow_given(flow, NEXT_BLOCK) ? 1 : by_of(flow));
 }
 
 static void tell(struct flow *flow, struct slice value)
@@ -90,11 +97,11 @@ static bool is_beyond(const struct flow *flow, __int128 value)
     return by_of(flow) > 0 ? value > limit : value < limit;
 }
 
-/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its start.
+/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its origin.
  */
 static struct slice limit_condition(struct flow *flow, struct slice *bound)
 {
-    int64_t limit, by = by_of(flow), start = flow_int_or(flow, NEXT_START, 0);
+    int64_t limit, by = by_of(flow), start = origin_of(flow);
     *bound = SLICE("");
     if (!limit_of(flow, &limit)) return SLICE("");
     *bound = flow_compose(flow, ",':bound':%N", limit - by);
@@ -107,7 +114,7 @@ static struct slice limit_condition(struct flow *flow, struct slice *bound)
 /* ADD begins at 0 by itself and is the shorter request. */
 static void next_add(struct flow *flow)
 {
-    int64_t start = flow_int_or(flow, NEXT_START, 0);
+    int64_t start = origin_of(flow);
     struct slice bound, condition = limit_condition(flow, &bound);
     flow_call(flow, next_taken, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,'ExpressionAttributeValues':{':"
@@ -140,7 +147,7 @@ static void next_taken(struct flow *flow)
     if (!flow_failed(flow))
         tell(flow, value);
     else
-        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", flow_int_or(flow, NEXT_START, 0)));
+        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", origin_of(flow)));
 }
 
 void counter_add_one(struct flow *flow, flow_step *then, struct slice name)
@@ -160,7 +167,7 @@ static bool value_take(struct flow *flow, struct slice item)
     next->exists = value.data != NULL;
     next->has_keys = item_has(flow->arena, item, "keys");
     next->keys = next->has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow);
-    next->value = flow_int_or(flow, NEXT_START, 0);
+    next->value = origin_of(flow);
     if (!value.data || raw_int(value, &next->value)) return true;
     flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
                 SLICE_ARG(value));

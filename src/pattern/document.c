@@ -39,25 +39,73 @@ enum { COLLECTION, KEY };
 
 /* ---- versions in headers ---- */
 
-enum etag_kind { ETAG_NONE, ETAG_ANY, ETAG_VERSION };
+enum etag_kind { ETAG_NONE, ETAG_ANY, ETAG_VERSIONS };
+
+#define ETAGS_MOST 100 /* operands of IN */
 
 struct etag {
     enum etag_kind kind;
-    int64_t version; /* -1: one that no document ever has */
+    unsigned count;
+    int64_t versions[ETAGS_MOST]; /* only those that a document may have */
 };
 
-/* "7", W/"7", 7 or *. */
-static struct etag etag_read(const struct flow *flow, unsigned field)
+/* The next tag of a list, "7" or W/"7" or 7, and whether it is a weak one; false at the end. */
+static bool etag_next(struct slice *rest, struct slice *tag, bool *is_weak)
 {
-    struct slice text = flow_text(flow, field);
+    while (rest->len && (rest->data[0] == ' ' || rest->data[0] == '\t' || rest->data[0] == ','))
+        *rest = slice_from(*rest, 1);
+    *is_weak = slice_starts(*rest, SLICE("W/"));
+    if (*is_weak) *rest = slice_from(*rest, 2);
+    if (!rest->len) return false;
+    bool is_quoted = rest->data[0] == '"';
+    if (is_quoted) *rest = slice_from(*rest, 1);
+    const char *end = rest->len ? memchr(rest->data, is_quoted ? '"' : ',', rest->len) : NULL;
+    *tag = (struct slice){rest->data, end ? (size_t)(end - rest->data) : rest->len};
+    *rest = slice_from(*rest, tag->len + (end != NULL));
+    while (!is_quoted && tag->len && tag->data[tag->len - 1] == ' ') tag->len--;
+    return true;
+}
+
+/* A list of tags, or *. A weak one says that two are as good as each other, not the same: it never matches where
+ * something is replaced (RFC 9110, 13.1.1). */
+static struct etag etag_read(const struct flow *flow, unsigned field, bool takes_weak)
+{
+    struct etag etag = {.kind = ETAG_NONE};
+    struct slice rest = flow_text(flow, field), tag;
     unsigned long long version;
-    if (!flow_given(flow, field)) return (struct etag){ETAG_NONE, -1};
-    if (slice_equal(text, SLICE("*"))) return (struct etag){ETAG_ANY, -1};
-    if (slice_starts(text, SLICE("W/"))) text = slice_from(text, 2);
-    if (text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"')
-        text = (struct slice){text.data + 1, text.len - 2};
-    bool fits = text.len && slice_to_u64(text, INT64_MAX - 1, &version);
-    return (struct etag){ETAG_VERSION, fits ? (int64_t)version : -1};
+    bool is_weak;
+    if (!flow_given(flow, field)) return etag;
+    etag.kind = slice_equal(rest, SLICE("*")) ? ETAG_ANY : ETAG_VERSIONS;
+    while (etag.kind == ETAG_VERSIONS && etag.count < ETAGS_MOST && etag_next(&rest, &tag, &is_weak))
+        if ((takes_weak || !is_weak) && tag.len && slice_to_u64(tag, INT64_MAX - 1, &version))
+            etag.versions[etag.count++] = (int64_t)version;
+    return etag;
+}
+
+static bool etag_has(const struct etag *etag, int64_t version)
+{
+    bool found = etag->kind == ETAG_ANY;
+    for (unsigned i = 0; i < etag->count; i++) found |= etag->versions[i] == version;
+    return found;
+}
+
+/* "#version = :seen" or "#version in (:seen0, :seen1)", and the values, each behind a comma; no version fits:
+ * none is 0. */
+static struct slice etag_condition(struct flow *flow, struct etag *etag, struct slice *values)
+{
+    struct slice list = SLICE("");
+    *values = SLICE("");
+    if (!etag->count) etag->versions[etag->count++] = 0;
+    if (etag->count == 1) {
+        *values = flow_compose(flow, ",':seen':%N", etag->versions[0]);
+        return SLICE("#version = :seen");
+    }
+    for (unsigned i = 0; i < etag->count; i++) {
+        list = arena_printf(flow->arena, "%.*s%s:seen%u", SLICE_ARG(list), i ? ", " : "", i);
+        *values = flow_compose(flow, "%r,':seen%r':%N", *values, arena_printf(flow->arena, "%u", i),
+                               etag->versions[i]);
+    }
+    return arena_printf(flow->arena, "#version in (%.*s)", SLICE_ARG(list));
 }
 
 /* ---- what is the same for all ---- */
@@ -121,7 +169,8 @@ enum { GET_IF_NONE_MATCH = KEY + 1, GET_WAIT };
 static const struct field get_fields[] = {
     FIELD_COLLECTION,
     FIELD_KEY,
-    [GET_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME, .help = "304 while it has this version"},
+    [GET_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME,
+                           .help = "304 while it has this version, or one of a list"},
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
                   .help = "wait so long for a document, or for another version than that of If-None-Match"},
 };
@@ -149,10 +198,10 @@ static void get_taken(struct flow *flow)
 {
     struct get *get = flow->state;
     struct slice item = flow_item(flow);
-    struct etag known = etag_read(flow, GET_IF_NONE_MATCH);
+    struct etag known = etag_read(flow, GET_IF_NONE_MATCH, true);
     int64_t version = version_of(flow, item);
     bool there = is_there(flow, item);
-    bool same = there && (known.kind == ETAG_ANY || (known.kind == ETAG_VERSION && known.version == version));
+    bool same = there && etag_has(&known, version);
     if (there) tell_etag(flow, version);
     if (there && !same) {
         flow->is_bare = true;
@@ -175,7 +224,8 @@ enum { PUT_IF_MATCH = KEY + 1, PUT_IF_NONE_MATCH, PUT_TOKEN, PUT_DATA };
 static const struct field put_fields[] = {
     FIELD_COLLECTION,
     FIELD_KEY,
-    [PUT_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME, .help = "the version that is replaced, or *"},
+    [PUT_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
+                      .help = "the version that is replaced, a list of such, or *"},
     [PUT_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME, .help = "*: there must be none yet"},
     [PUT_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                    .help = "a repeat of the last write writes nothing"},
@@ -185,16 +235,16 @@ static const struct field put_fields[] = {
 /* The condition of a write that replaces: what the headers ask for, and not what the same key has written. */
 static struct slice put_condition(struct flow *flow, struct slice *values)
 {
-    struct etag match = etag_read(flow, PUT_IF_MATCH);
+    struct etag match = etag_read(flow, PUT_IF_MATCH, false);
     struct slice wanted = SLICE("");
     *values = SLICE("");
     if (flow_given(flow, PUT_IF_NONE_MATCH))
         wanted = SLICE("(attribute_not_exists(#version) or attribute_exists(#deleted))");
     else if (match.kind == ETAG_ANY)
         wanted = SLICE("attribute_exists(#version) and attribute_not_exists(#deleted)");
-    else if (match.kind == ETAG_VERSION)
-        wanted = SLICE("#version = :seen and attribute_not_exists(#deleted)");
-    if (match.kind == ETAG_VERSION) *values = flow_compose(flow, ",':seen':%N", match.version);
+    else if (match.kind == ETAG_VERSIONS)
+        wanted = flow_compose(flow, "%r and attribute_not_exists(#deleted)",
+                              etag_condition(flow, &match, values));
     if (flow_given(flow, PUT_TOKEN))
         wanted = flow_compose(flow, "%r%r(attribute_not_exists(#token) or #token <> :token)", wanted,
                               wanted.len ? SLICE(" and ") : SLICE(""));
@@ -265,7 +315,8 @@ enum { PATCH_IF_MATCH = KEY + 1, PATCH_TOKEN, PATCH_DATA };
 static const struct field patch_fields[] = {
     FIELD_COLLECTION,
     FIELD_KEY,
-    [PATCH_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME, .help = "the version that is changed, or *"},
+    [PATCH_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
+                        .help = "the version that is changed, a list of such, or *"},
     [PATCH_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                      .help = "a repeat of the last write writes nothing"},
     [PATCH_DATA] = {"patch", WHOLE_BODY, FIELD_JSON, true, .help = "a merge patch: null removes a member"},
@@ -281,11 +332,12 @@ static flow_step patch_apply, patch_done;
 static void patch_decide(struct flow *flow, struct slice item, bool again)
 {
     struct patch *patch = flow->state;
-    struct etag match = etag_read(flow, PATCH_IF_MATCH);
+    struct etag match = etag_read(flow, PATCH_IF_MATCH, false);
     patch->item = item;
     if (is_own(flow, item, PATCH_TOKEN))
         tell_again(flow, item);
-    else if (match.kind == ETAG_VERSION && (!is_there(flow, item) || match.version != version_of(flow, item)))
+    else if (match.kind == ETAG_VERSIONS &&
+             (!is_there(flow, item) || !etag_has(&match, version_of(flow, item))))
         refuse_mismatch(flow, item);
     else if (!is_there(flow, item))
         refuse_missing(flow);
@@ -336,13 +388,14 @@ enum { DELETE_IF_MATCH = KEY + 1 };
 static const struct field delete_fields[] = {
     FIELD_COLLECTION,
     FIELD_KEY,
-    [DELETE_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME, .help = "the version that is deleted, or *"},
+    [DELETE_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
+                         .help = "the version that is deleted, a list of such, or *"},
 };
 
 static void delete_done(struct flow *flow)
 {
     struct slice item = flow_item(flow);
-    bool wants_version = etag_read(flow, DELETE_IF_MATCH).kind == ETAG_VERSION;
+    bool wants_version = etag_read(flow, DELETE_IF_MATCH, false).kind == ETAG_VERSIONS;
     if (!flow_failed(flow)) {
         flow_wake(flow, topic_of(flow));
         flow_answer(flow, 200, "{'deleted':true,'version':%d}", version_of(flow, item));
@@ -355,8 +408,10 @@ static void delete_done(struct flow *flow)
 
 static void delete_begin(struct flow *flow)
 {
-    struct etag match = etag_read(flow, DELETE_IF_MATCH);
-    bool wants_version = match.kind == ETAG_VERSION;
+    struct etag match = etag_read(flow, DELETE_IF_MATCH, false);
+    struct slice values = SLICE(""), condition = SLICE("");
+    if (match.kind == ETAG_VERSIONS)
+        condition = flow_compose(flow, " and %r", etag_condition(flow, &match, &values));
     flow_call(
         flow, delete_done, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},'UpdateExpression':'SET #version = #version + "
@@ -364,10 +419,8 @@ static void delete_begin(struct flow *flow)
         "#deleted = :true, #changed = :now, #expires = :expires REMOVE #data, #token','ConditionExpression':"
         "'attribute_exists(#version) and attribute_not_exists(#deleted)%r',%#,'ExpressionAttributeValues':"
         "{':one':{'N':'1'},':true':{'BOOL':true},':now':%S,':expires':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
-        &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY),
-        wants_version ? SLICE(" and #version = :seen") : SLICE(""), moment_text(flow->arena, flow->now_ms),
-        flow->now_ms / 1000 + TOMBSTONE_S,
-        wants_version ? flow_compose(flow, ",':seen':%N", match.version) : SLICE(""));
+        &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), condition,
+        moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + TOMBSTONE_S, values);
 }
 
 /* ---- the documents of a collection ---- */

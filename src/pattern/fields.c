@@ -194,7 +194,8 @@ static bool take_json(struct flow *flow, const struct field *field, struct slice
         if (wrong) flow_refuse(flow, 400, "bad-request", "%s cannot be stored: %s.", field->name, wrong);
         return !wrong;
     default:
-        if (kind != JSON_STRING) return fault(flow, field, "must be a string");
+        if (kind != JSON_STRING && !(field->takes_number && kind == JSON_NUMBER))
+            return fault(flow, field, "must be a string");
         value = raw_text(flow->arena, value);
         return field->type == FIELD_CHOICE ? take_choice(flow, field, value, out)
                                            : take_text(flow, field, value, out);

@@ -19,7 +19,8 @@ enum { HISTORY_TABLE, HISTORY_KEY, HISTORY_RANGE };
 #define FIELD_HISTORY_RANGE(place)                                                                           \
     {                                                                                                        \
         "range", place, FIELD_TEXT, .min = 1, .max = HISTORY_RANGE_TEXT,                                     \
-                                    .help = "the item's range key, where the table has one"                  \
+                                    .help = "the item's range key, where the table has one",                 \
+                                    .takes_number = true                                                     \
     }
 #define HISTORY_HASH_TEXT  2732 /* 2048 bytes in base64 */
 #define HISTORY_RANGE_TEXT 1368 /* 1024 bytes in base64 */

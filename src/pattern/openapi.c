@@ -41,7 +41,9 @@ static void put_schema(struct buf *out, const struct field *field)
 {
     buf_text(out, "{\"description\":");
     put_string(out, field->help ? field->help : field->name);
-    if (type_names[field->type]) {
+    if (field->takes_number) {
+        buf_text(out, ",\"type\":[\"string\",\"number\"]");
+    } else if (type_names[field->type]) {
         buf_text(out, ",\"type\":");
         put_string(out, type_names[field->type]);
     }

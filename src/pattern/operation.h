@@ -31,6 +31,7 @@ struct field {
     int64_t min, max;
     const char *words; /* CHOICE */
     const char *help;  /* a phrase, for the description */
+    bool takes_number; /* TEXT: a JSON number is its digits */
 };
 
 /* Fields that stand in the path come first, in its order. */

@@ -100,13 +100,14 @@ static struct slice add_members(struct flow *flow, struct flow *of)
 {
     const struct add *add = of->state;
     struct slice start = moment_text(flow->arena, add->start_ms), token = SLICE("");
-    struct slice told = flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b}", start, (int)add->late);
+    struct slice told = flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b},'sent':%S", start, (int)add->late,
+                                     token_digest(flow, flow_text(of, ADD_DATA)));
     if (add->has_id)
         token = flow_compose(flow, ",%A", token_put(flow, "period", add->period.name, add->id, told));
     return flow_compose(
         flow,
         ",{'Put':{'TableName':%T,'Item':{'bucket':%S,'id':%S,'time':%S%r,'data':%J,'expires':%N},"
-        "'ConditionExpression':'attribute_not_exists(#id)',%#}}%A",
+        "'ConditionExpression':'attribute_not_exists(#id)',%#,%O}}%A",
         &period_events, period_events_key(flow, &add->period, add->start_ms, add->shard), add->id,
         moment_text(flow->arena, add->time_ms), add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
         flow_text(of, ADD_DATA), period_expires_s(&add->period, add->start_ms), token);
@@ -182,6 +183,34 @@ static bool token_is_late(struct flow *flow, struct slice token)
     return slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true"));
 }
 
+static void add_refuse_other(struct flow *flow)
+{
+    const struct add *add = flow->state;
+    flow_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
+                SLICE_ARG(add->id));
+}
+
+/* By what is remembered of it for a day. */
+static void add_repeat(struct flow *flow, struct slice token)
+{
+    struct slice sent = item_text(flow->arena, token, "sent");
+    if (sent.data && !slice_equal(sent, token_digest(flow, flow_text(flow, ADD_DATA))))
+        add_refuse_other(flow);
+    else
+        add_tell(flow, 200, item_text(flow->arena, token, "bucket"), token_is_late(flow, token));
+}
+
+/* By the event itself, in the same bucket: put by this very call, or known longer than its token. */
+static void add_found(struct flow *flow, struct slice event)
+{
+    const struct add *add = flow->state;
+    struct slice data = item_attribute(flow->arena, event, "data");
+    if (data.data && !attribute_equal(flow->arena, data, flow_compose(flow, "%J", flow_text(flow, ADD_DATA))))
+        add_refuse_other(flow);
+    else
+        add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
+}
+
 /* The bucket was over when it got the event, perhaps its first: whoever closes may just have seen nothing
  * there, and would not look again before the next one is over. */
 static void add_heal(struct flow *flow)
@@ -237,9 +266,9 @@ static void add_done(struct flow *flow)
     } else if (add->is_round) {
         add_alone(flow);
     } else if (add->has_id && flow_reason(flow, 2, &item)) {
-        add_tell(flow, 200, item_text(flow->arena, item, "bucket"), token_is_late(flow, item));
-    } else if (flow_reason(flow, 1, &item)) { /* put by this very call, or known longer than its token */
-        add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
+        add_repeat(flow, item);
+    } else if (flow_reason(flow, 1, &item)) {
+        add_found(flow, item);
     } else { /* closed since the settings were read */
         int64_t end_ms = period_end(&add->period, add->start_ms);
         if (end_ms > add->floor_ms) add->floor_ms = end_ms;

@@ -31,7 +31,7 @@ static void check_counter_options(struct quipu *db)
 {
     struct quipu_reply *reply = NULL;
     int64_t first, last, most = 105;
-    struct quipu_counter_options options = {.start = 100, .max = &most, .token = "once"};
+    struct quipu_counter_options options = {.start = 101, .max = &most, .token = "once"};
     CHECK_INT(quipu_counter_take(db, "seats", &options, &first, &last, &reply), QUIPU_DONE);
     CHECK(first == 101 && last == 101);
     CHECK_INT(quipu_counter_take(db, "seats", &options, &first, &last, &reply), QUIPU_DONE);

@@ -12,7 +12,15 @@ TEST(counter_gives_numbers)
     CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"block\":10}", 200, "{\"first\":8,\"last\":17}");
     CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"by\":-3}", 200, "{\"value\":14}");
     CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":14}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/a%2Fb", "{\"start\":100}", 200, "{\"value\":100}");
     CHECK_ASKS(&patterns, "POST /v1/counters/a%2Fb", "{\"start\":100}", 200, "{\"value\":101}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/blocks", "{\"start\":100,\"block\":10}", 200,
+               "{\"first\":100,\"last\":109}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/fives", "{\"start\":100,\"by\":5,\"max\":100}", 200,
+               "{\"value\":100}");
+    with_header(&patterns, "Idempotency-Key", "k");
+    CHECK_ASKS(&patterns, "POST /v1/counters/keyed", "{\"start\":0}", 200, "{\"value\":0}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/zero", "{\"start\":0}", 200, "{\"value\":0}");
     CHECK_ASKS(&patterns, "PUT /v1/counters/x", "{\"value\":3}", 200, "{\"value\":3}");
     CHECK_ASKS(&patterns, "DELETE /v1/counters/x", NULL, 200, "{\"deleted\":true}");
     CHECK_REFUSES(&patterns, "DELETE /v1/counters/x", NULL, 404, "no-such-counter");

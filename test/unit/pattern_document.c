@@ -60,12 +60,34 @@ TEST(document_has_conditions)
     check_etag(&patterns, "ETag: \"2\"\r\n");
     with_header(&patterns, "If-Match", "\"rubbish\"");
     CHECK_REFUSES(&patterns, "PUT /v1/documents/c/a", "3", 412, "version-mismatch");
+    with_header(&patterns, "If-Match", "W/\"2\""); /* a weak one is not the same */
+    CHECK_REFUSES(&patterns, "PUT /v1/documents/c/a", "3", 412, "version-mismatch");
+    with_header(&patterns, "If-Match", "\"7\", \"1,2\", W/\"2\"");
+    CHECK_REFUSES(&patterns, "PUT /v1/documents/c/a", "3", 412, "version-mismatch");
+    with_header(&patterns, "If-Match", "\"7\",\"8\"");
+    CHECK_REFUSES(&patterns, "DELETE /v1/documents/c/a", NULL, 412, "version-mismatch");
+    with_header(&patterns, "If-None-Match", "\"1\", W/\"2\"");
+    CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 304, "");
     with_header(&patterns, "If-None-Match", "\"2\"");
     CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 304, "");
     with_header(&patterns, "If-None-Match", "\"1\"");
     CHECK_ASKS(&patterns, "GET /v1/documents/c/a", NULL, 200, "2");
     with_header(&patterns, "If-None-Match", "\"1\"");
     CHECK_REFUSES(&patterns, "PUT /v1/documents/c/a", "3", 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+TEST(document_takes_lists_of_versions)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "{}", 201, "{\"version\":1}");
+    with_header(&patterns, "If-Match", "\"x\", \"1\" , \"9\"");
+    CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "{}", 200, "{\"version\":2}");
+    with_header(&patterns, "If-Match", "1, 2");
+    CHECK_ASKS(&patterns, "PATCH /v1/documents/c/a", "{\"n\":1}", 200, "{\"version\":3}");
+    with_header(&patterns, "If-Match", "\"2\",\"3\"");
+    CHECK_ASKS(&patterns, "DELETE /v1/documents/c/a", NULL, 200, "{\"deleted\":true,\"version\":4}");
     patterns_close(&patterns);
 }
 

@@ -29,12 +29,13 @@ static void make_table(struct patterns *patterns, const char *name, const char *
     bool has_range = types[1];
     struct slice range = arena_printf(
         &patterns->arena, ",{\"AttributeName\":\"at\",\"AttributeType\":\"%c\"}", has_range ? types[1] : 'S');
-    call(patterns, "CreateTable",
-         "{\"TableName\":\"%s%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
-         "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}%s],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
-         "\"AttributeType\":\"%c\"}%.*s]}",
-         patterns->prefix, name, has_range ? ",{\"AttributeName\":\"at\",\"KeyType\":\"RANGE\"}" : "",
-         types[0], has_range ? (int)range.len : 0, range.data);
+    call(
+        patterns, "CreateTable",
+        "{\"TableName\":\"%s%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
+        "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}%s],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
+        "\"AttributeType\":\"%c\"}%.*s]}",
+        patterns->prefix, name, has_range ? ",{\"AttributeName\":\"at\",\"KeyType\":\"RANGE\"}" : "",
+        types[0], has_range ? (int)range.len : 0, range.data);
 }
 
 static void put(struct patterns *patterns, const char *item)
@@ -431,6 +432,28 @@ TEST(history_restores)
     CHECK(!slice_contains(current(&patterns), SLICE("Item")));
     pump(&patterns, TABLE);
     CHECK_INT(versions_of(&patterns, versions, 8), 7); /* each is a version itself */
+    patterns_close(&patterns);
+}
+
+TEST(history_restores_by_a_number_for_a_range_key)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "SN");
+    asks(&patterns, path(&patterns, "PUT", ""), NULL);
+    put(&patterns, "{\"id\":{\"S\":\"a\"},\"at\":{\"N\":\"1\"},\"n\":{\"N\":\"1\"}}");
+    put(&patterns, "{\"id\":{\"S\":\"a\"},\"at\":{\"N\":\"1\"},\"n\":{\"N\":\"2\"}}");
+    pump(&patterns, TABLE);
+    static const char *const ranges[] = {"1", "\"1\"", "1.0"};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        char body[100];
+        snprintf(body, sizeof body, "{\"at\":\"2036-11-15T04:13:25Z\",\"range\":%s}", ranges[i]);
+        struct slice reply = asks(&patterns, path(&patterns, "POST", "/a/restore"), body);
+        CHECK_INT(patterns.call.status, 200);
+        CHECK(slice_contains(raw_member(&patterns.arena, reply, "item"), SLICE("\"n\":2")));
+    }
+    CHECK_REFUSES(&patterns, path(&patterns, "POST", "/a/restore"),
+                  "{\"at\":\"2036-11-15T04:13:25Z\",\"range\":true}", 400, "bad-request");
     patterns_close(&patterns);
 }
 

@@ -36,10 +36,11 @@ TEST(period_is_made_and_changed)
         "{\"name\":\"p\",\"every\":\"1h\",\"grace\":\"0s\",\"shards\":4,\"keep\":\"7d\",\"then\":\"digest\","
         "\"bucket\":\"" FOUR "\",\"end\":\"" FIVE "\"}");
     CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":2}", 409, "exists");
-    CHECK_ASKS(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"Europe/Berlin\"}", 200,
-               "{\"name\":\"p\",\"cron\":\"0 9 * * "
-               "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,"
-               "\"keep\":\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
+    CHECK_ASKS(
+        &patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"Europe/Berlin\"}", 200,
+        "{\"name\":\"p\",\"cron\":\"0 9 * * "
+        "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,"
+        "\"keep\":\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "DELETE /v1/periods/p", NULL, 200, "{\"deleted\":true}");
     CHECK_REFUSES(&patterns, "DELETE /v1/periods/p", NULL, 404, "no-such-period");
     patterns_close(&patterns);
@@ -322,6 +323,21 @@ TEST(period_adds_once_by_a_key)
                "{\"bucket\":\"" FOUR "\",\"id\":\"l\"}");
     CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T04:19:00Z\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/periods/q", "{\"cron\":\"cron(0 9 * * ? 2025)\"}", 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+/* Keeping the first without a word would lose the second. */
+TEST(period_refuses_an_id_with_other_data)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
+    asks(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}");
+    CHECK_INT(patterns.call.status, 201);
+    asks(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}");
+    CHECK_INT(patterns.call.status, 200);
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":2}}", 422, "key-reused");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"id\":\"a\"}", 422, "key-reused");
     patterns_close(&patterns);
 }
 
