@@ -230,6 +230,9 @@ void instance_keys_make(struct instance_keys *keys);
 struct keyring *instance_keyring(const struct instance_keys *keys, const struct function *function);
 /* Whether a request that is not of the Runtime API shows that it is the process's; else it is answered. */
 bool instance_admits(struct instance *instance, struct http_exchange *exchange);
+/* Refuses requests of web pages, and by names that are not the loopback's: a net_admit. */
+int instance_admits_head(void *instance, const struct http_exchange *exchange, char *reason,
+                         size_t reason_len);
 /* The port's guard. */
 void instance_guard(void *instance, struct net_guest *guest);
 /* The process is there: those who came before it can be asked about. Under the lock. */

@@ -95,6 +95,31 @@ bool instance_admits(struct instance *instance, struct http_exchange *exchange)
     return false;
 }
 
+/* What tells a page from a program. Runtimes are often written by hand and send any Host, which Lambda's
+ * Runtime API takes; so only these count there. */
+static const struct slice page_headers[] = {SLICE("Origin"), SLICE("Sec-Fetch-Site"), SLICE("Referer")};
+
+int instance_admits_head(void *instance, const struct http_exchange *exchange, char *reason,
+                         size_t reason_len)
+{
+    struct rest_head head = {exchange->method_text, exchange->path, exchange->query, exchange->headers,
+                             exchange->header_count};
+    struct http_header of_pages[sizeof page_headers / sizeof *page_headers];
+    (void)instance;
+    if (runtime_owns_path(exchange->path)) {
+        head.header_count = 0;
+        for (size_t i = 0; i < sizeof page_headers / sizeof *page_headers; i++) {
+            struct slice value = http_header_find(exchange, page_headers[i]);
+            if (value.data) of_pages[head.header_count++] = (struct http_header){page_headers[i], value};
+        }
+        head.headers = of_pages;
+    }
+    if (rest_door_admits(NULL, &head, reason, reason_len)) return 0;
+    snprintf(reason, reason_len,
+             "A function's port takes requests by the names 127.0.0.1 and localhost, and none of web pages.");
+    return 403;
+}
+
 /* ---- connections ---- */
 
 /* Somebody who has connected, while it is found out who that is. Holds its instance. */

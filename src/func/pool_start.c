@@ -141,6 +141,7 @@ void instance_start(struct instance *instance)
         instance->port = net_port_open(func->server,
                                        &(struct net_port_handler){.request = runtime_api_serve,
                                                                   .guard = instance_guard,
+                                                                  .admit = instance_admits_head,
                                                                   .context = instance},
                                        error, sizeof error);
     if (!arguments)

@@ -265,6 +265,15 @@ static void serve_runtime(struct instance *instance, struct http_exchange *excha
     }
 }
 
+bool runtime_owns_path(struct slice path)
+{
+    static const struct slice prefixes[] = {SLICE(RUNTIME_PREFIX), SLICE("/2020-01-01/extension/"),
+                                            SLICE("/2020-08-15/logs"), SLICE("/2022-07-01/telemetry")};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (slice_starts(path, prefixes[i])) return true;
+    return false;
+}
+
 void runtime_api_serve(void *context, struct http_exchange *exchange)
 {
     struct instance *instance = context;

@@ -294,6 +294,20 @@ def test_a_url_that_somebody_else_chose_reads_and_starts_nothing(server, victim)
     assert reply["status"] == 403
 
 
+def test_no_request_of_a_web_page_is_heard(server, victim):
+    """Not even from inside: a function may well run a browser."""
+    token, base = {"Authorization": f"Bearer {victim['token']}"}, f"http://127.0.0.1:{victim['port']}"
+    runtime = "/2018-06-01/runtime/invocation/next"
+    page = {"Origin": "https://evil.example"}
+    for headers in [page, {"Sec-Fetch-Site": "cross-site"}, {"Host": "rebound.example"}]:
+        for path in ["/2015-03-31/functions"] + ([] if "Host" in headers else [runtime]):
+            reply = invoke(server.url, "victim", do="fetch", url=base + path, headers={**token, **headers})
+            assert reply["status"] == 403, (headers, path)
+        assert invoke(server.url, "victim", **put("page", how="token", headers=headers))["status"] == 403
+    assert not stored(server, "page")
+    assert invoke(server.url, "victim", do="fetch", url=base + "/2015-03-31/functions", headers=token)["status"] == 200
+
+
 def test_another_functions_port_is_closed_to_it(server, victim):
     """Even with the keys of the process that has the port."""
     for how in [{"keys": victim["keys"]}, {"how": "token", "token": victim["token"]}]:

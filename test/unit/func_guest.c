@@ -67,8 +67,8 @@ static int ask(struct wire *wire, const char *method, const char *path, const ch
                size_t body_len)
 {
     char head[1024];
-    int len = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n%s\r\n",
-                       method, path, body_len, headers);
+    int len = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %zu\r\n%s\r\n",
+                       method, path, path[1] == '2' ? "any" : "localhost", body_len, headers);
     send_all(wire->fd, head, (size_t)len);
     send_all(wire->fd, body, body_len);
     return read_reply(wire);
