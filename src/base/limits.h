@@ -131,6 +131,8 @@
 #define LIMIT_SANDBOX_REQUEST_BYTES (2 * 1024 * 1024) /* a program's arguments and environment; Linux takes no more */
 #define LIMIT_FAMILY                8192  /* descendants of a program that are seen in one look */
 #define LIMIT_PROCESSES             65536 /* of the machine, where the kernel has no lists of children */
+#define LIMIT_STORAGE_DEPTH         200 /* of a program's temporary folder: each level is a descriptor */
+#define LIMIT_USER_GROUPS           64 /* groups of the user that programs run as */
 #define LIMIT_OUTPUT_READ_BYTES     (64 * 1024)   /* of a program's output at a time: what a pipe holds */
 #define LIMIT_OUTPUT_LEFT_BYTES     (1024 * 1024) /* read when it has ended: the most that a pipe may hold */
 #define LIMIT_CODE_ENTRIES          100000 /* files of an archive: ours, the disk has names to lose, too */

@@ -45,7 +45,9 @@ static bool parts_open(struct func *func, char *error, size_t error_len)
         return false;
     }
     if (!bootstrap_install(folder, error, error_len)) return false;
+    if (func->options.sandbox) storage_sweep(func);
     func->logs = logs_open(path);
+    chmod(path, 0700); /* whoever else reads the code need not read these */
     func->workers = rest_workers_new(WORKERS);
     func->pool = pool_open(func);
     func->registry = registry_open(func, error, error_len);

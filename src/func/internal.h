@@ -63,6 +63,7 @@ struct function {
     bool in_place;       /* somebody's own folder: reload when it changes */
     uint32_t timeout_ms;
     uint32_t memory_mb;
+    uint32_t storage_mb;  /* for temporary files */
     uint32_t concurrency; /* invocations at a time in one process: 1, or more where its runtime can */
     struct function_variable *variables;
     uint32_t variable_count;

@@ -61,6 +61,11 @@ static struct ending ending_of(const struct sandbox_result *result)
     case SANDBOX_PROCESSES:
         snprintf(ending.reason, sizeof ending.reason, "Runtime exited with error: too many processes");
         break;
+    case SANDBOX_STORAGE:
+        ending.type = "Runtime.OutOfStorage";
+        snprintf(ending.reason, sizeof ending.reason,
+                 "Runtime exited with error: the files in its TMPDIR exceed its EphemeralStorage");
+        break;
     case SANDBOX_UNSTARTED:
         ending.type = "Runtime.InvalidEntrypoint";
         snprintf(ending.reason, sizeof ending.reason, "The program could not be started: %s",

@@ -175,7 +175,8 @@ static void put_system(struct environment *environment)
 }
 
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
-                                    const struct instance_keys *keys, uint64_t stream, struct arena *arena)
+                                    const struct instance_keys *keys, uint64_t stream, const char *temporary,
+                                    struct arena *arena)
 {
     struct environment environment = {.function = function, .arena = arena};
     environment.entries = arena_array(arena, const char *, OWN_VARIABLES + function->variable_count + 1);
@@ -184,6 +185,7 @@ const char *const *environment_make(struct func *func, const struct function *fu
     put_endpoints(&environment, func, port);
     put_credentials(&environment, keys);
     put_system(&environment);
+    if (temporary) put_default(&environment, "TMPDIR", slice_of(temporary));
     for (uint32_t i = 0; i < function->variable_count; i++) {
         const struct function_variable *variable = &function->variables[i];
         bool hidden = variable->name.len && variable->name.data[0] == '_' &&

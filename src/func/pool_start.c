@@ -87,8 +87,6 @@ static void instance_run_process(struct instance *instance, const char *const *a
     const struct function *function = instance->function;
     struct sandbox_program program = {
         .arguments = arguments,
-        .environment = environment_make(pool->func, function, net_port_number(instance->port),
-                                        &instance->keys, instance->stream, arena),
         .folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data,
         .memory_bytes = (uint64_t)function->memory_mb << 20,
         .output = voice_output,
@@ -97,6 +95,9 @@ static void instance_run_process(struct instance *instance, const char *const *a
     };
     if (instance->debug_port)
         program.environment = debug_environment(program.environment, instance->debug_port, arena);
+    instance_choose_storage(instance, &program, arena);
+    program.environment = environment_make(pool->func, function, net_port_number(instance->port),
+                                           &instance->keys, instance->stream, program.temporary, arena);
     struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
     pool_lock(pool);
     instance->process = process;

@@ -10,6 +10,7 @@
 
 #define TIMEOUT_DEFAULT_S 3
 #define MEMORY_DEFAULT_MB 128
+#define STORAGE_DEFAULT_MB 512
 
 /* ---- a version's document as a function ---- */
 
@@ -88,6 +89,8 @@ static struct function *function_new(struct registry *registry, struct slice nam
     function->handler = arena_copy(own, document_text(document, "Handler", scratch));
     function->timeout_ms = (uint32_t)document_integer(document, "Timeout", TIMEOUT_DEFAULT_S) * 1000;
     function->memory_mb = (uint32_t)document_integer(document, "MemorySize", MEMORY_DEFAULT_MB);
+    struct document storage = document_object(document, "EphemeralStorage", scratch);
+    function->storage_mb = (uint32_t)document_integer(&storage, "Size", STORAGE_DEFAULT_MB);
     read_variables(function, document, scratch);
     read_logging(function, document, scratch);
     read_target(registry, function, document, scratch);

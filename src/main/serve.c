@@ -46,7 +46,8 @@
 #define BLOCK_CACHE_PART 8 /* of the cache, for the store's own blocks */
 
 struct settings {
-    const char *host, *data, *on, *prefix, *functions, *node_modules, *region, *credentials, *tls_cert, *tls_key;
+    const char *host, *data, *on, *prefix, *functions, *function_user, *node_modules, *region, *credentials;
+    const char *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
     uint16_t port;
     unsigned thread_count;
@@ -149,6 +150,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->prefix = argument_text(arguments, "prefix");
     settings->functions = argument_text(arguments, "functions");
     settings->node_modules = argument_text(arguments, "node-modules");
+    settings->function_user = argument_text(arguments, "function-user");
     settings->has_functions = !argument_given(arguments, "no-functions");
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
@@ -295,6 +297,11 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
                                      .stream_shards = settings->shard_count,
                                      .on_failure = stop_on_failure,
                                      .failure_context = parts};
+    if (settings->function_user && !settings->in_memory && chmod(settings->data, 0700) != 0) {
+        snprintf(error, error_len, "the folder %.400s cannot be closed to functions: %s", settings->data,
+                 strerror(errno));
+        return false;
+    }
     parts->engine = engine_open(&options, error, error_len);
     return parts->engine != NULL;
 }
@@ -329,7 +336,8 @@ static bool choose_folder(struct parts *parts, const struct settings *settings, 
     else if (settings->on)
         snprintf(parts->folder, sizeof parts->folder, "quipu-functions");
     else if (!settings->in_memory)
-        snprintf(parts->folder, sizeof parts->folder, "%s/functions", settings->data);
+        snprintf(parts->folder, sizeof parts->folder, settings->function_user ? "%s-functions" : "%s/functions",
+                 settings->data);
     if (parts->folder[0]) return true;
     snprintf(parts->folder, sizeof parts->folder, "%s/quipu-functions-XXXXXX",
              temporary && *temporary ? temporary : "/tmp");
@@ -369,6 +377,13 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
                                                    .process_max = parts->descriptors.process_max},
                             error, error_len);
     if (!parts->func) return false;
+    if (settings->function_user && !sandbox_can_enter(parts->sandbox, parts->folder)) {
+        snprintf(error, error_len,
+                 "functions run as '%.40s', who cannot enter their folder %.400s: open it and the folders above it "
+                 "(chmod o+x), or name another one with --functions",
+                 settings->function_user, parts->folder);
+        return false;
+    }
     parts->trigger = trigger_open(&(struct trigger_options){.prefix = settings->prefix,
                                                             .dynamo = parts->dynamo,
                                                             .func = parts->func,
@@ -465,7 +480,11 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
 
 static bool open_all(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
-    if (settings->has_functions && !(parts->sandbox = sandbox_new(error, error_len))) return false;
+    struct sandbox_user user = {0};
+    if (settings->function_user && !sandbox_user_find(settings->function_user, &user, error, error_len))
+        return false;
+    if (user.is_set) umask(022); /* another user reads the functions' code; the data folder itself is closed */
+    if (settings->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
     if (settings->on) {
         if (!open_elsewhere(parts, settings, error, error_len)) return false;
     } else {
@@ -562,7 +581,12 @@ static const struct flag flags[] = {
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},
     {NULL, NULL, "Functions:"},
-    {"functions", "DIR", "their unpacked code and logs (default: functions in the data folder)"},
+    {"functions", "DIR",
+     "their unpacked code and logs (default: functions in the data folder; with\n"
+     "--function-user a folder beside it, DATA-functions)"},
+    {"function-user", "USER",
+     "whom functions run as, with nothing of the server's rights; root must start\n"
+     "the server (default: the server's own user)"},
     {"node-modules", "DIR",
      "packages that Node functions find besides their own, like AWS's SDK\n"
      "(default: ~/.local/share/quipu/node_modules)"},

@@ -59,14 +59,18 @@ struct keeper_ends {
 /* ---- request.c: what to run, as a file in memory ---- */
 
 /* A new file that holds it, or -1 and an errno. E2BIG when it is larger than LIMIT_SANDBOX_REQUEST_BYTES. */
-int request_write(const struct sandbox_program *program, int *error);
+int request_write(const struct sandbox_program *program, const struct sandbox_user *user, int *error);
 
 struct request {
     char **arguments, **environment;
     const char *folder;
     uint64_t memory_bytes;
     uint32_t process_count;
-    int priority; /* the server's: ours may be higher */
+    int priority;          /* the server's: ours may be higher */
+    const char *temporary; /* NULL: none */
+    uint64_t storage_bytes;
+    bool has_own_tmp;
+    struct sandbox_user user;
 };
 /* In the children. What it points at stays until the process ends. Answers an errno, or 0. */
 int request_read(int file, struct request *out);
@@ -106,6 +110,17 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
  * may have left those of their process, or outlived its first thread. */
 bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us);
 
+/* ---- storage.c: temporary files ---- */
+
+/* Forks: whether storage_mount would work. In the server. */
+bool storage_probe(void);
+/* The calling process gets a /tmp of its own. Answers an errno, or 0. In the children, as are the others. */
+int storage_mount(uint64_t limit_bytes);
+int storage_make(const char *path, const struct sandbox_user *user);
+/* The bytes below the folder; stops when it is more than the limit, and at the time. */
+uint64_t storage_weigh(const char *path, uint64_t limit_bytes, int64_t until_us);
+void storage_remove(const char *path);
+
 /* ---- peer.c: whose connection it is; in the children ---- */
 
 enum peer_inode {
@@ -122,6 +137,8 @@ enum sandbox_peer peer_find(struct family *family, uint16_t server_port, uint16_
 
 /* Forks the program; *failure can be read from when it has ended: the errno, if it was never run. -1: errno.
  */
+/* Whether the user could enter the folder. In the server: forks. */
+bool program_can_enter(const struct sandbox_user *user, const char *folder);
 pid_t program_start(const struct request *request, int output, int *failure);
 
 /* ---- keeper.c ---- */

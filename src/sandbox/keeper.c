@@ -29,6 +29,8 @@
 #define FEW_PROCESSES      32
 #define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
 #define KILL_PAUSE_MS      2
+#define STORAGE_PAUSE_US   500000  /* between two looks at the temporary folder ... */
+#define STORAGE_WEIGH_US   100000  /* ... each of which may take so long */
 #define SIGNAL_OF_ORPHANED SIGUSR2 /* sent by the kernel when the nursery dies */
 #define OUT_OF_THE_WAY     16      /* a number that no descriptor that is kept gets */
 
@@ -42,6 +44,7 @@ struct keeper {
     int64_t look_ms;
     uint64_t told_bytes, peak_bytes, cpu_ticks;
     unsigned growing_looks; /* in which there were more processes than before */
+    int64_t storage_us;     /* when to weigh its temporary folder again */
     unsigned vague_looks;   /* in which the time did not suffice to weigh them */
 };
 
@@ -161,6 +164,19 @@ static int64_t next_look_ms(const struct keeper *keeper)
     return wanted_ms < LOOK_MIN_MS ? LOOK_MIN_MS : wanted_ms;
 }
 
+/* One that has used no processor time cannot have written either. */
+static void keeper_weigh_storage(struct keeper *keeper)
+{
+    const struct request *request = &keeper->request;
+    int64_t now_us = monotonic_us();
+    if (!request->temporary || !request->storage_bytes || now_us < keeper->storage_us) return;
+    if (family.cpu_ticks == keeper->cpu_ticks && keeper->storage_us) return;
+    if (storage_weigh(request->temporary, request->storage_bytes, now_us + STORAGE_WEIGH_US) >
+        request->storage_bytes)
+        keeper_conclude(keeper, SANDBOX_STORAGE, 0);
+    keeper->storage_us = monotonic_us() + STORAGE_PAUSE_US;
+}
+
 static void keeper_note_memory(struct keeper *keeper, uint64_t now)
 {
     uint64_t limit = keeper->request.memory_bytes, told = keeper->told_bytes;
@@ -174,6 +190,7 @@ static void keeper_note_memory(struct keeper *keeper, uint64_t now)
 static void keeper_look(struct keeper *keeper)
 {
     if (family_measure(keeper)) keeper_note_memory(keeper, family.memory_bytes);
+    keeper_weigh_storage(keeper);
     keeper->look_ms = next_look_ms(keeper);
     keeper->look_us = monotonic_us() + keeper->look_ms * 1000;
     keeper->cpu_ticks = family.cpu_ticks;
@@ -256,6 +273,8 @@ static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
 {
     int error = request_read(ends->request, &keeper->request);
     close(ends->request);
+    if (!error && keeper->request.temporary)
+        error = storage_make(keeper->request.temporary, &keeper->request.user);
     if (!error) {
         if (!keeper->request.process_count) keeper->request.process_count = PROCESSES_USUAL;
         keeper->program = program_start(&keeper->request, ends->output, &keeper->failure);
@@ -278,6 +297,7 @@ _Noreturn void keeper_run(const struct keeper_ends *given, pid_t nursery)
     keeper.look_us = monotonic_us() + keeper.look_ms * 1000;
     keeper_watch(&keeper, nursery);
     keeper_end_family(&keeper);
+    if (keeper.request.temporary) storage_remove(keeper.request.temporary);
     int error = 0;
     if (keeper.failure >= 0 && read(keeper.failure, &error, sizeof error) == (ssize_t)sizeof error) {
         keeper.result.end = SANDBOX_UNSTARTED;

@@ -1,6 +1,7 @@
 /* From a fork to the stranger's code: everything of ours is closed, reset or lowered first (B1). */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -84,6 +85,10 @@ static void limits_lower(const struct request *request)
         limit.rlim_cur = smaller(limit.rlim_max, OPEN_FILES);
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    if (request->temporary && request->storage_bytes && getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+        limit.rlim_cur = smaller(limit.rlim_cur, request->storage_bytes);
+        setrlimit(RLIMIT_FSIZE, &limit);
+    }
     if (threads && getrlimit(RLIMIT_NPROC, &limit) == 0) {
         limit.rlim_cur = smaller(limit.rlim_max, threads + request->process_count + OTHER_THREADS);
         limit.rlim_max = limit.rlim_cur;
@@ -118,8 +123,31 @@ static int execute_by_path(const struct request *request)
     }
 }
 
+/* Its groups first: once it is somebody else, it may not choose any. */
+static bool become_user(const struct sandbox_user *user)
+{
+    gid_t groups[LIMIT_USER_GROUPS];
+    if (!user->is_set) return true;
+    for (uint32_t i = 0; i < user->group_count; i++) groups[i] = user->groups[i];
+    return setgroups(user->group_count, groups) == 0 &&
+           setresgid(user->group, user->group, user->group) == 0 &&
+           setresuid(user->user, user->user, user->user) == 0;
+}
+
+bool program_can_enter(const struct sandbox_user *user, const char *folder)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) _exit(become_user(user) && chdir(folder) == 0 ? 0 : 1);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static int execute(const struct request *request)
 {
+    int error = request->has_own_tmp ? storage_mount(request->storage_bytes) : 0;
+    if (error) return error;
+    if (!become_user(&request->user)) return errno;
     if (chdir(request->folder) != 0) return errno;
     if (!request->arguments[0][0]) return ENOENT;
     if (!strchr(request->arguments[0], '/')) return execute_by_path(request);
@@ -140,6 +168,8 @@ static _Noreturn void program_become(const struct request *request, int output, 
     closefrom(FAILURE_FD + 1);
     signals_reset();
     umask(PROGRAM_UMASK);
+    /* A file that is too large is an error that a program can tell of; a signal would just end it. */
+    if (request->temporary && request->storage_bytes) signal(SIGXFSZ, SIG_IGN);
     int error = execute(request);
     ssize_t written = write(FAILURE_FD, &error, sizeof error);
     (void)written;

@@ -10,11 +10,14 @@
 #include "base/buf.h"
 #include "sandbox/internal.h"
 
-/* At the beginning of the file; the texts follow, each ended by NUL: the folder, arguments, environment. */
+/* At the beginning of the file; the texts follow, each ended by NUL: the folder, the temporary folder, arguments,
+ * environment. */
 struct request_head {
-    uint64_t memory_bytes;
+    uint64_t memory_bytes, storage_bytes;
     uint32_t process_count, argument_count, environment_count;
     int32_t priority;
+    uint32_t has_own_tmp, has_temporary;
+    struct sandbox_user user;
 };
 
 static uint32_t put_texts(struct buf *out, const char *const *texts)
@@ -34,14 +37,20 @@ static int file_with(struct slice bytes, int *error)
     return -1;
 }
 
-int request_write(const struct sandbox_program *program, int *error)
+int request_write(const struct sandbox_program *program, const struct sandbox_user *user, int *error)
 {
     struct request_head head = {.memory_bytes = program->memory_bytes,
+                                .storage_bytes = program->storage_bytes,
                                 .process_count = program->process_count,
-                                .priority = getpriority(PRIO_PROCESS, 0)};
+                                .priority = getpriority(PRIO_PROCESS, 0),
+                                .has_own_tmp = program->has_own_tmp,
+                                .has_temporary = program->temporary != NULL,
+                                .user = *user};
+    const char *temporary = program->temporary ? program->temporary : "";
     struct buf out = {0};
     buf_put(&out, &head, sizeof head);
     buf_put(&out, program->folder, strlen(program->folder) + 1);
+    buf_put(&out, temporary, strlen(temporary) + 1);
     head.argument_count = put_texts(&out, program->arguments);
     head.environment_count = put_texts(&out, program->environment);
     memcpy(out.data, &head, sizeof head);
@@ -85,8 +94,14 @@ int request_read(int file, struct request *out)
     if (room == MAP_FAILED) return errno;
     *out = (struct request){
         .memory_bytes = head.memory_bytes, .process_count = head.process_count, .priority = head.priority};
+    out->storage_bytes = head.storage_bytes;
+    out->has_own_tmp = head.has_own_tmp != 0;
+    out->user = head.user;
     out->folder = take_text(&at, end);
     if (!out->folder) return EINVAL;
+    out->temporary = take_text(&at, end);
+    if (!out->temporary) return EINVAL;
+    if (!head.has_temporary) out->temporary = NULL;
     out->arguments = take_texts(&at, end, room, head.argument_count);
     if (!out->arguments) return EINVAL;
     out->environment = take_texts(&at, end, room + head.argument_count + 1, head.environment_count);

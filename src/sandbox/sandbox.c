@@ -9,7 +9,9 @@
  * of it can come any more. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -81,6 +83,8 @@ struct sandbox {
     int epoll, wake;
     struct watch wake_watch, nursery_watch;
     struct nursery nursery;
+    struct sandbox_user user;
+    bool has_own_tmp;
     uint64_t last_id, last_question;
     struct sandboxed *first, *last; /* all that have not ended, oldest first */
     struct sandboxed *ended;        /* in this turn */
@@ -119,13 +123,47 @@ static int thread_start(struct sandbox *sandbox)
     return error;
 }
 
-struct sandbox *sandbox_new(char *error, size_t error_len)
+bool sandbox_user_find(const char *name, struct sandbox_user *user, char *error, size_t error_len)
+{
+    const struct passwd *found = getpwnam(name);
+    gid_t groups[LIMIT_USER_GROUPS];
+    int count = LIMIT_USER_GROUPS;
+    if (!found || found->pw_uid == 0)
+        snprintf(error, error_len, found ? "functions cannot run as '%s': that is root"
+                                         : "functions cannot run as '%s': there is no such user", name);
+    else if (geteuid() != 0)
+        snprintf(error, error_len, "functions can run as '%s' only when the server is started by root", name);
+    else if (getgrouplist(name, found->pw_gid, groups, &count) < 0)
+        snprintf(error, error_len, "functions cannot run as '%s': it is in more than %d groups", name,
+                 LIMIT_USER_GROUPS);
+    else {
+        *user = (struct sandbox_user){
+            .is_set = true, .user = found->pw_uid, .group = found->pw_gid, .group_count = (uint32_t)count};
+        for (int i = 0; i < count; i++) user->groups[i] = groups[i];
+        return true;
+    }
+    return false;
+}
+
+bool sandbox_has_own_tmp(const struct sandbox *sandbox)
+{
+    return sandbox->has_own_tmp;
+}
+
+bool sandbox_can_enter(const struct sandbox *sandbox, const char *folder)
+{
+    return program_can_enter(&sandbox->user, folder);
+}
+
+struct sandbox *sandbox_new(const struct sandbox_user *user, char *error, size_t error_len)
 {
     if (access("/proc/self/stat", R_OK) != 0) {
         snprintf(error, error_len, "functions cannot run here: there is no /proc");
         return NULL;
     }
     struct sandbox *sandbox = must_zero(1, sizeof *sandbox);
+    if (user) sandbox->user = *user;
+    sandbox->has_own_tmp = storage_probe();
     pthread_mutex_init(&sandbox->lock, NULL);
     sandbox->asked_end = &sandbox->asked;
     sandbox->wake_watch.kind = WATCH_WAKE;
@@ -195,7 +233,7 @@ struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_prog
     sandboxed->silent_us = INT64_MAX;
     sandboxed->control = sandboxed->output = -1;
     pthread_mutex_init(&sandboxed->output_lock, NULL);
-    sandboxed->ends = (struct keeper_ends){-1, -1, request_write(program, &sandboxed->error)};
+    sandboxed->ends = (struct keeper_ends){-1, -1, request_write(program, &sandbox->user, &sandboxed->error)};
     sandboxed->control_watch = (struct watch){WATCH_CONTROL, sandboxed};
     sandboxed->output_watch = (struct watch){WATCH_OUTPUT, sandboxed};
     sandboxed_list(sandboxed, NOT_ASKED, NULL);

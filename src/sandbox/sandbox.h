@@ -7,8 +7,8 @@
  * their memory and number, and ends them all when the program ends, when a limit is passed, when it is told
  * to, or when the server is gone.
  *
- * This protects against accidents and bad manners, not against an attacker: programs run as the server's own
- * user.
+ * This protects against accidents and bad manners. Against an attacker it protects only where programs run as
+ * another user than the server, who must be root for that.
  *
  * Invariants:
  *  B1. A program gets standard input from nowhere, output and error into one pipe, and no other descriptor.
@@ -24,14 +24,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/slice.h"
 
 struct sandbox;
 struct sandboxed; /* one program and all that it began */
 
+/* Whom programs run as; not set: the server's own user. */
+struct sandbox_user {
+    bool is_set;
+    uint32_t user, group;
+    uint32_t groups[LIMIT_USER_GROUPS]; /* all of them, also the above */
+    uint32_t group_count;
+};
+/* The user of that name. False and a sentence: there is none, it is root, or we are not and cannot become it. */
+bool sandbox_user_find(const char *name, struct sandbox_user *user, char *error, size_t error_len);
+
 /* Starts the nursery and the thread that listens. Call it early: before other threads, before memory has
- * grown. NULL and a sentence on failure. */
-struct sandbox *sandbox_new(char *error, size_t error_len);
+ * grown. `user` may be NULL and is copied. NULL and a sentence on failure. */
+struct sandbox *sandbox_new(const struct sandbox_user *user, char *error, size_t error_len);
+/* Whether programs can have a /tmp of their own here. */
+bool sandbox_has_own_tmp(const struct sandbox *sandbox);
+/* Whether programs, as whom they run, can enter the folder. */
+bool sandbox_can_enter(const struct sandbox *sandbox, const char *folder);
 /* Ends all programs and waits until they are gone. */
 void sandbox_free(struct sandbox *sandbox);
 
@@ -42,6 +57,7 @@ enum sandbox_end {
     SANDBOX_STOPPED,   /* by sandbox_stop, or because the nursery was killed */
     SANDBOX_MEMORY,    /* it used more than it may */
     SANDBOX_PROCESSES, /* it began more than it may */
+    SANDBOX_STORAGE,   /* its temporary folder holds more than it may */
     SANDBOX_UNSTARTED, /* the program could not be run: status is the errno */
 };
 
@@ -58,6 +74,9 @@ struct sandbox_program {
     const char *folder;
     uint64_t memory_bytes;  /* resident, of all its processes together; 0: no limit */
     uint32_t process_count; /* at most; 0: 1024, as Lambda has it */
+    bool has_own_tmp;       /* a /tmp of its own, of storage_bytes; see sandbox_has_own_tmp */
+    const char *temporary;  /* else: a folder that is made for it and removed with it; NULL: none */
+    uint64_t storage_bytes; /* that either may hold, and a file that is written anywhere where it is the latter */
     /* Both are called on the sandbox's thread, `output` also from within sandbox_drain, and must be quick. */
     void (*output)(void *context, struct slice bytes);
     void (*ended)(void *context, const struct sandbox_result *result);

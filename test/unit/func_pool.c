@@ -134,7 +134,7 @@ TEST(pool_keeps_its_own_variables)
     struct buf all = {0};
     struct instance_keys keys;
     instance_keys_make(&keys);
-    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, &arena);
+    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, "/own", &arena);
     for (; *environment; environment++) buf_printf(&all, "\n%s\n", *environment);
     CHECK(!contains(&all, "_HIDDEN") && !contains(&all, "=x\n"));
     CHECK(contains(&all, "\n_HANDLER=own\n") && contains(&all, "\n_X_AMZN_TRACE_ID=t\n"));
@@ -144,7 +144,7 @@ TEST(pool_keeps_its_own_variables)
     CHECK(contains(&all, "\nAWS_EXECUTION_ENV=AWS_Lambda_nodejs20.x\n"));
     CHECK(contains(&all, "\nAWS_LAMBDA_MAX_CONCURRENCY=4\n"));
     CHECK(contains(&all, "\nAWS_ACCESS_KEY_ID=theirs\n") && !contains(&all, "AWS_SECRET_ACCESS_KEY"));
-    CHECK(!contains(&all, "AWS_SESSION_TOKEN"));
+    CHECK(!contains(&all, "AWS_SESSION_TOKEN") && contains(&all, "\nTMPDIR=/own\n"));
     buf_free(&all);
     arena_free(&arena);
     stage_close(&stage);

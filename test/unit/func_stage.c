@@ -97,7 +97,7 @@ void stage_open(struct stage *stage, const struct stage_options *options)
     stage->clock = (struct clock){stage_now, stage};
     snprintf(stage->folder, sizeof stage->folder, "/tmp/quipu-stage-XXXXXX");
     ensure(mkdtemp(stage->folder));
-    stage->sandbox = sandbox_new(error, sizeof error);
+    stage->sandbox = sandbox_new(NULL, error, sizeof error);
     ensure(stage->sandbox);
     if (!stage->dynamo) stage->dynamo = dynamo_open(":memory:", NULL, error, sizeof error);
     ensure(stage->dynamo);

@@ -107,9 +107,12 @@ TEST(a_request_is_read_as_it_was_written)
                                       .environment = (const char *[]){"X=1", NULL},
                                       .folder = "/somewhere",
                                       .memory_bytes = 1ull << 40,
-                                      .process_count = 7};
+                                      .process_count = 7,
+                                      .temporary = "/own",
+                                      .storage_bytes = 9};
+    struct sandbox_user user = {.is_set = true, .user = 5, .group = 6, .groups = {6, 7}, .group_count = 2};
     struct request request;
-    int error = 0, file = request_write(&program, &error);
+    int error = 0, file = request_write(&program, &user, &error);
     CHECK(file >= 0);
     CHECK_INT(request_read(file, &request), 0);
     CHECK_TEXT(slice_of(request.folder), "/somewhere");
@@ -117,6 +120,9 @@ TEST(a_request_is_read_as_it_was_written)
     CHECK(request.arguments[3] == NULL && request.arguments[1][0] == 0);
     CHECK_TEXT(slice_of(request.environment[0]), "X=1");
     CHECK(request.environment[1] == NULL);
+    CHECK_TEXT(slice_of(request.temporary), "/own");
+    CHECK(request.storage_bytes == 9 && !request.has_own_tmp);
+    CHECK(memcmp(&request.user, &user, sizeof user) == 0);
     CHECK(request.memory_bytes == 1ull << 40 && request.process_count == 7);
     for (off_t len = 0; len < 60; len += 7) { /* a file that was cut off is none */
         CHECK(ftruncate(file, len) == 0);

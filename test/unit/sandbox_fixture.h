@@ -52,7 +52,7 @@ static inline void heard_ended(void *context, const struct sandbox_result *resul
 static inline struct sandbox *sandbox_for_test(void)
 {
     char error[200];
-    struct sandbox *sandbox = sandbox_new(error, sizeof error);
+    struct sandbox *sandbox = sandbox_new(NULL, error, sizeof error);
     if (!sandbox) fprintf(stderr, "%s\n", error);
     ensure(sandbox);
     return sandbox;

@@ -1,0 +1,193 @@
+/* A program's place for temporary files: its own, limited, and gone with it.
+ *
+ * Where the system lets us, the program sees a /tmp of its own: a file system in memory of the size that it
+ * may use, in a mount namespace that ends with its last process. Root makes one as it is; others need a user
+ * namespace, in which they stay who they are. Elsewhere the program is given a folder (the caller tells it by
+ * TMPDIR), which the keeper makes, weighs now and then, and removes.
+ *
+ * Everything but storage_probe runs in the children. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sandbox/internal.h"
+
+#define TEXT_ROOM   200
+#define LIST_ROOM   4096
+#define BLOCK_BYTES 512  /* of st_blocks */
+#define FILE_BYTES  4096 /* that the file system in memory has for each name */
+
+/* ---- texts without a library ---- */
+
+static char *put_text(char *at, const char *text)
+{
+    size_t len = strlen(text);
+    memcpy(at, text, len + 1);
+    return at + len;
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    char digits[24];
+    size_t len = 0;
+    do digits[len++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (len) *at++ = digits[--len];
+    *at = 0;
+    return at;
+}
+
+/* ---- a /tmp of its own ---- */
+
+static bool write_file(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t written = write(file, text, strlen(text));
+    close(file);
+    return written == (ssize_t)strlen(text);
+}
+
+/* "1000 1000 1": the same number inside as outside, and no other. */
+static bool map_self(const char *path, uint64_t number)
+{
+    char text[TEXT_ROOM], *at = put_number(text, number);
+    put_text(put_number(put_text(at, " "), number), " 1");
+    return write_file(path, text);
+}
+
+static bool namespace_enter(void)
+{
+    uid_t user = geteuid();
+    gid_t group = getegid();
+    if (user == 0) return unshare(CLONE_NEWNS) == 0;
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file("/proc/self/setgroups", "deny") &&
+           map_self("/proc/self/uid_map", user) && map_self("/proc/self/gid_map", group);
+}
+
+int storage_mount(uint64_t limit_bytes)
+{
+    char options[TEXT_ROOM], *at = put_text(options, "mode=1777,size=");
+    at = put_number(at, limit_bytes);
+    put_number(put_text(at, ",nr_inodes="), limit_bytes / FILE_BYTES + 1);
+    errno = 0;
+    if (namespace_enter() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) == 0)
+        return 0;
+    return errno ? errno : EPERM;
+}
+
+bool storage_probe(void)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) _exit(storage_mount(1 << 20) ? 1 : 0);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- a folder ---- */
+
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static bool is_dots(const char *name)
+{
+    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static int folder_open(int above, const char *name)
+{
+    return openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* What the files below use on the disk; stops at the limit, at the time, and where it is too deep to go on. */
+static uint64_t folder_weigh(int folder, uint64_t limit_bytes, int64_t until_us, int depth)
+{
+    _Alignas(8) char room[LIST_ROOM];
+    uint64_t total = 0;
+    long got;
+    while ((got = syscall(SYS_getdents64, folder, room, sizeof room)) > 0) {
+        for (long at = 0; at < got; at += ((struct entry *)(void *)(room + at))->length) {
+            const struct entry *entry = (const void *)(room + at);
+            struct stat stat;
+            if (total > limit_bytes || monotonic_us() >= until_us) return total;
+            if (is_dots(entry->name) || fstatat(folder, entry->name, &stat, AT_SYMLINK_NOFOLLOW) != 0)
+                continue;
+            total += (uint64_t)stat.st_blocks * BLOCK_BYTES;
+            int below = S_ISDIR(stat.st_mode) && depth ? folder_open(folder, entry->name) : -1;
+            if (below < 0) continue;
+            total += folder_weigh(below, limit_bytes, until_us, depth - 1);
+            close(below);
+        }
+    }
+    return total;
+}
+
+uint64_t storage_weigh(const char *path, uint64_t limit_bytes, int64_t until_us)
+{
+    int folder = folder_open(AT_FDCWD, path);
+    if (folder < 0) return 0;
+    uint64_t total = folder_weigh(folder, limit_bytes, until_us, LIMIT_STORAGE_DEPTH);
+    close(folder);
+    return total;
+}
+
+/* The list is read anew until nothing of it could be removed: entries go while it is read. */
+static void folder_empty(int folder, int depth)
+{
+    _Alignas(8) char room[LIST_ROOM];
+    bool is_less = true;
+    while (is_less) {
+        is_less = false;
+        lseek(folder, 0, SEEK_SET);
+        long got;
+        while ((got = syscall(SYS_getdents64, folder, room, sizeof room)) > 0) {
+            for (long at = 0; at < got; at += ((struct entry *)(void *)(room + at))->length) {
+                const struct entry *entry = (const void *)(room + at);
+                if (is_dots(entry->name)) continue;
+                bool is_gone = unlinkat(folder, entry->name, 0) == 0;
+                if (!is_gone && (errno == EISDIR || errno == EPERM) && depth) {
+                    int below = folder_open(folder, entry->name);
+                    if (below < 0 && errno == EACCES &&
+                        geteuid() != 0) { /* root needs no leave, and no link's */
+                        fchmodat(folder, entry->name, 0700, 0);
+                        below = folder_open(folder, entry->name);
+                    }
+                    if (below < 0) continue;
+                    folder_empty(below, depth - 1);
+                    close(below);
+                    is_gone = unlinkat(folder, entry->name, AT_REMOVEDIR) == 0;
+                }
+                is_less = is_less || is_gone;
+            }
+        }
+    }
+}
+
+int storage_make(const char *path, const struct sandbox_user *user)
+{
+    if (mkdir(path, 0700) != 0) return errno;
+    return user->is_set && lchown(path, user->user, user->group) != 0 ? errno : 0;
+}
+
+void storage_remove(const char *path)
+{
+    int folder = folder_open(AT_FDCWD, path);
+    if (folder < 0) return;
+    folder_empty(folder, LIMIT_STORAGE_DEPTH);
+    close(folder);
+    rmdir(path);
+}
