@@ -77,11 +77,16 @@ static void reply_refused(struct http_exchange *exchange, bool to_dynamodb, cons
 
 bool instance_admits(struct instance *instance, struct http_exchange *exchange)
 {
-    bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1;
-    struct slice authorization = http_header_find(exchange, SLICE("Authorization")), message;
+    bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
+                       !logs_api_is_target(http_header_find(exchange, SLICE("X-Amz-Target")));
+    struct slice type, headers, authorization = http_header_find(exchange, SLICE("Authorization")), message;
     struct rest_head head = {exchange->method_text, exchange->path, exchange->query, exchange->headers,
                              exchange->header_count};
     if (has_token(instance, exchange)) return true;
+    if (rest_foreign_put(&head, &exchange->arena, &exchange->reply, &type, &headers)) {
+        http_reply(exchange, 400, type, headers);
+        return false;
+    }
     const char *fault = signature_fault(instance->keyring, &head, exchange->body_sent,
                                         to_dynamodb ? DOOR_DYNAMODB : DOOR_REST, clock_now_ms(&clock_system),
                                         &exchange->arena, &message, NULL);

@@ -114,6 +114,13 @@ struct slice rest_door_origin(const struct rest_door *door, const struct rest_he
 
 /* ---- signature.c: Signature Version 4, as a server checks it ---- */
 
+/* ---- foreign.c: services of AWS's that are not here ---- */
+
+/* A request to one of them is answered with a 400 that names those that are here, in the form that its SDK
+ * understands: writes the reply, its type and further headers. False: it is to none of them. */
+bool rest_foreign_put(const struct rest_head *head, struct arena *arena, struct buf *reply, struct slice *type,
+                      struct slice *headers);
+
 struct keyring;
 struct keyring *keyring_new(void);
 /* An admin's key. Copies all three; an empty token: none is asked for. */

@@ -66,11 +66,6 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
 /* Answers when the database, the triggers and the functions have nothing left to do. */
 void web_serve_idle(struct web *web, struct http_exchange *exchange);
 
-/* ---- foreign.c: services of AWS's that are not here ---- */
-
-/* Answers a request to one of them; false: it is none. */
-bool web_serve_foreign(struct web *web, struct http_exchange *exchange);
-
 /* ---- metrics.c ---- */
 
 void web_count_error(struct web *web, const char *error);

@@ -166,6 +166,19 @@ static void reply_error(struct web *web, struct http_exchange *exchange, struct 
     reply(web, exchange, api_put_error(&exchange->reply, error, message), type);
 }
 
+/* A request to a service of AWS's that is not here; false: it is none. */
+static bool serve_foreign(struct web *web, struct http_exchange *exchange)
+{
+    struct rest_head head = head_of(exchange);
+    struct slice type, headers;
+    if (!rest_foreign_put(&head, &exchange->arena, &exchange->reply, &type, &headers)) return false;
+    web_count_error(web, "NotImplemented");
+    struct slice common = web_common_headers(web, exchange, true);
+    headers = arena_printf(&exchange->arena, "%.*s%.*s", SLICE_ARG(common), SLICE_ARG(headers));
+    http_reply(exchange, 400, type, headers);
+    return true;
+}
+
 /* ---- DynamoDB's protocol ---- */
 
 static void answer_call(struct web_call *call)
@@ -272,7 +285,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
     if (exchange->body.len && !is_json_type(type)) {
-        if (web_serve_foreign(web, exchange)) return;
+        if (serve_foreign(web, exchange)) return;
         buf_text(&exchange->reply, "<UnknownOperationException/>\n");
         reply(web, exchange, 404, SLICE("text/xml"));
         return;
@@ -280,7 +293,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
     type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json") : json_type;
     const struct operation *operation = operation_of(http_header_find(exchange, SLICE("X-Amz-Target")));
     if (!operation) { /* the service looks at the body first */
-        if (web_serve_foreign(web, exchange)) return;
+        if (serve_foreign(web, exchange)) return;
         const char *error = is_json(exchange) ? "UnknownOperationException" : "SerializationException";
         reply_error(web, exchange, type, error, SLICE(""));
         return;
@@ -387,7 +400,7 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
     }
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
                        !(web->func && func_serves_target(http_header_find(exchange, SLICE("X-Amz-Target"))));
-    if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_foreign(web, exchange)) return;
+    if (!to_dynamodb && exchange->method != HTTP_OPTIONS && serve_foreign(web, exchange)) return;
     if (!to_dynamodb && exchange->method != HTTP_OPTIONS && web_serve_rest(web, exchange, cause, trusted))
         return;
     switch (exchange->method) {

@@ -2,7 +2,7 @@
  * people's shells, so that a client of S3 or SQS ends up here: it is told which services there are, in the form in
  * which its SDK finds the message. The service is that of the signature, or that of X-Amz-Target. */
 #include "base/json.h"
-#include "web/internal.h"
+#include "rest/rest.h"
 
 #define HERE "DynamoDB, DynamoDB Streams, Lambda, EventBridge Scheduler and CloudWatch Logs (reading)"
 
@@ -36,9 +36,9 @@ static const struct service services[] = {
 #define SERVICES (sizeof services / sizeof *services)
 
 /* The fourth part of Credential=KEY/DATE/REGION/SERVICE/aws4_request; empty: there is none. */
-static struct slice scope_of(const struct http_exchange *exchange)
+static struct slice scope_of(const struct rest_head *head)
 {
-    struct slice text = http_header_find(exchange, SLICE("Authorization")), word = SLICE("Credential=");
+    struct slice text = rest_head_find(head, SLICE("Authorization")), word = SLICE("Credential=");
     const char *at = text.len ? memmem(text.data, text.len, word.data, word.len) : NULL;
     if (!at) return SLICE_NONE;
     text = slice_from(text, (size_t)(at - text.data) + word.len);
@@ -69,32 +69,28 @@ static void put_xml(struct buf *out, bool is_s3, struct slice message)
         is_s3 ? "</Error>" : "</Error></ErrorResponse>");
 }
 
-bool web_serve_foreign(struct web *web, struct http_exchange *exchange)
+bool rest_foreign_put(const struct rest_head *head, struct arena *arena, struct buf *reply,
+                      struct slice *type, struct slice *headers)
 {
-    struct slice target = http_header_find(exchange, SLICE("X-Amz-Target")), extra;
-    const struct service *service = service_of(scope_of(exchange), target);
+    struct slice target = rest_head_find(head, SLICE("X-Amz-Target"));
+    const struct service *service = service_of(scope_of(head), target);
     if (!service) return false;
-    struct slice type = http_header_find(exchange, SLICE("Content-Type"));
-    struct slice message = arena_printf(&exchange->arena,
-                                        "There is no %s here: this server has " HERE
-                                        ". Set AWS_ENDPOINT_URL_%s to where it is.",
-                                        service->name, service->variable);
+    struct slice sent = rest_head_find(head, SLICE("Content-Type"));
+    struct slice message = arena_printf(
+        arena, "There is no %s here: this server has " HERE ". Set AWS_ENDPOINT_URL_%s to where it is.",
+        service->name, service->variable);
     bool is_s3 = slice_equal(service->scope, SLICE("s3"));
-    bool is_xml = is_s3 || (!target.len && slice_starts(type, SLICE("application/x-www-form-urlencoded")));
-    web_count_error(web, "NotImplemented");
-    exchange->reply.len = 0;
+    bool is_xml = is_s3 || (!target.len && slice_starts(sent, SLICE("application/x-www-form-urlencoded")));
+    reply->len = 0;
+    *headers = is_xml ? SLICE("") : SLICE("X-Amzn-ErrorType: NotImplemented\r\n");
     if (is_xml) {
-        put_xml(&exchange->reply, is_s3, message);
-        type = SLICE("text/xml");
-    } else {
-        buf_text(&exchange->reply, "{\"__type\":\"NotImplemented\",\"message\":");
-        json_put_string(&exchange->reply, message);
-        buf_byte(&exchange->reply, '}');
-        type = slice_starts(type, SLICE("application/x-amz-json")) ? type : SLICE("application/json");
+        put_xml(reply, is_s3, message);
+        *type = SLICE("text/xml");
+        return true;
     }
-    extra = web_common_headers(web, exchange, true);
-    if (!is_xml)
-        extra = arena_printf(&exchange->arena, "%.*sX-Amzn-ErrorType: NotImplemented\r\n", SLICE_ARG(extra));
-    http_reply(exchange, 400, type, extra);
+    buf_text(reply, "{\"__type\":\"NotImplemented\",\"message\":");
+    json_put_string(reply, message);
+    buf_byte(reply, '}');
+    *type = slice_starts(sent, SLICE("application/x-amz-json")) ? sent : SLICE("application/json");
     return true;
 }
