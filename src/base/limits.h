@@ -54,6 +54,7 @@
 #define LIMIT_CROWDED_PART          16   /* the last part of all connections: newcomers take the place of idle ones */
 #define LIMIT_CROWDED_IDLE_MS       1000 /* ... that have been idle for so long, */
 #define LIMIT_CROWDED_HASTE         5    /* ... or of requests that have used this part of their time */
+#define LIMIT_LONG_REQUEST_US       500  /* of its loop's time: a connection's next one shares turns with others */
 #define LIMIT_HEADER_MS             15000 /* from the first byte of a request to the end of its headers */
 #define LIMIT_BODY_MS               60000 /* from the end of the headers to the end of the body */
 #define LIMIT_IDLE_MS               120000

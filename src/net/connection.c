@@ -178,8 +178,21 @@ static bool connection_handshake(struct connection *connection)
     return result > 0;
 }
 
+/* Scans of whole pages would fill a turn, and each of the others' short requests would wait for all of them:
+ * so they take turns, one in each. */
+static bool connection_gives_way(struct connection *connection)
+{
+    if (!connection->is_long || !connection->loop->long_served || !connection_may_read(connection))
+        return false;
+    if (!connection->readable && !request_pending(connection->exchange)) return false;
+    connection_read_later(connection);
+    stats_add(&connection->loop->server->stats.deferred, 1);
+    return true;
+}
+
 void connection_advance(struct connection *connection)
 {
+    if (connection_gives_way(connection)) return;
     if (connection->state == CONNECTION_HANDSHAKE && !connection_handshake(connection)) return;
     if (connection->state == CONNECTION_LINGER && connection->readable) connection_discard(connection);
     for (unsigned step = 0; connection_may_read(connection); step++) {

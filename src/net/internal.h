@@ -121,6 +121,7 @@ struct connection {
     bool closing;     /* close once everything is written */
     bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
     bool stuck;       /* the last write did not take everything */
+    bool is_long;     /* its last request took long: one such connection is served in a turn */
     int64_t taken_us; /* stuck: when the client last took something */
     int64_t written_bytes; /* in its whole life */
     int64_t taken_bytes;   /* of these, as seen when we last looked whether it takes its reply */
@@ -186,6 +187,7 @@ struct net_loop {
     int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
     int64_t press_again_us;       /* when to look again for clients that do not take their replies */
     int64_t drain_until_us;
+    bool long_served; /* in this turn */
     bool draining;
     bool drained; /* its clients are served; it goes on while others are not */
     void *user;

@@ -213,6 +213,7 @@ static void loop_turn(struct net_loop *loop)
     const struct net_handler *handler = &loop->server->handler;
     struct epoll_event events[TURN_EVENTS];
     int count = loop_wait(loop, events);
+    loop->long_served = false;
     loop_read_unread(loop);
     for (int i = 0; i < count; i++) loop_dispatch(loop, &events[i]);
     loop_run_tasks(loop);

@@ -185,7 +185,7 @@ void net_loop_set_user(struct net_loop *loop, void *user);
 unsigned net_loop_index(const struct net_loop *loop);
 
 struct net_stats {
-    _Atomic uint64_t connections_open, connections_total, refused, bytes_in, bytes_out, timeouts, displaced;
+    _Atomic uint64_t connections_open, connections_total, refused, bytes_in, bytes_out, timeouts, displaced, deferred;
 };
 const struct net_stats *net_server_stats(const struct net_server *server);
 

@@ -1,5 +1,6 @@
 /* From bytes to a request: finds where it ends, keeps room for what is still to come, and hands it over
  * whole. */
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "net/internal.h"
@@ -219,8 +220,11 @@ void request_hand_over(struct connection *connection)
     connection_enter(connection, CONNECTION_BUSY);
     const struct net_port *port = connection->port;
     exchange->port_context = port ? port->handler.context : NULL;
+    int64_t start_us = monotonic_us();
     if (port)
         port->handler.request(port->handler.context, http);
     else
         server->handler.request(server->handler.context, http);
+    connection->is_long = monotonic_us() - start_us >= LIMIT_LONG_REQUEST_US;
+    if (connection->is_long) connection->loop->long_served = true;
 }

@@ -103,6 +103,9 @@ static void put_connections(struct web *web, struct buf *out)
     put_number(out, "quipu_displaced_total", "counter",
                "Idle or unfinished connections closed to make room for new ones.",
                stats_read(&stats->displaced));
+    put_number(out, "quipu_deferred_total", "counter",
+               "Times that a client of long requests waited a turn, so that others were served first.",
+               stats_read(&stats->deferred));
     put_number(out, "quipu_received_bytes_total", "counter", "Bytes read from clients.",
                stats_read(&stats->bytes_in));
     put_number(out, "quipu_sent_bytes_total", "counter", "Bytes written to clients.",

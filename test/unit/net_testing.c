@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "unit/test.h"
 
 #define KEPT_MAX  64
@@ -22,6 +23,9 @@ struct turn {
 };
 
 static struct turn turns[LOOPS_MAX];
+static unsigned long_now; /* of the only loop */
+static _Atomic unsigned long_most;
+static _Atomic bool is_let_go;
 static _Atomic unsigned handled[LOOPS_MAX], turns_with_requests, kept_count, posters_running;
 static struct later {
     struct net_task task;
@@ -153,6 +157,14 @@ static void list_headers(struct http_exchange *exchange)
     }
 }
 
+static void take_long(void)
+{
+    int64_t until_us = monotonic_us() + 2000;
+    long_now++;
+    while (monotonic_us() < until_us) {
+    }
+}
+
 static void on_request(void *context, struct http_exchange *exchange)
 {
     (void)context;
@@ -180,6 +192,10 @@ static void on_request(void *context, struct http_exchange *exchange)
     } else {
         if (slice_equal(path, SLICE("/headers")))
             list_headers(exchange);
+        else if (slice_equal(path, SLICE("/long")))
+            take_long();
+        else if (slice_equal(path, SLICE("/hold")))
+            while (!is_let_go) sleep_ms(1);
         else if (slice_equal(path, SLICE("/repeat")))
             repeat(exchange);
         else if (slice_equal(path, SLICE("/size")))
@@ -195,6 +211,8 @@ static void on_turn_end(void *context, struct net_loop *loop)
     (void)context;
     struct turn *turn = &turns[net_loop_index(loop)];
     if (turn->count) turns_with_requests++;
+    if (long_now > long_most) long_most = long_now;
+    long_now = 0;
     for (unsigned i = 0; i < turn->count; i++) {
         echo(turn->waiting[i]);
         answer(turn->waiting[i]);
@@ -211,6 +229,16 @@ static struct slice on_refusal(void *context, int status, const char *reason, st
 
 const struct net_handler testing_handler = {
     .request = on_request, .turn_end = on_turn_end, .refusal = on_refusal};
+
+void testing_let_go(void)
+{
+    is_let_go = true;
+}
+
+unsigned testing_long_in_a_turn(void)
+{
+    return atomic_exchange(&long_most, 0);
+}
 
 unsigned testing_turns_with_requests(void)
 {
@@ -240,6 +268,7 @@ void testing_start(struct testing *testing, testing_adjust *adjust)
     if (adjust) adjust(&options);
     for (unsigned i = 0; i < LOOPS_MAX; i++) handled[i] = 0;
     turns_with_requests = 0;
+    is_let_go = false;
     testing->server = net_server_new(&options, error, sizeof error);
     if (!testing->server) {
         fprintf(stderr, "no server: %s\n", error);

@@ -18,7 +18,9 @@
  *   /turn     answered in turn_end
  *   /later    answered by another thread that posts to the loop
  *   /pieces   "first", then as many lines as the query says, each a piece in a turn of its own
- *   /keep     answered when testing_release is called */
+ *   /keep     answered when testing_release is called
+ *   /long     keeps its loop for two milliseconds
+ *   /hold     keeps its loop until testing_let_go is called */
 struct testing {
     struct net_server *server;
     pthread_t thread;
@@ -40,6 +42,9 @@ void testing_forget(void); /* what /keep holds is never answered */
 /* Requests that /keep holds. */
 unsigned testing_kept(void);
 unsigned testing_turns_with_requests(void);
+void testing_let_go(void);
+/* The most requests of /long in one turn since the last call. */
+unsigned testing_long_in_a_turn(void);
 /* The most requests that one loop of the last server has handled, and the least. */
 void testing_loop_share(unsigned loops, unsigned *most, unsigned *least);
 
