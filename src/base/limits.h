@@ -149,6 +149,8 @@
 #define LIMIT_SCHEDULE_INPUT_BYTES  (256 * 1024) /* EventBridge Scheduler: of a target's Input */
 
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */
+#define LIMIT_CLOCK_MS              4102444799999 /* the hooks' clock ends with 2099: schedules walk there in steps */
+#define LIMIT_STREAM_SHARDS         1024 /* that hooks may split a stream into, closed ones too: all are one item */
 
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */

@@ -363,7 +363,9 @@ enum engine_result engine_stream_read(struct engine *engine, uint32_t stream, ui
                                       engine_record_visitor visitor, void *context);
 /* From within apply: closes an open shard; its successors (one, or two with half of its keys each) begin. */
 bool engine_shard_roll(struct batch *batch, uint32_t stream, uint32_t shard, bool split);
-/* The same for all open shards when shard is 0; answers how many were split. */
+/* The same for all open shards when shard is 0; answers how many were split, or ENGINE_SHARDS_FULL and has split
+ * none when the stream would have more than LIMIT_STREAM_SHARDS. */
+#define ENGINE_SHARDS_FULL UINT32_MAX
 unsigned engine_shard_split(struct batch *batch, uint32_t stream, uint32_t shard);
 
 /* Called after each commit that wrote stream records, on the writer's thread; must be quick. */

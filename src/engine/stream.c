@@ -317,10 +317,12 @@ bool engine_shard_roll(struct batch *batch, uint32_t number, uint32_t shard_numb
 
 unsigned engine_shard_split(struct batch *batch, uint32_t number, uint32_t shard)
 {
-    if (shard) return engine_shard_roll(batch, number, shard, true);
     const struct stream *stream = stream_in_batch(batch, number);
     unsigned count = 0;
-    uint32_t shards = stream ? stream->shard_count : 0;
+    uint32_t shards = stream ? stream->shard_count : 0, more = shard ? 1 : 0;
+    for (uint32_t i = 0; !shard && i < shards; i++) more += !stream->shards[i].last;
+    if (shards + 2 * more > LIMIT_STREAM_SHARDS) return ENGINE_SHARDS_FULL;
+    if (shard) return engine_shard_roll(batch, number, shard, true);
     uint32_t *open = arena_array(&batch->scratch, uint32_t, shards);
     for (uint32_t i = 0; i < shards; i++) open[i] = stream->shards[i].last ? 0 : stream->shards[i].number;
     for (uint32_t i = 0; i < shards; i++) count += open[i] && engine_shard_roll(batch, number, open[i], true);

@@ -73,6 +73,13 @@ static bool take_number(struct json_reader *reader, double *out)
     return true;
 }
 
+/* What no clock can be moved by stays so far away that it is refused. */
+static int64_t whole_ms(double ms)
+{
+    double far = 10.0 * LIMIT_CLOCK_MS;
+    return (int64_t)(ms > far ? far : ms < -far ? -far : ms);
+}
+
 static bool take_truth(struct json_reader *reader, bool *out)
 {
     *out = json_peek(reader) == JSON_TRUE;
@@ -92,13 +99,13 @@ static bool take_member(struct json_reader *reader, struct slice name, struct as
     double number;
     if (slice_equal(name, SLICE("now"))) {
         ask->has_now = take_number(reader, &number);
-        if (ask->has_now) ask->now_ms = (int64_t)number;
+        if (ask->has_now) ask->now_ms = whole_ms(number);
         return ask->has_now;
     }
     if (slice_equal(name, SLICE("advance_ms")) || slice_equal(name, SLICE("advance_seconds"))) {
         if (!take_number(reader, &number)) return false;
         ask->has_advance = true;
-        ask->advance_ms = (int64_t)(slice_equal(name, SLICE("advance_ms")) ? number : number * 1000);
+        ask->advance_ms = whole_ms(slice_equal(name, SLICE("advance_ms")) ? number : number * 1000);
         return true;
     }
     if (slice_equal(name, SLICE("reset"))) return take_truth(reader, &ask->reset);
@@ -146,13 +153,15 @@ static int answer_number(struct http_exchange *exchange, const char *name, int64
 static int serve_clock(struct hooks *hooks, struct http_exchange *exchange, const struct ask *ask)
 {
     struct web_clock *clock = hooks->clock;
+    int64_t now = ask->reset ? clock_now_ms(&clock_system) : web_clock_now(clock);
+    if (ask->has_now) now = ask->now_ms;
+    if (ask->has_advance) now += ask->advance_ms;
+    if (now < 1 || now > LIMIT_CLOCK_MS)
+        return answer_fault(exchange, 400, "the clock can be set to times from 1970 to the end of 2099");
     if (ask->reset) {
         atomic_store(&clock->offset_ms, 0);
         atomic_store(&clock->frozen_ms, 0);
     }
-    int64_t now = web_clock_now(clock);
-    if (ask->has_now) now = ask->now_ms;
-    if (ask->has_advance) now += ask->advance_ms;
     if (ask->has_now || ask->has_advance) atomic_store(&clock->offset_ms, now - clock_now_ms(&clock_system));
     if (ask->freeze || (atomic_load(&clock->frozen_ms) && !ask->reset)) atomic_store(&clock->frozen_ms, now);
     return answer_number(exchange, "now", web_clock_now(clock));
@@ -230,6 +239,8 @@ static int serve_split(struct hooks *hooks, struct http_exchange *exchange, cons
         .commit = {.apply = apply_split}, .table = ask->table, .shard = (uint32_t)ask->shard};
     if (!ask->table.len) return answer_fault(exchange, 400, "\"table\" says whose stream to split");
     engine_commit(hooks->engine, &split.commit);
+    if (split.rolled == ENGINE_SHARDS_FULL)
+        return answer_fault(exchange, 409, "the stream would have more than 1024 shards");
     if (!split.rolled) return answer_fault(exchange, 404, "the table has no stream with such an open shard");
     return answer_number(exchange, "split", split.rolled);
 }

@@ -226,13 +226,39 @@ static bool is_idle(struct web *web)
     return (!web->trigger || trigger_is_idle(web->trigger)) && (!web->func || func_is_idle(web->func));
 }
 
+/* `timeout` of a query, as durations are written elsewhere; -1 when it is none. */
+static int64_t idle_wait_ms(struct slice query)
+{
+    static const struct slice name = SLICE("timeout=");
+    if (!query.len) return LIMIT_IDLE_WAIT_MS;
+    if (!slice_starts(query, name)) return -1;
+    struct slice digits = slice_from(query, name.len), unit;
+    size_t len = 0;
+    while (len < digits.len && digits.data[len] >= '0' && digits.data[len] <= '9') len++;
+    unit = slice_from(digits, len);
+    digits.len = len;
+    unsigned long long number = 0, factor = !unit.len || slice_equal(unit, SLICE("ms")) ? 1
+                                            : slice_equal(unit, SLICE("s"))             ? 1000
+                                            : slice_equal(unit, SLICE("m"))             ? 60000
+                                                                                        : 0;
+    if (!factor || !slice_to_u64(digits, LIMIT_IDLE_WAIT_MS / factor, &number)) return -1;
+    return (int64_t)(number * factor);
+}
+
 /* A function that has just ended may have written what starts another: nothing
  * is at rest before two looks in a row found it so. */
 static void wait_until_idle(void *room, struct rest_call *call)
 {
     struct web_rest *rest = (struct web_rest *)call;
     struct web *web = room;
-    int64_t until_us = monotonic_us() + LIMIT_IDLE_WAIT_MS * 1000;
+    int64_t wait_ms = idle_wait_ms(rest->exchange->query), until_us = monotonic_us() + wait_ms * 1000;
+    if (wait_ms < 0) {
+        buf_text(&rest->exchange->reply,
+                 "{\"error\":\"timeout must be up to 60s: 250ms, 5s, 1m or a number of milliseconds\"}\n");
+        call->status = 400;
+        call->done(call);
+        return;
+    }
     for (unsigned quiet = 0; quiet < 2 && monotonic_us() < until_us; usleep(1000)) {
         rest->exchange->reply.len = 0;
         call->status = hooks_serve(web->hooks, rest->exchange);
@@ -240,7 +266,12 @@ static void wait_until_idle(void *room, struct rest_call *call)
     }
     if (!is_idle(web)) {
         rest->exchange->reply.len = 0;
-        buf_text(&rest->exchange->reply, "{\"message\":\"triggers or functions are still at work\"}");
+        bool triggers = web->trigger && !trigger_is_idle(web->trigger);
+        bool functions = web->func && !func_is_idle(web->func);
+        buf_printf(&rest->exchange->reply, "{\"error\":\"%s still at work\"}\n",
+                   triggers && functions ? "triggers and functions are"
+                   : triggers            ? "triggers are"
+                                         : "functions are");
         call->status = 504;
     }
     call->done(call);

@@ -122,3 +122,27 @@ def test_an_index_is_filled_when_idle_answers(server, client):
     found = client.query(TableName="Things", IndexName="by-color", KeyConditionExpression="color = :c",
                          ExpressionAttributeValues={":c": {"S": "red"}})
     assert found["Count"] == 25
+
+
+@pytest.mark.parametrize("body", [{"now": 1e300}, {"now": -1}, {"now": 4102444800000}, {"advance_seconds": 1e12},
+                                  {"advance_ms": -1e18}, {"reset": True, "now": 1e16}])
+def test_absurd_times_are_refused_and_change_nothing(server, body):
+    hook(server, "clock", {"now": 5000, "freeze": True})
+    status, fault = hook(server, "clock", body)
+    assert status == 400 and "2099" in fault["error"]
+    assert hook(server, "clock")[1] == {"now": 5000}
+    hook(server, "clock", {"reset": True})
+
+
+def test_a_stream_is_split_into_so_many_shards(server, client):
+    create_table(client, "shattered", StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
+    statuses = [hook(server, "shards/split", {"table": "shattered"})[0] for _ in range(12)]
+    assert 200 in statuses and statuses[-1] == 409 and statuses == sorted(statuses)
+    client.put_item(TableName="shattered", Item={"pk": {"S": "a"}})
+
+
+def test_waiting_for_rest_has_a_time_out(server):
+    assert hook(server, "idle?timeout=30s")[0] == 200
+    for wrong in ("idle?timeout=61s", "idle?timeout=", "idle?timeout=5h", "idle?patience=5s"):
+        status, fault = hook(server, wrong)
+        assert status == 400 and "timeout" in fault["error"], wrong
