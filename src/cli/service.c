@@ -122,6 +122,12 @@ struct request request_to(const char *service, const char *method, const char *p
         .name = service, .method = method, .path = path, .body = body ? buf_view(body) : SLICE_NONE};
 }
 
+/* The value of a ready header line, where it is this one. */
+static struct slice header_value(const char *line, const char *start)
+{
+    return line && strncmp(line, start, strlen(start)) == 0 ? slice_of(line + strlen(start)) : SLICE_NONE;
+}
+
 static const char **headers_make(const struct service *service, struct arena *arena,
                                  const struct request *request)
 {
@@ -130,18 +136,21 @@ static const char **headers_make(const struct service *service, struct arena *ar
     char date[SIGNED_DATE_BYTES];
     struct buf signature = {0};
     unsigned count = 0;
-    signature_make(&(struct signed_request){.credentials = &service->keys,
-                                            .method = slice_of(request->method),
-                                            .service = slice_of(request->name),
-                                            .region = service->region,
-                                            .host = service->host,
-                                            .path = arena_printf(arena, "%.*s%s", SLICE_ARG(service->path),
-                                                                 request->path),
-                                            .query = slice_of(request->query ? request->query : ""),
-                                            .content_type = type,
-                                            .body = request->body,
-                                            .time_s = clock_now_ms(&clock_system) / 1000},
-                   date, &signature);
+    signature_make(
+        &(struct signed_request){
+            .credentials = &service->keys,
+            .method = slice_of(request->method),
+            .service = slice_of(request->name),
+            .region = service->region,
+            .host = service->host,
+            .path = arena_printf(arena, "%.*s%s", SLICE_ARG(service->path), request->path),
+            .query = slice_of(request->query ? request->query : ""),
+            .content_type = type,
+            .invocation_type = header_value(request->header, "X-Amz-Invocation-Type: "),
+            .log_type = header_value(request->header2, "X-Amz-Log-Type: "),
+            .body = request->body,
+            .time_s = clock_now_ms(&clock_system) / 1000},
+        date, &signature);
     headers[count++] = arena_printf(arena, "Host: %.*s", SLICE_ARG(service->host)).data;
     if (type.len) headers[count++] = "Content-Type: application/json";
     headers[count++] = arena_printf(arena, "X-Amz-Date: %s", date).data;

@@ -98,7 +98,8 @@ struct signed_request {
     const struct credentials *credentials;
     struct slice method, service, region, host;
     struct slice path, query;          /* as they are sent; the query's names in order */
-    struct slice content_type, target; /* of their headers; empty: they are not sent */
+    /* Of their headers; empty: they are not sent. No further header that begins with x-amz- may be. */
+    struct slice content_type, target, invocation_type, log_type;
     struct slice body;
     int64_t time_s; /* since 1970 */
 };

@@ -1,8 +1,8 @@
 /* Signature Version 4 of a request. libcurl can sign too, but it sends a date that it was given twice, so a
  * clock that is off could not be corrected, and its releases differ in which headers they sign.
  *
- * Signed are all headers that mean something: content-type, host, x-amz-date, x-amz-security-token,
- * x-amz-target. A path is signed with its escapes escaped once more, as every service but S3 wants it. */
+ * Signed are all headers that mean something: content-type, host and those of x-amz-. A path is signed with its
+ * escapes escaped once more, as every service but S3 wants it. */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "client/client.h"
 
-#define SIGNED_HEADERS 5
+#define SIGNED_HEADERS 7
 
 struct signed_header {
     const char *name;
@@ -26,6 +26,8 @@ static size_t headers_gather(const struct signed_request *request, const char *d
         {"content-type", request->content_type},
         {"host", request->host},
         {"x-amz-date", slice_of(date)},
+        {"x-amz-invocation-type", request->invocation_type},
+        {"x-amz-log-type", request->log_type},
         {"x-amz-security-token", request->credentials->session_token},
         {"x-amz-target", request->target},
     };

@@ -478,6 +478,8 @@ def test_signed_requests(tmp_path, folder):
         output("function", "add", "f", "--dir", str(folder), on=server.url, env=mine)
         output("table", "create", "things", "id:S", on=server.url, env=mine)
         assert items("function", "invoke", "f:$LATEST", '{"a":"ü"}', on=server.url, env=mine) == [{"echo": {"a": "ü"}}]
+        assert quipu("function", "invoke", "f", "{}", "--log", on=server.url, env=mine).returncode == 0
+        assert quipu("function", "invoke", "f", "{}", "--async", on=server.url, env=mine).returncode == 0
         assert quipu("trigger", "add", "things", "f", on=server.url, env=mine).returncode == 0
         output("schedule", "add", "s", "at(2040-01-01T00:00:00)", "f", on=server.url, env=mine)
         assert len(items("schedule", "ls", on=server.url, env=mine)) == 1
