@@ -9,7 +9,10 @@
  * A call adds and is told the sum by the same write, so no number is told twice. With an Idempotency-Key the
  * value and the key's item are written by one transaction on the value that was seen: whoever repeats the
  * call finds the item and gets its number again, and no number is left out. Without, a reply that is lost
- * leaves a gap. */
+ * leaves a gap.
+ *
+ * A counter ends at 2^53 - 1, and at the same below zero: beyond, clients that read JSON's numbers as doubles
+ * would be told the same number twice. */
 #include "pattern/counter.h"
 
 #include "pattern/rows.h"
@@ -76,35 +79,37 @@ static void tell(struct flow *flow, struct slice value)
 
 static void refuse_limit(struct flow *flow, struct slice value)
 {
-    const char *which = by_of(flow) > 0 ? "max" : "min";
-    flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
-                     "The counter stands at %.*s; its next value would pass the given %s.", SLICE_ARG(value),
-                     which);
+    bool rises = by_of(flow) > 0;
+    struct slice members = flow_compose(flow, "'value':%r", value);
+    if (flow_given(flow, rises ? NEXT_MAX : NEXT_MIN))
+        flow_refuse_with(flow, members, 409, "limit-reached",
+                         "The counter stands at %.*s; its next value would pass the given %s.",
+                         SLICE_ARG(value), rises ? "max" : "min");
+    else
+        flow_refuse_with(flow, members, 409, "limit-reached",
+                         "The counter stands at %.*s; counters end at %s%lld (2^53 - 1), beyond which JSON's "
+                         "numbers are not exact.",
+                         SLICE_ARG(value), rises ? "" : "-", (long long)NUMBER_MOST);
 }
 
-/* The limit that counts in the direction of the call; false: there is none. */
-static bool limit_of(const struct flow *flow, int64_t *limit)
+/* The limit that counts in the direction of the call. */
+static int64_t limit_of(const struct flow *flow)
 {
-    unsigned field = by_of(flow) > 0 ? NEXT_MAX : NEXT_MIN;
-    *limit = flow_int(flow, field);
-    return flow_given(flow, field);
+    return by_of(flow) > 0 ? flow_int_or(flow, NEXT_MAX, NUMBER_MOST)
+                           : flow_int_or(flow, NEXT_MIN, -NUMBER_MOST);
 }
 
 static bool is_beyond(const struct flow *flow, __int128 value)
 {
-    int64_t limit;
-    if (!limit_of(flow, &limit)) return false;
-    return by_of(flow) > 0 ? value > limit : value < limit;
+    return by_of(flow) > 0 ? value > limit_of(flow) : value < limit_of(flow);
 }
 
 /* The condition that keeps the value within its limit; a counter that does not exist yet stands at its origin.
  */
 static struct slice limit_condition(struct flow *flow, struct slice *bound)
 {
-    int64_t limit, by = by_of(flow), start = origin_of(flow);
-    *bound = SLICE("");
-    if (!limit_of(flow, &limit)) return SLICE("");
-    *bound = flow_compose(flow, ",':bound':%N", limit - by);
+    int64_t by = by_of(flow), start = origin_of(flow);
+    *bound = flow_compose(flow, ",':bound':%N", limit_of(flow) - by);
     return flow_compose(flow, "'ConditionExpression':'%r#value %r :bound',",
                         is_beyond(flow, (__int128)start + by) ? SLICE("")
                                                               : SLICE("attribute_not_exists(#value) or "),
@@ -119,11 +124,10 @@ static void next_add(struct flow *flow)
     flow_call(flow, next_taken, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,'ExpressionAttributeValues':{':"
               "by':%N%r%r},"
-              "'ReturnValues':'UPDATED_NEW'%r}",
+              "'ReturnValues':'UPDATED_NEW',%O}",
               &counters, flow_text(flow, NEXT_NAME),
               start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
-              condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound,
-              bound.len ? flow_compose(flow, ",%O") : SLICE(""));
+              condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound);
 }
 
 static void next_begin(struct flow *flow)

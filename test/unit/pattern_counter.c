@@ -130,3 +130,24 @@ TEST(counter_tells_its_cost)
                "\"dollarsPerMillion\":2.625}}");
     patterns_close(&patterns);
 }
+
+/* Beyond 2^53 - 1 a client that reads numbers as doubles would be told the same number twice. */
+TEST(counters_end_where_json_is_not_exact_any_more)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", "{\"start\":9007199254740989}", 200,
+               "{\"value\":9007199254740990}");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":2}", 409, "limit-reached");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"block\":2}", 409, "limit-reached");
+    with_header(&patterns, "Idempotency-Key", "k");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":9007199254740991}", 409, "limit-reached");
+    CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":9007199254740990}");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":9007199254740991}");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", NULL, 409, "limit-reached");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/y", "{\"by\":-1,\"start\":-9007199254740991}", 409,
+                  "limit-reached");
+    CHECK_REFUSES(&patterns, "GET /v1/counters/y", NULL, 404, "no-such-counter");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/y", "{\"start\":9007199254740992}", 400, "bad-request");
+    patterns_close(&patterns);
+}
