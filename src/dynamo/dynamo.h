@@ -3,7 +3,7 @@
  * Whatever stands above (HTTP, command line, library, and all that is built on top) goes through here, so
  * that the same code runs on the engine in this process or on any other DynamoDB endpoint. Behind a small
  * table of functions there are two doors: *local* (local.c: the engine in this process, no socket) and
- * *remote* (remote.c: Amazon DynamoDB, Alternator, DynamoDB Local or another Quipu over HTTP).
+ * *remote* (remote.c: Amazon DynamoDB, DynamoDB Local, Alternator or another Quipu over HTTP).
  *
  * There are two ways to call. dynamo_call waits for the reply. The other has two halves, because a write
  * waits for the writer and a remote call for the network: dynamo_begin either finishes the call at once or

@@ -574,9 +574,9 @@ static const struct flag flags[] = {
      "os: survives a crash of quipu, not of the machine; faster"},
     {"cache", "MB", "memory for hot items (default: a quarter of the machine's)"},
     {"on", "URL",
-     "keep it in another DynamoDB instead: Amazon's, Alternator, another "
-     "Quipu;\n"
-     "functions, triggers and patterns then run here, on the data there"},
+     "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
+     "Quipu; functions, triggers and patterns then run here, on the data there\n"
+     "(most of them need transactions, which ScyllaDB Alternator does not have)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

@@ -123,6 +123,11 @@ void flow_refuse_call(struct flow *flow)
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
     if (flow->reply.status == 0) {
         flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
+    } else if (slice_equal(name, SLICE("UnknownOperationException"))) {
+        flow_refuse(flow, 501, "not-on-this-database",
+                    "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
+                    "transactions; Amazon DynamoDB, DynamoDB Local and Quipu do.",
+                    SLICE_ARG(flow->operation));
     } else if (slice_contains(message, SLICE("size has exceeded")) ||
                slice_contains(message, SLICE("exceeded the maximum allowed size"))) {
         flow_refuse(flow, 413, "too-large",

@@ -364,3 +364,26 @@ TEST(flow_removes_what_is_listed_and_sends_again_what_was_left)
     check_done(&trial, 200, "{\"empty\":true}");
     trial_end(&trial);
 }
+
+/* ScyllaDB Alternator has no TransactWriteItems. */
+static void ask_together(struct flow *flow)
+{
+    flow_call(flow, told, "TransactWriteItems", "{'TransactItems':[]}");
+}
+
+TEST(flow_says_when_the_database_lacks_an_operation)
+{
+    static const struct flow_row together = {"POST", "/x", ask_together, "A call.", NULL, 0, NULL, NULL};
+    struct trial trial;
+    trial_begin_row(&trial, &together, "");
+    give(
+        &trial, 400, "UnknownOperationException",
+        "{\"__type\":\"com.amazonaws.dynamodb.v20120810#UnknownOperationException\",\"message\":\"Unsupported "
+        "operation TransactWriteItems\"}");
+    check_done(
+        &trial, 501,
+        "{\"error\":\"not-on-this-database\",\"message\":\"The database has no TransactWriteItems, which this "
+        "operation needs. ScyllaDB Alternator has no transactions; Amazon DynamoDB, DynamoDB Local and "
+        "Quipu do.\"}");
+    trial_end(&trial);
+}
