@@ -87,7 +87,7 @@ static void put_failure(struct buf *members, struct firing *firing, const struct
     const struct schedule_doors *doors = &firing->schedules->doors;
     const char *code = is_found ? "RetryAttemptsExhausted" : "ResourceNotFoundException";
     const char *message = is_found ? "the call could not be put into the queue" : "there is no such function";
-    unsigned count;
+    unsigned count = 0;
     struct buf letter = {0};
     firing->undelivered = message;
     if (firing->schedule.dead_letter.data) {

@@ -1,4 +1,5 @@
 /* Schedules in the real world: the door and the functions of the trigger that they belong to. */
+#include "base/log.h"
 #include "trigger/schedule.h"
 
 static int real_call(void *self, struct slice operation, struct slice request, struct buf *reply)
@@ -25,7 +26,9 @@ static bool real_dead_letter(void *self, struct slice destination, struct slice 
                              struct buf *members, unsigned *count)
 {
     struct trigger *trigger = self;
-    return destination_put(trigger->options.func, destination, document, id, members, count);
+    const char *fault = destination_fault(trigger->options.func, destination);
+    if (fault) log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(destination), fault);
+    return !fault && destination_put(trigger->options.func, destination, document, id, members, count);
 }
 
 static void real_wake(void *self)

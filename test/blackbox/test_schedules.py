@@ -212,6 +212,16 @@ def test_dead_letters(server, scheduler, unused_name):
     scheduler.delete_schedule(Name=unused_name)
 
 
+def test_dead_letters_where_there_was_no_queue_before():
+    """The table of queues is made for the first letter; until then the schedule must not wait for it for ever."""
+    with Quipu("--memory") as server:
+        client = boto3.client("scheduler", endpoint_url=server.url, region_name="us-east-1",
+                              aws_access_key_id="local", aws_secret_access_key="local")
+        make(client, "lost", "rate(9 days)", "absent-function",
+             Target={"DeadLetterConfig": {"Arn": "arn:aws:sqs:us-east-1:000000000000:first"}})
+        assert until(lambda: messages(server, "first"))[0]["ERROR_CODE"] == "ResourceNotFoundException"
+
+
 def test_the_aws_command(server, sink, unused_name):
     def aws(*arguments):
         environment = clean_environment({"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
