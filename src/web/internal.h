@@ -33,15 +33,16 @@ struct web {
     struct react *react;
     struct pattern *pattern;
     struct rest_workers *workers; /* for hooks that wait */
-    struct engine *engine; /* NULL: the data is elsewhere */
-    struct web_regions *regions; /* NULL: one database for all */
+    _Atomic bool stops;           /* the server is about to end: nobody waits any more */
+    struct engine *engine;        /* NULL: the data is elsewhere */
+    struct web_regions *regions;  /* NULL: one database for all */
     struct net_server *server;
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */
     struct rest_door *door;  /* which web pages may come in */
     struct slice region, prefix;
     int64_t started_ms;
-    struct hooks *hooks;                /* NULL: there are none */
+    struct hooks *hooks; /* NULL: there are none */
     unsigned threads;
     struct web_loop *loops;             /* by index */
     struct operation_stats *operations; /* by operation number */

@@ -259,7 +259,7 @@ static void wait_until_idle(void *room, struct rest_call *call)
         call->done(call);
         return;
     }
-    for (unsigned quiet = 0; quiet < 2 && monotonic_us() < until_us; usleep(1000)) {
+    for (unsigned quiet = 0; quiet < 2 && monotonic_us() < until_us && !atomic_load(&web->stops); usleep(1000)) {
         rest->exchange->reply.len = 0;
         call->status = hooks_serve(web->hooks, rest->exchange);
         quiet = is_idle(web) ? quiet + 1 : 0;

@@ -446,6 +446,7 @@ static uint64_t body_limit(void *context, enum http_method method, struct slice 
 static void draining(void *context)
 {
     struct web *web = context;
+    atomic_store(&web->stops, true);
     if (web->pattern) pattern_stop(web->pattern);
     if (web->func) func_drain(web->func);
 }

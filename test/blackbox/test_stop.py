@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 
+import botocore.exceptions
 import pytest
 from conftest import boto_client, create_table
 from lambdas import Function, Mapping, eventually, lambda_client
@@ -237,6 +238,37 @@ def test_what_functions_do_when_the_signal_comes_is_finished_once(tmp_path):
         keys = [[record["dynamodb"]["Keys"]["pk"]["S"] for record in event.get("Records", [])]
                 for event in function.events()]
         assert sorted(keys) == [[], ["a"], ["b"]]
+
+
+def invoke_and_wait(url):
+    """A caller who waits for the answer; the end of the server is the end of its connection."""
+    try:
+        lambda_client(url).invoke(FunctionName="slow")
+    except botocore.exceptions.BotoCoreError:
+        pass
+
+
+def wait_for_rest(url, replies):
+    with Connection(url) as wire:
+        replies.append(wire.request("POST", "/_quipu/idle").status)
+
+
+def test_calls_that_run_on_do_not_hold_the_end(tmp_path):
+    """They would run for fifteen minutes: one that a caller waits for, one in the queue, and somebody who waits for
+    both."""
+    replies = []
+    with Quipu("--memory", "--test-hooks") as server:
+        function = slow_function(server, tmp_path)
+        function.client.invoke(FunctionName="slow", InvocationType="Event", Payload=b"{}")
+        threads = [threading.Thread(target=invoke_and_wait, args=(server.url,)),
+                   threading.Thread(target=wait_for_rest, args=(server.url, replies))]
+        for thread in threads:
+            thread.start()
+        await_begun(function, 2)
+        assert server.stop() == 0
+        for thread in threads:
+            thread.join()
+        assert replies == [504]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
