@@ -397,9 +397,9 @@ void lease_release(struct strand *strand);
 void lease_renewed(struct strand *strand, int64_t asked_us);
 bool lease_is_over(struct strand *strand);
 /* Nobody has it, or its time is over. */
+bool lease_is_free(const struct strand *strand);
 /* Somebody else who is alive holds it. */
 bool lease_is_anothers(const struct strand *strand);
-bool lease_is_free(const struct strand *strand);
 int64_t lease_margin_ms(const struct consumer *consumer);
 
 /* consume_read.c, consume_commit.c */
