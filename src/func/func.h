@@ -96,6 +96,11 @@ struct slice cause_join(struct arena *arena, struct slice a, struct slice b);
 /* Calls of patterns that nobody made a function of stand in it by this name, which no function can have. */
 #define CAUSE_REACTION "quipu.call"
 
+/* Whether PutFunctionRecursionConfig has allowed the function to call itself without end. */
+bool func_allows_loops(struct func *func, struct slice name);
+/* Appends a line to the function's own log; nothing when there is no such function. */
+void func_log(struct func *func, struct slice name, struct slice line);
+
 /* ---- invoking ---- */
 
 enum invocation_end {

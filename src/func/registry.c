@@ -151,6 +151,22 @@ uint32_t registry_reserved(struct func *func, struct slice name)
     return (uint32_t)reserved;
 }
 
+bool func_allows_loops(struct func *func, struct slice name)
+{
+    struct entry *entry = registry_known(func->registry, name);
+    const struct part *head = entry ? entry_part(entry, SLICE(PART_FUNCTION)) : NULL;
+    bool allows = head && slice_equal(document_get(&head->document, "RecursiveLoop"), SLICE("\"Allow\""));
+    entry_release(entry);
+    return allows;
+}
+
+void func_log(struct func *func, struct slice name, struct slice line)
+{
+    struct entry *entry = registry_known(func->registry, name);
+    if (entry) logs_append(func->logs, entry->name, line);
+    entry_release(entry);
+}
+
 static struct slice destination_of(const struct document *settings, const char *when, struct arena *arena)
 {
     struct document config = document_object(settings, "DestinationConfig", arena);

@@ -144,11 +144,11 @@ static struct slice bare_name(struct slice function)
     return function;
 }
 
-static bool is_looped(struct slice cause, const struct pattern_target *target)
+static bool is_looped(struct func *func, struct slice cause, const struct pattern_target *target)
 {
     if (target->url.len) return false;
     struct slice name = target->call.len ? SLICE(CAUSE_REACTION) : bare_name(target->function);
-    return cause_count(cause, name) >= REACT_DEPTH;
+    return cause_count(cause, name) >= REACT_DEPTH && !func_allows_loops(func, name);
 }
 
 /* ---- payloads ---- */
@@ -246,7 +246,7 @@ static bool choose_targets(struct round *round, struct change *change, unsigned 
         struct slice id = change->record.id;
         if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
         if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
-        if (is_looped(change->record.cause, &target)) {
+        if (is_looped(round->reaction->reactions->func, change->record.cause, &target)) {
             if (!refuse(round, &change->record, id, "was called by its own doing too often")) return false;
             continue;
         }

@@ -59,6 +59,18 @@ static void real_wake_queue(void *self)
     func_queue_wake(host->trigger->options.func);
 }
 
+static bool real_allows_loops(void *self, struct slice function)
+{
+    struct host *host = self;
+    return func_allows_loops(host->trigger->options.func, function);
+}
+
+static void real_log_to(void *self, struct slice function, struct slice line)
+{
+    struct host *host = self;
+    func_log(host->trigger->options.func, function, line);
+}
+
 static int64_t real_now_ms(void *self)
 {
     struct host *host = self;
@@ -159,6 +171,8 @@ static struct surroundings real_surroundings(struct host *host)
                                  .cause_count = cause_count,
                                  .cause_add = cause_add,
                                  .cause_join = cause_join,
+                                 .allows_loops = real_allows_loops,
+                                 .log_to = real_log_to,
                                  .now_ms = real_now_ms,
                                  .ticks_us = real_ticks_us,
                                  .news = host->engine ? real_news : NULL,

@@ -60,6 +60,8 @@ struct surroundings {
     unsigned (*cause_count)(struct slice cause, struct slice function);
     struct slice (*cause_add)(struct arena *arena, struct slice cause, struct slice function);
     struct slice (*cause_join)(struct arena *arena, struct slice a, struct slice b);
+    bool (*allows_loops)(void *self, struct slice function);
+    void (*log_to)(void *self, struct slice function, struct slice line); /* the function's own log */
     /* time */
     int64_t (*now_ms)(void *self);   /* since 1970; may jump */
     int64_t (*ticks_us)(void *self); /* never goes back */

@@ -209,6 +209,23 @@ void lane_undocumented(struct lane *lane, const char *reason)
     strand_touch(lane->strand);
 }
 
+/* Whoever wonders why the function is not called looks into its log first. */
+static void tell_function_of_loop(struct lane *lane)
+{
+    const struct feed *feed = lane->strand->feed;
+    const struct surroundings *world = &feed->consumer->world;
+    struct buf line = {0};
+    buf_printf(&line,
+               "LOOP function %.*s was not called for a record that it caused itself, at depth %u "
+               "(MaximumRecursionDepth of mapping %.*s is %u). To allow it: aws lambda "
+               "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
+               SLICE_ARG(feed->function_name),
+               world->cause_count(lane_head(lane)->cause, feed->function_name), SLICE_ARG(feed->mapping->id),
+               feed->mapping->depth_max, SLICE_ARG(feed->function_name));
+    world->log_to(world->self, feed->function_name, buf_view(&line));
+    buf_free(&line);
+}
+
 static void warn_of_loop(struct lane *lane, uint32_t count)
 {
     struct feed *feed = lane->strand->feed;
@@ -219,6 +236,7 @@ static void warn_of_loop(struct lane *lane, uint32_t count)
     log_line("triggers: mapping %.*s: records that function %.*s caused itself are kept from it "
              "(MaximumRecursionDepth is %u)",
              SLICE_ARG(feed->mapping->id), SLICE_ARG(feed->function_name), feed->mapping->depth_max);
+    tell_function_of_loop(lane);
 }
 
 /* The first records go to the destination, if there is one, and the lane moves on. */

@@ -165,8 +165,10 @@ static void add_record(struct strand *strand, struct lane *lane, const struct ra
     record.event = arena_copy(&page->arena, buf_view(text));
     record.sequence = arena_copy(&page->arena, raw->sequence);
     if (raw->cause.len) record.cause = arena_copy(&page->arena, raw->cause);
-    record.is_looped = raw->cause.len && consumer->world.cause_count(raw->cause, feed->function_name) >
-                                             feed->mapping->depth_max;
+    record.is_looped =
+        raw->cause.len &&
+        consumer->world.cause_count(raw->cause, feed->function_name) > feed->mapping->depth_max &&
+        !consumer->world.allows_loops(consumer->world.self, feed->function_name);
     page->references++;
     lane_add(lane, &record);
 }

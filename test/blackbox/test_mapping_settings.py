@@ -3,6 +3,7 @@ import itertools
 import json
 import os
 import time
+import urllib.request
 
 import pytest
 from conftest import boto_client, create_table
@@ -577,6 +578,27 @@ def test_a_loop_is_allowed_up_to_its_depth(server, dynamodb, table, make_functio
     eventually(lambda: len(function.numbers()) >= 4, "it was called three times by its own writes")
     settle(server)
     assert function.numbers() == [1, 2, 3, 4]
+
+
+def test_a_function_is_told_of_its_loop_and_may_be_allowed_it(server, dynamodb, table, make_function, make_mapping,
+                                                              tmp_path):
+    notes = os.path.join(str(tmp_path), "allowed.notes")
+    function = make_function(WRITES_BACK, Environment={"Variables": {"NOTES": notes, "TABLE": table}})
+    function.notes = notes
+    make_mapping(table, function)
+    put(dynamodb, table, 1)
+    eventually(lambda: function.numbers() == [1], "it was called")
+    settle(server)
+    with urllib.request.urlopen(f"{server.url}/v1/functions/{function.name}/logs", timeout=60) as reply:
+        log = reply.read().decode()
+    assert f"LOOP function {function.name} was not called for a record that it caused itself, at depth 1" in log
+    assert f"put-function-recursion-config --function-name {function.name} --recursive-loop Allow" in log
+    config = f"/2024-08-31/functions/{function.name}/recursion-config"
+    assert send(server.url, "PUT", config, {"RecursiveLoop": "Allow"}) == (200, {"RecursiveLoop": "Allow"})
+    put(dynamodb, table, 10)
+    eventually(lambda: len(function.numbers()) >= 4, "its own writes call it")
+    assert send(server.url, "PUT", config, {"RecursiveLoop": "Terminate"})[0] == 200
+    settle(server)
 
 
 CALLS_A_PATTERN = """

@@ -449,10 +449,11 @@ static void put_by(struct stage *stage, const char *pk, const char *cause)
     stage_run(stage, &call);
 }
 
-static void check_loops(uint32_t depth_max, const char *expected, unsigned looped)
+static void check_loops(uint32_t depth_max, bool is_allowed, const char *expected, unsigned looped)
 {
     struct stage stage;
     stage_open_things(&stage, 1);
+    stage.allows_loops = is_allowed;
     stage_make_table(&stage, "dead", "id");
     put_by(&stage, "stranger", "");
     put_by(&stage, "other", "resize:3");
@@ -468,14 +469,16 @@ static void check_loops(uint32_t depth_max, const char *expected, unsigned loope
     stage_call(&stage, "Scan", "{\"TableName\":\"dead\"}");
     CHECK_INT(count_text(buf_view(&stage.reply), "RecursiveInvocation"), looped);
     CHECK(stage.queue_wakes == looped);
+    CHECK_INT(count_text(buf_view(&stage.log), "LOOP function worker was not called"), looped);
     stage_close(&stage);
 }
 
 TEST(what_a_function_caused_is_kept_from_it_up_to_a_depth)
 {
-    check_loops(0, "2 1 ", 1); /* both in one document */
-    check_loops(1, "3 1 ", 1);
-    check_loops(2, "5 ", 0);
+    check_loops(0, false, "2 1 ", 1); /* both in one document */
+    check_loops(1, false, "3 1 ", 1);
+    check_loops(2, false, "5 ", 0);
+    check_loops(0, true, "5 ", 0);
 }
 
 static void write_elsewhere(struct stage *stage, struct invocation *invocation)

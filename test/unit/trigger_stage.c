@@ -53,6 +53,7 @@ void stage_close(struct stage *stage)
     arena_free(&stage->arena);
     buf_free(&stage->reply);
     buf_free(&stage->payloads);
+    buf_free(&stage->log);
     buf_free(&stage->operations);
 }
 
@@ -282,6 +283,19 @@ void stage_add_filter(struct mapping *mapping, const char *pattern)
 
 /* ---- consumers ---- */
 
+static bool allows_loops(void *self, struct slice function)
+{
+    const struct actor *actor = self;
+    return actor->stage->allows_loops && slice_equal(function, SLICE("worker"));
+}
+
+static void log_to(void *self, struct slice function, struct slice line)
+{
+    const struct actor *actor = self;
+    CHECK_TEXT(function, "worker");
+    buf_slice(&actor->stage->log, line);
+}
+
 struct actor *stage_start(struct stage *stage, unsigned number)
 {
     struct actor *actor = &stage->actors[number];
@@ -296,6 +310,8 @@ struct actor *stage_start(struct stage *stage, unsigned number)
                                  .cause_count = cause_count,
                                  .cause_add = cause_add,
                                  .cause_join = cause_join,
+                                 .allows_loops = allows_loops,
+                                 .log_to = log_to,
                                  .now_ms = now_ms,
                                  .ticks_us = ticks_us,
                                  .news = stage->without_news ? NULL : news,

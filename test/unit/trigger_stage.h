@@ -52,8 +52,10 @@ struct stage {
     void (*function)(struct stage *stage, struct invocation *invocation);
     void *context;
     int64_t function_us; /* how long a function takes */
+    bool allows_loops;
     /* what was seen */
     unsigned invocations, queue_wakes, calls;
+    struct buf log;        /* the function's own */
     struct buf payloads;   /* of all invocations, a line each */
     struct buf operations; /* of all calls of the door, separated by blanks */
     unsigned owners;       /* so that each consumer has its own name */
