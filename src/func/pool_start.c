@@ -93,11 +93,11 @@ static void instance_run_process(struct instance *instance, const char *const *a
         .ended = instance_ended,
         .context = instance,
     };
-    if (instance->debug_port)
-        program.environment = debug_environment(program.environment, instance->debug_port, arena);
     instance_choose_storage(instance, &program, arena);
     program.environment = environment_make(pool->func, function, net_port_number(instance->port),
                                            &instance->keys, instance->stream, program.temporary, arena);
+    if (instance->debug_port)
+        program.environment = debug_environment(program.environment, instance->debug_port, arena);
     struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
     pool_lock(pool);
     instance->process = process;
