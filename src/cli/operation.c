@@ -140,6 +140,7 @@ static size_t flags_make(struct arena *arena, const struct flow_row *row, const 
     char name[FLAG_NAME_BYTES];
     for (uint32_t i = 0; i < row->field_count; i++) {
         const struct field *field = &row->fields[i];
+        if (field->place == IN_REPLY) continue; /* nobody types these */
         if (phrase_needs(phrase, field) || is_taken(flags, count, field_flag(field, name))) continue;
         ensure(count < FLAGS_MOST);
         flags[count++] = (struct flag){arena_printf(arena, "%s", name).data, field_takes(field),

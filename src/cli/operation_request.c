@@ -225,6 +225,7 @@ static const char *flag_text(const struct phrase_of_row *phrase, const struct fl
 {
     char name[FLAG_NAME_BYTES];
     bool is_first = row_field(row, slice_of(field_flag(field, name))) == field;
+    is_first &= field->place != IN_REPLY;
     return is_first && !phrase_needs(phrase, field) ? argument_text(arguments, name) : NULL;
 }
 

@@ -235,13 +235,16 @@ static int field_of_member(const struct flow_row *row, struct slice name)
     return -1;
 }
 
-/* What GET answers can be sent back as it is: it names the thing, as the path does. */
-static bool repeats_path(const struct flow *flow, struct slice name, struct slice value)
+/* What GET answers can be sent back as it is: it names the thing, as the path does, and shows its state. */
+static bool repeats_reply(const struct flow *flow, struct slice name, struct slice value)
 {
     const struct flow_row *row = flow->row;
-    for (uint32_t i = 0; i < row->field_count; i++)
-        if (row->fields[i].place == IN_PATH && slice_equal(slice_of(row->fields[i].name), name))
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        if (!slice_equal(slice_of(row->fields[i].name), name)) continue;
+        if (row->fields[i].place == IN_REPLY) return true;
+        if (row->fields[i].place == IN_PATH)
             return slice_equal(raw_text(flow->arena, value), flow->fields[i].text);
+    }
     return false;
 }
 
@@ -257,7 +260,7 @@ static bool members_find(struct flow *flow, struct slice *unknown)
         int field = field_of_member(flow->row, name);
         if (field >= 0)
             flow->fields[field].text = value;
-        else if (!unknown->data && !repeats_path(flow, name, value))
+        else if (!unknown->data && !repeats_reply(flow, name, value))
             *unknown = name;
     }
     return json_done(&reader) || is_json(flow, flow->request->body);

@@ -97,7 +97,7 @@ static void put_members(struct buf *out, const struct flow_row *row)
     bool first = true;
     buf_text(out, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (uint32_t i = 0; i < row->field_count; i++) {
-        if (row->fields[i].place != IN_BODY) continue;
+        if (row->fields[i].place != IN_BODY && row->fields[i].place != IN_REPLY) continue;
         if (!first) buf_byte(out, ',');
         first = false;
         put_string(out, row->fields[i].name);

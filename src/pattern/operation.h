@@ -9,7 +9,14 @@
 
 struct flow;
 
-enum field_place { IN_PATH, IN_QUERY, IN_HEADER, IN_BODY, WHOLE_BODY };
+enum field_place {
+    IN_PATH,
+    IN_QUERY,
+    IN_HEADER,
+    IN_BODY,
+    WHOLE_BODY,
+    IN_REPLY, /* a member that GET answers beside the settings: a body may repeat it, and nobody reads it */
+};
 enum field_type {
     FIELD_NAME,     /* text of 1 .. max bytes (0: 255), no control characters */
     FIELD_TEXT,     /* any text of min .. max bytes (0: LIMIT_ITEM_BYTES) */

@@ -195,7 +195,17 @@ uint64_t period_topic(struct slice name)
 
 /* ---- making one ---- */
 
-enum { PUT_EVERY = PERIOD_NAME + 1, PUT_CRON, PUT_ZONE, PUT_GRACE, PUT_SHARDS, PUT_KEEP, PUT_THEN };
+enum {
+    PUT_EVERY = PERIOD_NAME + 1,
+    PUT_CRON,
+    PUT_ZONE,
+    PUT_GRACE,
+    PUT_SHARDS,
+    PUT_KEEP,
+    PUT_THEN,
+    PUT_BUCKET,
+    PUT_END
+};
 
 static const struct field put_fields[] = {
     FIELD_PERIOD,
@@ -211,6 +221,8 @@ static const struct field put_fields[] = {
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "how long buckets are kept behind their end; 7d"},
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of each bucket that is DONE"},
+    [PUT_BUCKET] = {"bucket", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    [PUT_END] = {"end", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
 static struct slice text_or(struct slice text, const char *otherwise)
@@ -230,7 +242,7 @@ static void tell_settings(struct flow *flow, int status, struct slice item)
     flow_answer(flow, status, "{'name':%s,%A,'grace':%s,'shards':%d,'keep':%s%A,'bucket':%s,'end':%s}",
                 period.name, when, duration_text(flow->arena, period.grace_ms), period.shards,
                 duration_text(flow->arena, period.keep_s * 1000),
-                period.then.data ? flow_compose(flow, ",'then':%s", period.then) : SLICE(""),
+                flow_then_member(flow, item),
                 moment_text(flow->arena, start_ms), moment_text(flow->arena, period_end(&period, start_ms)));
 }
 

@@ -148,7 +148,7 @@ static void tell_settings(struct flow *flow, struct slice item)
                 duration_text(flow->arena, settings.lease_ms), settings.attempts,
                 duration_text(flow->arena, settings.backoff_ms),
                 duration_text(flow->arena, settings.keep_s * 1000),
-                settings.then.data ? flow_compose(flow, ",'then':%s", settings.then) : SLICE(""));
+                flow_then_member(flow, item));
 }
 
 static void set_done(struct flow *flow)

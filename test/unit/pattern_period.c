@@ -182,6 +182,28 @@ TEST(period_changes_its_length)
     patterns_close(&patterns);
 }
 
+/* What GET answers can be put back as it is, and `then` is as it was sent. */
+TEST(period_settings_can_be_put_back)
+{
+    static const char *const settings[] = {
+        "{\"every\":\"5m\",\"shards\":2,\"then\":\"mail\"}",
+        "{\"cron\":\"0 9 * * *\",\"grace\":\"1m\",\"then\":{\"url\":\"http://x/y\"}}",
+        "{\"cron\":\"0 9 * * *\",\"zone\":\"UTC\",\"then\":[{\"call\":\"POST /v1/counters/x\"},\"mail\"]}"};
+    struct patterns patterns;
+    patterns_open(&patterns);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        char body[400];
+        asks(&patterns, "PUT /v1/periods/p", settings[i]);
+        struct slice told = asks(&patterns, "GET /v1/periods/p", NULL);
+        snprintf(body, sizeof body, "%.*s", SLICE_ARG(told));
+        CHECK(slice_contains(slice_of(settings[i]), raw_member(&patterns.arena, told, "then")));
+        CHECK_ASKS(&patterns, "PUT /v1/periods/p", body, 200, body);
+        CHECK_REFUSES(&patterns, "PUT /v1/periods/other", body, 400, "bad-request");
+    }
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"5m\",\"ends\":1}", 400, "bad-request");
+    patterns_close(&patterns);
+}
+
 /* The day on which the clocks are moved has 23 hours, or 25. */
 TEST(period_follows_the_clock_of_a_zone)
 {

@@ -50,6 +50,17 @@ TEST(work_is_claimed_and_finished)
     patterns_close(&patterns);
 }
 
+TEST(work_settings_can_be_put_back)
+{
+    static const char settings[] = "{\"lease\":\"10s\",\"attempts\":2,\"backoff\":\"1s\",\"keep\":\"7d\",\"then\":"
+                                   "{\"url\":\"http://x/y\"}}";
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/work/q", settings, 200, settings);
+    CHECK_ASKS(&patterns, "PUT /v1/work/q", settings, 200, settings);
+    patterns_close(&patterns);
+}
+
 TEST(work_is_claimed_again_when_its_lease_is_over)
 {
     struct patterns patterns;
