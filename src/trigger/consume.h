@@ -285,6 +285,8 @@ struct record *lane_head(const struct lane *lane);
 void lane_pop(struct lane *lane, uint32_t count);
 void lane_free(struct lane *lane);
 bool lane_is_hungry(const struct lane *lane);
+/* The event of the first records. */
+void put_payload(struct buf *out, const struct lane *lane, uint32_t count);
 void lane_invoke(struct lane *lane, uint32_t count);
 void lane_answered(struct errand *errand);
 void lane_result(struct lane *lane, enum outcome outcome, uint32_t done);

@@ -1,5 +1,5 @@
 /* The document that tells a mapping's destination of records that were given up: Lambda's form, which
- * names the records by their numbers and does not hold them. */
+ * names the records by their numbers and does not hold them, but for a bucket (S3): there it has the event. */
 #include <stdio.h>
 
 #include "calendar/calendar.h"
@@ -75,6 +75,23 @@ void put_document(struct buf *out, const struct lane *lane, uint32_t count, cons
     buf_byte(out, '}');
 }
 
+static bool is_bucket(struct slice destination)
+{
+    return slice_starts(destination, SLICE("arn:")) && slice_contains(destination, SLICE(":s3:::"));
+}
+
+/* The document's last brace becomes the member `payload`: the event, as a string. */
+static void add_payload(struct buf *document, const struct lane *lane, uint32_t count)
+{
+    struct buf event = {0};
+    put_payload(&event, lane, count);
+    document->len--;
+    buf_byte(document, ',');
+    put_text(document, "payload", buf_view(&event));
+    buf_byte(document, '}');
+    buf_free(&event);
+}
+
 /* Its members go into the lane's settlement; false when there is no destination, or it cannot be used. The
  * id is the same whoever gives these records up. */
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition)
@@ -89,6 +106,16 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
              lane->number, SLICE_ARG(from), count);
     consumer->text.len = 0;
     put_document(&consumer->text, lane, count, condition, consumer_now_ms(consumer));
+    struct buf with_payload = {0};
+    if (count && is_bucket(destination)) {
+        buf_slice(&with_payload, buf_view(&consumer->text));
+        add_payload(&with_payload, lane, count);
+        settlement->has_document = consumer->world.destination(
+            consumer->world.self, destination, buf_view(&with_payload), slice_of(id), &settlement->members,
+            &settlement->member_count);
+    }
+    buf_free(&with_payload);
+    if (settlement->has_document) return true; /* else it is too large for an item, perhaps: without it */
     settlement->has_document = consumer->world.destination(consumer->world.self, destination,
                                                            buf_view(&consumer->text), slice_of(id),
                                                            &settlement->members, &settlement->member_count);

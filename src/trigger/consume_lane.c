@@ -256,7 +256,7 @@ void lane_give_up(struct lane *lane, uint32_t count, const char *condition)
 
 /* ---- invoking ---- */
 
-static void put_payload(struct buf *out, const struct lane *lane, uint32_t count)
+void put_payload(struct buf *out, const struct lane *lane, uint32_t count)
 {
     const struct record *records = lane_head(lane);
     buf_text(out, "{\"Records\":[");

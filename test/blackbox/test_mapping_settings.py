@@ -249,6 +249,27 @@ def test_retries_are_counted_and_the_rest_goes_on(server, dynamodb, table, make_
     assert batch["shardId"].startswith("shardId-")
     assert batch["approximateArrivalOfFirstRecord"].endswith("Z")
     assert batch["approximateArrivalOfLastRecord"].endswith("Z")
+    assert "payload" not in document
+
+
+@pytest.mark.parametrize("padding", [0, 390000])
+def test_a_bucket_gets_the_event_with_the_failure_where_it_fits(padding, server, dynamodb, table, make_function,
+                                                                make_mapping):
+    function = make_function(FAILS_ON_SEVEN)
+    bucket = f"bucket-{next(numbers)}"
+    make_mapping(table, function, MaximumRetryAttempts=0,
+                 DestinationConfig={"OnFailure": {"Destination": "arn:aws:s3:::" + bucket}})
+    dynamodb.put_item(TableName=table, Item={"pk": {"S": "a"}, "sk": {"N": "7"}, "n": {"N": "7"},
+                                             "pad": {"S": '"' * (padding // 2) + "x" * (padding // 2)}})
+    eventually(lambda: queue_documents(dynamodb, bucket), "it was given up")
+    settle(server)
+    [document] = queue_documents(dynamodb, bucket)
+    assert document["requestContext"]["condition"] == "RetryAttemptsExhausted"
+    assert document["DDBStreamBatchInfo"]["batchSize"] == 1
+    if padding:
+        assert "payload" not in document
+    else:
+        assert json.loads(document["payload"]) == function.events()[0]
 
 
 def test_no_retries_means_one_call(server, dynamodb, table, make_function, make_mapping):
