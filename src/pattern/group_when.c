@@ -101,9 +101,62 @@ static const char *value_fault(struct flow *flow, struct slice attribute, struct
         .data;
 }
 
+static bool is_word(struct slice token, const char *word)
+{
+    return slice_equal_ignoring_case(token, slice_of(word));
+}
+
+/* The kinds are texts: nothing else is among them. */
+static const char *kind_fault(struct flow *flow, struct slice value, struct slice values)
+{
+    struct slice name = arena_printf(flow->arena, "%.*s", SLICE_ARG(value));
+    struct slice given = raw_member(flow->arena, values, name.data);
+    if (!given.data || raw_kind(given) == JSON_STRING) return NULL;
+    return arena_printf(flow->arena, "kinds are texts, and it looks for %.*s among them",
+                        SLICE_ARG(flow_shown(given)))
+        .data;
+}
+
+/* What stands behind "between", "in" and "contains(": the attribute in question, and whose values follow. */
+struct when_list {
+    enum { LIST_NONE, LIST_BETWEEN, LIST_IN, LIST_CONTAINS } kind;
+    struct slice attribute;
+    unsigned values; /* so far */
+};
+
+static const char *list_take(struct flow *flow, struct when_list *list, struct slice before, struct slice token,
+                             struct slice values)
+{
+    struct slice word = token.data[0] == '#' ? slice_from(token, 1) : token;
+    if (is_word(token, "between") || is_word(token, "in")) {
+        struct slice name = before.len && before.data[0] == '#' ? slice_from(before, 1) : before;
+        *list = (struct when_list){is_word(token, "in") ? LIST_IN : LIST_BETWEEN, name, 0};
+        return NULL;
+    }
+    if (is_word(token, "contains")) *list = (struct when_list){LIST_CONTAINS, SLICE(""), 0};
+    if (list->kind == LIST_NONE) return NULL;
+    if (list->kind == LIST_CONTAINS && type_of(word) != WHEN_NONE && !list->attribute.len) {
+        list->attribute = word;
+        if (type_of(word) == WHEN_NUMBER)
+            return arena_printf(flow->arena, "%.*s is a number, which contains nothing", SLICE_ARG(word)).data;
+    }
+    if (token.data[0] == ')') list->kind = LIST_NONE;
+    if (token.data[0] != ':') return NULL;
+    list->values++;
+    enum when_type type = type_of(list->attribute);
+    const char *fault = NULL;
+    if (list->kind == LIST_CONTAINS && type == WHEN_KINDS)
+        fault = kind_fault(flow, token, values);
+    else if (list->kind != LIST_CONTAINS && type == WHEN_NUMBER)
+        fault = value_fault(flow, list->attribute, token, values);
+    if (list->kind == LIST_BETWEEN && list->values == 2) list->kind = LIST_NONE;
+    return fault;
+}
+
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values)
 {
     struct slice before = SLICE(""), compared = SLICE(""), token, left = SLICE("");
+    struct when_list list = {0};
     while ((token = when_token(&expression)).len) {
         bool is_name = token.data[0] == '#' || (is_letter(token.data[0]) && !is_language(token));
         bool is_path = before.len == 1 && before.data[0] == '.';
@@ -113,7 +166,7 @@ const char *group_when_fault(struct flow *flow, struct slice expression, struct 
                                 "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched and events",
                                 SLICE_ARG(flow_shown(word)))
                 .data;
-        const char *fault = NULL;
+        const char *fault = is_path ? NULL : list_take(flow, &list, before, token, values);
         if (token.data[0] == ':' && is_comparison(before) && type_of(compared) == WHEN_NUMBER)
             fault = value_fault(flow, compared, token, values);
         if (is_name && type_of(word) == WHEN_NUMBER && is_comparison(before) && left.len && left.data[0] == ':')

@@ -197,6 +197,12 @@ TEST(group_conditions_have_known_words_and_fitting_types)
         {"\"count >= 3 and contains(kind, 'login')\"", "there is no \\\"kind\\\" in a group"},
         {"\"count >= 'three'\"", "count is a number, which it compares with"},
         {"\"'x' < sum\"", "sum is a number"},
+        {"\"cuont between 1 and 3\"", "there is no \\\"cuont\\\" in a group"},
+        {"\"count between 1 and 'x'\"", "count is a number, which it compares with"},
+        {"\"count in (1, 'x')\"", "count is a number, which it compares with"},
+        {"\"kinds = 'x' or sum in ('a')\"", "sum is a number"},
+        {"\"contains(kinds, 5)\"", "kinds are texts"},
+        {"\"contains(count, 'x')\"", "count is a number, which contains nothing"},
         {"{\"expression\":\"kind > :n\",\"values\":{\":n\":1}}", "there is no \\\"kind\\\" in a group"},
         {"{\"expression\":\"#sum = :count\",\"values\":{\":count\":\"x\"}}", "sum is a number"},
     };
@@ -209,6 +215,10 @@ TEST(group_conditions_have_known_words_and_fitting_types)
         CHECK(slice_contains(asks(&patterns, "PUT /v1/groups/g", body), slice_of(faults[i].says)));
     }
     CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
+    static const char fine[] = "{\"complete\":{\"when\":\"count between 1 and 3 and contains(kinds, 'a')"
+                               " or sum in (1, 2) or (contains(kinds, 'b') and count > 4)\"}}";
+    asks(&patterns, "PUT /v1/groups/fine", fine);
+    CHECK_INT(patterns.call.status, 200);
     struct slice reply = asks(&patterns, "PUT /v1/groups/g",
                               "{\"complete\":{\"when\":{\"expression\":\"#count >=\",\"values\":{\":n\":1}}}}");
     CHECK_INT(patterns.call.status, 400);
