@@ -60,6 +60,7 @@ struct function {
     struct slice runtime; /* "nodejs20.x", "python3.11", "provided.al2023", ... */
     struct slice handler;
     struct slice folder; /* absolute: LAMBDA_TASK_ROOT */
+    struct slice layers; /* the folder of its layers, merged: /opt; empty: it has none */
     bool in_place;       /* somebody's own folder: reload when it changes */
     uint32_t timeout_ms;
     uint32_t memory_mb;

@@ -245,6 +245,11 @@ void configuration_mark(struct registry *registry, struct document *document, co
 void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
                        struct slice qualifier, struct arena *arena);
 
+/* lambda_layer.c: puts the layers into the version's document, and checks the size of all its code. The
+ * document has the code already. False: answered. */
+bool layers_apply(struct func *func, struct rest_call *call, const struct node *layers,
+                  struct document *document);
+
 /* Publishes the version: changes head and documents. Answers its number's text; the same as the last one's
  * when nothing has changed since. NULL data: answered. */
 struct slice version_publish(struct rest_call *call, struct change *change, const struct document *latest,
@@ -264,6 +269,7 @@ struct slice version_publish(struct rest_call *call, struct change *change, cons
     X(tag_resource) X(untag_resource) X(list_tags) \
     X(add_permission) X(remove_permission) X(get_policy) \
     X(put_recursion) X(get_recursion) X(put_runtime_management) X(get_runtime_management) \
+    X(publish_layer) X(list_layers) X(list_layer_versions) X(get_layer_version) X(delete_layer_version) \
     X(get_code_signing) X(get_url_config) X(list_url_configs) X(provisioned_concurrency)
 // clang-format on
 

@@ -157,10 +157,6 @@ static bool refuse(struct rest_call *call, const char *message)
 
 static bool check_offered(struct rest_call *call, const struct node *nodes)
 {
-    if (nodes[CONFIG_LAYERS].count)
-        return refuse(call,
-                      "Layers are not offered: there is nowhere to get them from. Put what the layer has "
-                      "into the function's archive or folder.");
     if (nodes[CONFIG_FILE_SYSTEMS].count)
         return refuse(call, "File systems are not offered: the function sees this machine's folders.");
     if (nodes[CONFIG_IMAGE].present)
@@ -376,7 +372,8 @@ bool configuration_apply(struct func *func, struct rest_call *call, const struct
 {
     if (!check_offered(call, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
         !check_dead_letters(func, call, &nodes[CONFIG_DEAD_LETTERS]) ||
-        !apply_logging(call, &nodes[CONFIG_LOGGING], document))
+        !apply_logging(call, &nodes[CONFIG_LOGGING], document) ||
+        !layers_apply(func, call, &nodes[CONFIG_LAYERS], document))
         return false;
     set_members(call, nodes, document);
     return check_runtime(call, document) && apply_concurrency(call, nodes, document);
@@ -427,6 +424,7 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
     bool has_ours = document_get(&shown, "Quipu").data != NULL;
     document_set(&shown, "Revision", SLICE_NONE, arena);
     document_set(&shown, "Quipu", SLICE_NONE, arena);
+    document_set(&shown, LAYER_HASHES, SLICE_NONE, arena);
     buf_text(out, "{\"FunctionName\":");
     json_put_string(out, entry->name);
     buf_text(out, ",\"FunctionArn\":");

@@ -306,7 +306,8 @@ void lambda_list_functions(struct func *func, struct rest_call *call)
     uint32_t max = nodes[LIST_MAX].present && nodes[LIST_MAX].integer < LIST_DEFAULT
                        ? (uint32_t)nodes[LIST_MAX].integer
                        : LIST_DEFAULT;
-    struct slice after = nodes[LIST_MARKER].present ? nodes[LIST_MARKER].text : SLICE("");
+    struct slice after = nodes[LIST_MARKER].present ? nodes[LIST_MARKER].text : FUNCTIONS_BEGIN;
+    if (slice_compare(after, FUNCTIONS_BEGIN) < 0) after = FUNCTIONS_BEGIN;
     /* One more than asked for, to know whether there is a next page. */
     struct entry **list = registry_list(func->registry, after, max + 1, call->arena, &count);
     buf_text(call->reply, "{\"Functions\":[");

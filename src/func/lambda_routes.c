@@ -22,7 +22,7 @@ LAMBDA_OPERATIONS(X)
 // clang-format off
 /* X(name, sentence) */
 #define REFUSALS(X) \
-    X(layers, "Layers are not offered: put what a layer has into the function's archive or folder.") \
+    X(layer_policies, "Permissions of layers are not offered: the layers here are of one account.") \
     X(signing, "Code signing is not offered.") \
     X(urls, "Function URLs are not offered: invoke the function by Lambda's API.") \
     X(provisioning, "Provisioned concurrency is not offered: processes stay warm by themselves.") \
@@ -41,27 +41,11 @@ LAMBDA_OPERATIONS(X)
 REFUSALS(X)
 #undef X
 
-static void serve_no_layers(void *room, struct rest_call *call)
-{
-    (void)room;
-    buf_text(call->reply, "{\"Layers\":[]}");
-    lambda_done(call, 200);
-}
-
 static void serve_no_signing(void *room, struct rest_call *call)
 {
     (void)room;
     buf_text(call->reply, "{\"CodeSigningConfigs\":[]}");
     lambda_done(call, 200);
-}
-
-/* GetLayerVersionByArn has the path of ListLayers, and a query. */
-static void serve_layers(void *room, struct rest_call *call)
-{
-    if (rest_query(call, "find").data)
-        refuse_layers(room, call);
-    else
-        serve_no_layers(room, call);
 }
 
 // clang-format off
@@ -114,14 +98,14 @@ const struct rest_route lambda_routes[] = {
     {"GET", FUNCTION "/policy", serve_get_policy},
     {"DELETE", FUNCTION "/policy/{StatementId}", serve_remove_permission},
 
-    {"GET", "/2018-10-31/layers", serve_layers},
-    {"POST", LAYER, refuse_layers},
-    {"GET", LAYER, refuse_layers},
-    {"GET", LAYER "/{VersionNumber}", refuse_layers},
-    {"DELETE", LAYER "/{VersionNumber}", refuse_layers},
-    {"POST", LAYER "/{VersionNumber}/policy", refuse_layers},
-    {"GET", LAYER "/{VersionNumber}/policy", refuse_layers},
-    {"DELETE", LAYER "/{VersionNumber}/policy/{StatementId}", refuse_layers},
+    {"GET", "/2018-10-31/layers", serve_list_layers},
+    {"POST", LAYER, serve_publish_layer},
+    {"GET", LAYER, serve_list_layer_versions},
+    {"GET", LAYER "/{VersionNumber}", serve_get_layer_version},
+    {"DELETE", LAYER "/{VersionNumber}", serve_delete_layer_version},
+    {"POST", LAYER "/{VersionNumber}/policy", refuse_layer_policies},
+    {"GET", LAYER "/{VersionNumber}/policy", refuse_layer_policies},
+    {"DELETE", LAYER "/{VersionNumber}/policy/{StatementId}", refuse_layer_policies},
 
     {"GET", "/2020-06-30/functions/{FunctionName}/code-signing-config", serve_get_code_signing},
     {"PUT", "/2020-06-30/functions/{FunctionName}/code-signing-config", refuse_signing},

@@ -353,7 +353,7 @@ void lambda_get_account_settings(struct func *func, struct rest_call *call)
 {
     uint32_t count;
     int64_t reserved = 0, code_bytes = 0;
-    struct entry **list = registry_list(func->registry, SLICE(""), LIMIT_FUNCTIONS, call->arena, &count);
+    struct entry **list = registry_list(func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS, call->arena, &count);
     int64_t all = func->options.process_max ? func->options.process_max : PROCESSES_DEFAULT;
     for (uint32_t i = 0; i < count; i++) {
         const struct part *head = entry_part(list[i], SLICE(PART_FUNCTION));

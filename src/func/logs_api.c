@@ -68,7 +68,8 @@ static struct function **functions_of(struct asked *asked, struct slice group, u
 {
     uint32_t all;
     struct arena *arena = asked->call->arena;
-    struct entry **entries = registry_list(asked->func->registry, SLICE(""), LIMIT_FUNCTIONS, arena, &all);
+    struct entry **entries = registry_list(asked->func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS,
+                                           arena, &all);
     struct function **functions = arena_array(arena, struct function *, all + 1);
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {

@@ -69,6 +69,7 @@ static bool is_protocol(struct slice name)
                                         "AWS_LAMBDA_INITIALIZATION_TYPE",
                                         "AWS_LAMBDA_MAX_CONCURRENCY",
                                         "QUIPU_NODE_MODULES",
+                                        "QUIPU_LAYERS",
                                         "QUIPU_TOKEN",
                                         "AWS_EXECUTION_ENV"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -164,12 +165,36 @@ static void put_credentials(struct environment *environment, const struct instan
     put(environment, "AWS_SESSION_TOKEN", slice_of(keys->token));
 }
 
+/* Where interpreters, the loader and the shell look for what layers bring, as on Lambda below /opt. */
+static void put_layers(struct environment *environment)
+{
+    const struct function *function = environment->function;
+    struct arena *arena = environment->arena;
+    struct slice opt = function->layers, folder = function->folder;
+    const char *path = getenv("PATH");
+    if (!opt.len) return;
+    put(environment, "QUIPU_LAYERS", opt);
+    put_default(environment, "PATH",
+                arena_printf(arena, "%s:%.*s/bin", path && *path ? path : SANE_PATH, SLICE_ARG(opt)));
+    put_default(environment, "LD_LIBRARY_PATH",
+                arena_printf(arena, "%.*s:%.*s/lib:%.*s/lib", SLICE_ARG(folder), SLICE_ARG(folder),
+                             SLICE_ARG(opt)));
+    if (slice_starts(function->runtime, SLICE("nodejs")))
+        put_default(environment, "NODE_PATH", arena_printf(arena, "%.*s/nodejs/node_modules", SLICE_ARG(opt)));
+    if (slice_starts(function->runtime, SLICE("python")))
+        put_default(environment, "PYTHONPATH",
+                    arena_printf(arena, "%.*s/python:%.*s/python/lib/%.*s/site-packages", SLICE_ARG(opt),
+                                 SLICE_ARG(opt), SLICE_ARG(function->runtime)));
+}
+
 static void put_system(struct environment *environment)
 {
     struct slice folder = environment->function->folder;
-    put_inherited(environment, "PATH", SANE_PATH);
+    put_layers(environment);
     put_inherited(environment, "LANG", "C.UTF-8");
     put_default(environment, "TZ", SLICE(":UTC"));
+    if (environment->function->layers.len) return; /* it has the rest */
+    put_inherited(environment, "PATH", SANE_PATH);
     put_default(environment, "LD_LIBRARY_PATH",
                 arena_printf(environment->arena, "%.*s:%.*s/lib", SLICE_ARG(folder), SLICE_ARG(folder)));
 }

@@ -10,7 +10,9 @@
  *   policy:QUALIFIER the statements of AddPermission
  *   runtime:QUALIFIER  PutRuntimeManagementConfig's
  *
- * Two names are none of functions: `*code` has an item for each archive (part: its SHA-256 in base64), whose
+ * `*layer:NAME` is a layer: its versions' parts are 1, 2.., the part `function` has Stamp and LastVersion.
+ *
+ * Two names are none of either: `*code` has an item for each archive (part: its SHA-256 in base64), whose
  * bytes are in PREFIXcode; `*changes` has one item that moves with every change, for servers that share.
  *
  * Invariants:
@@ -23,6 +25,7 @@
 #ifndef FUNC_REGISTRY_H
 #define FUNC_REGISTRY_H
 
+#include "base/limits.h"
 #include "func/document.h"
 #include "func/internal.h"
 
@@ -32,6 +35,10 @@
 #define PART_ASYNC    "async:"
 #define PART_POLICY   "policy:"
 #define PART_RUNTIME  "runtime:"
+
+#define LAYER_PREFIX    "*layer:"   /* of an entry's name: it is a layer; parts: `function`, 1, 2.. */
+#define FUNCTIONS_BEGIN SLICE("+")  /* names of functions sort behind it, those of layers before */
+#define LAYER_HASHES    "LayerCode" /* of a version's document: the archives of its layers */
 
 /* ---- entries: all that the table has of one name; immutable and counted ---- */
 
@@ -101,7 +108,8 @@ struct slice registry_time_text(int64_t ms, struct arena *arena);
 struct entry *registry_read(struct registry *registry, struct slice name, bool *failed);
 /* The same as last seen, where nobody else changes it. */
 struct entry *registry_look(struct registry *registry, struct slice name, bool *failed);
-/* All names that begin behind `after`, in order, at most `max`: counted, in the arena. */
+/* All names behind `after`, in order, at most `max`: counted, in the arena. Functions begin behind
+ * FUNCTIONS_BEGIN; behind "" there are the layers, too. */
 struct entry **registry_list(struct registry *registry, struct slice after, uint32_t max, struct arena *arena,
                              uint32_t *count);
 /* Reads all names again. */
@@ -180,5 +188,16 @@ void code_sweep_all(struct registry *registry);
 void code_sweep_folders(struct registry *registry);
 /* Base64 of the SHA-256 of some bytes, as CodeSha256 shows it. */
 struct slice code_sha256(struct slice bytes, struct arena *arena);
+
+/* ---- layers.c: archives that functions share ---- */
+
+/* The hashes of a version's layers, in their order: how many. */
+uint32_t layers_read(const struct document *document, struct arena *arena,
+                     struct slice hashes[static LIMIT_LAYERS]);
+/* The folder with all layers of a version, merged, in the arena; made where it is not there. Empty: it has
+ * none. */
+struct slice layers_folder(struct registry *registry, const struct document *document, struct arena *arena);
+/* The bytes of all files in a folder. */
+uint64_t layer_size(struct slice folder);
 
 #endif

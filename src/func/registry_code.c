@@ -79,10 +79,14 @@ void code_unclaim(struct registry *registry, struct code_claim *claim)
 
 static bool is_named(const struct entry *entry, struct slice sha256, struct arena *scratch)
 {
-    for (uint32_t i = 0; i < entry->count; i++)
-        if (part_is_version(&entry->parts[i]) &&
-            slice_equal(document_text(&entry->parts[i].document, "CodeSha256", scratch), sha256))
-            return true;
+    struct slice layers[LIMIT_LAYERS];
+    for (uint32_t i = 0; i < entry->count; i++) {
+        const struct document *document = &entry->parts[i].document;
+        if (slice_equal(document_text(document, "CodeSha256", scratch), sha256)) return true;
+        uint32_t count = layers_read(document, scratch, layers);
+        for (uint32_t j = 0; j < count; j++)
+            if (slice_equal(layers[j], sha256)) return true;
+    }
     return false;
 }
 
@@ -404,7 +408,8 @@ static bool folder_is_used(struct registry *registry, const char *path)
     for (uint32_t i = 0; i < registry->count && !used; i++)
         for (uint32_t j = 0; j < registry->entries[i]->count && !used; j++) {
             const struct function *function = registry->entries[i]->parts[j].function;
-            used = function && slice_equal(function->folder, slice_of(path));
+            used = function && (slice_equal(function->folder, slice_of(path)) ||
+                                slice_equal(function->layers, slice_of(path)));
         }
     pthread_mutex_unlock(&registry->lock);
     return used;

@@ -130,6 +130,7 @@ static struct function *function_of(struct registry *registry, struct slice name
     struct function *function = function_new(registry, name, part, scratch);
     if (function->kind == FUNCTION_PROCESS && !function->in_place)
         code_unpack(registry, document_text(&part->document, "CodeSha256", scratch));
+    function->layers = arena_copy(&function->arena, layers_folder(registry, &part->document, scratch));
     return function;
 }
 
@@ -148,7 +149,8 @@ struct entry *entry_new(struct registry *registry, struct slice name, const stru
         part->name = arena_copy(&entry->arena, document_text(&part->document, "part", &entry->arena));
         document_set(&part->document, "name", SLICE_NONE, &entry->arena);
         document_set(&part->document, "part", SLICE_NONE, &entry->arena);
-        if (is_version_name(part->name)) part->function = function_of(registry, name, part, before, &scratch);
+        if (is_version_name(part->name) && !slice_starts(name, SLICE(LAYER_PREFIX)))
+            part->function = function_of(registry, name, part, before, &scratch);
     }
     qsort(entry->parts, entry->count, sizeof *entry->parts, compare_parts);
     const struct part *head = entry_part(entry, SLICE(PART_FUNCTION));
@@ -286,7 +288,8 @@ static void publish_all(struct registry *registry, const struct items *items)
         struct slice name = name_of(&items->documents[i], items->arena);
         for (next = i + 1; next < items->count; next++)
             if (!slice_equal(name_of(&items->documents[next], items->arena), name)) break;
-        if (!name.len || name.data[0] == '*') continue; /* ours, and no function */
+        if (!name.len || (name.data[0] == '*' && !slice_starts(name, SLICE(LAYER_PREFIX))))
+            continue; /* ours: neither function nor layer */
         struct entry *before = registry_known(registry, name);
         registry_publish(registry, entry_new(registry, name, items->documents + i, next - i, before));
         entry_release(before);
@@ -312,7 +315,7 @@ static bool has_name(const struct items *items, struct slice name)
 static void forget_missing(struct registry *registry, const struct items *items)
 {
     uint32_t count;
-    struct entry **known = registry_list(registry, SLICE(""), LIMIT_FUNCTIONS, items->arena, &count);
+    struct entry **known = registry_list(registry, SLICE(""), UINT32_MAX, items->arena, &count);
     for (uint32_t i = 0; i < count; i++) {
         if (!has_name(items, known[i]->name))
             registry_publish(registry, entry_new(registry, known[i]->name, NULL, 0, NULL));

@@ -30,6 +30,7 @@ const CRLF = '\r\n';
 const env = process.env;
 const taskRoot = env.LAMBDA_TASK_ROOT || process.cwd();
 const sharedModules = env.QUIPU_NODE_MODULES; // packages that functions need not bring
+const layers = env.QUIPU_LAYERS; // the folder of the function's layers, merged
 const concurrency = Math.max(1, Number.parseInt(env.AWS_LAMBDA_MAX_CONCURRENCY || '1', 10) || 1);
 const current = new AsyncLocalStorage(); // the invocation that code belongs to, where there are several at a time
 let onlyInvocation; // where there is one at a time
@@ -680,11 +681,13 @@ function putTaskRootOnPath() {
   Module._initPaths();
 }
 
-// An import does not look at NODE_PATH: what it does not find is looked for in the shared folder by a hook. The older
-// kind of hook costs a thread, so there is none where nothing could be found.
+// An import does not look at NODE_PATH: a hook looks for what it does not find in the layers and the shared folder.
+// The older kind of hook costs a thread, so there is none where nothing could be found.
 function shareModulesWithImports() {
-  if (!sharedModules || !fs.existsSync(sharedModules)) return;
-  const parent = pathToFileURL(path.join(path.dirname(sharedModules), 'index.js')).href;
+  const folders = [layers && path.join(layers, 'nodejs', 'node_modules'), sharedModules];
+  const parents = folders.filter((folder) => folder && fs.existsSync(folder))
+    .map((folder) => pathToFileURL(path.join(path.dirname(folder), 'index.js')).href);
+  if (!parents.length) return;
   const isMissing = (error, name) => error?.code === 'ERR_MODULE_NOT_FOUND' && /^[^./][^:]*$/.test(name);
   if (typeof Module.registerHooks === 'function') {
     Module.registerHooks({ resolve(name, context, next) {
@@ -692,18 +695,26 @@ function shareModulesWithImports() {
         return next(name, context);
       } catch (error) {
         if (!isMissing(error, name)) throw error;
-        try {
-          return next(name, { ...context, parentURL: parent });
-        } catch {
-          throw error;
+        for (const parentURL of parents) {
+          try {
+            return next(name, { ...context, parentURL });
+          } catch {
+            // the next folder may have it
+          }
         }
+        throw error;
       }
     } });
   } else if (typeof Module.register === 'function') {
     const source = `const isMissing = ${isMissing};
-      export const resolve = (name, context, next) => next(name, context).catch((error) => {
+      export const resolve = (name, context, next) => next(name, context).catch(async (error) => {
         if (!isMissing(error, name)) throw error;
-        return next(name, { ...context, parentURL: ${JSON.stringify(parent)} }).catch(() => { throw error; });
+        for (const parentURL of ${JSON.stringify(parents)}) {
+          try {
+            return await next(name, { ...context, parentURL });
+          } catch {}
+        }
+        throw error;
       });`;
     Module.register(`data:text/javascript,${encodeURIComponent(source)}`);
   }
