@@ -48,7 +48,7 @@ static void check_rules(struct quipu *db)
                                         .deadline_ms = 3600000,
                                         .then = "{\"function\":\"offer\"}"};
     CHECK_INT(quipu_group_put(db, "meet", &rules, &reply), QUIPU_FAILED);
-    CHECK_TEXT(error_of(reply), "refused");
+    CHECK_TEXT(error_of(reply), "bad-rule");
     rules.when = "#sum >= :least";
     CHECK_INT(quipu_group_put(db, "meet", &rules, &reply), QUIPU_DONE);
     CHECK_INT(quipu_group_add(db, "meet", "a", &(struct quipu_group_event){.kind = "login", .amount = "9"},
