@@ -451,6 +451,12 @@ static bool check_size(struct func *func, struct rest_call *call, const struct d
     uint32_t count = layers_read(document, call->arena, hashes);
     uint64_t size = 0;
     if (!count) return true;
+    /* Where layers are merged, their own folders need not be there. */
+    for (uint32_t i = 0; i < count; i++)
+        if (!code_unpack(func->registry, hashes[i])) {
+            lambda_unavailable(call);
+            return false;
+        }
     struct document ours = document_object(document, "Quipu", call->arena);
     if (!document_get(&ours, "Directory").data)
         hashes[count++] = document_text(document, "CodeSha256", call->arena);

@@ -98,11 +98,12 @@ struct slice layers_folder(struct registry *registry, const struct document *doc
     struct stat there;
     uint32_t count = layers_read(document, arena, hashes);
     if (!count) return SLICE_NONE;
+    struct slice folder = merged_folder(registry, hashes, count, arena);
+    if (stat(folder.data, &there) == 0) return folder;
     bool made = true;
     for (uint32_t i = 0; i < count; i++) made = code_unpack(registry, hashes[i]) && made;
-    struct slice folder = merged_folder(registry, hashes, count, arena);
-    if (count == 1 || stat(folder.data, &there) == 0) return folder;
-    /* A hidden name of its own: several threads may make the same one, and the start removes the rest. */
+    if (count == 1) return folder;
+    /* A name of its own: several threads may make the same one, and the start removes the rest. */
     struct slice uuid = registry_uuid(registry, arena);
     struct slice beside = arena_printf(arena, "%s/tmp-%.*s", registry->folder, SLICE_ARG(uuid));
     for (uint32_t i = 0; i < count && made; i++)

@@ -100,6 +100,23 @@ def test_what_cannot_be_layers_of_a_function(client, unused_name):
             client.delete_layer_version(LayerName=name, VersionNumber=version["Version"])
 
 
+def test_the_size_of_layers_counts_after_a_restart(tmp_path):
+    def zeros(megabytes):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+            packed.writestr("zeros", bytes(megabytes << 20))
+        return out.getvalue()
+
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        client = lambda_client(server.url)
+        create(client, "f", [client.publish_layer_version(LayerName=name, Content={"ZipFile": zeros(size)})
+                             ["LayerVersionArn"] for name, size in (("one", 100), ("two", 101))])
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        client = lambda_client(server.url)
+        code, text = refused(client.update_function_code, FunctionName="f", ZipFile=zeros(60))
+        assert code == "InvalidParameterValueException" and "combined with layers" in text
+
+
 def test_an_es_module_is_imported_from_a_layer(client, unused_name):
     arn = publish(client, unused_name, {
         "nodejs/node_modules/shared/package.json": '{"name":"shared","type":"module","exports":"./index.js"}',
