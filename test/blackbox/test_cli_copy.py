@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import pytest
+from botocore.exceptions import ClientError
 from cli import output, quipu, start
 from conftest import boto_client, create_table
 from support.process import DynamoLocal, Quipu
@@ -25,6 +26,16 @@ def local():
 def server():
     with Quipu("--memory", "--test-hooks") as running:
         yield running
+
+
+def repeated(write, **request):
+    """DynamoDB Local gives a write up, undone, when it has waited too long for a lock, as on a busy machine."""
+    while True:
+        try:
+            return write(**request)
+        except ClientError as error:
+            if "waiting for a lock" not in str(error):
+                raise
 
 
 class Writers:
@@ -46,15 +57,15 @@ class Writers:
                 key = {"pk": S(f"w{number}-{dice.randrange(self.keys)}"), "sk": N(dice.randrange(3))}
                 name = (key["pk"]["S"], key["sk"]["N"])
                 if dice.random() < 0.25:
-                    client.delete_item(TableName=self.table, Key=key)
+                    repeated(client.delete_item, TableName=self.table, Key=key)
                     self.expected.pop(name, None)
                 elif dice.random() < 0.5 and name in self.expected:
-                    item = client.update_item(TableName=self.table, Key=key, UpdateExpression="ADD n :one",
-                                              ExpressionAttributeValues={":one": N(1)}, ReturnValues="ALL_NEW")
+                    item = repeated(client.update_item, TableName=self.table, Key=key, UpdateExpression="ADD n :one",
+                                    ExpressionAttributeValues={":one": N(1)}, ReturnValues="ALL_NEW")
                     self.expected[name] = item["Attributes"]
                 else:
                     item = {**key, "n": N(self.writes), "text": S("x" * dice.randrange(200))}
-                    client.put_item(TableName=self.table, Item=item)
+                    repeated(client.put_item, TableName=self.table, Item=item)
                     self.expected[name] = item
                 self.writes += 1
         except Exception as failure:  # told by stop(), where it fails the test

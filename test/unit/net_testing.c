@@ -23,7 +23,7 @@ struct turn {
 };
 
 static struct turn turns[LOOPS_MAX];
-static unsigned long_now; /* of the only loop */
+static _Atomic unsigned long_now; /* of the only loop */
 static _Atomic unsigned long_most;
 static _Atomic bool is_let_go;
 static _Atomic unsigned handled[LOOPS_MAX], turns_with_requests, kept_count, posters_running;
