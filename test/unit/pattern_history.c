@@ -362,6 +362,15 @@ TEST(history_knows_what_held_at_a_time)
 }
 
 /* The stream's time is a second; a server that has the data in it knows more, and tells how much it knows. */
+/* The item's n, wherever the engine puts it among its attributes. */
+static bool says_n(struct slice reply, int n)
+{
+    char last[30], inner[30];
+    snprintf(last, sizeof last, "\"n\":%d}", n);
+    snprintf(inner, sizeof inner, "\"n\":%d,", n);
+    return slice_contains(reply, slice_of(last)) || slice_contains(reply, slice_of(inner));
+}
+
 TEST(history_tells_how_exact_a_time_is)
 {
     struct patterns patterns;
@@ -380,16 +389,16 @@ TEST(history_tells_how_exact_a_time_is)
     feed(&patterns, TABLE, buf_view(&records));
     struct slice reply = get(&patterns, "/a%20b?at=2026-11-15T04:13:25.105Z");
     CHECK(slice_contains(reply, SLICE("\"time\":\"2026-11-15T04:13:25.100Z\",\"precision\":\"1ms\"")));
-    CHECK(slice_contains(reply, SLICE("\"n\":0}")));
-    CHECK(slice_contains(get(&patterns, "/a%20b?at=2026-11-15T04:13:25.500Z"), SLICE("\"n\":40}")));
-    CHECK(slice_contains(get(&patterns, "/a%20b?at=2026-11-15T04:13:26Z"), SLICE("\"n\":60}")));
+    CHECK(says_n(reply, 0));
+    CHECK(says_n(get(&patterns, "/a%20b?at=2026-11-15T04:13:25.500Z"), 40));
+    CHECK(says_n(get(&patterns, "/a%20b?at=2026-11-15T04:13:26Z"), 60));
     CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2026-11-15T04:13:25.099Z"), NULL, 404,
                   "no-version");
     struct slice page = get(&patterns, "/a%20b?from=2026-11-15T04:13:25.305Z&to=2026-11-15T04:13:25.330Z");
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "versions")), 3);
-    CHECK(slice_contains(
+    CHECK(says_n(
         asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), "{\"at\":\"2026-11-15T04:13:25.119Z\"}"),
-        SLICE("\"n\":1}")));
+        1));
     put(&patterns, "{\"id\":{\"S\":\"other\"}}");
     pump(&patterns, TABLE); /* as anybody reads the stream */
     CHECK(slice_contains(get(&patterns, "/other?at=2036-11-15T04:13:25Z"), SLICE("\"precision\":\"1s\"")));
