@@ -667,6 +667,17 @@ TEST(continuous_backups_that_cannot_be)
 
 /* ---- what is not offered ---- */
 
+TEST(lists_of_what_is_not_there_are_empty)
+{
+    struct world world;
+    world_open(&world);
+    CHECK_TEXT(ASK(&world, "ListBackups", "{'Limit':5}"), "{\"BackupSummaries\":[]}");
+    CHECK_TEXT(ASK(&world, "ListExports", "{}"), "{\"ExportSummaries\":[]}");
+    CHECK_TEXT(ASK(&world, "ListImports", "{}"), "{\"ImportSummaryList\":[]}");
+    CHECK_INT(world.status, 200);
+    world_close(&world);
+}
+
 TEST(what_is_not_offered_says_so)
 {
     struct world world;
