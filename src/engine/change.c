@@ -48,17 +48,25 @@ static void note(struct engine_change_watcher *watcher, struct slice table, stru
     for (unsigned i = 0; i < count; i++) watcher->pending[watcher->pending_count++] = topics[i];
 }
 
+/* Most writes are to tables that nobody watches: their keys are not even looked into. */
 void change_note(struct batch *batch, const struct table *table, struct slice key)
 {
     struct engine *engine = batch->engine;
     const struct key_schema *keys = &table->keys;
+    struct slice name = table->definition.name, values = slice_from(key, KEY_VALUES_AT), hash,
+                 range = SLICE_NONE;
+    bool is_decoded = false;
     if (batch->is_quiet || !atomic_load_explicit(&engine->change_watcher_count, memory_order_relaxed)) return;
-    struct slice values = slice_from(key, KEY_VALUES_AT), range = SLICE_NONE;
-    struct slice hash = key_text(&batch->scratch, &values, keys->hash_type);
-    if (keys->range.len) range = key_text(&batch->scratch, &values, keys->range_type);
     pthread_mutex_lock(&engine->watchers_lock);
-    for (struct engine_change_watcher *at = engine->change_watchers; at; at = at->next)
-        note(at, table->definition.name, hash, range);
+    for (struct engine_change_watcher *at = engine->change_watchers; at; at = at->next) {
+        if (!slice_starts(name, at->prefix)) continue;
+        if (!is_decoded) {
+            hash = key_text(&batch->scratch, &values, keys->hash_type);
+            if (keys->range.len) range = key_text(&batch->scratch, &values, keys->range_type);
+            is_decoded = true;
+        }
+        note(at, name, hash, range);
+    }
     pthread_mutex_unlock(&engine->watchers_lock);
 }
 
