@@ -487,11 +487,13 @@ bool layers_apply(struct func *func, struct rest_call *call, const struct node *
     }
     buf_byte(&shown, ']');
     buf_byte(&hashes, ']');
-    bool has_any = layers->count != 0;
-    document_set(document, "Layers", has_any ? arena_copy(call->arena, buf_view(&shown)) : SLICE_NONE,
-                 call->arena);
-    document_set(document, LAYER_HASHES, has_any ? arena_copy(call->arena, buf_view(&hashes)) : SLICE_NONE,
-                 call->arena);
+    if (all_well) { /* else the call was answered, and may be gone */
+        bool has_any = layers->count != 0;
+        document_set(document, "Layers", has_any ? arena_copy(call->arena, buf_view(&shown)) : SLICE_NONE,
+                     call->arena);
+        document_set(document, LAYER_HASHES,
+                     has_any ? arena_copy(call->arena, buf_view(&hashes)) : SLICE_NONE, call->arena);
+    }
     buf_free(&shown);
     buf_free(&hashes);
     return all_well && check_size(func, call, document);

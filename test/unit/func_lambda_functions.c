@@ -227,9 +227,7 @@ TEST(lambda_settings_that_cannot_be_used)
 {
     static const char *const cases[][2] = {
         {"\"Layers\":[\"arn:aws:lambda:us-east-1:123456789012:layer:l:1\"]",
-         "Layers are not offered: there is nowhere to get them from. Put what the layer has into the "
-         "function's "
-         "archive or folder."},
+         "Layer version arn:aws:lambda:us-east-1:123456789012:layer:l:1 does not exist."},
         {"\"PackageType\":\"Image\"", "Functions from container images (PackageType Image) are not offered."},
         {"\"ImageConfig\":{}", "ImageConfig is not offered: there are no functions from container images."},
         {"\"Runtime\":\"cobol74\"",
