@@ -103,6 +103,9 @@ static void put_members(struct buf *out, const struct flow_row *row)
         put_string(out, row->fields[i].name);
         buf_byte(out, ':');
         put_schema(out, &row->fields[i]);
+        if (row->fields[i].place != IN_REPLY) continue;
+        out->len--; /* the schema's brace */
+        buf_text(out, ",\"readOnly\":true}");
     }
     buf_text(out, "},\"required\":[");
     first = true;

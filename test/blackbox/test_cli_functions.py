@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import struct
+import threading
 import time
 import urllib.request
 import zipfile
@@ -522,9 +523,17 @@ def attach(port):
                         f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
                         "Sec-WebSocket-Version: 13\r\n\r\n").encode())
     assert b" 101 " in connection.recv(4096)
-    for number, method in enumerate(("Runtime.enable", "Runtime.runIfWaitingForDebugger")):
-        text = json.dumps({"id": number, "method": method}).encode()
-        connection.sendall(struct.pack(">BB4x", 0x81, 0x80 | len(text)) + text)  # masked by zeros
+    def go_on():
+        """Again and again: on a busy machine the first may come before the process waits."""
+        try:
+            for number in range(600):
+                text = json.dumps({"id": number, "method": "Runtime.runIfWaitingForDebugger"}).encode()
+                connection.sendall(struct.pack(">BB4x", 0x81, 0x80 | len(text)) + text)  # masked by zeros
+                time.sleep(0.5)
+        except OSError:
+            pass  # the session is over
+
+    threading.Thread(target=go_on, daemon=True).start()
     return connection
 
 

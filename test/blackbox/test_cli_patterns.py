@@ -52,7 +52,8 @@ def operations(server):
                 pattern, command = operation["x-command"].split()[:2]
                 content = operation.get("requestBody", {}).get("content", {})
                 body = content.get("application/json", {}).get("schema", {})
-                fields = {field["name"] for field in operation["parameters"]} | set(body.get("properties", {}))
+                fields = {field["name"] for field in operation["parameters"]}
+                fields |= {name for name, schema in body.get("properties", {}).items() if not schema.get("readOnly")}
                 found[pattern, command] = (method.upper(), path, fields)
     return found
 
