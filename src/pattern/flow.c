@@ -514,7 +514,8 @@ struct slice flow_item(const struct flow *flow)
     return SLICE_NONE;
 }
 
-bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
+/* The code of an action's reason, empty where there is none. */
+static struct slice reason_of(const struct flow *flow, unsigned nth, struct slice *item)
 {
     struct raw_look look;
     struct slice reason;
@@ -522,11 +523,21 @@ bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
     raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
     while (raw_look_next(&look, NULL, &reason)) {
         if (nth-- > 0) continue;
-        struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
         *item = raw_member(flow->arena, reason, "Item");
-        return slice_equal(code, SLICE("ConditionalCheckFailed"));
+        return raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
     }
-    return false;
+    return SLICE_NONE;
+}
+
+bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
+{
+    return slice_equal(reason_of(flow, nth, item), SLICE("ConditionalCheckFailed"));
+}
+
+bool flow_reason_is_conflict(const struct flow *flow, unsigned nth)
+{
+    struct slice item, code = reason_of(flow, nth, &item);
+    return code.len && passes(code);
 }
 
 struct slice flow_items(const struct flow *flow)

@@ -203,6 +203,8 @@ bool flow_failed(const struct flow *flow);
 struct slice flow_item(const struct flow *flow);
 /* Of a cancelled transaction: did the condition of its nth action fail, and on which item? */
 bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item);
+/* ... or did somebody else write its item at the same time? Then its condition was not looked at. */
+bool flow_reason_is_conflict(const struct flow *flow, unsigned nth);
 /* The array of a Query or Scan, and where its next page begins (SLICE_NONE: nowhere). */
 struct slice flow_items(const struct flow *flow);
 struct slice flow_last_key(const struct flow *flow);
