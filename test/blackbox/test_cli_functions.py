@@ -155,7 +155,8 @@ def test_an_archive(on, unused_name, tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("app.py", "def run(event, context):\n    return {'zipped': event}\n")
     assert "say --runtime and --handler" in fails("function", "add", unused_name, "--zip", path, on=on)
-    output("function", "add", unused_name, "--zip", path, "--runtime", "python3.11", "--handler", "app.run", on=on)
+    output("function", "add", unused_name, "--zip", path, "--runtime", "python3.11", "--handler", "app.run",
+           "--timeout", "60s", on=on)
     assert items("function", "invoke", unused_name, '{"a":1}', on=on) == [{"zipped": {"a": 1}}]
     (tmp_path / "text.zip").write_text("no archive")
     text = str(tmp_path / "text.zip")
@@ -188,7 +189,7 @@ def test_what_runs_a_folder(on, unused_name, tmp_path, files, runtime, handler):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    output("function", "add", unused_name, "--dir", str(tmp_path), on=on)
+    output("function", "add", unused_name, "--dir", str(tmp_path), "--timeout", "60s", on=on)
     configuration = items("function", "show", unused_name, on=on)[0]["Configuration"]
     assert configuration["Runtime"].startswith(runtime) and configuration["Handler"] == handler
     if runtime != "provided":
@@ -476,7 +477,7 @@ def test_signed_requests(tmp_path, folder):
     keys.write_text(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
     mine = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "eu-west-1"}
     with Quipu("--credentials", str(keys)) as server:
-        output("function", "add", "f", "--dir", str(folder), on=server.url, env=mine)
+        output("function", "add", "f", "--dir", str(folder), "--timeout", "60s", on=server.url, env=mine)
         output("table", "create", "things", "id:S", on=server.url, env=mine)
         assert items("function", "invoke", "f:$LATEST", '{"a":"ü"}', on=server.url, env=mine) == [{"echo": {"a": "ü"}}]
         assert quipu("function", "invoke", "f", "{}", "--log", on=server.url, env=mine).returncode == 0
