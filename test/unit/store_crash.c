@@ -127,12 +127,26 @@ TEST(child_waits)
     if (getenv(CHILD_FOLDER)) pause();
 }
 
+/* Until then it holds what its parent has open. */
+static void await_program(pid_t pid)
+{
+    char path[40], environment[65536];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    for (int i = 0; i < 60000; i++) {
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t got = file < 0 ? 0 : read(file, environment, sizeof environment);
+        if (file >= 0) close(file);
+        if (got > 0 && memmem(environment, (size_t)got, CHILD_FOLDER "=", strlen(CHILD_FOLDER "="))) return;
+        usleep(1000);
+    }
+}
+
 TEST(a_child_process_does_not_keep_the_folder)
 {
     char *folder = folder_make();
     struct store *store = disk_open(folder);
     struct child child = child_start("child_waits", folder, "no");
-    usleep(50000); /* until it has become another program */
+    await_program(child.pid);
     store_close(store);
     CHECK_INT(numbered_content_of(folder), 0);
     kill(child.pid, SIGKILL);
