@@ -77,15 +77,20 @@ void pool_start(struct pool *pool)
 }
 
 /* Tells all to end. */
+void pool_refuse_all(struct pool *pool, struct after *after)
+{
+    ring_each(struct group, group, hungry, &pool->hungry)
+        group_start_failed(group, NULL, UINT32_MAX, INVOCATION_REFUSED, SLICE("ServiceException"),
+                           SLICE("The server is stopping"), SLICE_NONE, after);
+    ring_each(struct instance, instance, all, &pool->instances) instance_stop(instance, 0);
+}
+
 static void pool_end_all(struct pool *pool)
 {
     struct after after = {0};
     pool_lock(pool);
     pool->is_closing = true;
-    ring_each(struct group, group, hungry, &pool->hungry)
-        group_start_failed(group, NULL, UINT32_MAX, INVOCATION_REFUSED, SLICE("ServiceException"),
-                           SLICE("The server is stopping"), SLICE_NONE, &after);
-    ring_each(struct instance, instance, all, &pool->instances) instance_stop(instance, 0);
+    pool_refuse_all(pool, &after);
     pool_unlock(pool);
     pool_wake_by(pool, 0);
     after_do(pool, &after);

@@ -218,6 +218,7 @@ void run_answered(struct run *run, struct instance *instance);
 
 /* ---- pool_start.c, pool_environment.c ---- */
 struct instance *instance_new(struct group *group);
+void pool_refuse_all(struct pool *pool, struct after *after); /* who waits; and every process ends. Under the lock */
 void instance_start(struct instance *instance); /* on the pool's thread */
 void instance_close(struct instance *instance); /* on the pool's thread, when it is ended */
 void instance_drop(struct instance *instance);  /* one hold less; frees it with the last. Under the lock */

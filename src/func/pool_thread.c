@@ -117,6 +117,7 @@ static int64_t pool_tick(struct pool *pool, struct after *after)
     ring_each(struct instance, instance, all, &pool->instances)
         instance_tick(instance, now_us, &due_us, after);
     pool_debug_tick(pool, now_us, &due_us);
+    if (pool->is_closing) pool_refuse_all(pool, after); /* whoever came to wait since: nobody starts for them */
     pool_serve_hungry(pool, after);
     if (!ring_empty(&pool->hungry)) sooner(&due_us, now_us + POOL_RETURN_MS * 1000);
     groups_tick(pool, now_us, &due_us);
