@@ -54,24 +54,6 @@ static uint32_t census_count;
 
 /* ---- texts without a library ---- */
 
-static char *put_text(char *at, const char *text)
-{
-    size_t len = strlen(text);
-    memcpy(at, text, len + 1);
-    return at + len;
-}
-
-static char *put_number(char *at, pid_t number)
-{
-    char digits[16];
-    size_t len = 0;
-    do digits[len++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (len) *at++ = digits[--len];
-    *at = 0;
-    return at;
-}
-
 /* Reads digits and moves behind them; 0 where there are none. */
 static uint64_t take_number(const char **at)
 {
@@ -136,7 +118,7 @@ static void census_add(void *folder, pid_t pid)
 {
     char path[PATH_ROOM];
     uint64_t fields[STAT_FIELDS];
-    put_text(put_number(path, pid), "/stat");
+    text_put(text_put_number(path, (uint64_t)pid), "/stat");
     if (census_count < LIMIT_PROCESSES && stat_read(*(int *)folder, path, fields))
         census[census_count++] = (struct family_member){pid, (pid_t)fields[STAT_PARENT]};
 }
@@ -161,7 +143,7 @@ static void children_of_thread(void *context, pid_t thread)
 {
     struct listing *listing = context;
     char path[PATH_ROOM], room[LISTING_ROOM + 1];
-    put_text(put_number(path, thread), "/children");
+    text_put(text_put_number(path, (uint64_t)thread), "/children");
     int file = openat(listing->folder, path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     pid_t number = 0;
@@ -239,7 +221,7 @@ static void compare_descriptor(void *context, pid_t number)
     struct search *search = context;
     char name[16], target[SOCKET_ROOM + 1];
     if (search->family->is_found) return;
-    put_number(name, number);
+    text_put_number(name, (uint64_t)number);
     ssize_t len = readlinkat(search->folder, name, target, SOCKET_ROOM);
     if (len <= 0) return;
     target[len] = 0;
@@ -264,7 +246,7 @@ static void search_thread(void *context, pid_t thread)
     struct search *search = context;
     char path[PATH_ROOM];
     if (search->family->is_found || monotonic_us() >= search->family->seek_until_us) return;
-    put_text(put_number(path, thread), "/fd");
+    text_put(text_put_number(path, (uint64_t)thread), "/fd");
     search_descriptors(search->family, search->folder, path);
 }
 
@@ -284,7 +266,7 @@ static void member_visit(struct family *family, struct family_member member, enu
 {
     char path[PATH_ROOM];
     uint64_t fields[STAT_FIELDS];
-    put_number(put_text(path, "/proc/"), member.pid);
+    text_put_number(text_put(path, "/proc/"), (uint64_t)member.pid);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
     if (stat_read(folder, "stat", fields) &&
@@ -306,7 +288,7 @@ static void member_visit(struct family *family, struct family_member member, enu
 void family_init(struct family *family, uint32_t enough)
 {
     char path[PATH_ROOM];
-    put_text(put_number(put_text(path, "/proc/self/task/"), getpid()), "/children");
+    text_put(text_put_number(text_put(path, "/proc/self/task/"), (uint64_t)getpid()), "/children");
     family->has_children_files = access(path, R_OK) == 0;
     family->count = family->alive = 0;
     family->weigh_us = WEIGH_US;

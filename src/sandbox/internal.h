@@ -158,4 +158,9 @@ void nursery_stop(struct nursery *nursery);
 bool nursery_say(const struct nursery *nursery, enum nursery_word word, uint64_t id,
                  const struct keeper_ends *ends);
 
+/* ---- text.c: texts without a library, for the children; each ends in a zero and answers where that stands ---- */
+
+char *text_put(char *at, const char *text);
+char *text_put_number(char *at, uint64_t number);
+
 #endif

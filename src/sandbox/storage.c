@@ -24,26 +24,6 @@
 #define BLOCK_BYTES 512  /* of st_blocks */
 #define FILE_BYTES  4096 /* that the file system in memory has for each name */
 
-/* ---- texts without a library ---- */
-
-static char *put_text(char *at, const char *text)
-{
-    size_t len = strlen(text);
-    memcpy(at, text, len + 1);
-    return at + len;
-}
-
-static char *put_number(char *at, uint64_t number)
-{
-    char digits[24];
-    size_t len = 0;
-    do digits[len++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (len) *at++ = digits[--len];
-    *at = 0;
-    return at;
-}
-
 /* ---- a /tmp of its own ---- */
 
 static bool write_file(const char *path, const char *text)
@@ -58,8 +38,8 @@ static bool write_file(const char *path, const char *text)
 /* "1000 1000 1": the same number inside as outside, and no other. */
 static bool map_self(const char *path, uint64_t number)
 {
-    char text[TEXT_ROOM], *at = put_number(text, number);
-    put_text(put_number(put_text(at, " "), number), " 1");
+    char text[TEXT_ROOM], *at = text_put_number(text, number);
+    text_put(text_put_number(text_put(at, " "), number), " 1");
     return write_file(path, text);
 }
 
@@ -74,9 +54,9 @@ static bool namespace_enter(void)
 
 int storage_mount(uint64_t limit_bytes)
 {
-    char options[TEXT_ROOM], *at = put_text(options, "mode=1777,size=");
-    at = put_number(at, limit_bytes);
-    put_number(put_text(at, ",nr_inodes="), limit_bytes / FILE_BYTES + 1);
+    char options[TEXT_ROOM], *at = text_put(options, "mode=1777,size=");
+    at = text_put_number(at, limit_bytes);
+    text_put_number(text_put(at, ",nr_inodes="), limit_bytes / FILE_BYTES + 1);
     errno = 0;
     if (namespace_enter() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
         mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) == 0)
