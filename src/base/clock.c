@@ -15,11 +15,21 @@ static int64_t system_now_ms(void *self)
 
 const struct clock clock_system = {.now_ms = system_now_ms, .self = NULL};
 
-int64_t monotonic_us(void)
+static int64_t clock_us(clockid_t which)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(which, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t monotonic_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+int64_t processor_us(void)
+{
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static bool two_digits(const char *text, int *out)

@@ -19,6 +19,9 @@ static inline int64_t clock_now_ms(const struct clock *clock)
 /* Never goes back; for durations and time-outs only, never stored. */
 int64_t monotonic_us(void);
 
+/* The processor's time that this process has used: bounds work alike on a busy and on a quiet machine. */
+int64_t processor_us(void);
+
 /* "20261115T034206Z" -> seconds since 1970; -1 when malformed. */
 int64_t time_from_basic_iso(const char *text, unsigned long len);
 

@@ -245,7 +245,7 @@ static void search_thread(void *context, pid_t thread)
 {
     struct search *search = context;
     char path[PATH_ROOM];
-    if (search->family->is_found || monotonic_us() >= search->family->seek_until_us) return;
+    if (search->family->is_found || processor_us() >= search->family->seek_until_us) return;
     text_put(text_put_number(path, (uint64_t)thread), "/fd");
     search_descriptors(search->family, search->folder, path);
 }
@@ -313,7 +313,7 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
         family->count = kept;
     }
     for (uint32_t i = 0; i < family->count && !family->is_found; i++) {
-        if (deed == FAMILY_SEEK && monotonic_us() >= family->seek_until_us) return;
+        if (deed == FAMILY_SEEK && processor_us() >= family->seek_until_us) return;
         member_visit(family, family->members[i], deed);
     }
 }

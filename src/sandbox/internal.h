@@ -34,7 +34,7 @@ enum keeper_word {
     KEEPER_MEMORY, /* keeper to server: value is the memory in use now */
     KEEPER_END,    /* all is over and nothing is left: value is the most memory seen */
     KEEPER_PEER,   /* server to keeper: whose connection is this, see PEER_PORTS; keeper to server: the
-                      answer, an enum sandbox_peer. value is the question's number */
+                      answer, an enum sandbox_peer. One question at a time */
 };
 
 struct keeper_message {
@@ -96,7 +96,7 @@ struct family {
     int64_t weigh_us, weigh_until_us; /* weigh_us: who is not weighed by then counts in full; may be set */
     bool is_weighed;                  /* all were, in that time */
     uint64_t inode;                   /* FAMILY_SEEK: of the socket */
-    int64_t seek_until_us;            /* ... when to give up */
+    int64_t seek_until_us;            /* ... when to give up, in processor_us() */
     bool of_threads;                  /* ... also look at what a thread has for itself */
     bool is_found, is_hidden;         /* ... it is held; somebody's descriptors could not be read */
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */

@@ -208,7 +208,7 @@ static void keeper_stop(struct keeper *keeper, int64_t grace_ms)
 
 static void keeper_answer_peer(struct keeper *keeper, const struct keeper_message *asked)
 {
-    struct keeper_message answer = {.word = KEEPER_PEER, .value = asked->value};
+    struct keeper_message answer = {.word = KEEPER_PEER};
     answer.end = peer_find(&seekers, (uint16_t)(asked->end >> 16), (uint16_t)asked->end);
     send(keeper->control, &answer, sizeof answer, MSG_NOSIGNAL);
 }

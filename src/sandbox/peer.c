@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "sandbox/internal.h"
 
-#define SEEK_US       200000 /* for all attempts together */
+#define SEEK_US       200000 /* of the processor's time, for all attempts together */
 #define SEEK_ATTEMPTS 3      /* who forks and ends while we look may be missed */
 #define SEEK_PAUSE_MS 2
 #define REPLY_ROOM    4096
@@ -164,8 +164,8 @@ static enum peer_inode inode_of(uint16_t server_port, uint16_t peer_port, uint64
 
 enum sandbox_peer peer_find(struct family *family, uint16_t server_port, uint16_t peer_port)
 {
-    int64_t until_us = monotonic_us() + SEEK_US;
-    for (int attempt = 0; attempt < SEEK_ATTEMPTS && monotonic_us() < until_us; attempt++) {
+    int64_t until_us = processor_us() + SEEK_US;
+    for (int attempt = 0; attempt < SEEK_ATTEMPTS && processor_us() < until_us; attempt++) {
         uint64_t inode = 0;
         enum peer_inode told = inode_of(server_port, peer_port, &inode);
         if (told == PEER_INODE_NONE) return SANDBOX_PEER_GONE;
@@ -173,5 +173,5 @@ enum sandbox_peer peer_find(struct family *family, uint16_t server_port, uint16_
         if (attempt > 1) poll(NULL, 0, SEEK_PAUSE_MS);
         if (family_holds(family, inode, attempt > 0, until_us)) return SANDBOX_PEER_OWN;
     }
-    return family->is_hidden || monotonic_us() >= until_us ? SANDBOX_PEER_UNKNOWN : SANDBOX_PEER_STRANGER;
+    return family->is_hidden || processor_us() >= until_us ? SANDBOX_PEER_UNKNOWN : SANDBOX_PEER_STRANGER;
 }

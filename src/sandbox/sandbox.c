@@ -60,7 +60,7 @@ struct sandboxed {
     struct sandboxed *asked_next;
     bool is_listed, is_known; /* on the list of what is asked; taken from it before */
     int64_t grace_ms;         /* NOT_ASKED, or that of a stop that the thread has not seen */
-    struct sandbox_question *asked_peers; /* that the thread has not seen */
+    struct sandbox_question *asked_peers, **asked_peers_end; /* that the thread has not seen */
     /* the thread's */
     uint64_t id;
     enum phase phase;
@@ -69,7 +69,7 @@ struct sandboxed {
     struct watch control_watch, output_watch;
     pid_t nursery;     /* that has its keeper */
     int64_t silent_us; /* when its keeper counts as stuck; INT64_MAX: nobody has asked it to end */
-    struct sandbox_question *open_peers; /* that the keeper was asked */
+    struct sandbox_question *open_peers, **open_peers_end; /* the keeper was asked the first of them */
     struct sandbox_result result;
     struct sandboxed *next, *previous; /* of all that have not ended */
     struct sandboxed *ended_next;
@@ -85,7 +85,7 @@ struct sandbox {
     struct nursery nursery;
     struct sandbox_user user;
     bool has_own_tmp;
-    uint64_t last_id, last_question;
+    uint64_t last_id;
     struct sandboxed *first, *last; /* all that have not ended, oldest first */
     struct sandboxed *ended;        /* in this turn */
     bool is_nursery_full;           /* wait until it takes more */
@@ -206,8 +206,9 @@ static void sandboxed_list(struct sandboxed *sandboxed, int64_t grace_ms, struct
     pthread_mutex_lock(&sandbox->lock);
     if (grace_ms < sandboxed->grace_ms) sandboxed->grace_ms = grace_ms;
     if (question) {
-        question->next = sandboxed->asked_peers;
-        sandboxed->asked_peers = question;
+        question->next = NULL;
+        *sandboxed->asked_peers_end = question;
+        sandboxed->asked_peers_end = &question->next;
     }
     bool is_first = !sandbox->asked;
     if (!sandboxed->is_listed) {
@@ -232,6 +233,8 @@ struct sandboxed *sandbox_run(struct sandbox *sandbox, const struct sandbox_prog
     sandboxed->grace_ms = NOT_ASKED;
     sandboxed->silent_us = INT64_MAX;
     sandboxed->control = sandboxed->output = -1;
+    sandboxed->asked_peers_end = &sandboxed->asked_peers;
+    sandboxed->open_peers_end = &sandboxed->open_peers;
     pthread_mutex_init(&sandboxed->output_lock, NULL);
     sandboxed->ends = (struct keeper_ends){-1, -1, request_write(program, &sandbox->user, &sandboxed->error)};
     sandboxed->control_watch = (struct watch){WATCH_CONTROL, sandboxed};
@@ -338,13 +341,17 @@ static void unlink_live(struct sandboxed *sandboxed)
     *(sandboxed->next ? &sandboxed->next->previous : &sandbox->last) = sandboxed->previous;
 }
 
-static void answer_peers(struct sandbox_question *first, enum sandbox_peer peer)
+static void answer_first_peer(struct sandboxed *sandboxed, enum sandbox_peer peer)
 {
-    while (first) {
-        struct sandbox_question *question = first;
-        first = question->next;
-        question->answered(question, peer);
-    }
+    struct sandbox_question *question = sandboxed->open_peers;
+    sandboxed->open_peers = question->next;
+    if (!sandboxed->open_peers) sandboxed->open_peers_end = &sandboxed->open_peers;
+    question->answered(question, peer);
+}
+
+static void answer_all_peers(struct sandboxed *sandboxed, enum sandbox_peer peer)
+{
+    while (sandboxed->open_peers) answer_first_peer(sandboxed, peer);
 }
 
 static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int status)
@@ -354,8 +361,7 @@ static void sandboxed_end(struct sandboxed *sandboxed, enum sandbox_end end, int
     sandboxed->phase = PHASE_ENDED;
     sandboxed->result.end = end;
     sandboxed->result.status = status;
-    answer_peers(sandboxed->open_peers, SANDBOX_PEER_GONE);
-    sandboxed->open_peers = NULL;
+    answer_all_peers(sandboxed, SANDBOX_PEER_GONE);
     read_rest(sandboxed);
     close_watched(sandbox, &sandboxed->control);
     pthread_mutex_lock(&sandboxed->output_lock);
@@ -464,38 +470,36 @@ static int patience_ms(struct sandbox *sandbox)
 
 /* ---- whose connection it is, on the thread ---- */
 
-/* One that has no process, or none any more, holds nothing. */
-static void ask_peers(struct sandboxed *sandboxed, struct sandbox_question *asked)
+/* One question at a time: hundreds at once would not fit the socket. */
+static void ask_first_peer(struct sandboxed *sandboxed)
 {
-    while (asked) {
-        struct sandbox_question *question = asked;
-        asked = question->next;
-        question->next = NULL;
-        question->number = ++sandboxed->sandbox->last_question;
+    struct sandbox_question *question;
+    while ((question = sandboxed->open_peers)) {
         struct keeper_message message = {.word = KEEPER_PEER,
-                                         .end = PEER_PORTS(question->server_port, question->peer_port),
-                                         .value = question->number};
-        if (sandboxed->phase != PHASE_RUNNING) {
-            question->answered(question, sandboxed->phase == PHASE_ASKED ? SANDBOX_PEER_STRANGER
-                                                                         : SANDBOX_PEER_GONE);
-        } else if (send(sandboxed->control, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-            question->answered(question, SANDBOX_PEER_UNKNOWN);
-        } else {
-            question->next = sandboxed->open_peers;
-            sandboxed->open_peers = question;
-        }
+                                         .end = PEER_PORTS(question->server_port, question->peer_port)};
+        if (send(sandboxed->control, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return;
+        answer_first_peer(sandboxed, SANDBOX_PEER_UNKNOWN);
     }
 }
 
-static void hear_peer(struct sandboxed *sandboxed, const struct keeper_message *message)
+/* One that has no process, or none any more, holds nothing. */
+static void ask_peers(struct sandboxed *sandboxed, struct sandbox_question *asked)
 {
-    for (struct sandbox_question **at = &sandboxed->open_peers; *at; at = &(*at)->next) {
-        struct sandbox_question *question = *at;
-        if (question->number != message->value) continue;
-        *at = question->next;
-        question->answered(question, (enum sandbox_peer)message->end);
-        return;
-    }
+    if (!asked) return;
+    bool was_idle = !sandboxed->open_peers;
+    *sandboxed->open_peers_end = asked;
+    while (*sandboxed->open_peers_end) sandboxed->open_peers_end = &(*sandboxed->open_peers_end)->next;
+    if (sandboxed->phase != PHASE_RUNNING)
+        answer_all_peers(sandboxed,
+                         sandboxed->phase == PHASE_ASKED ? SANDBOX_PEER_STRANGER : SANDBOX_PEER_GONE);
+    else if (was_idle)
+        ask_first_peer(sandboxed);
+}
+
+static void hear_peer(struct sandboxed *sandboxed, enum sandbox_peer peer)
+{
+    if (sandboxed->open_peers) answer_first_peer(sandboxed, peer);
+    ask_first_peer(sandboxed);
 }
 
 /* ---- what is heard ---- */
@@ -517,6 +521,7 @@ static void hear_asked(struct sandbox *sandbox)
         int64_t grace_ms = each->grace_ms;
         struct sandbox_question *peers = each->asked_peers;
         each->asked_peers = NULL;
+        each->asked_peers_end = &each->asked_peers;
         bool is_new = !each->is_known;
         each->is_listed = false;
         each->is_known = true;
@@ -556,7 +561,7 @@ static void hear_keeper(struct sandboxed *sandboxed)
     } else if (message.word == KEEPER_MEMORY) {
         atomic_store(&sandboxed->memory_bytes, message.value);
     } else if (message.word == KEEPER_PEER) {
-        hear_peer(sandboxed, &message);
+        hear_peer(sandboxed, (enum sandbox_peer)message.end);
     } else if (message.word == KEEPER_END) {
         sandboxed->result.memory_bytes = message.value;
         sandboxed_end(sandboxed, (enum sandbox_end)message.end, message.status);

@@ -112,7 +112,6 @@ struct sandbox_question {
     void (*answered)(struct sandbox_question *question, enum sandbox_peer peer);
     /* private */
     struct sandbox_question *next;
-    uint64_t number;
 };
 /* From any thread, until sandbox_release. */
 void sandbox_ask_peer(struct sandboxed *sandboxed, struct sandbox_question *question);

@@ -1,6 +1,7 @@
 /* Whose connection it is: a program's own, its children's, anybody else's. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -61,7 +62,7 @@ static void on_answer(struct sandbox_question *question, enum sandbox_peer peer)
 
 static enum sandbox_peer ask(struct sandboxed *sandboxed, uint16_t port, uint16_t peer_port)
 {
-    struct asked asked = {.question = {port, peer_port, on_answer, NULL, 0},
+    struct asked asked = {.question = {port, peer_port, on_answer, NULL},
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .change = PTHREAD_COND_INITIALIZER};
     sandbox_ask_peer(sandboxed, &asked.question);
@@ -70,6 +71,14 @@ static enum sandbox_peer ask(struct sandboxed *sandboxed, uint16_t port, uint16_
     pthread_mutex_unlock(&asked.lock);
     CHECK_INT(asked.answers, 1);
     return asked.peer;
+}
+
+static _Atomic unsigned own_answers, other_answers;
+
+static void count_answer(struct sandbox_question *question, enum sandbox_peer peer)
+{
+    (void)question;
+    atomic_fetch_add(peer == SANDBOX_PEER_OWN ? &own_answers : &other_answers, 1);
 }
 
 /* A bash with a text in which PORT is the port. */
@@ -179,4 +188,28 @@ TEST(peer_inode_is_the_same_by_both_ways)
         close(fd);
         close(listener);
     }
+}
+
+/* More than the socket to its keeper holds: a function that opens hundreds of connections at once. */
+TEST(peer_is_told_for_a_thousand_questions_at_once)
+{
+    static struct sandbox_question questions[1000];
+    struct sandbox *sandbox = sandbox_for_test();
+    struct heard heard;
+    uint16_t port, peer_port;
+    int listener = listen_here(&port);
+    heard_bash(&heard, sandbox, port, "exec 3<>/dev/tcp/127.0.0.1/$PORT; echo up; sleep 1000");
+    int fd = accept_here(listener, &peer_port);
+    heard_wait_for(&heard, "up");
+    for (size_t i = 0; i < 1000; i++) {
+        questions[i] = (struct sandbox_question){port, peer_port, count_answer, NULL};
+        sandbox_ask_peer(heard.sandboxed, &questions[i]);
+    }
+    while (atomic_load(&own_answers) + atomic_load(&other_answers) < 1000) poll(NULL, 0, 1);
+    CHECK_INT(atomic_load(&own_answers), 1000);
+    sandbox_stop(heard.sandboxed, 0);
+    heard_free(&heard);
+    close(fd);
+    close(listener);
+    sandbox_free(sandbox);
 }
