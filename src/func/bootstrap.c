@@ -142,21 +142,31 @@ static const char *runtime_file(struct arena *arena, const char *folder, const c
     return arena_printf(arena, "%s/runtime/%s", absolute, file).data;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* The function's own bootstrap, else that of its layers: a layer may be a whole runtime, as on Lambda. */
 static const char *const *provided_command(const struct function *function, struct arena *arena, char *error,
                                            size_t error_len)
 {
     const char **arguments = arena_array(arena, const char *, 2);
-    struct stat status;
-    struct slice file = arena_printf(arena, "%.*s/bootstrap", SLICE_ARG(function->folder));
-    arguments[0] = file.data;
+    const char *own = arena_printf(arena, "%.*s/bootstrap", SLICE_ARG(function->folder)).data;
+    const char *shared = "";
+    if (function->layers.len)
+        shared = arena_printf(arena, "%.*s/bootstrap", SLICE_ARG(function->layers)).data;
+    arguments[0] = !is_file(own) && is_file(shared) ? shared : own;
     arguments[1] = NULL;
-    if (stat(file.data, &status) != 0 || !S_ISREG(status.st_mode)) {
-        snprintf(error, error_len, "Couldn't find valid bootstrap(s): [%s]", file.data);
+    if (!is_file(arguments[0])) {
+        snprintf(error, error_len, "Couldn't find valid bootstrap(s): [%s%s%s]", own, *shared ? " " : "", shared);
         return NULL;
     }
-    if (access(file.data, X_OK) != 0) {
+    if (access(arguments[0], X_OK) != 0) {
+        bool is_in_place = function->in_place && arguments[0] == own;
         snprintf(error, error_len, "bootstrap is there but not executable: chmod +x %s",
-                 function->in_place ? file.data : "bootstrap, then make the archive again");
+                 is_in_place ? own : "bootstrap, then make the archive again");
         return NULL;
     }
     return arguments;
@@ -188,12 +198,12 @@ static const char *const *interpreter_command(const struct language *language, c
     return arguments;
 }
 
-static bool folder_is_there(const struct function *function, struct arena *arena, char *error,
+static bool folder_is_there(struct slice folder, bool is_unpacked, struct arena *arena, char *error,
                             size_t error_len)
 {
-    if (access(arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data, X_OK) == 0) return true;
-    snprintf(error, error_len, "The folder %.*s cannot be entered: %s%s", SLICE_ARG(function->folder),
-             strerror(errno), function->in_place ? "" : "; the server unpacks it again when it is restarted");
+    if (access(arena_printf(arena, "%.*s", SLICE_ARG(folder)).data, X_OK) == 0) return true;
+    snprintf(error, error_len, "The folder %.*s cannot be entered: %s%s", SLICE_ARG(folder), strerror(errno),
+             is_unpacked ? "; the server unpacks it again when it is restarted" : "");
     return false;
 }
 
@@ -209,7 +219,9 @@ const char *const *bootstrap_command(struct func *func, const struct function *f
             SLICE_ARG(function->runtime));
         return NULL;
     }
-    if (!folder_is_there(function, arena, error, error_len)) return NULL;
+    if (!folder_is_there(function->folder, !function->in_place, arena, error, error_len) ||
+        (function->layers.len && !folder_is_there(function->layers, true, arena, error, error_len)))
+        return NULL;
     if (!language->file) return provided_command(function, arena, error, error_len);
     return interpreter_command(language, func->options.folder, function, arena, error, error_len);
 }

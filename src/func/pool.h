@@ -165,7 +165,7 @@ struct pool {
     int wake_fd;
     struct watcher *watcher;
     struct pool_stats stats;
-    bool has_said_own_tmp, has_said_folder;
+    bool has_said_own_tmp, has_said_folder, has_said_opt, has_said_layers;
     uint64_t refusals_unsaid; /* refused connections since the last line about them */
     int64_t refusal_line_us;  /* when the next such line may be written */
 };
@@ -223,13 +223,13 @@ void instance_start(struct instance *instance); /* on the pool's thread */
 void instance_close(struct instance *instance); /* on the pool's thread, when it is ended */
 void instance_drop(struct instance *instance);  /* one hold less; frees it with the last. Under the lock */
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
-                                    const struct instance_keys *keys, uint64_t stream, const char *temporary,
-                                    struct arena *arena);
+                                    const struct instance_keys *keys, uint64_t stream,
+                                    const struct sandbox_program *program, struct arena *arena);
 /* A variable of the user's; NULL data: there is none. */
 struct slice function_variable(const struct function *function, struct slice name);
 
-/* ---- pool_storage.c: temporary files ---- */
-/* Fills the program's has_own_tmp, temporary and storage_bytes. */
+/* ---- pool_storage.c: temporary files, and layers at /opt ---- */
+/* Fills the program's has_own_tmp, temporary, storage_bytes and opt. */
 void instance_choose_storage(struct instance *instance, struct sandbox_program *program, struct arena *arena);
 /* Removes what servers that are gone have left. */
 void storage_sweep(const struct func *func);

@@ -15,6 +15,7 @@
 
 struct environment {
     const struct function *function;
+    struct slice layers; /* where the process finds its layers; empty: it has none */
     struct arena *arena;
     const char **entries;
     uint32_t count;
@@ -165,12 +166,13 @@ static void put_credentials(struct environment *environment, const struct instan
     put(environment, "AWS_SESSION_TOKEN", slice_of(keys->token));
 }
 
-/* Where interpreters, the loader and the shell look for what layers bring, as on Lambda below /opt. */
+/* Where interpreters, the loader and the shell look for what layers bring: as on Lambda where they lie at
+ * /opt. */
 static void put_layers(struct environment *environment)
 {
     const struct function *function = environment->function;
     struct arena *arena = environment->arena;
-    struct slice opt = function->layers, folder = function->folder;
+    struct slice opt = environment->layers, folder = function->folder;
     const char *path = getenv("PATH");
     if (!opt.len) return;
     put(environment, "QUIPU_LAYERS", opt);
@@ -193,24 +195,25 @@ static void put_system(struct environment *environment)
     put_layers(environment);
     put_inherited(environment, "LANG", "C.UTF-8");
     put_default(environment, "TZ", SLICE(":UTC"));
-    if (environment->function->layers.len) return; /* it has the rest */
+    if (environment->layers.len) return; /* it has the rest */
     put_inherited(environment, "PATH", SANE_PATH);
     put_default(environment, "LD_LIBRARY_PATH",
                 arena_printf(environment->arena, "%.*s:%.*s/lib", SLICE_ARG(folder), SLICE_ARG(folder)));
 }
 
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
-                                    const struct instance_keys *keys, uint64_t stream, const char *temporary,
-                                    struct arena *arena)
+                                    const struct instance_keys *keys, uint64_t stream,
+                                    const struct sandbox_program *program, struct arena *arena)
 {
     struct environment environment = {.function = function, .arena = arena};
+    environment.layers = program->opt ? SLICE("/opt") : function->layers;
     environment.entries = arena_array(arena, const char *, OWN_VARIABLES + function->variable_count + 1);
     put_protocol(&environment, func, port);
     put_log_names(&environment, func, stream);
     put_endpoints(&environment, func, port);
     put_credentials(&environment, keys);
     put_system(&environment);
-    if (temporary) put_default(&environment, "TMPDIR", slice_of(temporary));
+    if (program->temporary) put_default(&environment, "TMPDIR", slice_of(program->temporary));
     for (uint32_t i = 0; i < function->variable_count; i++) {
         const struct function_variable *variable = &function->variables[i];
         bool hidden = variable->name.len && variable->name.data[0] == '_' &&

@@ -95,7 +95,7 @@ static void instance_run_process(struct instance *instance, const char *const *a
     };
     instance_choose_storage(instance, &program, arena);
     program.environment = environment_make(pool->func, function, net_port_number(instance->port),
-                                           &instance->keys, instance->stream, program.temporary, arena);
+                                           &instance->keys, instance->stream, &program, arena);
     if (instance->debug_port)
         program.environment = debug_environment(program.environment, instance->debug_port, arena);
     struct sandboxed *process = sandbox_run(pool->func->options.sandbox, &program);
@@ -125,7 +125,9 @@ static enum invocation_end end_without_command(const struct function *function, 
 {
     bool is_its_own = !runtime_is_concurrent(function->runtime) && !function->in_place;
     const char *folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data;
-    return is_its_own && access(folder, X_OK) == 0 ? INVOCATION_FAILED : INVOCATION_REFUSED;
+    const char *layers = arena_printf(arena, "%.*s", SLICE_ARG(function->layers)).data;
+    bool is_there = access(folder, X_OK) == 0 && (!*layers || access(layers, X_OK) == 0);
+    return is_its_own && is_there ? INVOCATION_FAILED : INVOCATION_REFUSED;
 }
 
 void instance_start(struct instance *instance)

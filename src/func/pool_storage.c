@@ -1,10 +1,12 @@
 /* Where a process keeps its temporary files: in a /tmp of its own where that can be had, else in a folder
- * that TMPDIR names. Both hold as much as the function's EphemeralStorage says and go with the process.
+ * that TMPDIR names. Both hold as much as the function's EphemeralStorage says and go with the process. And
+ * where it finds its layers: at /opt where that can be had, else in the folder that QUIPU_LAYERS names.
  *
- * Its own /tmp hides the machine's, so it is not for a process that needs something from there: code, the
- * runtime's program or an interpreter below /tmp. */
+ * Its own /tmp or /opt hides the machine's, so it is not for a process that needs something from there: code,
+ * the runtime's program or an interpreter below it. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,12 +18,33 @@
 #include "func/archive.h"
 #include "func/pool.h"
 
-static bool is_below_tmp(const char *path)
+#define SCRIPT_BYTES 4096 /* of an interpreter's start: shims are short */
+
+/* Both may be links: some systems have their /opt below /var. */
+static bool is_below(const char *path, const char *folder)
 {
-    char absolute[PATH_MAX];
-    if (!path || !realpath(path, absolute)) return false;
-    struct slice text = slice_of(absolute);
-    return slice_equal(text, SLICE("/tmp")) || slice_starts(text, SLICE("/tmp/"));
+    char absolute[PATH_MAX], above[PATH_MAX];
+    if (!path || !realpath(path, absolute) || !realpath(folder, above)) return false;
+    size_t len = strlen(above);
+    return strncmp(absolute, above, len) == 0 && (!absolute[len] || absolute[len] == '/');
+}
+
+/* A script that starts the interpreter of another folder ("exec /opt/node/bin/node") names it. */
+static bool is_script_naming(const char *path, const char *folder)
+{
+    char start[SCRIPT_BYTES];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? 0 : read(file, start, sizeof start);
+    if (file >= 0) close(file);
+    struct slice text = {start, got > 0 ? (size_t)got : 0};
+    return slice_starts(text, SLICE("#!")) && slice_contains(text, slice_of(folder));
+}
+
+/* Whether the program cannot run without what the machine has below the folder. */
+static bool program_needs(const struct func *func, const struct sandbox_program *program, const char *folder)
+{
+    return is_below(program->folder, folder) || is_below(func->options.folder, folder) ||
+           is_below(program->arguments[0], folder) || is_below(func->options.node_modules, folder);
 }
 
 /* FOLDER/tmp, absolute; NULL data when there is none. */
@@ -42,15 +65,33 @@ static void say_once(struct pool *pool, bool *said, const char *sentence)
     if (!is_said) log_line("%s", sentence);
 }
 
+static void choose_opt(struct instance *instance, struct sandbox_program *program, struct arena *arena)
+{
+    struct pool *pool = instance->pool;
+    const struct func *func = pool->func;
+    if (!instance->function->layers.len) return;
+    bool can_mount = sandbox_has_own_opt(func->options.sandbox);
+    if (can_mount && !program_needs(func, program, "/opt") &&
+        !is_script_naming(program->arguments[0], "/opt/")) {
+        program->opt = arena_printf(arena, "%.*s", SLICE_ARG(instance->function->layers)).data;
+        say_once(pool, &pool->has_said_opt, "functions find their layers at /opt");
+        return;
+    }
+    say_once(pool, &pool->has_said_layers,
+             can_mount ? "functions whose code or runtime lies below /opt see the machine's /opt; "
+                         "QUIPU_LAYERS names the folder of their layers"
+                       : "functions cannot find their layers at /opt here (no mount namespaces, or no folder "
+                         "/opt); QUIPU_LAYERS names the folder of their layers");
+}
+
 void instance_choose_storage(struct instance *instance, struct sandbox_program *program, struct arena *arena)
 {
     struct pool *pool = instance->pool;
     struct func *func = pool->func;
     bool can_mount = sandbox_has_own_tmp(func->options.sandbox);
+    choose_opt(instance, program, arena);
     program->storage_bytes = (uint64_t)instance->function->storage_mb << 20;
-    program->has_own_tmp = can_mount && !is_below_tmp(program->folder) &&
-                           !is_below_tmp(func->options.folder) && !is_below_tmp(program->arguments[0]) &&
-                           !is_below_tmp(func->options.node_modules);
+    program->has_own_tmp = can_mount && !program_needs(func, program, "/tmp");
     if (program->has_own_tmp) {
         say_once(pool, &pool->has_said_own_tmp,
                  "each process of a function has a /tmp of its own, in memory");

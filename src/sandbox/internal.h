@@ -70,6 +70,7 @@ struct request {
     const char *temporary; /* NULL: none */
     uint64_t storage_bytes;
     bool has_own_tmp;
+    const char *opt; /* NULL: the machine's */
     struct sandbox_user user;
 };
 /* In the children. What it points at stays until the process ends. Answers an errno, or 0. */
@@ -110,12 +111,13 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
  * may have left those of their process, or outlived its first thread. */
 bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us);
 
-/* ---- storage.c: temporary files ---- */
+/* ---- storage.c: temporary files, and /opt ---- */
 
-/* Forks: whether storage_mount would work. In the server. */
-bool storage_probe(void);
-/* The calling process gets a /tmp of its own. Answers an errno, or 0. In the children, as are the others. */
-int storage_mount(uint64_t limit_bytes);
+/* Forks: which of both storage_mount can do. In the server. */
+void storage_probe(bool *has_own_tmp, bool *has_own_opt);
+/* The calling process gets a /tmp of its own, and the folder at /opt, to be read only; NULL: what is there
+ * stays. Answers an errno, or 0. In the children, as are the others. */
+int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt);
 int storage_make(const char *path, const struct sandbox_user *user);
 /* The bytes below the folder; stops when it is more than the limit, and at the time. */
 uint64_t storage_weigh(const char *path, uint64_t limit_bytes, int64_t until_us);

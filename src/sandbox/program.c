@@ -145,7 +145,8 @@ bool program_can_enter(const struct sandbox_user *user, const char *folder)
 
 static int execute(const struct request *request)
 {
-    int error = request->has_own_tmp ? storage_mount(request->storage_bytes) : 0;
+    bool has_mounts = request->has_own_tmp || request->opt;
+    int error = has_mounts ? storage_mount(request->has_own_tmp, request->storage_bytes, request->opt) : 0;
     if (error) return error;
     if (!become_user(&request->user)) return errno;
     if (chdir(request->folder) != 0) return errno;

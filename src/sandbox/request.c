@@ -10,13 +10,13 @@
 #include "base/buf.h"
 #include "sandbox/internal.h"
 
-/* At the beginning of the file; the texts follow, each ended by NUL: the folder, the temporary folder, arguments,
- * environment. */
+/* At the beginning of the file; the texts follow, each ended by NUL: the folder, the temporary folder, /opt,
+ * arguments, environment. */
 struct request_head {
     uint64_t memory_bytes, storage_bytes;
     uint32_t process_count, argument_count, environment_count;
     int32_t priority;
-    uint32_t has_own_tmp, has_temporary;
+    uint32_t has_own_tmp, has_temporary, has_opt;
     struct sandbox_user user;
 };
 
@@ -45,12 +45,15 @@ int request_write(const struct sandbox_program *program, const struct sandbox_us
                                 .priority = getpriority(PRIO_PROCESS, 0),
                                 .has_own_tmp = program->has_own_tmp,
                                 .has_temporary = program->temporary != NULL,
+                                .has_opt = program->opt != NULL,
                                 .user = *user};
     const char *temporary = program->temporary ? program->temporary : "";
+    const char *opt = program->opt ? program->opt : "";
     struct buf out = {0};
     buf_put(&out, &head, sizeof head);
     buf_put(&out, program->folder, strlen(program->folder) + 1);
     buf_put(&out, temporary, strlen(temporary) + 1);
+    buf_put(&out, opt, strlen(opt) + 1);
     head.argument_count = put_texts(&out, program->arguments);
     head.environment_count = put_texts(&out, program->environment);
     memcpy(out.data, &head, sizeof head);
@@ -102,6 +105,9 @@ int request_read(int file, struct request *out)
     out->temporary = take_text(&at, end);
     if (!out->temporary) return EINVAL;
     if (!head.has_temporary) out->temporary = NULL;
+    out->opt = take_text(&at, end);
+    if (!out->opt) return EINVAL;
+    if (!head.has_opt) out->opt = NULL;
     out->arguments = take_texts(&at, end, room, head.argument_count);
     if (!out->arguments) return EINVAL;
     out->environment = take_texts(&at, end, room + head.argument_count + 1, head.environment_count);

@@ -84,7 +84,7 @@ struct sandbox {
     struct watch wake_watch, nursery_watch;
     struct nursery nursery;
     struct sandbox_user user;
-    bool has_own_tmp;
+    bool has_own_tmp, has_own_opt;
     uint64_t last_id;
     struct sandboxed *first, *last; /* all that have not ended, oldest first */
     struct sandboxed *ended;        /* in this turn */
@@ -150,6 +150,11 @@ bool sandbox_has_own_tmp(const struct sandbox *sandbox)
     return sandbox->has_own_tmp;
 }
 
+bool sandbox_has_own_opt(const struct sandbox *sandbox)
+{
+    return sandbox->has_own_opt;
+}
+
 bool sandbox_can_enter(const struct sandbox *sandbox, const char *folder)
 {
     return program_can_enter(&sandbox->user, folder);
@@ -163,7 +168,7 @@ struct sandbox *sandbox_new(const struct sandbox_user *user, char *error, size_t
     }
     struct sandbox *sandbox = must_zero(1, sizeof *sandbox);
     if (user) sandbox->user = *user;
-    sandbox->has_own_tmp = storage_probe();
+    storage_probe(&sandbox->has_own_tmp, &sandbox->has_own_opt);
     pthread_mutex_init(&sandbox->lock, NULL);
     sandbox->asked_end = &sandbox->asked;
     sandbox->wake_watch.kind = WATCH_WAKE;

@@ -45,6 +45,8 @@ bool sandbox_user_find(const char *name, struct sandbox_user *user, char *error,
 struct sandbox *sandbox_new(const struct sandbox_user *user, char *error, size_t error_len);
 /* Whether programs can have a /tmp of their own here. */
 bool sandbox_has_own_tmp(const struct sandbox *sandbox);
+/* Whether programs can see a folder of the caller's at /opt here. */
+bool sandbox_has_own_opt(const struct sandbox *sandbox);
 /* Whether programs, as whom they run, can enter the folder. */
 bool sandbox_can_enter(const struct sandbox *sandbox, const char *folder);
 /* Ends all programs and waits until they are gone. */
@@ -77,6 +79,8 @@ struct sandbox_program {
     bool has_own_tmp;       /* a /tmp of its own, of storage_bytes; see sandbox_has_own_tmp */
     const char *temporary;  /* else: a folder that is made for it and removed with it; NULL: none */
     uint64_t storage_bytes; /* that either may hold, and a file that is written anywhere where it is the latter */
+    const char *opt;        /* an absolute folder that lies at /opt, to be read only; see sandbox_has_own_opt.
+                               NULL: the machine's /opt stays */
     /* Both are called on the sandbox's thread, `output` also from within sandbox_drain, and must be quick. */
     void (*output)(void *context, struct slice bytes);
     void (*ended)(void *context, const struct sandbox_result *result);

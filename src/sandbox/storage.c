@@ -1,9 +1,12 @@
-/* A program's place for temporary files: its own, limited, and gone with it.
+/* A program's place for temporary files: its own, limited, and gone with it. And what it sees at /opt.
  *
  * Where the system lets us, the program sees a /tmp of its own: a file system in memory of the size that it
  * may use, in a mount namespace that ends with its last process. Root makes one as it is; others need a user
  * namespace, in which they stay who they are. Elsewhere the program is given a folder (the caller tells it by
  * TMPDIR), which the keeper makes, weighs now and then, and removes.
+ *
+ * In the same kind of namespace a folder of the caller's can lie at /opt, where the program can read it and
+ * not write.
  *
  * Everything but storage_probe runs in the children. */
 #include <errno.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +28,7 @@
 #define BLOCK_BYTES 512  /* of st_blocks */
 #define FILE_BYTES  4096 /* that the file system in memory has for each name */
 
-/* ---- a /tmp of its own ---- */
+/* ---- a /tmp and a /opt of its own ---- */
 
 static bool write_file(const char *path, const char *text)
 {
@@ -52,25 +56,53 @@ static bool namespace_enter(void)
            map_self("/proc/self/uid_map", user) && map_self("/proc/self/gid_map", group);
 }
 
-int storage_mount(uint64_t limit_bytes)
+static bool mount_tmp(uint64_t limit_bytes)
 {
     char options[TEXT_ROOM], *at = text_put(options, "mode=1777,size=");
     at = text_put_number(at, limit_bytes);
     text_put_number(text_put(at, ",nr_inodes="), limit_bytes / FILE_BYTES + 1);
+    return mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) == 0;
+}
+
+/* A bind mount becomes read-only in a second step. In a user namespace that step is refused when it drops a
+ * flag of the file system that the folder lies on, so "no programs" stays. */
+static bool mount_opt(const char *folder)
+{
+    struct statvfs about;
+    if (mount(folder, "/opt", NULL, MS_BIND, NULL) != 0 || statvfs("/opt", &about) != 0) return false;
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
+    if (about.f_flag & ST_NOEXEC) flags |= MS_NOEXEC;
+    return mount(NULL, "/opt", NULL, flags, NULL) == 0;
+}
+
+int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt)
+{
     errno = 0;
     if (namespace_enter() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-        mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) == 0)
+        (!opt || mount_opt(opt)) && (!has_own_tmp || mount_tmp(limit_bytes)))
         return 0;
     return errno ? errno : EPERM;
 }
 
-bool storage_probe(void)
+#define PROBE_TMP 1
+#define PROBE_OPT 2
+
+/* The folder for /opt is made in the /tmp that is mounted first: nothing of it is left. */
+static int probe(void)
+{
+    if (storage_mount(true, 1 << 20, NULL) != 0) return 0;
+    return mkdir("/tmp/opt", 0755) == 0 && mount_opt("/tmp/opt") ? PROBE_TMP | PROBE_OPT : PROBE_TMP;
+}
+
+void storage_probe(bool *has_own_tmp, bool *has_own_opt)
 {
     int status = -1;
     pid_t pid = fork();
-    if (pid == 0) _exit(storage_mount(1 << 20) ? 1 : 0);
+    if (pid == 0) _exit(probe());
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    int found = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    *has_own_tmp = found & PROBE_TMP;
+    *has_own_opt = found & PROBE_OPT;
 }
 
 /* ---- a folder ---- */

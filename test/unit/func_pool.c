@@ -134,7 +134,8 @@ TEST(pool_keeps_its_own_variables)
     struct buf all = {0};
     struct instance_keys keys;
     instance_keys_make(&keys);
-    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, "/own", &arena);
+    struct sandbox_program program = {.temporary = "/own"};
+    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, &program, &arena);
     for (; *environment; environment++) buf_printf(&all, "\n%s\n", *environment);
     CHECK(!contains(&all, "_HIDDEN") && !contains(&all, "=x\n"));
     CHECK(contains(&all, "\n_HANDLER=own\n") && contains(&all, "\n_X_AMZN_TRACE_ID=t\n"));
@@ -147,6 +148,37 @@ TEST(pool_keeps_its_own_variables)
     CHECK(!contains(&all, "AWS_SESSION_TOKEN") && contains(&all, "\nTMPDIR=/own\n"));
     buf_free(&all);
     arena_free(&arena);
+    stage_close(&stage);
+}
+
+static void put_layers_environment(struct stage *stage, const struct sandbox_program *program, struct buf *all)
+{
+    struct arena arena = {0};
+    struct instance_keys keys;
+    struct function function = {.name = SLICE("f"),
+                                .runtime = SLICE("python3.11"),
+                                .folder = SLICE("/code"),
+                                .layers = SLICE("/data/merged")};
+    instance_keys_make(&keys);
+    const char *const *environment = environment_make(stage->func, &function, 1, &keys, 5, program, &arena);
+    for (all->len = 0; *environment; environment++) buf_printf(all, "\n%s\n", *environment);
+    arena_free(&arena);
+}
+
+/* Where the process cannot see them at /opt, the variables name their real place. */
+TEST(pool_names_the_folder_of_layers)
+{
+    struct stage stage;
+    struct buf all = {0};
+    stage_open(&stage, &plain);
+    put_layers_environment(&stage, &(struct sandbox_program){.opt = "/data/merged"}, &all);
+    CHECK(contains(&all, "\nQUIPU_LAYERS=/opt\n") && contains(&all, ":/opt/bin\n"));
+    CHECK(contains(&all, "\nPYTHONPATH=/opt/python:/opt/python/lib/python3.11/site-packages\n"));
+    CHECK(contains(&all, "\nLD_LIBRARY_PATH=/code:/code/lib:/opt/lib\n") && !contains(&all, "/data/merged"));
+    put_layers_environment(&stage, &(struct sandbox_program){0}, &all);
+    CHECK(contains(&all, "\nQUIPU_LAYERS=/data/merged\n") && contains(&all, ":/data/merged/bin\n"));
+    CHECK(contains(&all, "\nLD_LIBRARY_PATH=/code:/code/lib:/data/merged/lib\n"));
+    buf_free(&all);
     stage_close(&stage);
 }
 

@@ -109,6 +109,7 @@ TEST(a_request_is_read_as_it_was_written)
                                       .memory_bytes = 1ull << 40,
                                       .process_count = 7,
                                       .temporary = "/own",
+                                      .opt = "/layers",
                                       .storage_bytes = 9};
     struct sandbox_user user = {.is_set = true, .user = 5, .group = 6, .groups = {6, 7}, .group_count = 2};
     struct request request;
@@ -121,6 +122,7 @@ TEST(a_request_is_read_as_it_was_written)
     CHECK_TEXT(slice_of(request.environment[0]), "X=1");
     CHECK(request.environment[1] == NULL);
     CHECK_TEXT(slice_of(request.temporary), "/own");
+    CHECK_TEXT(slice_of(request.opt), "/layers");
     CHECK(request.storage_bytes == 9 && !request.has_own_tmp);
     CHECK(memcmp(&request.user, &user, sizeof user) == 0);
     CHECK(request.memory_bytes == 1ull << 40 && request.process_count == 7);

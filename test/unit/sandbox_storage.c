@@ -1,5 +1,7 @@
 /* Temporary files: a /tmp of its own, or a folder that is limited and goes with the program. */
+#include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "sandbox/internal.h"
@@ -45,6 +47,68 @@ TEST(storage_own_tmp_is_empty_limited_and_gone)
     buf_free(&said);
     close(file);
     unlink(name);
+    sandbox_free(sandbox);
+}
+
+/* Reads what lies at /opt and tries to change it in every way that a shell has. */
+static const char opt_attempts[] =
+    "cat /opt/bin/tool; /opt/bin/tool; ls /opt; echo x 2>/dev/null >/opt/new || echo no; "
+    "echo x 2>/dev/null >>/opt/bin/tool || echo no; rm -f /opt/bin/tool 2>/dev/null || echo no; "
+    "chmod 777 /opt/bin/tool 2>/dev/null || echo no; mkdir /opt/more 2>/dev/null || echo no";
+
+static void check_opt(struct sandbox *sandbox, const char *folder, bool has_own_tmp)
+{
+    struct buf said = {0};
+    struct sandbox_program program = {
+        .opt = folder, .folder = "/", .has_own_tmp = has_own_tmp, .storage_bytes = 4 * MEGABYTE};
+    struct sandbox_result result = run(sandbox, &program, opt_attempts, &said);
+    CHECK_INT(result.end, SANDBOX_EXITED);
+    CHECK_TEXT(buf_view(&said), "#!/bin/sh\necho ran\nran\nbin\nno\nno\nno\nno\nno\n");
+    said.len = 0;
+    run(sandbox, &(struct sandbox_program){.folder = "/"}, "cat /opt/bin/tool 2>/dev/null || echo none", &said);
+    CHECK_TEXT(buf_view(&said), "none\n"); /* the machine's own is as it was */
+    buf_free(&said);
+}
+
+TEST(storage_a_folder_at_opt_can_be_read_and_not_written)
+{
+    struct sandbox *sandbox = sandbox_for_test();
+    struct sandbox_user user;
+    char folder[] = "/var/tmp/quipu-storage-XXXXXX", path[64], error[200];
+    ensure(mkdtemp(folder) && chmod(folder, 0777) == 0);
+    snprintf(path, sizeof path, "%s/bin", folder);
+    ensure(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0);
+    snprintf(path, sizeof path, "%s/bin/tool", folder);
+    FILE *tool = fopen(path, "w");
+    fputs("#!/bin/sh\necho ran\n", tool);
+    fclose(tool);
+    ensure(chmod(path, 0777) == 0);
+    if (sandbox_has_own_opt(sandbox)) { /* else: a machine without mount namespaces, or without /opt */
+        check_opt(sandbox, folder, true);
+        check_opt(sandbox, folder, false);
+    }
+    sandbox_free(sandbox);
+    if (geteuid() == 0 && sandbox_user_find("nobody", &user, error, sizeof error)) {
+        sandbox = sandbox_new(&user, error, sizeof error);
+        if (sandbox_has_own_opt(sandbox)) check_opt(sandbox, folder, true);
+        sandbox_free(sandbox);
+    }
+    unlink(path);
+    snprintf(path, sizeof path, "%s/bin", folder);
+    CHECK(rmdir(path) == 0 && rmdir(folder) == 0);
+}
+
+TEST(storage_a_folder_for_opt_that_is_gone)
+{
+    struct sandbox *sandbox = sandbox_for_test();
+    struct buf said = {0};
+    struct sandbox_program program = {.opt = "/var/tmp/quipu-no-such-folder", .folder = "/"};
+    if (sandbox_has_own_opt(sandbox)) {
+        struct sandbox_result result = run(sandbox, &program, "echo ran", &said);
+        CHECK_INT(result.end, SANDBOX_UNSTARTED);
+        CHECK_INT(result.status, ENOENT);
+    }
+    buf_free(&said);
     sandbox_free(sandbox);
 }
 
