@@ -156,6 +156,14 @@
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */
 
+/* ---- quipu load ---- */
+/* What an item of 400 KB may take as text: 6 bytes a byte in escapes (\u0001), 9 in empty texts of a list, and up to
+ * 50 in numbers such as 1E-130, which are written out: 20 MB. The rest is for spaces and for names. */
+#define LIMIT_LOAD_VALUE_BYTES      (32 * 1024 * 1024)
+/* Values that these bytes may hold, since each takes some 80 bytes while it is looked at: one of an item counts at
+ * least a byte of its 400 KB, and is two in DynamoDB's JSON, {"S":""}. */
+#define LIMIT_LOAD_VALUES           (1024 * 1024)
+
 /* ---- Writer ---- */
 #define LIMIT_COMMIT_REQUESTS       4096             /* in one commit, so that nobody waits long for a stranger */
 #define LIMIT_COMMIT_BYTES          (8 * 1024 * 1024)

@@ -221,8 +221,12 @@ static void put_many(struct item_call *call)
     values_begin(&values, stdin);
     call->status = EXIT_FINE;
     while ((result = values_next(&values, &text)) == VALUES_FOUND && put_next(call, text)) count++;
-    if (result == VALUES_CUT) call->status = complain("the last item has no end");
-    if (result == VALUES_TOO_LONG) call->status = complain("an item is too long");
+    if (result != VALUES_FOUND && result != VALUES_END) {
+        struct buf fault = {0};
+        values_put_fault(&fault, result);
+        call->status = complain("%.*s", (int)fault.len, fault.data);
+        buf_free(&fault);
+    }
     if (call->status != EXIT_FINE)
         complain("stopped behind %llu items, in line %llu", count, values.line);
     else if (errors_are_terminal())

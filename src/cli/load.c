@@ -22,7 +22,6 @@ struct load {
     struct sink *sink;
     struct target *target; /* of the items to come; NULL: none was named yet */
     bool is_plain;
-    unsigned long long given;
     struct progress progress;
     const char *file;
     struct values values;
@@ -58,13 +57,15 @@ static bool use_table(struct load *load, const char *name)
 /* Or to one that is described here, and made when it is missing. */
 static bool use_definition(struct load *load, const struct node *definition)
 {
-    const char *fault, *other = argument_text(load->arguments, "table");
+    const char *other = argument_text(load->arguments, "table");
     struct slice name = other ? slice_of(other) : node_text(definition, "TableName");
     if (!name.len) return refuse(load, "this definition has no TableName");
     struct target *target = add_target(load, "");
     target->table.name = arena_printf(&target->arena, "%.*s", SLICE_ARG(name)).data;
-    definition = node_parse(&target->arena, arena_copy(&target->arena, definition->source), &fault);
     if (!definition_keys(definition, &target->table)) return refuse(load, "this definition has no KeySchema");
+    struct key_part *hash = &target->table.hash, *range = &target->table.range;
+    hash->name = arena_copy(&target->arena, hash->name);
+    range->name = arena_copy(&target->arena, range->name);
     return definition_apply(&load->place, definition, target->table.name);
 }
 
@@ -73,8 +74,8 @@ static bool give_item(struct load *load, struct slice item)
     const char *table = argument_text(load->arguments, "table");
     if (!load->target && !table) return refuse(load, "no table is named yet: say --table NAME");
     if (!load->target && !use_table(load, table)) return false;
-    if (!sink_put(load->sink, &load->target->table, item)) return false;
-    load->given++;
+    struct sink_origin origin = {load->file, load->values.line};
+    if (!sink_put_from(load->sink, &load->target->table, item, origin)) return false;
     progress_show(&load->progress, sink_written(load->sink));
     return true;
 }
@@ -114,8 +115,13 @@ static bool load_file(struct load *load, FILE *file)
         fine = take_value(load, &arena, text);
         arena_reset(&arena);
     }
-    if (fine && result != VALUES_END)
-        fine = refuse(load, result == VALUES_CUT ? "the last value has no end" : "a value without end");
+    if (fine && result != VALUES_END) {
+        struct buf fault = {0};
+        values_put_fault(&fault, result);
+        buf_byte(&fault, 0);
+        fine = refuse(load, fault.data);
+        buf_free(&fault);
+    }
     values_end(&load->values);
     arena_free(&arena);
     return fine;
@@ -153,7 +159,11 @@ static int run(const struct arguments *arguments)
     progress_begin(&load.progress, "load", 0);
     bool fine = load_all(&load);
     fine = sink_drain(load.sink) && fine;
-    if (fine) progress_end(&load.progress, "written", load.given);
+    unsigned long long written = sink_written(load.sink);
+    if (fine)
+        progress_end(&load.progress, "written", written);
+    else
+        progress_say(&load.progress, "not finished; %llu item%s written", written, written == 1 ? "" : "s");
     sink_free(load.sink);
     while (load.target) {
         struct target *target = load.target;

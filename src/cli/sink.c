@@ -16,11 +16,13 @@
 #define BATCH_BYTES      (4 * 1024 * 1024) /* of JSON; well below the limit of a request */
 #define LANE_WRITES      400               /* waiting in a lane before the giver waits too ... */
 #define LANE_BYTES       (8 * 1024 * 1024) /* ... or so many bytes */
+#define SHOWN_BYTES      300               /* of a write that somebody has to find again */
 #define ATTEMPTS_IN_VAIN 40                /* in a row, before a lane gives up: some minutes */
 
 struct sink_write {
     struct sink_write *next;
     const struct sink_table *table;
+    struct sink_origin origin;
     struct slice key, request; /* behind the struct, in the same piece of memory */
 };
 
@@ -126,7 +128,18 @@ static void lane_give(struct lane *lane, struct sink_write *write)
     pthread_mutex_unlock(&lane->lock);
 }
 
-static bool give(struct sink *sink, const struct sink_table *table, struct slice before, struct slice object)
+/* A sentence about a write and the beginning of it. */
+static void complain_of(struct sink_origin origin, const char *sentence, struct slice text)
+{
+    int shown = (int)(text.len < SHOWN_BYTES ? text.len : SHOWN_BYTES);
+    if (origin.file)
+        complain("%s, line %llu: %s: %.*s", origin.file, origin.line, sentence, shown, text.data);
+    else
+        complain("%s: %.*s", sentence, shown, text.data);
+}
+
+static bool give(struct sink *sink, const struct sink_table *table, struct slice before, struct slice object,
+                 struct sink_origin origin)
 {
     struct arena arena = {0};
     struct buf key = {0};
@@ -134,12 +147,14 @@ static bool give(struct sink *sink, const struct sink_table *table, struct slice
     if (atomic_load(&sink->has_failed)) return false;
     const struct node *node = node_parse(&arena, object, &fault);
     bool fine = node && sink_key_bytes(&key, table, node);
-    if (fine)
-        lane_give(&sink->lanes[hash_bytes(buf_view(&key)) % sink->lane_count],
-                  new_write(table, buf_view(&key), before, node->source));
-    else
-        complain("this has no key of the table '%s': %.*s", table->name,
-                 (int)(object.len < 200 ? object.len : 200), object.data);
+    if (fine) {
+        struct sink_write *write = new_write(table, buf_view(&key), before, node->source);
+        write->origin = origin;
+        lane_give(&sink->lanes[hash_bytes(buf_view(&key)) % sink->lane_count], write);
+    } else {
+        struct slice sentence = arena_printf(&arena, "this has no key of the table '%s'", table->name);
+        complain_of(origin, sentence.data, object);
+    }
     buf_free(&key);
     arena_free(&arena);
     return fine;
@@ -147,12 +162,18 @@ static bool give(struct sink *sink, const struct sink_table *table, struct slice
 
 bool sink_put(struct sink *sink, const struct sink_table *table, struct slice item)
 {
-    return give(sink, table, SLICE("{\"PutRequest\":{\"Item\":"), item);
+    return sink_put_from(sink, table, item, (struct sink_origin){0});
+}
+
+bool sink_put_from(struct sink *sink, const struct sink_table *table, struct slice item,
+                   struct sink_origin origin)
+{
+    return give(sink, table, SLICE("{\"PutRequest\":{\"Item\":"), item, origin);
 }
 
 bool sink_delete(struct sink *sink, const struct sink_table *table, struct slice key)
 {
-    return give(sink, table, SLICE("{\"DeleteRequest\":{\"Key\":"), key);
+    return give(sink, table, SLICE("{\"DeleteRequest\":{\"Key\":"), key, (struct sink_origin){0});
 }
 
 /* ---- writing ---- */
@@ -160,6 +181,7 @@ bool sink_delete(struct sink *sink, const struct sink_table *table, struct slice
 struct batch {
     struct sink_write *writes[LIMIT_BATCH_WRITE_REQUESTS];
     size_t count, bytes;
+    size_t taken; /* from the lane, with those that were replaced */
 };
 
 /* The place of a write on the same key in the batch; count when there is none. */
@@ -170,10 +192,9 @@ static size_t find_in_batch(const struct batch *batch, const struct sink_write *
     return i;
 }
 
-/* Moves what fits from the lane into the batch; the lock is held. Answers how many writes were taken. */
-static size_t fill_batch(struct lane *lane, struct batch *batch)
+/* Moves what fits from the lane into the batch; the lock is held. */
+static void fill_batch(struct lane *lane, struct batch *batch)
 {
-    size_t taken = 0;
     *batch = (struct batch){0};
     while (lane->first) {
         struct sink_write *write = lane->first;
@@ -192,9 +213,8 @@ static size_t fill_batch(struct lane *lane, struct batch *batch)
             batch->count++;
         batch->writes[at] = write;
         batch->bytes += write->request.len;
-        taken++;
+        batch->taken++;
     }
-    return taken;
 }
 
 static void sink_fail(struct sink *sink, const struct answer *answer, const char *table)
@@ -245,23 +265,35 @@ static bool write_some(struct sink *sink, struct sink_write *const *writes, size
     return fine;
 }
 
-/* A refused batch is offered item by item, so that the complaint is about the one that is at fault. */
-static void write_batch(struct sink *sink, const struct batch *batch)
+/* Whether the service refuses what an item is, and not the table or who asks. */
+static bool is_about_an_item(const char *error)
+{
+    return error &&
+           (strcmp(error, "ValidationException") == 0 || strcmp(error, "SerializationException") == 0 ||
+            strcmp(error, "RequestEntityTooLargeException") == 0);
+}
+
+/* A refused batch is offered item by item, so that the complaint is about the one that is at fault. Answers how
+ * many of the writes were taken by the place. */
+static size_t write_batch(struct sink *sink, const struct batch *batch)
 {
     struct arena arena = {0};
     struct answer answer = {0};
     bool fine = write_some(sink, batch->writes, batch->count, &arena, &answer);
-    if (!fine && answer.error && strcmp(answer.error, "ValidationException") == 0) {
-        fine = true;
-        for (size_t i = 0; fine && i < batch->count; i++) {
-            fine = write_some(sink, &batch->writes[i], 1, &arena, &answer);
-            struct slice text = batch->writes[i]->request;
-            if (!fine && answer.error && !atomic_load(&sink->has_failed))
-                complain("refused: %.*s", (int)(text.len < 300 ? text.len : 300), text.data);
+    size_t written = fine ? batch->taken : 0;
+    if (!fine && is_about_an_item(answer.error)) {
+        for (; written < batch->count; written++) {
+            const struct sink_write *write = batch->writes[written];
+            fine = write_some(sink, &batch->writes[written], 1, &arena, &answer);
+            if (fine) continue;
+            if (answer.error && !atomic_load(&sink->has_failed))
+                complain_of(write->origin, "refused", write->request);
+            break;
         }
     }
     if (!fine && answer.error) sink_fail(sink, &answer, batch->writes[0]->table->name);
     arena_free(&arena);
+    return written;
 }
 
 static void *run_lane(void *context)
@@ -271,14 +303,14 @@ static void *run_lane(void *context)
     pthread_mutex_lock(&lane->lock);
     for (;;) {
         while (!lane->first && !lane->is_over) pthread_cond_wait(&lane->changed, &lane->lock);
-        size_t taken = lane->is_over ? 0 : fill_batch(lane, &batch);
-        if (!taken) break;
+        if (lane->is_over) break;
+        fill_batch(lane, &batch);
         lane->is_busy = true;
         pthread_cond_broadcast(&lane->changed);
         pthread_mutex_unlock(&lane->lock);
-        if (!atomic_load(&lane->sink->has_failed)) write_batch(lane->sink, &batch);
+        if (!atomic_load(&lane->sink->has_failed))
+            atomic_fetch_add(&lane->sink->written, write_batch(lane->sink, &batch));
         for (size_t i = 0; i < batch.count; i++) free(batch.writes[i]);
-        atomic_fetch_add(&lane->sink->written, taken);
         pthread_mutex_lock(&lane->lock);
         lane->is_busy = false;
         pthread_cond_broadcast(&lane->changed);

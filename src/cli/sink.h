@@ -19,14 +19,23 @@ struct sink_table {
     struct key_part hash, range; /* range.name.len 0: none */
 };
 
+/* Where a write comes from, for complaints about it: a file, which must outlive the sink, and a line of it. */
+struct sink_origin {
+    const char *file; /* NULL: not from a file */
+    unsigned long long line;
+};
+
 struct sink *sink_new(const struct place *place, unsigned lanes);
 /* An item in DynamoDB's JSON, copied; the table must outlive the sink. False when the sink has failed, or
  * after complaining when the item has no proper key. Any thread. */
 bool sink_put(struct sink *sink, const struct sink_table *table, struct slice item);
+bool sink_put_from(struct sink *sink, const struct sink_table *table, struct slice item,
+                   struct sink_origin origin);
 /* The key {"Artist":{...},...} likewise. */
 bool sink_delete(struct sink *sink, const struct sink_table *table, struct slice key);
 /* Waits until all that was given is written; false when the sink has failed. */
 bool sink_drain(struct sink *sink);
+/* Writes that the place has taken; one that a later write on its key replaced on the way counts. */
 unsigned long long sink_written(const struct sink *sink);
 /* Ends the threads; what is not drained is dropped. */
 void sink_free(struct sink *sink);

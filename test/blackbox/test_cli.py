@@ -155,7 +155,8 @@ def test_put_of_many_items_from_standard_input(place, music):
     assert output("scan", music, "--count", on=place) == "31\n"
     result = quipu("put", music, "-", on=place, stdin='{"Artist":"a","Song":"x"}\n{"Artist":1}\n')
     assert result.returncode == 1 and "stopped behind 1 items, in line 2" in result.stderr
-    assert quipu("put", music, on=place, stdin='{"Artist":"a",').returncode == 1
+    result = quipu("put", music, on=place, stdin='{"Artist":"a",')
+    assert result.returncode == 1 and "the value that begins here has no end" in result.stderr
     assert quipu("put", music, on=place, stdin='{"Artist":"a",}').returncode == 1
 
 

@@ -1,5 +1,6 @@
 """quipu tail, dump and load."""
 import json
+import os
 import signal
 import threading
 import time
@@ -9,7 +10,7 @@ import pytest
 from cli import items, output, quipu, start
 from conftest import boto_client, create_table
 from lambdas import eventually
-from support.process import Quipu
+from support.process import Quipu, run_quipu
 from values import B, N, S, SS
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -207,18 +208,69 @@ def test_the_last_item_with_a_key_wins(server, hooked, unused_name):
 
 
 @pytest.mark.parametrize("text, sentence", [
-    ('{"Item":{"pk":{"S":"a"}}}\n{"Item":', "standard input, line 2: the last value has no end"),
+    ('{"Item":{"pk":{"S":"a"}}}\n{"Item":', "standard input, line 2: the value that begins here has no end"),
     ('{"pk":"a"}',
      'line 1: this is neither {"Table":...} nor {"Item":...}; for plain JSON say --plain'),
-    ('{"Item":{"pk":{"N":"1"}}}', "this has no key of the table"),
-    ('{"Item":{"other":{"S":"1"}}}', "this has no key of the table"),
+    ('{"Item":{"pk":{"N":"1"}}}', "standard input, line 1: this has no key of the table"),
+    ('\n\n{"Item":{"other":{"S":"1"}}}', "standard input, line 3: this has no key of the table"),
     ("nonsense", "standard input, line 1: "),
     ('{"Item":{"pk":{"S":"a"},"bad":{"N":"x"}}}', "The parameter cannot be converted to a numeric value: x"),
+    ('{"Item":{"pk":{"S":"a"}}}\n{"Item":{"pk":{"S":"b"},"bad":{"N":"x"}}}\n',
+     'standard input, line 2: refused: {"PutRequest":{"Item":{"pk":{"S":"b"}'),
+    ('{"Item":{"pk":{"S":"a"}}}\n{"Item":{"pk":{"S":"b"},"bad":[]}}\n', "standard input, line 2: refused: "),
 ])
 def test_load_of_what_cannot_be(server, hooked, unused_name, text, sentence):
     create_table(hooked, unused_name)
     result = quipu("load", "--table", unused_name, on=server.url, stdin=text)
     assert (result.returncode, result.stdout) == (1, "") and sentence in result.stderr
+
+
+def test_a_line_without_end_is_not_read_to_its_end(server, hooked, unused_name, tmp_path):
+    """A gigabyte that is no line of a dump: what was read of it is where the open file stands."""
+    create_table(hooked, unused_name)
+    path = tmp_path / "hostile.jsonl"
+    path.write_text('{"Item":{"pk":{"S":"first"}}}\n{"Item":{"pk":{"S":"')
+    os.truncate(path, 1 << 30)
+    sentence = "line 2: this value is longer than 32 MB, which no item needs"
+    with open(path) as file:
+        result = run_quipu("load", "--table", unused_name, "--on", server.url, stdin=file)
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) < 34 << 20
+    assert result.returncode == 1 and f"standard input, {sentence}" in result.stderr
+    assert result.stderr.endswith("load: not finished; 1 item written\n")
+    for plain in ([], ["--plain"]):
+        result = quipu("load", "--table", unused_name, *plain, str(path), on=server.url)
+        assert result.returncode == 1
+        assert plain or f"{path}, {sentence}" in result.stderr
+    with open(path) as file:
+        result = run_quipu("put", unused_name, "--on", server.url, stdin=file)
+    assert result.returncode == 1
+
+
+def test_a_line_of_more_values_than_an_item_can_hold(server, hooked, unused_name):
+    create_table(hooked, unused_name)
+    text = '{"Item":{"pk":{"S":"a"},"list":{"L":[' + "[]," * (1 << 20) + "1]}}}"
+    result = quipu("load", "--table", unused_name, on=server.url, stdin=text)
+    sentence = "standard input, line 1: this has more than 1048576 values, which no item can hold"
+    assert result.returncode == 1 and sentence in result.stderr
+    most = '{"Item":{"pk":{"S":"a"},"list":{"L":[' + ",".join(['{"S":""}'] * 409000) + "]}}}"
+    assert quipu("load", "--table", unused_name, on=server.url, stdin=most).returncode == 0
+
+
+def test_the_longest_text_of_an_item_is_loaded(unused_name, tmp_path):
+    """An item of nearly 400 KB that takes 19 MB when its numbers are written out."""
+    numbers = ",".join(['{"N":"1E-130"}'] * 136000)
+    output("table", "create", unused_name, "pk:S", on=tmp_path / "data")
+    output("load", "--table", unused_name, on=tmp_path / "data",
+           stdin=f'{{"Item":{{"pk":{{"S":"a"}},"list":{{"L":[{numbers}]}}}}}}\n')
+    text = output("dump", unused_name, on=tmp_path / "data")
+    assert len(text) > 18 << 20
+    output("load", on=tmp_path / "copy", stdin=text)
+    assert output("dump", unused_name, on=tmp_path / "copy") == text
+
+
+def test_a_file_that_cannot_be_read(server, unused_name, tmp_path):
+    result = quipu("load", "--table", unused_name, str(tmp_path), on=server.url)
+    assert result.returncode == 1 and f"{tmp_path}, line 1: this cannot be read: Is a directory" in result.stderr
 
 
 def test_load_refuses_other_keys(server, hooked, unused_name, tmp_path):

@@ -1,6 +1,9 @@
 /* Columns, widths, and numbers for people; tables in a few words; values read from files. */
 #include "cli/layout.h"
 
+#include <stdio.h>
+
+#include "base/limits.h"
 #include "cli/table_spec.h"
 #include "cli/values.h"
 #include "unit/test.h"
@@ -170,7 +173,7 @@ TEST(values_stand_on_one_line_or_on_several)
     CHECK_TEXT(value, "{\"a\":1}");
     CHECK(values_next(&values, &value) == VALUES_FOUND);
     CHECK_TEXT(value, "[1,\n 2]");
-    CHECK_INT(values.line, 4);
+    CHECK_INT(values.line, 3);
     CHECK(values_next(&values, &value) == VALUES_FOUND);
     CHECK_TEXT(value, "\"x\\\"{\"");
     CHECK(values_next(&values, &value) == VALUES_FOUND);
@@ -178,6 +181,76 @@ TEST(values_stand_on_one_line_or_on_several)
     CHECK(values_next(&values, &value) == VALUES_FOUND);
     CHECK_TEXT(value, "12");
     CHECK(values_next(&values, &value) == VALUES_CUT);
+    CHECK_INT(values.line, 9);
+    values_end(&values);
+    fclose(file);
+}
+
+/* A file that is a bracket, then one text again and again, without end. */
+struct endless {
+    const char *text;
+    size_t given;
+};
+
+static ssize_t endless_read(void *context, char *bytes, size_t room)
+{
+    struct endless *endless = context;
+    size_t len = strlen(endless->text);
+    for (size_t i = 0; i < room; i++) {
+        bytes[i] = endless->given ? endless->text[endless->given % len] : '[';
+        endless->given++;
+    }
+    return (ssize_t)room;
+}
+
+static enum values_result first_of_endless(struct endless *endless, size_t *kept)
+{
+    FILE *file = fopencookie(endless, "r", (cookie_io_functions_t){.read = endless_read});
+    struct values values;
+    struct slice value;
+    values_begin(&values, file);
+    enum values_result result = values_next(&values, &value);
+    CHECK_INT(values.line, 1);
+    *kept = values.text.len;
+    values_end(&values);
+    fclose(file);
+    return result;
+}
+
+TEST(of_an_endless_value_no_more_is_kept_than_a_value_may_have)
+{
+    static const char *const texts[] = {"a", "a\n"};
+    size_t kept;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct endless endless = {texts[i], 0};
+        CHECK(first_of_endless(&endless, &kept) == VALUES_TOO_LONG);
+        CHECK_INT(kept, LIMIT_LOAD_VALUE_BYTES);
+        CHECK(endless.given <= LIMIT_LOAD_VALUE_BYTES + 65536);
+    }
+    struct endless brackets = {"[],", 0};
+    CHECK(first_of_endless(&brackets, &kept) == VALUES_TOO_MANY);
+    CHECK(kept < 2 * LIMIT_LOAD_VALUES);
+    values_put_fault(&out, VALUES_TOO_LONG);
+    CHECK_TEXT(buf_view(&out), "this value is longer than 32 MB, which no item needs");
+    finish();
+}
+
+/* However much space stands before it: none of it is kept. */
+TEST(space_before_a_value_is_not_kept)
+{
+    enum { SPACES = LIMIT_LOAD_VALUE_BYTES + 10 };
+    FILE *file = tmpfile();
+    struct values values;
+    struct slice value;
+    for (size_t i = 0; i < SPACES; i++) putc_unlocked(i % 2 ? '\n' : ' ', file);
+    fputs("7", file);
+    rewind(file);
+    values_begin(&values, file);
+    CHECK(values_next(&values, &value) == VALUES_FOUND);
+    CHECK_TEXT(value, "7");
+    CHECK_INT(values.line, SPACES / 2 + 1);
+    CHECK(values.text.cap < 1024);
+    CHECK(values_next(&values, &value) == VALUES_END);
     values_end(&values);
     fclose(file);
 }
