@@ -17,9 +17,11 @@ from support.process import BINARY, ROOT, Quipu, clean_environment
 DOCUMENTS = ["doc/patterns.md"]
 WAITING = ("quipu function logs ", "curl localhost:8000/v1/history/")
 PATIENCE_SECONDS = 120
-MARK = "\n-- the next command --\n"
-TRAP = "trap 'echo \"failed: $BASH_COMMAND\"' ERR\n"
-PRINT_MARK = f"\nprintf '%s' '{MARK}'\n"
+# Runs files of commands, whose names come by a pipe, one after another in one shell.
+SHELL = """
+trap 'echo "failed: $BASH_COMMAND"' ERR
+while read -r step <&%d; do . "$step" </dev/null; printf '\\0\\n'; done
+"""
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z"
 
 
@@ -57,20 +59,43 @@ def matches(printed, expected):
     return re.fullmatch(pattern, squeeze(printed), flags=re.S) is not None
 
 
-def shell(script, environment, folder):
-    script = script.replace("localhost:8000", environment["SERVER"])
-    ended = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-    return ended.stdout
+class Shell:
+    """One shell for a section, so that a block may use the variables and files of those before it."""
 
+    def __init__(self, environment, folder):
+        self.server, self.folder, self.count = environment["SERVER"], folder, 0
+        steps_end, self.steps = os.pipe()
+        self.process = subprocess.Popen(["bash", "-c", SHELL % steps_end], cwd=folder, env=environment, text=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, pass_fds=[steps_end])
+        os.close(steps_end)
 
-def wait_for(commands, expected, environment, folder):
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        printed = shell(commands, environment, folder)
-        if matches(printed, expected) or time.monotonic() > deadline:
-            return printed
-        time.sleep(0.1)
+    def run(self, commands):
+        """What the commands print."""
+        self.count += 1
+        step = self.folder.parent / f"step-{self.count}"
+        step.write_text(commands.replace("localhost:8000", self.server) + "\n")
+        os.write(self.steps, f"{step}\n".encode())
+        printed = ""
+        for line in self.process.stdout:
+            if line.endswith("\0\n"):
+                return printed + line[:-2]
+            printed += line
+        raise AssertionError(f"the shell ended within:\n{commands}\n{printed}")
+
+    def wait_for(self, command, expected):
+        """The same, repeated until it is what is expected, or long enough."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            printed = self.run(command)
+            if matches(printed, expected) or time.monotonic() > deadline:
+                return printed
+            time.sleep(0.1)
+
+    def close(self):
+        os.close(self.steps)
+        self.process.stdout.close()
+        self.process.wait(60)
 
 
 @pytest.fixture
@@ -90,17 +115,18 @@ def newcomer(tmp_path):
 
 @pytest.mark.parametrize("blocks", sections())
 def test_blocks_print_what_the_document_says(blocks, newcomer, tmp_path):
-    folder = tmp_path / "here"
-    folder.mkdir()
-    for block in blocks:
-        told = steps(block)
-        script = TRAP + PRINT_MARK.join(commands for commands, _ in told)
-        for (commands, expected), printed in zip(told, shell(script, newcomer, folder).split(MARK)):
-            last = commands.splitlines()[-1] if commands else ""
+    (tmp_path / "here").mkdir()
+    shell = Shell(newcomer, tmp_path / "here")
+    try:
+        for commands, expected in (step for block in blocks for step in steps(block)):
+            last = commands.splitlines()[-1]
+            printed = shell.run(commands)
             if not expected:
                 assert "failed: " not in printed, printed
                 continue
             printed = re.sub("^failed: .*$", "", printed, flags=re.M)
             if last.startswith(WAITING) and not matches(printed, expected):
-                printed = wait_for(last, expected, newcomer, folder)
+                printed = shell.wait_for(last, expected)
             assert matches(printed, expected), f"{commands}\nprinted:\n{printed}\ninstead of:\n{expected}"
+    finally:
+        shell.close()
