@@ -1,4 +1,8 @@
-/* quipu dump: tables as lines of DynamoDB's JSON. */
+/* quipu dump: tables as lines of DynamoDB's JSON.
+ *
+ * The last line is printed when everything before it was taken by standard output, so whoever finds it has all.
+ * Parts of a dump are for other tools, which expect lines of one kind: they have neither a first line nor a last.
+ */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -10,7 +14,9 @@ struct dump {
     struct place place;
     unsigned segments;
     bool has_definitions, has_items;
-    pthread_mutex_t lock; /* of standard output */
+    bool has_begun;                   /* the first line is printed */
+    unsigned long long tables, items; /* printed */
+    pthread_mutex_t lock;             /* of standard output and items */
     struct progress progress;
 };
 
@@ -18,12 +24,36 @@ static bool take_item(void *context, struct slice item)
 {
     struct dump *dump = context;
     pthread_mutex_lock(&dump->lock);
-    fputs("{\"Item\":", stdout);
-    fwrite(item.data, 1, item.len, stdout);
-    bool fine = fputs("}\n", stdout) >= 0;
+    bool fine = fputs("{\"Item\":", stdout) >= 0 && fwrite(item.data, 1, item.len, stdout) == item.len &&
+                fputs("}\n", stdout) >= 0;
+    if (fine)
+        dump->items++;
+    else
+        complain("standard output takes no more: %m");
     pthread_mutex_unlock(&dump->lock);
-    if (!fine) complain("standard output takes no more");
     return fine;
+}
+
+static void print_begin(struct dump *dump)
+{
+    if (dump->has_begun || !dump->has_definitions || !dump->has_items) return;
+    printf("{\"" DUMP_BEGIN "\":{\"Version\":%d}}\n", DUMP_VERSION);
+    dump->has_begun = true;
+}
+
+static void print_end(struct dump *dump)
+{
+    print_begin(dump); /* where there are no tables */
+    if (dump->has_begun)
+        printf("{\"" DUMP_END "\":{\"Tables\":%llu,\"Items\":%llu}}\n", dump->tables, dump->items);
+}
+
+/* An error of standard output is kept in its flag, also when later lines could be written again. */
+static bool flush_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    complain("standard output takes no more: %m");
+    return false;
 }
 
 static void tick(void *context, unsigned long long items)
@@ -37,7 +67,11 @@ static bool print_definition(struct dump *dump, struct arena *arena, const struc
 {
     struct buf line = {0};
     bool fine = definition_load(&line, &dump->place, arena, schema);
-    if (fine) printf("{\"Table\":%.*s}\n", (int)line.len, line.data);
+    if (fine) {
+        print_begin(dump);
+        printf("{\"Table\":%.*s}\n", (int)line.len, line.data);
+        dump->tables++;
+    }
     buf_free(&line);
     return fine;
 }
@@ -69,9 +103,9 @@ static bool dump_all(struct dump *dump, struct arena *arena, const struct argume
     if (!all && !argument_words(arguments)) return false;
     for (size_t i = 0; i < count; i++)
         if (!dump_table(dump, all ? all[i] : argument_word(arguments, i))) return false;
-    if (fflush(stdout) == 0) return true;
-    complain("standard output takes no more");
-    return false;
+    if (!flush_output()) return false;
+    print_end(dump);
+    return flush_output();
 }
 
 static int run(const struct arguments *arguments)
@@ -101,13 +135,17 @@ const struct command command_dump = {
     .name = "dump",
     .summary = "print whole tables as DynamoDB JSON lines, for 'quipu load'",
     .usage = "[TABLE...] [flags]",
-    .about = "Prints tables, or all of them, on standard output: first the definition, {\"Table\":{...}}, "
-             "with keys,\n"
-             "indexes, stream, TTL and tags; then each item on a line, {\"Item\":{...}}, in DynamoDB's JSON, "
-             "the form of\n"
-             "DynamoDB's own exports to S3. Throttling is waited for. Items that are written meanwhile may "
-             "be in it or\n"
-             "not; 'quipu copy' follows them.",
+    .about =
+        "Prints tables, or all of them, on standard output: first the definition, {\"Table\":{...}}, "
+        "with keys,\n"
+        "indexes, stream, TTL and tags; then each item on a line, {\"Item\":{...}}, in DynamoDB's JSON, "
+        "the form of\n"
+        "DynamoDB's own exports to S3. The first line is {\"DumpBegin\":...} and the last "
+        "{\"DumpEnd\":...} with the counts:\n"
+        "'quipu load' fails where the end is missing. Parts (--no-definition, --no-items) have neither, for "
+        "other tools.\n"
+        "Throttling is waited for. Items that are written meanwhile may be in it or not; 'quipu copy' "
+        "follows them.",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .examples = "  quipu dump Music > music.jsonl\n"

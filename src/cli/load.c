@@ -16,8 +16,16 @@ struct target {
     struct arena arena; /* of its names */
 };
 
+/* The dump that is being read, from its first line to its last. */
+struct dump_read {
+    const char *file; /* NULL: none is */
+    unsigned long long line;
+    unsigned long long tables, items; /* since its first line */
+};
+
 struct load {
     const struct arguments *arguments;
+    struct dump_read dump;
     struct place place;
     struct sink *sink;
     struct target *target; /* of the items to come; NULL: none was named yet */
@@ -66,6 +74,7 @@ static bool use_definition(struct load *load, const struct node *definition)
     struct key_part *hash = &target->table.hash, *range = &target->table.range;
     hash->name = arena_copy(&target->arena, hash->name);
     range->name = arena_copy(&target->arena, range->name);
+    load->dump.tables++;
     return definition_apply(&load->place, definition, target->table.name);
 }
 
@@ -76,6 +85,7 @@ static bool give_item(struct load *load, struct slice item)
     if (!load->target && !use_table(load, table)) return false;
     struct sink_origin origin = {load->file, load->values.line};
     if (!sink_put_from(load->sink, &load->target->table, item, origin)) return false;
+    load->dump.items++;
     progress_show(&load->progress, sink_written(load->sink));
     return true;
 }
@@ -90,13 +100,53 @@ static bool give_plain(struct load *load, const struct node *node)
     return fine;
 }
 
+/* Said when it is known: at the end of all files, or where another dump begins. The lines of a dump may be in
+ * several files. */
+static bool refuse_cut_dump(const struct load *load)
+{
+    complain("%s, line %llu: the dump that begins here was cut off: it has no last line {\"" DUMP_END
+             "\":...}",
+             load->dump.file, load->dump.line);
+    return false;
+}
+
+static bool begin_dump(struct load *load, const struct node *begin)
+{
+    unsigned long long version = node_count(begin, "Version");
+    if (load->dump.file) return refuse_cut_dump(load);
+    if (version != DUMP_VERSION)
+        return refuse(load, "a dump of another version: a newer 'quipu load' may read it");
+    load->dump = (struct dump_read){.file = load->file, .line = load->values.line};
+    return true;
+}
+
+static bool end_dump(struct load *load, const struct node *end)
+{
+    struct dump_read *dump = &load->dump;
+    unsigned long long tables = node_count(end, "Tables"), items = node_count(end, "Items");
+    if (!dump->file)
+        return refuse(load, "a dump ends here whose first line, {\"" DUMP_BEGIN "\":...}, is missing");
+    if (tables != dump->tables || items != dump->items) {
+        complain(
+            "%s, line %llu: the dump that ends here had %llu tables and %llu items, and %llu and %llu of them "
+            "came",
+            load->file, load->values.line, tables, items, dump->tables, dump->items);
+        return false;
+    }
+    *dump = (struct dump_read){0};
+    return true;
+}
+
 static bool take_value(struct load *load, struct arena *arena, struct slice text)
 {
     const char *fault;
     const struct node *node = node_parse(arena, text, &fault);
     if (!node) return refuse(load, fault);
     const struct node *definition = node_member(node, "Table"), *item = node_member(node, "Item");
+    const struct node *begin = node_member(node, DUMP_BEGIN), *end = node_member(node, DUMP_END);
     bool is_alone = node->first && !node->first->next;
+    if (begin && is_alone && begin->kind == JSON_OBJECT) return begin_dump(load, begin);
+    if (end && is_alone && end->kind == JSON_OBJECT) return end_dump(load, end);
     if (definition && is_alone && node_member(definition, "KeySchema"))
         return use_definition(load, definition);
     if (load->is_plain) return give_plain(load, node);
@@ -120,6 +170,7 @@ static bool load_file(struct load *load, FILE *file)
         values_put_fault(&fault, result);
         buf_byte(&fault, 0);
         fine = refuse(load, fault.data);
+        if (result == VALUES_CUT && load->dump.file) refuse_cut_dump(load);
         buf_free(&fault);
     }
     values_end(&load->values);
@@ -146,7 +197,8 @@ static bool load_all(struct load *load)
     size_t count = argument_words(load->arguments);
     for (size_t i = 0; i < count; i++)
         if (!load_named(load, argument_word(load->arguments, i))) return false;
-    return count || load_named(load, "-");
+    if (!count && !load_named(load, "-")) return false;
+    return !load->dump.file || refuse_cut_dump(load);
 }
 
 static int run(const struct arguments *arguments)
@@ -184,13 +236,17 @@ const struct command command_load = {
     .name = "load",
     .summary = "write tables from a dump or an export",
     .usage = "[FILE...] [flags]",
-    .about = "Reads what 'quipu dump' prints, or an export of DynamoDB to S3, from files or standard input, "
-             "and writes\n"
-             "it in batches on several threads. A definition makes its table when it is missing, and brings "
-             "one that is\n"
-             "there up to it. Items replace those with the same key; the last one in the file wins. "
-             "Throttling is\n"
-             "waited for, so it may be run again after any failure.",
+    .about =
+        "Reads what 'quipu dump' prints, or an export of DynamoDB to S3, from files or standard input, "
+        "and writes\n"
+        "it in batches on several threads. A definition makes its table when it is missing, and brings "
+        "one that is\n"
+        "there up to it. Items replace those with the same key; the last one in the file wins. "
+        "Throttling is\n"
+        "waited for, so it may be run again after any failure.\n"
+        "A dump that was cut off is loaded as far as it goes, then load fails and says so. Lines without "
+        "the first\n"
+        "line of a dump, as exports have them, need no last one.",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .examples = "  quipu load music.jsonl --on ./data\n"

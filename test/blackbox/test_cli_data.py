@@ -2,15 +2,16 @@
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 import urllib.request
 
 import pytest
-from cli import items, output, quipu, start
+from cli import TIMEOUT, items, output, quipu, start
 from conftest import boto_client, create_table
 from lambdas import eventually
-from support.process import Quipu, run_quipu
+from support.process import BINARY, Quipu, clean_environment, run_quipu
 from values import B, N, S, SS
 
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -153,7 +154,8 @@ def everything(place, *tables):
 def test_a_dump_loaded_elsewhere_is_the_same(server, hooked, unused_name, tmp_path):
     make_example(hooked, unused_name)
     text = output("dump", unused_name, "--segments", "3", on=server.url)
-    first, *rest = [json.loads(line) for line in text.splitlines()]
+    begin, first, *rest, end = [json.loads(line) for line in text.splitlines()]
+    assert (begin, end) == ({"DumpBegin": {"Version": 1}}, {"DumpEnd": {"Tables": 1, "Items": 300}})
     assert first["Table"]["TableName"] == unused_name and first["Table"]["Tags"] == [{"Key": "team", "Value": "music"}]
     assert first["Table"]["TimeToLiveSpecification"] == {"Enabled": True, "AttributeName": "expires"}
     assert len(rest) == 300 and all(list(line) == ["Item"] for line in rest)
@@ -172,6 +174,83 @@ def test_parts_of_a_dump(server, hooked, unused_name):
     assert len(output("dump", unused_name, "--no-items", on=server.url).splitlines()) == 1
     assert len(output("dump", unused_name, "--no-definition", on=server.url).splitlines()) == 3
     assert unused_name in output("dump", "--no-items", on=server.url)
+
+
+def test_a_dump_of_nothing(tmp_path):
+    output("table", "create", "Gone", "pk:S", on=tmp_path / "data")
+    output("table", "drop", "Gone", "--yes", on=tmp_path / "data")
+    text = output("dump", on=tmp_path / "data")
+    assert text == '{"DumpBegin":{"Version":1}}\n{"DumpEnd":{"Tables":0,"Items":0}}\n'
+    assert quipu("load", on=tmp_path / "copy", stdin=text).returncode == 0
+
+
+CUT_OFF = 'the dump that begins here was cut off: it has no last line {"DumpEnd":...}'
+
+
+def test_a_dump_that_was_cut_off(server, hooked, unused_name, tmp_path):
+    make_example(hooked, unused_name, 5)
+    text = output("dump", unused_name, on=server.url)
+    lines = text.splitlines(keepends=True)
+    file = tmp_path / "cut.jsonl"
+    for kept, written in ((1, 0), (2, 0), (4, 2), (7, 5)):
+        file.write_text("".join(lines[:kept]))
+        result = quipu("load", str(file), on=tmp_path / "data")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == (f"quipu: {file}, line 1: {CUT_OFF}\n"
+                                 f"load: not finished; {written} item{'' if written == 1 else 's'} written\n")
+    file.write_text(text[:text.index("DumpEnd") + 3])  # within a line
+    result = quipu("load", str(file), on=tmp_path / "data")
+    assert result.returncode == 1 and "line 8: the value that begins here has no end" in result.stderr
+    assert CUT_OFF in result.stderr and "5 items written" in result.stderr
+    assert quipu("load", on=tmp_path / "data", stdin=text.rstrip("\n")).returncode == 0  # all but the last byte
+
+
+def test_dumps_one_behind_the_other_and_in_parts(server, hooked, unused_name, tmp_path):
+    make_example(hooked, unused_name, 5)
+    text = output("dump", unused_name, on=server.url)
+    lines = text.splitlines(keepends=True)
+    more = '{"Item":{"pk":{"S":"p"},"sk":{"N":"1000"}}}\n'
+    assert quipu("load", on=tmp_path / "data", stdin=text + text + more).returncode == 0
+    assert output("scan", unused_name, "--count", on=tmp_path / "data") == "6\n"
+    for number, part in enumerate((lines[:3], lines[3:6], lines[6:])):
+        (tmp_path / f"part{number}").write_text("".join(part))
+    parts = [str(tmp_path / f"part{number}") for number in range(3)]
+    assert quipu("load", *parts, on=tmp_path / "data").returncode == 0
+    result = quipu("load", *parts[:2], parts[0], on=tmp_path / "data")
+    assert result.returncode == 1 and f"{parts[0]}, line 1: {CUT_OFF}" in result.stderr
+
+
+@pytest.mark.parametrize("change, sentence", [
+    (lambda lines: lines[1:], 'line 7: a dump ends here whose first line, {"DumpBegin":...}, is missing'),
+    (lambda lines: lines[:4] + lines[5:],
+     "line 7: the dump that ends here had 1 tables and 5 items, and 1 and 4 of them came"),
+    (lambda lines: lines[:2] + lines[1:],
+     "line 9: the dump that ends here had 1 tables and 5 items, and 2 and 5 of them came"),
+    (lambda lines: [lines[0].replace("1", "2"), *lines[1:]],
+     "line 1: a dump of another version: a newer 'quipu load' may read it"),
+], ids=["head", "item", "table", "version"])
+def test_a_dump_with_other_lines(server, hooked, unused_name, tmp_path, change, sentence):
+    make_example(hooked, unused_name, 5)
+    lines = output("dump", unused_name, on=server.url).splitlines(keepends=True)
+    result = quipu("load", on=tmp_path / "data", stdin="".join(change(lines)))
+    assert result.returncode == 1 and f"standard input, {sentence}" in result.stderr
+
+
+def test_lines_by_hand_need_no_end(server, hooked, unused_name, tmp_path):
+    """As dumps were before they had one."""
+    make_example(hooked, unused_name, 5)
+    lines = output("dump", unused_name, on=server.url).splitlines(keepends=True)[1:-1]
+    assert quipu("load", on=tmp_path / "data", stdin="".join(lines)).returncode == 0
+    assert everything(tmp_path / "data") == everything(server.url, unused_name)
+
+
+def test_a_dump_to_a_full_disk(server, hooked, unused_name):
+    make_example(hooked, unused_name, 5)
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([BINARY, "dump", unused_name, "--on", server.url], env=clean_environment({}),
+                                stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
+    assert result.returncode == 1
+    assert result.stderr == "quipu: standard output takes no more: No space left on device\n"
 
 
 def test_load_under_another_name(server, hooked, unused_name, tmp_path):
@@ -298,4 +377,4 @@ def test_throttling_only_makes_it_slower(server, hooked, unused_name):
     throttle(server, "BatchWriteItem", 20)
     assert quipu("load", on=server.url, stdin=text).returncode == 0
     throttle(server, "Scan", 11)
-    assert output("dump", unused_name, "--segments", "1", on=server.url).count("\n") == 61
+    assert output("dump", unused_name, "--segments", "1", on=server.url).count("\n") == 63
