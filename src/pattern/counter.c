@@ -65,6 +65,22 @@ static int64_t origin_of(const struct flow *flow)
     return flow_int(flow, NEXT_START) - (flow_given(flow, NEXT_BLOCK) ? 1 : by_of(flow));
 }
 
+static void refuse_no_number(struct flow *flow, struct slice value)
+{
+    flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
+                SLICE_ARG(value));
+}
+
+/* The number of a counter; SLICE_NONE where there is none yet. False after refusing what is no number. */
+static bool value_of(struct flow *flow, struct slice item, struct slice *out)
+{
+    struct slice attribute = item_attribute(flow->arena, item, "value");
+    *out = attribute_text(flow->arena, attribute);
+    if (!attribute.data || raw_member(flow->arena, attribute, "N").data) return true;
+    refuse_no_number(flow, flow_compose(flow, "%P", attribute));
+    return false;
+}
+
 static void tell(struct flow *flow, struct slice value)
 {
     int64_t last;
@@ -73,23 +89,26 @@ static void tell(struct flow *flow, struct slice value)
     else if (raw_int(value, &last))
         flow_answer(flow, 200, "{'first':%d,'last':%r}", last - by_of(flow) + 1, value);
     else
-        flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
-                    SLICE_ARG(value));
+        refuse_no_number(flow, value);
+}
+
+static void refuse_end(struct flow *flow, struct slice value, bool rises)
+{
+    flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
+                     "The counter stands at %.*s; counters end at %s%lld (2^53 - 1), beyond which JSON's "
+                     "numbers are not exact.",
+                     SLICE_ARG(value), rises ? "" : "-", (long long)NUMBER_MOST);
 }
 
 static void refuse_limit(struct flow *flow, struct slice value)
 {
     bool rises = by_of(flow) > 0;
-    struct slice members = flow_compose(flow, "'value':%r", value);
     if (flow_given(flow, rises ? NEXT_MAX : NEXT_MIN))
-        flow_refuse_with(flow, members, 409, "limit-reached",
+        flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
                          "The counter stands at %.*s; its next value would pass the given %s.",
                          SLICE_ARG(value), rises ? "max" : "min");
     else
-        flow_refuse_with(flow, members, 409, "limit-reached",
-                         "The counter stands at %.*s; counters end at %s%lld (2^53 - 1), beyond which JSON's "
-                         "numbers are not exact.",
-                         SLICE_ARG(value), rises ? "" : "-", (long long)NUMBER_MOST);
+        refuse_end(flow, value, rises);
 }
 
 /* The limit that counts in the direction of the call. */
@@ -147,19 +166,26 @@ static void next_begin(struct flow *flow)
 
 static void next_taken(struct flow *flow)
 {
-    struct slice value = item_text(flow->arena, flow_item(flow), "value");
+    struct slice value;
     if (!flow_failed(flow))
-        tell(flow, value);
-    else
+        tell(flow, item_text(flow->arena, flow_item(flow), "value"));
+    else if (value_of(flow, flow_item(flow), &value))
         refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", origin_of(flow)));
 }
 
 void counter_add_one(struct flow *flow, flow_step *then, struct slice name)
 {
     flow_call(flow, then, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',%#,"
-              "'ExpressionAttributeValues':{':one':{'N':'1'}},'ReturnValues':'UPDATED_NEW'}",
-              &counters, name);
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',"
+              "'ConditionExpression':'attribute_not_exists(#value) or #value < :most',%#,"
+              "'ExpressionAttributeValues':{':one':{'N':'1'},':most':%N},'ReturnValues':'UPDATED_NEW',%O}",
+              &counters, name, (int64_t)NUMBER_MOST);
+}
+
+void counter_refuse_end(struct flow *flow)
+{
+    struct slice value;
+    if (value_of(flow, flow_item(flow), &value)) refuse_end(flow, value, true);
 }
 
 /* ---- with a key ---- */
@@ -167,14 +193,14 @@ void counter_add_one(struct flow *flow, flow_step *then, struct slice name)
 static bool value_take(struct flow *flow, struct slice item)
 {
     struct next *next = flow->state;
-    struct slice value = item_text(flow->arena, item, "value");
+    struct slice value;
+    if (!value_of(flow, item, &value)) return false;
     next->exists = value.data != NULL;
     next->has_keys = item_has(flow->arena, item, "keys");
     next->keys = next->has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow);
     next->value = origin_of(flow);
     if (!value.data || raw_int(value, &next->value)) return true;
-    flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
-                SLICE_ARG(value));
+    refuse_no_number(flow, value);
     return false;
 }
 
@@ -259,7 +285,8 @@ static void refuse_unknown(struct flow *flow)
 
 static void read_taken(struct flow *flow)
 {
-    struct slice value = item_text(flow->arena, flow_item(flow), "value");
+    struct slice value;
+    if (!value_of(flow, flow_item(flow), &value)) return;
     if (value.data)
         flow_answer(flow, 200, "{'value':%r}", value);
     else

@@ -21,7 +21,10 @@ static const struct field counter_fields[] = {
 
 static void counter_taken(struct flow *flow)
 {
-    flow_answer(flow, 200, "%r", item_text(flow->arena, flow_item(flow), "value"));
+    if (flow_failed(flow))
+        counter_refuse_end(flow);
+    else
+        flow_answer(flow, 200, "%r", item_text(flow->arena, flow_item(flow), "value"));
 }
 
 static void counter_begin(struct flow *flow)

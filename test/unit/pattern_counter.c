@@ -114,6 +114,34 @@ TEST(counter_refuses_what_makes_no_sense)
     patterns_close(&patterns);
 }
 
+/* As another program may do it. */
+static void put_value(struct patterns *patterns, const char *value)
+{
+    struct slice request = arena_printf(
+        &patterns->arena, "{\"TableName\":\"%scounters\",\"Item\":{\"name\":{\"S\":\"x\"},\"value\":%s}}",
+        patterns->prefix, value);
+    struct buf reply = {0};
+    CHECK_INT(dynamo_call(patterns->dynamo, SLICE("PutItem"), request, &reply), 200);
+    buf_free(&reply);
+}
+
+TEST(counter_refuses_what_is_no_number)
+{
+    static const char *const values[] = {"{\"S\":\"a\"}", "{\"L\":[]}"};
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/counters/x", NULL);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        put_value(&patterns, values[i]);
+        CHECK_REFUSES(&patterns, "GET /v1/counters/x", NULL, 409, "no-whole-number");
+        CHECK_REFUSES(&patterns, "POST /v1/counters/x", NULL, 409, "no-whole-number");
+        CHECK_REFUSES(&patterns, "GET /counter?systemKey=x", NULL, 409, "no-whole-number");
+        with_header(&patterns, "Idempotency-Key", "a");
+        CHECK_REFUSES(&patterns, "POST /v1/counters/x", NULL, 409, "no-whole-number");
+    }
+    patterns_close(&patterns);
+}
+
 TEST(counter_tells_its_cost)
 {
     struct patterns patterns;
@@ -145,6 +173,15 @@ TEST(counters_end_where_json_is_not_exact_any_more)
     CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":9007199254740990}");
     CHECK_ASKS(&patterns, "POST /v1/counters/x", NULL, 200, "{\"value\":9007199254740991}");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", NULL, 409, "limit-reached");
+    CHECK_ASKS(&patterns, "GET /counter?systemKey=x", NULL, 409,
+               "{\"error\":\"limit-reached\",\"message\":\"The counter stands at 9007199254740991; counters "
+               "end at 9007199254740991 (2^53 - 1), beyond which JSON's numbers are not exact.\","
+               "\"value\":9007199254740991}");
+    CHECK_ASKS(&patterns, "GET /v1/counters/x", NULL, 200, "{\"value\":9007199254740991}");
+    CHECK_ASKS(&patterns, "PUT /v1/counters/z", "{\"value\":9007199254740990}", 200,
+               "{\"value\":9007199254740990}");
+    CHECK_ASKS(&patterns, "GET /counter?systemKey=z", NULL, 200, "9007199254740991");
+    CHECK_REFUSES(&patterns, "GET /counter?systemKey=z", NULL, 409, "limit-reached");
     CHECK_ASKS(&patterns, "POST /v1/counters/y", "{\"by\":-1,\"start\":-9007199254740991}", 200,
                "{\"value\":-9007199254740991}");
     CHECK_REFUSES(&patterns, "POST /v1/counters/y", "{\"by\":-1}", 409, "limit-reached");
