@@ -403,6 +403,7 @@ struct quipu_group {
     int completed; /* quipu_group_add: this caller has completed it, and is the only one to be told so */
 };
 
+/* Changed rules hold for open groups, too, when it has returned. */
 enum quipu_result quipu_group_put(struct quipu *db, const char *name,
                                   const struct quipu_group_options *options, struct quipu_reply **reply);
 /* The rules, as JSON in the reply; forgets them, while open groups keep theirs. */

@@ -12,6 +12,7 @@
 #define ATTEMPTS_MOST  12 /* of one call: about three seconds; a remote door has tried for itself before */
 #define RACES_MOST     80 /* lost by one flow: about twenty seconds */
 #define RETRY_AFTER_MS 1000
+#define STEP_WAKES     8 /* topics that one step of a walk wakes */
 
 /* ---- beginning ---- */
 
@@ -171,6 +172,24 @@ void flow_rest(struct flow *flow)
     flow->etag = SLICE_NONE;
     flow->wakes = NULL;
     arena_rewind(flow->arena, flow->mark);
+}
+
+void flow_rewind(struct flow *flow, struct arena_mark mark)
+{
+    struct flow_wake wakes[STEP_WAKES];
+    size_t count = 0;
+    for (const struct flow_wake *wake = flow->wakes; wake; wake = wake->next) {
+        ensure(count < STEP_WAKES);
+        wakes[count++] = *wake;
+    }
+    flow->reply = (struct flow_reply){0};
+    flow->wakes = NULL;
+    flow->races = 0;
+    arena_rewind(flow->arena, mark);
+    while (count) {
+        flow_wake(flow, wakes[--count].topic);
+        flow->wakes->at_ms = wakes[count].at_ms;
+    }
 }
 
 void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply)

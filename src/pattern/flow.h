@@ -262,6 +262,9 @@ void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
  * everybody leads alone. */
 void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led);
 void flow_disband(struct flow *flow);
+/* Gives back what was allocated since the mark was taken, the last reply too: for walks over more than memory
+ * should hold. What comes then may lose as many races again. */
+void flow_rewind(struct flow *flow, struct arena_mark mark);
 /* Said by a leader with the call that it asks for: what the leader of the next round shall find in
  * flow->baton, if the call succeeds. Where calls are carried out in order and more wait than one round holds,
  * that round begins as soon as this call is on its way. So a baton is a guess: what is written must be

@@ -2,13 +2,15 @@
  *
  * Table PREFIXgroup-rules: hash key `name` (S); `size` (N), `needs` (SS): kinds, `when` (S), `values` (M):
  * when a group is complete; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard, append or new; `then`
- * (S). Table PREFIXgroups, the heads: hash key `group` (S): "NAME/KEY", the name percent-encoded; range key
+ * (S); `version` (N) grows with every change, `applied` (N): the version that all open groups have got.
+ * Table PREFIXgroups, the heads: hash key `group` (S): "NAME/KEY", the name percent-encoded; range key
  * `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N): events;
  * `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first and of the
- * last event; the rules as they were when the group was opened; `events` (L), `ids` (SS), `bytes` (N): events
+ * last event; the rules, and in `rules` (N) their version; `fixed` (BOOL): its first event brought its
+ * deadline, which other rules do not change; `events` (L), `ids` (SS), `bytes` (N): events
  * that stand in the head; `spilled` (BOOL): there are others, with items of their own; `last` (S):
- * the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet or deadline; `by` (S): the id of
- * the event that completed it, or why. Index open: hash `open` (S) "NAME/0"
+ * the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were
+ * changed; `by` (S): the id of the event that completed it, or why. Index open: hash `open` (S) "NAME/0"
  * to "NAME/3" while it is OPEN, range `since` (S, when it was opened, and a little more). Index due: hash
  * `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it. Table PREFIXgroup-events: hash key
  * `part` (S): "NAME/KEY/GENERATION", range key `id` (S); `kind`, `data`, `amount`, `time`, `late` (BOOL).
@@ -19,7 +21,8 @@
  * does not hold yet: a group of ten has ten. Small events stand in the head; when that would exceed one write
  * unit, the further ones get items of their own, in one transaction with the head. Whoever sees the rule hold
  * completes the group by one conditional write; if nobody comes to it, the next event, a look at the group or
- * the sweep does. */
+ * the sweep does. Each of these writes is on the condition that the head has the rules by which it was read:
+ * how changed rules get there is told in group_change.c. */
 #include "pattern/group.h"
 
 #include "base/hash.h"
@@ -104,7 +107,9 @@ void group_read(struct flow *flow, struct slice item, struct group *group)
                             .quiet_ms = item_int(arena, item, "quiet", 0),
                             .deadline_ms = item_int(arena, item, "deadline", 0),
                             .keep_ms = item_int(arena, item, "keep", 0),
-                            .spilled = item_has(arena, item, "spilled")};
+                            .rules = item_int(arena, item, "rules", 0),
+                            .spilled = item_has(arena, item, "spilled"),
+                            .own_deadline = item_has(arena, item, "fixed")};
 }
 
 struct slice group_key(struct flow *flow, int64_t generation)
@@ -439,7 +444,7 @@ const struct flow_row group_rows[] = {
      "'time':'2026-11-15T03:42:06.250Z'}]}", "group get"},
     {"DELETE", "/v1/groups/{name}/{key}", group_delete, "Deletes a group, all generations of it.",
      FIELDS(group_only_fields), "{'deleted':1}", "group rm"},
-    {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete; open ones keep their rules.",
+    {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete, also those that are open.",
      FIELDS(group_put_fields), RULES, "group put"},
     {"GET", "/v1/groups/{name}", list_begin, "The rules; or the open groups, the oldest first: no table is scanned.",
      FIELDS(list_fields), "{'groups':[{'key':'session-7','generation':1,'opened':'2026-11-15T03:42:06.250Z'}]}",

@@ -28,7 +28,9 @@ struct group {
     enum group_late late;
     int64_t generation, count, bytes;
     int64_t opened_ms, touched_ms, quiet_ms, deadline_ms, keep_ms; /* 0: none */
-    bool spilled;                                                  /* its events have items of their own */
+    int64_t rules;     /* the version of the rules that it has; 0: from before they had any */
+    bool spilled;      /* its events have items of their own */
+    bool own_deadline; /* its first event brought it */
 };
 
 /* The state of all flows about one group. */
@@ -42,6 +44,10 @@ struct group_work {
         int64_t generation;
         flow_step *then;
     } removal;
+    struct {
+        struct slice rules; /* the new ones */
+        flow_step *then;
+    } change;
     void *own; /* of the route */
 };
 
@@ -93,8 +99,23 @@ struct slice group_when(struct flow *flow, struct slice expression, const char *
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
 struct slice group_when_values(struct flow *flow, struct slice values);
+/* The rules as an update writes them to a head: ", #size = :r_size", with their values; in *gone ", #quiet" for
+ * those that these rules do not have. */
+struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_deadline, struct slice *values,
+                             struct slice *gone);
+/* The head still has the rules by which it was read: a condition, and its value. */
+struct slice group_same_rules(struct flow *flow, const struct group *group, struct slice *value);
 /* Completes the group as it was read. `why`: NULL by its rule, which is looked at again by the write. */
 void group_complete(struct flow *flow, const char *why, flow_step *then);
+
+/* ---- group_change.c ---- */
+
+/* Gives the group as it was read these rules, an item of the rules' table, if they are newer than its own, and
+ * completes it where they say so. */
+void group_change(struct flow *flow, struct slice rules, flow_step *then);
+/* The same with every group of the name that is open. The rules must have been written before; `waits_ms`: for
+ * the index to have what was written before them. The flow's state is what it was when `then` is called. */
+void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms, flow_step *then);
 
 /* ---- group_put.c, group_add.c, group_sweep.c ---- */
 

@@ -39,7 +39,7 @@ struct add {
 };
 
 static flow_step add_find, add_loaded, add_rules, add_write, add_written, add_together, add_seen,
-    add_completed, add_late, add_late_seen, late_completed;
+    add_completed, add_rules_seen, add_late, add_late_seen, late_completed;
 
 /* A time that is over is taken, too: who repeats the call gets the same answer. */
 static bool take_deadline(struct flow *flow, struct add *add)
@@ -194,42 +194,31 @@ static void add_late_seen(struct flow *flow)
 
 /* ---- the write ---- */
 
-static struct slice copied(struct flow *flow, struct slice rules, const char *name, struct slice *values)
-{
-    struct slice value = item_attribute(flow->arena, rules, name);
-    if (!value.data) return SLICE("");
-    *values = flow_compose(flow, "%A,':%r':%A", *values, slice_of(name), value);
-    return arena_printf(flow->arena, ", #%s = :%s", name, name);
-}
-
 /* The event's own deadline as heads have it: counted from now, when the group is opened. */
 static int64_t since_opening(const struct flow *flow, const struct add *add)
 {
     return add->deadline_ms > flow->now_ms ? add->deadline_ms - flow->now_ms : 1;
 }
 
-/* What a head has from its first event on. The first of the rules is that which an event may bring itself. */
+/* What a head has from its first event on. A deadline may come with the event. */
 static struct slice opening(struct flow *flow, struct slice *values)
 {
-    static const char *const rules[] = {"deadline", "size", "needs", "when", "values",
-                                        "quiet",    "late", "keep",  "then"};
     struct group_work *work = flow->state;
     struct add *add = work->own;
     struct group soon;
-    struct slice since = flow_new_id(flow), slot = group_slot(flow), text = SLICE("");
+    struct slice since = flow_new_id(flow), slot = group_slot(flow), rules_values, none;
+    struct slice text = group_rules_set(flow, add->rules, add->deadline_ms != 0, &rules_values, &none);
     group_read(flow, add->rules, &soon);
     soon.opened_ms = soon.touched_ms = flow->now_ms;
     if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
     struct slice listed = {work->id.data, work->id.len - work->key.len};
-    *values = flow_compose(flow, ",':name':%S,':key':%S,':open':%S,':since':%S,':slot':%S,':due':%N",
-                           work->name, work->key,
+    *values = flow_compose(flow, "%A,':name':%S,':key':%S,':open':%S,':since':%S,':slot':%S,':due':%N",
+                           rules_values, work->name, work->key,
                            arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(listed), SLICE_ARG(slot)), since,
                            slot, group_due_ms(flow, &soon));
-    for (size_t i = add->deadline_ms != 0; i < sizeof rules / sizeof *rules; i++)
-        text = flow_compose(flow, "%r%r", text, copied(flow, add->rules, rules[i], values));
     if (add->deadline_ms) {
-        *values = flow_compose(flow, "%A,':deadline':%N", *values, since_opening(flow, add));
-        text = flow_compose(flow, "%r, #deadline = :deadline", text);
+        *values = flow_compose(flow, "%A,':deadline':%N,':fixed':{'BOOL':true}", *values, since_opening(flow, add));
+        text = flow_compose(flow, "%r, #deadline = :deadline, #fixed = :fixed", text);
     }
     return flow_compose(
         flow,
@@ -282,6 +271,11 @@ static struct slice condition(struct flow *flow, struct slice *values)
     if (add->in_head)
         *values = flow_compose(flow, "%A,':room':%N", *values,
                                INLINE_BYTES - (int64_t)(add->event.len + 2 * add->id.len));
+    if (work->group.state == GROUP_OPEN) {
+        struct slice version, same = group_same_rules(flow, &work->group, &version);
+        text = flow_compose(flow, "%r and %r", text, same);
+        *values = flow_compose(flow, "%A%A", *values, version);
+    }
     if (work->group.state == GROUP_OPEN && rule.len) {
         text = flow_compose(flow, "%r and not (%r)", text, rule);
         *values = flow_compose(flow, "%A%A", *values, rule_values);
@@ -353,12 +347,25 @@ static void add_evaluate(struct flow *flow)
     if (work->group.state == GROUP_OPEN && group_may_be_complete(flow, work->group.item))
         group_complete(flow, NULL, add_completed);
     else
+        add_completed(flow);
+}
+
+/* Whoever has opened a group asks whether its rules were changed meanwhile: those who change rules give them to
+ * the groups that they find, and this one may not have been there. */
+static void add_completed(struct flow *flow)
+{
+    struct group_work *work = flow->state;
+    const struct add *add = work->own;
+    if (add->opens && work->group.state == GROUP_OPEN)
+        flow_call(flow, add_rules_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+                  &group_rules_table, work->name);
+    else
         tell(flow);
 }
 
-static void add_completed(struct flow *flow)
+static void add_rules_seen(struct flow *flow)
 {
-    tell(flow);
+    group_change(flow, flow_item(flow), tell);
 }
 
 /* The write was refused, and this is how the group is. */

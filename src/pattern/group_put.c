@@ -35,6 +35,8 @@ const struct field group_put_fields[] = {
 struct put {
     struct slice attributes;   /* of the rules, as they are stored */
     struct slice when, values; /* the condition and its values, as calls take them */
+    int64_t version;           /* of these rules */
+    bool is_first;             /* there were none: no group is opened by them just now */
 };
 
 static bool refuse_rule(struct flow *flow, const char *sentence)
@@ -186,23 +188,87 @@ static void tell_rules(struct flow *flow, struct slice item)
                 flow_then_member(flow, item));
 }
 
-static void put_done(struct flow *flow)
-{
-    struct put *put = flow->state;
-    tell_rules(flow, put->attributes);
-}
+static flow_step put_read, put_seen, put_written, put_applied, put_done;
 
-/* The rules replace those that were there; groups that are open keep theirs. */
-static void put_write(struct flow *flow)
+static void put_begin(struct flow *flow)
 {
     struct put *put = flow->state;
     put->attributes = flow_compose(
-        flow, "{'name':%S%A%A%A%A,'late':%S%A}", flow_text(flow, GROUP_NAME), put->attributes,
+        flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put->attributes,
         number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
         number_member(flow, PUT_KEEP, "keep"),
         flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
-    flow_call(flow, put_done, "PutItem", "{'TableName':%T,'Item':%A}", &group_rules_table, put->attributes);
+    put_read(flow);
+}
+
+static void put_read(struct flow *flow)
+{
+    flow_call(flow, put_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+              &group_rules_table, flow_text(flow, GROUP_NAME));
+}
+
+static bool is_same(struct flow *flow, struct slice one, struct slice other)
+{
+    static const char *const names[] = {"size", "needs", "when", "values", "quiet", "deadline", "late", "keep", "then"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct slice value = item_attribute(flow->arena, one, names[i]);
+        if (!attribute_equal(flow->arena, value, item_attribute(flow->arena, other, names[i]))) return false;
+    }
+    return true;
+}
+
+static struct slice put_item(struct flow *flow)
+{
+    const struct put *put = flow->state;
+    return flow_compose(flow, "{%A,'version':%N}", put->attributes, put->version);
+}
+
+/* The rules replace those that are there, with a greater version. Where they are there already they are not
+ * written again; perhaps whoever wrote them did not get to all open groups. */
+static void put_seen(struct flow *flow)
+{
+    struct put *put = flow->state;
+    struct slice there = flow_item(flow);
+    int64_t version = item_int(flow->arena, there, "version", 0);
+    put->version = version;
+    put->is_first = !there.data;
+    if (version && is_same(flow, there, put_item(flow))) {
+        if (item_int(flow->arena, there, "applied", 0) == version)
+            put_done(flow);
+        else
+            group_change_all(flow, put_item(flow), flow->world->lag_ms, put_applied);
+        return;
+    }
+    put->version = version < flow->now_ms ? flow->now_ms : version + 1;
+    flow_call(flow, put_written, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
+              &group_rules_table, put_item(flow),
+              version ? SLICE("#version = :version") : SLICE("attribute_not_exists(#version)"),
+              version ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N}", version) : SLICE(""));
+}
+
+static void put_written(struct flow *flow)
+{
+    const struct put *put = flow->state;
+    if (flow_failed(flow))
+        flow_again(flow, put_read);
+    else
+        group_change_all(flow, put_item(flow), put->is_first ? 0 : flow->world->lag_ms, put_applied);
+}
+
+/* Unless somebody else has put others meanwhile, who then gives them to the groups. */
+static void put_applied(struct flow *flow)
+{
+    const struct put *put = flow->state;
+    flow_call(flow, put_done, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version','ConditionExpression':"
+              "'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
+              &group_rules_table, flow_text(flow, GROUP_NAME), put->version);
+}
+
+static void put_done(struct flow *flow)
+{
+    tell_rules(flow, put_item(flow));
 }
 
 /* A condition is shown to the service first, on a group that is not there: what it does not understand it
@@ -215,7 +281,7 @@ void group_put(struct flow *flow)
     if (!put->attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
     else if (put->when.data)
-        flow_call(flow, put_write, "DeleteItem",
+        flow_call(flow, put_begin, "DeleteItem",
                   "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},'ConditionExpression':"
                   "'attribute_exists(#group) or %r',%#%r}",
                   &group_table, put->when,
@@ -223,7 +289,7 @@ void group_put(struct flow *flow)
                       ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))
                       : SLICE(""));
     else
-        put_write(flow);
+        put_begin(flow);
 }
 
 /* ---- GET, DELETE ---- */

@@ -130,6 +130,37 @@ bool group_may_be_complete(struct flow *flow, struct slice item)
     return has_rule;
 }
 
+/* ---- rules in a head ---- */
+
+/* The version of the rules stands in the head under another name. */
+struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_deadline, struct slice *values,
+                             struct slice *gone)
+{
+    static const struct {
+        const char *name, *in_head;
+    } copied[] = {{"version", "rules"}, {"size", "size"}, {"needs", "needs"}, {"when", "when"},
+                  {"values", "values"}, {"quiet", "quiet"}, {"late", "late"}, {"keep", "keep"},
+                  {"then", "then"}, {"deadline", "deadline"}};
+    struct slice set = SLICE("");
+    *values = *gone = SLICE("");
+    for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
+        struct slice value = item_attribute(flow->arena, rules, copied[i].name), name = slice_of(copied[i].in_head);
+        if (value.data) {
+            set = flow_compose(flow, "%r, #%r = :r_%r", set, name, name);
+            *values = flow_compose(flow, "%A,':r_%r':%A", *values, name, value);
+        } else {
+            *gone = flow_compose(flow, "%r, #%r", *gone, name);
+        }
+    }
+    return set;
+}
+
+struct slice group_same_rules(struct flow *flow, const struct group *group, struct slice *value)
+{
+    *value = group->rules ? flow_compose(flow, ",':rules':%N", group->rules) : SLICE("");
+    return group->rules ? SLICE("#rules = :rules") : SLICE("attribute_not_exists(#rules)");
+}
+
 /* ---- completing ---- */
 
 /* By its rule, or because nothing came for too long: then nothing may have come since it was read. By its
@@ -144,20 +175,22 @@ void group_complete(struct flow *flow, const char *why, flow_step *then)
         rule = SLICE("#touched = :touched");
         values = flow_compose(flow, ",':touched':%N", group->touched_ms);
     }
+    struct slice version, same = group_same_rules(flow, group, &version);
     work->then = then;
     flow_call(
         flow, completed, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
         ":why, #by "
         "= %r%r','ConditionExpression':'#state = :open and "
-        "(%r)',%#,'ExpressionAttributeValues':{':complete':"
-        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S%A%A},'ReturnValues':'ALL_NEW',%"
+        "(%r) and %r',%#,'ExpressionAttributeValues':{':complete':"
+        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S%A%A%A},'ReturnValues':'ALL_NEW',%"
         "O}",
         &group_table, group_key(flow, group->generation),
         why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
-        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
+        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule, same,
         moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"),
-        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values);
+        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values,
+        version);
 }
 
 static void completed(struct flow *flow)

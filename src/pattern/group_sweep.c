@@ -112,7 +112,7 @@ static void delete_marked(struct flow *flow)
 
 /* ---- the sweep ---- */
 
-static flow_step sweep_loaded, sweep_evaluated, sweep_marked;
+static flow_step sweep_loaded, sweep_rules, sweep_evaluated, sweep_marked;
 
 /* Each group has a state of its own. */
 static void sweep_each(struct flow *flow)
@@ -139,11 +139,18 @@ static void sweep_loaded(struct flow *flow)
     else if (group->state == GROUP_OPEN && (over || group_may_be_complete(flow, group->item)))
         group_complete(flow, over, sweep_evaluated);
     else if (group->state == GROUP_OPEN)
-        sweep_evaluated(flow);
+        flow_call(flow, sweep_rules, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
+                  &group_rules_table, work->name);
     else if (group->state == GROUP_COMPLETE)
         mark(flow, sweep_marked);
     else
         group_remove(flow, group->generation, sweep_next);
+}
+
+/* Whoever opened it, or changed the rules, may have died before it got them. */
+static void sweep_rules(struct flow *flow)
+{
+    group_change(flow, flow_item(flow), sweep_evaluated);
 }
 
 static void sweep_marked(struct flow *flow)
@@ -161,7 +168,8 @@ static void sweep_evaluated(struct flow *flow)
     struct group_work *work = flow->state;
     const struct group *group = &work->group;
     int64_t due_ms = group_due_ms(flow, group);
-    if (group->state == GROUP_OPEN && due_ms > flow->now_ms)
+    bool is_due = item_int(flow->arena, group->item, "due", INT64_MAX) <= flow->now_ms;
+    if (group->state == GROUP_OPEN && is_due && due_ms > flow->now_ms)
         flow_call(
             flow, sweep_next, "UpdateItem",
             "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due','ConditionExpression':'#state = "
