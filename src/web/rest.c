@@ -221,9 +221,13 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
 
 /* ---- the hook that waits for triggers ---- */
 
-static bool is_idle(struct web *web)
+/* What is at work, for a sentence; NULL: nothing is. */
+static const char *busy_rooms(struct web *web)
 {
-    return (!web->trigger || trigger_is_idle(web->trigger)) && (!web->func || func_is_idle(web->func));
+    bool triggers = web->trigger && !trigger_is_idle(web->trigger);
+    bool functions = web->func && !func_is_idle(web->func);
+    if (triggers) return functions ? "triggers and functions are" : "triggers are";
+    return functions ? "functions are" : NULL;
 }
 
 /* `timeout` of a query, as durations are written elsewhere; -1 when it is none. */
@@ -245,8 +249,8 @@ static int64_t idle_wait_ms(struct slice query)
     return (int64_t)(number * factor);
 }
 
-/* A function that has just ended may have written what starts another: nothing
- * is at rest before two looks in a row found it so. */
+/* A function that has just ended may have written what starts another: nothing is at rest before two polls in a row
+ * found it so. However short the time is, there is one, whose finding then counts. */
 static void wait_until_idle(void *room, struct rest_call *call)
 {
     struct web_rest *rest = (struct web_rest *)call;
@@ -259,19 +263,17 @@ static void wait_until_idle(void *room, struct rest_call *call)
         call->done(call);
         return;
     }
-    for (unsigned quiet = 0; quiet < 2 && monotonic_us() < until_us && !atomic_load(&web->stops); usleep(1000)) {
+    const char *busy;
+    for (unsigned quiet = 0;; usleep(1000)) {
         rest->exchange->reply.len = 0;
         call->status = hooks_serve(web->hooks, rest->exchange);
-        quiet = is_idle(web) ? quiet + 1 : 0;
+        busy = busy_rooms(web);
+        quiet = busy ? 0 : quiet + 1;
+        if (quiet == 2 || monotonic_us() >= until_us || atomic_load(&web->stops)) break;
     }
-    if (!is_idle(web)) {
+    if (busy) {
         rest->exchange->reply.len = 0;
-        bool triggers = web->trigger && !trigger_is_idle(web->trigger);
-        bool functions = web->func && !func_is_idle(web->func);
-        buf_printf(&rest->exchange->reply, "{\"error\":\"%s still at work\"}\n",
-                   triggers && functions ? "triggers and functions are"
-                   : triggers            ? "triggers are"
-                                         : "functions are");
+        buf_printf(&rest->exchange->reply, "{\"error\":\"%s still at work\"}\n", busy);
         call->status = 504;
     }
     call->done(call);

@@ -5,6 +5,7 @@ import urllib.request
 
 import pytest
 from conftest import boto_client, create_table
+from lambdas import Function, Mapping, eventually, lambda_client
 from support.process import Quipu
 
 
@@ -146,3 +147,65 @@ def test_waiting_for_rest_has_a_time_out(server):
     for wrong in ("idle?timeout=61s", "idle?timeout=", "idle?timeout=5h", "idle?patience=5s"):
         status, fault = hook(server, wrong)
         assert status == 400 and "timeout" in fault["error"], wrong
+
+
+def test_whoever_does_not_wait_is_told_too(server):
+    """A time that is over at once: what was found by then counts. A server that has just begun may be busy."""
+    for none in ("idle?timeout=0", "idle?timeout=0s", "idle?timeout=1ms"):
+        _, answer = eventually(lambda: rest(server, none), "nothing is at work")
+        assert answer["now"] > 0, none
+
+
+GATED = """
+def handle(event):
+    while not os.path.exists(os.environ["NOTES"] + ".open"):
+        time.sleep(0.01)
+"""
+
+
+def gated_function(server, folder):
+    """It runs until the test opens its gate, or ends."""
+    return Function(lambda_client(server.url), folder, "gated", GATED, Timeout=900)
+
+
+def open_gate(function):
+    with open(function.notes + ".open", "w"):
+        pass
+
+
+def test_waiting_for_a_function_that_goes_on(server, tmp_path):
+    function = gated_function(server, tmp_path)
+    function.client.invoke(FunctionName="gated", InvocationType="Event", Payload=b"{}")
+    eventually(function.events, "the function runs")
+    for soon in ("idle?timeout=0", "idle?timeout=50ms"):
+        eventually(lambda: hook_busy(server, soon) == "functions are still at work", "triggers have seen the call")
+    open_gate(function)
+    status, answer = eventually(lambda: rest(server), "the function is at rest")
+    assert status == 200 and answer["now"] > 0 and len(function.events()) == 1
+
+
+def test_waiting_for_a_trigger_that_goes_on(server, client, tmp_path):
+    function = gated_function(server, tmp_path)
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    source = create_table(client, "Things", StreamSpecification=stream)["LatestStreamArn"]
+    Mapping(function.client, source, "gated")
+    put(client, "a")
+    eventually(function.events, "the change has come to the function")
+    assert hook_busy(server, "idle?timeout=50ms") == "triggers and functions are still at work"
+    open_gate(function)
+    eventually(lambda: rest(server), "the trigger is at rest")
+    assert len(function.events()) == 1
+
+
+def rest(server, path="idle?timeout=30s"):
+    """The reply when everything is at rest; else None."""
+    reply = hook(server, path)
+    assert reply[0] in (200, 504), reply
+    return reply if reply[0] == 200 else None
+
+
+def hook_busy(server, path):
+    """What is said to be at work."""
+    status, fault = hook(server, path)
+    assert status == 504, fault
+    return fault["error"]
