@@ -38,8 +38,9 @@ else ifdef DEBUG
 VARIANT := debug
 OPT ?= -O0 -g3
 endif
-# With a sanitizer -O1: nobody measures such a binary, and it is compiled in half the time.
-OPT ?= $(if $(SAN),-O1,-O2) -g
+# With a sanitizer -O1 and line numbers only: nobody measures such a binary, and it is compiled in half the time.
+QUICK_OPT := -O1 -g1
+OPT ?= $(if $(SAN),$(QUICK_OPT),-O2 -g)
 
 B := build$(VARIANT:%=/%)
 # One binary that needs only libc is linked of the same objects.
@@ -125,7 +126,7 @@ FUZZ_CC ?= clang-14
 FUZZERS := $(patsubst test/fuzz/%.c,build/fuzz/%,$(wildcard test/fuzz/*.c))
 build/fuzz/obj/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(filter-out -fsanitize=%,$(CFLAGS)) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+	$(FUZZ_CC) $(filter-out -fsanitize=%,$(CFLAGS)) $(QUICK_OPT) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 define fuzz_binary
 build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(firstword $(subst _, ,$1)) $(below_$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
 	@mkdir -p $$(@D)
