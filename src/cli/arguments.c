@@ -44,12 +44,32 @@ const struct flag *common_flags(const struct command *command, size_t *count)
     return command->works_on_server ? server_flags : data_flags;
 }
 
+/* A sentence may hold the name of a file or a server's words: what could move a terminal's cursor is shown as
+ * \x1b, and so is what is no UTF-8. Line ends stay. */
+static void print_sentence(const char *format, va_list args)
+{
+    char *text;
+    if (vasprintf(&text, format, args) < 0) return;
+    bool is_valid = utf8_valid(slice_of(text));
+    fputs("quipu: ", stderr);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        bool is_control = (*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f;
+        bool is_long_control = *at == 0xc2 && at[1] < 0xa0; /* U+0080 to U+009f */
+        if (!is_control && (*at < 0x80 || (is_valid && !is_long_control))) {
+            fputc(*at, stderr);
+            continue;
+        }
+        if (is_valid && is_long_control) at++;
+        fprintf(stderr, "\\x%02x", *at);
+    }
+    free(text);
+}
+
 int complain(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("quipu: ", stderr);
-    vfprintf(stderr, format, args);
+    print_sentence(format, args);
     fputc('\n', stderr);
     va_end(args);
     return EXIT_FAULT;
@@ -59,8 +79,7 @@ int complain_of_usage(const struct arguments *arguments, const char *format, ...
 {
     va_list args;
     va_start(args, format);
-    fputs("quipu: ", stderr);
-    vfprintf(stderr, format, args);
+    print_sentence(format, args);
     va_end(args);
     const struct command *parent = arguments->parent;
     fprintf(stderr, "\nTry 'quipu %s%s%s --help'.\n", parent ? parent->name : "", parent ? " " : "",

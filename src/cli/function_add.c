@@ -12,6 +12,7 @@
 #include "cli/function_commands.h"
 #include "cli/function_guess.h"
 #include "cli/input.h"
+#include "cli/layer_commands.h"
 #include "cli/print.h"
 
 #define SECRET_BYTES_MAX 4096 /* far more than a secret may have; the server refuses with its own words */
@@ -177,7 +178,46 @@ static bool put_settings(struct addition *add)
     return put_limits(add) && put_variables(add);
 }
 
+/* What can be said of them without asking the server. */
+static bool check_layers(const struct addition *add)
+{
+    const struct arguments *arguments = add->arguments;
+    bool takes_away = argument_given(arguments, "no-layers"), gives = argument_given(arguments, "layer");
+    if (gives && takes_away)
+        return complain_of_usage(arguments, "--layer and --no-layers do not go together"), false;
+    if (gives && !add->has_process)
+        return complain_of_usage(arguments, "--layer goes with --dir or --zip"), false;
+    for (size_t i = 0; argument_nth(arguments, "layer", i); i++) {
+        if (i == LIMIT_LAYERS)
+            return complain_of_usage(arguments, "a function can have %d layers at most", LIMIT_LAYERS), false;
+        const char *text = argument_nth(arguments, "layer", i);
+        if (!layer_name_is_sound(text, arguments)) return false;
+        for (size_t j = 0; j < i; j++)
+            if (layer_names_agree(argument_nth(arguments, "layer", j), text))
+                return complain_of_usage(arguments, "'%s' names a layer that was named before", text), false;
+    }
+    return true;
+}
+
 /* ---- the server ---- */
+
+/* Asks for the versions that are meant; `function` is the one that is there, or NULL. */
+static bool put_layers(struct service *service, struct addition *add, const struct node *function)
+{
+    const struct arguments *arguments = add->arguments;
+    struct slice runtime = add->runtime ? slice_of(add->runtime) : node_text(function, "Runtime");
+    if (!argument_given(arguments, "layer") && !argument_given(arguments, "no-layers")) return true;
+    put_name(&add->config, "Layers");
+    buf_byte(&add->config, '[');
+    for (size_t i = 0; argument_nth(arguments, "layer", i); i++) {
+        const struct node *version = layer_find(service, &add->arena, argument_nth(arguments, "layer", i));
+        if (!version || !layer_fits(version, runtime)) return false;
+        put_comma(&add->config);
+        json_put_string(&add->config, node_text(version, "LayerVersionArn"));
+    }
+    buf_byte(&add->config, ']');
+    return true;
+}
 
 static bool create(struct service *service, struct addition *add, struct response *response)
 {
@@ -240,6 +280,8 @@ static int add_on(struct service *service, struct addition *add)
     if (!service_ask(service, &add->arena, &request, &response)) return EXIT_FAULT;
     bool exists = !response.error;
     if (response.error && response.status != 404) return service_complain(&response);
+    if (!put_layers(service, add, exists ? node_member(response.json, "Configuration") : NULL))
+        return EXIT_FAULT;
     bool fine = exists ? put_part(service, add, "code", &add->code, &response) &&
                              (!add->config.len ||
                               put_part(service, add, "configuration", &add->config, &response))
@@ -257,7 +299,7 @@ int function_add(const struct arguments *arguments)
     struct service service;
     unsigned long long number;
     int status = EXIT_USAGE;
-    if (put_code(&add) && put_settings(&add) &&
+    if (put_code(&add) && put_settings(&add) && check_layers(&add) &&
         argument_number(arguments, "concurrency", 0, 1000000, &number)) {
         status = EXIT_FAULT;
         if (service_open(&service, arguments)) {

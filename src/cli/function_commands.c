@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/layer_commands.h"
 #include "cli/listing.h"
 
 /* ---- listing and showing ---- */
@@ -80,6 +81,11 @@ static void show_words(struct arena *arena, const struct node *reply)
         {"arn", node_text(function, "FunctionArn")},
     };
     pairs_print(pairs, sizeof pairs / sizeof *pairs);
+    const struct node *layers = node_member(function, "Layers");
+    for (const struct node *one = layers ? layers->first : NULL; one; one = one->next) {
+        struct pair layer = {"layer      ", layer_shown(node_text(one, "Arn"))};
+        pairs_print(&layer, 1);
+    }
     for (const struct node *one = variables ? variables->first : NULL; one; one = one->next) {
         struct pair variable = {"env        ",
                                 arena_printf(arena, "%.*s=%.*s", SLICE_ARG(one->name), SLICE_ARG(one->text))};
@@ -133,6 +139,10 @@ static const struct flag add_flags[] = {
     {"timeout", "DURATION", "of one call: 1s to 15m (default: 3s)"},
     {"memory", "MB", "128 to 10240 (default: 128)"},
     {"env", "NAME=VALUE", "a variable of its environment; may be given again"},
+    {"layer", "NAME[:VERSION]",
+     "a layer that lies below it, the newest version unless one is named; may be given again:\n"
+     "of files with the same name the later layer's counts. Replaces the layers that it had"},
+    {"no-layers", NULL, "takes away the layers that it had"},
     {"concurrency", "N", "calls at a time, at most"},
     {"per-process", "N", "calls that one process handles at a time"},
     {"secret", "@FILE|-",
@@ -163,7 +173,8 @@ static const struct command children[] = {
      .examples = "  quipu function add resize --dir ./resize\n"
                  "  quipu function add report --zip report.zip --runtime python3.11 --handler report.run\n"
                  "  quipu function add hook --url https://example.com/hook --secret @hook.secret\n"
-                 "  quipu function add resize --dir ./resize --timeout 30s --memory 512 --env SIZE=64",
+                 "  quipu function add resize --dir ./resize --timeout 30s --memory 512 --env SIZE=64\n"
+                 "  quipu function add resize --dir ./resize --layer images --layer fonts:3",
      .works_on_server = true,
      .words_min = 1,
      .words_max = 1,

@@ -85,6 +85,11 @@ bool runtime_is_known(struct slice runtime)
     return language && language->is_offered;
 }
 
+bool runtime_is_named(struct slice runtime)
+{
+    return language_of(runtime) != NULL;
+}
+
 bool runtime_is_concurrent(struct slice runtime)
 {
     const struct language *language = language_of(runtime);
@@ -160,7 +165,8 @@ static const char *const *provided_command(const struct function *function, stru
     arguments[0] = !is_file(own) && is_file(shared) ? shared : own;
     arguments[1] = NULL;
     if (!is_file(arguments[0])) {
-        snprintf(error, error_len, "Couldn't find valid bootstrap(s): [%s%s%s]", own, *shared ? " " : "", shared);
+        snprintf(error, error_len, "Couldn't find valid bootstrap(s): [%s%s%s]", own, *shared ? " " : "",
+                 shared);
         return NULL;
     }
     if (access(arguments[0], X_OK) != 0) {

@@ -214,6 +214,7 @@ const char *const *bootstrap_command(struct func *func, const struct function *f
 bool bootstrap_install(const char *folder, char *error, size_t error_len);
 /* Runtimes that CreateFunction accepts here. */
 bool runtime_is_known(struct slice runtime);
+bool runtime_is_named(struct slice runtime); /* Lambda has such a one, whether it can run here or not */
 bool runtime_is_concurrent(struct slice runtime); /* one process can handle several invocations at a time */
 
 #endif

@@ -245,6 +245,8 @@ void configuration_mark(struct registry *registry, struct document *document, co
 void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
                        struct slice qualifier, struct arena *arena);
 
+/* Whether a layer may be for these runtimes. False: answered. */
+bool lambda_check_runtimes(struct rest_call *call, const struct node *list);
 /* lambda_layer.c: puts the layers into the version's document, and checks the size of all its code. The
  * document has the code already. False: answered. */
 bool layers_apply(struct func *func, struct rest_call *call, const struct node *layers,

@@ -188,6 +188,22 @@ static bool refuse_runtime(struct rest_call *call, struct slice runtime)
     return false;
 }
 
+bool lambda_check_runtimes(struct rest_call *call, const struct node *list)
+{
+    struct buf named = {0};
+    uint32_t i = 0;
+    while (i < list->count && runtime_is_named(list->nodes[i].text)) i++;
+    if (!list->present || i == list->count) return true;
+    for (const char *const *name = runtimes; *name; name++)
+        buf_printf(&named, "%s%s", named.len ? ", " : "", *name);
+    lambda_error(call, 400, "InvalidParameterValueException",
+                 "Value %.*s at 'compatibleRuntimes' failed to satisfy constraint: Member must satisfy enum "
+                 "value set: [%.*s]",
+                 SLICE_ARG(list->nodes[i].text), SLICE_ARG(buf_view(&named)));
+    buf_free(&named);
+    return false;
+}
+
 /* True when a process runs the version; what has no process needs neither runtime nor handler. */
 static bool has_process(const struct document *document, struct arena *arena)
 {

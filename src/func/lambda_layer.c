@@ -202,7 +202,9 @@ void lambda_publish_layer(struct func *func, struct rest_call *call)
     struct code code;
     if (!lambda_decode(call, publish_fields, PUBLISH_MEMBERS, nodes)) return;
     target.name = entry_name(func, call, nodes[PUBLISH_NAME].text);
-    if (!target.name.data || !lambda_code_read(func, call, nodes[PUBLISH_CONTENT].nodes, &code)) return;
+    if (!target.name.data || !lambda_check_runtimes(call, &nodes[PUBLISH_RUNTIMES]) ||
+        !lambda_code_read(func, call, nodes[PUBLISH_CONTENT].nodes, &code))
+        return;
     if (!code.is_archive) {
         refuse(call, "A layer is an archive: Content.ZipFile.");
         return;

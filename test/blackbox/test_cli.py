@@ -300,10 +300,11 @@ def test_texts_cannot_move_the_cursor(place, music):
 # ---- help, and what goes wrong ----
 
 COMMANDS = ["serve", "table", "get", "put", "update", "delete", "query", "scan", "tail", "dump", "load", "copy",
-            "function", "trigger", "schedule", "queue", "check", "show", "completion"]
+            "function", "layer", "trigger", "schedule", "queue", "check", "show", "completion"]
 CHILDREN = {
     "table": ["ls", "create", "set", "describe", "drop"],
     "function": ["add", "ls", "show", "invoke", "logs", "debug", "publish", "alias", "rm"],
+    "layer": ["add", "ls", "rm"],
     "trigger": ["add", "ls", "show", "set", "pause", "resume", "rm"],
     "schedule": ["add", "ls", "show", "next", "pause", "resume", "rm"],
     "queue": ["ls", "read", "rm"],
@@ -435,6 +436,9 @@ def test_bash_completes(shell_path, tmp_path):
     assert complete("quipu", "schedule", "r") == ["resume", "rm"]
     assert complete("quipu", "trigger", "add", "--ba") == ["--batch"]
     assert complete("quipu", "function", "in") == ["invoke"]
+    assert complete("quipu", "layer", "") == ["add", "ls", "rm"]
+    assert complete("quipu", "layer", "add", "--r") == ["--runtime", "--region"]
+    assert complete("quipu", "function", "add", "--la") == ["--layer"]
     assert complete("quipu", "table", "create", "--lo") == ["--local-index"]
     assert complete("quipu", "query", "--on", str(folder), "M") == ["Music"]
     assert "--until-idle" in complete("quipu", "copy", "--")

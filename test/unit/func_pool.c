@@ -135,7 +135,8 @@ TEST(pool_keeps_its_own_variables)
     struct instance_keys keys;
     instance_keys_make(&keys);
     struct sandbox_program program = {.temporary = "/own"};
-    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, &program, &arena);
+    const char *const *environment = environment_make(stage.func, &function, 1234, &keys, 5, &program,
+                                                      &arena);
     for (; *environment; environment++) buf_printf(&all, "\n%s\n", *environment);
     CHECK(!contains(&all, "_HIDDEN") && !contains(&all, "=x\n"));
     CHECK(contains(&all, "\n_HANDLER=own\n") && contains(&all, "\n_X_AMZN_TRACE_ID=t\n"));
@@ -151,7 +152,8 @@ TEST(pool_keeps_its_own_variables)
     stage_close(&stage);
 }
 
-static void put_layers_environment(struct stage *stage, const struct sandbox_program *program, struct buf *all)
+static void put_layers_environment(struct stage *stage, const struct sandbox_program *program,
+                                   struct buf *all)
 {
     struct arena arena = {0};
     struct instance_keys keys;

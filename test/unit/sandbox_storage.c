@@ -65,7 +65,8 @@ static void check_opt(struct sandbox *sandbox, const char *folder, bool has_own_
     CHECK_INT(result.end, SANDBOX_EXITED);
     CHECK_TEXT(buf_view(&said), "#!/bin/sh\necho ran\nran\nbin\nno\nno\nno\nno\nno\n");
     said.len = 0;
-    run(sandbox, &(struct sandbox_program){.folder = "/"}, "cat /opt/bin/tool 2>/dev/null || echo none", &said);
+    run(sandbox, &(struct sandbox_program){.folder = "/"}, "cat /opt/bin/tool 2>/dev/null || echo none",
+        &said);
     CHECK_TEXT(buf_view(&said), "none\n"); /* the machine's own is as it was */
     buf_free(&said);
 }

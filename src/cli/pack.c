@@ -1,0 +1,219 @@
+/* Writes zip archives, of what people give as a folder (quipu layer add). libzip is not linked (see
+ * func/zip_library.h), and writing needs little: each entry deflated behind its head, then the list of all.
+ *
+ * Times are left out and names are sorted, so that the same files give the same archive, and the server keeps
+ * its bytes once. */
+#include "cli/pack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+
+#define ENTRIES_MAX    65535  /* what the plain form of the list can count */
+#define MADE_ON_UNIX   0x0314 /* so the modes count; by version 2.0 of the format */
+#define VERSION_NEEDED 20
+#define FLAG_UTF8      0x0800 /* of the name */
+#define METHOD_STORED  0
+#define METHOD_DEFLATE 8
+#define DATE_1980      0x0021 /* the first day that the format has */
+
+#define HEAD_OF_ENTRY 0x04034b50
+#define HEAD_IN_LIST  0x02014b50
+#define HEAD_OF_END   0x06054b50
+
+struct packing {
+    struct buf *out;
+    struct buf list; /* what stands behind the entries */
+    size_t start;    /* of the archive in `out` */
+    uint64_t bytes;  /* of all files */
+    unsigned count, content_count;
+};
+
+struct packed_entry {
+    struct slice name;
+    mode_t mode;
+    struct slice bytes; /* of a file; a link's target */
+};
+
+static void put_little(struct buf *out, uint32_t number, int bytes)
+{
+    for (; bytes--; number >>= 8) buf_byte(out, number & 0xff);
+}
+
+/* Appends the bytes deflated, or as they are where that is not more. Answers the method. */
+static unsigned put_content(struct buf *out, struct slice bytes)
+{
+    z_stream stream = {.next_in = (unsigned char *)(uintptr_t)bytes.data, .avail_in = (unsigned)bytes.len};
+    ensure(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) ==
+           Z_OK);
+    unsigned long most = deflateBound(&stream, bytes.len);
+    buf_reserve(out, most);
+    stream.next_out = (unsigned char *)out->data + out->len;
+    stream.avail_out = (unsigned)most;
+    ensure(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    bool is_smaller = stream.total_out < bytes.len;
+    if (is_smaller)
+        out->len += stream.total_out;
+    else
+        buf_slice(out, bytes);
+    deflateEnd(&stream);
+    return is_smaller ? METHOD_DEFLATE : METHOD_STORED;
+}
+
+/* Readers of archives refuse names with control characters, or change them. */
+static bool name_is_sound(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if ((unsigned char)name.data[i] < 0x20 || name.data[i] == 0x7f) return false;
+    return utf8_valid(name);
+}
+
+/* What the entry's own head and the list's have in common: from the flags to the length of what is extra. */
+static void put_common(struct buf *out, const struct packed_entry *entry, unsigned method, size_t packed_len)
+{
+    uint32_t sum = (uint32_t)crc32(0, (const unsigned char *)entry->bytes.data, (unsigned)entry->bytes.len);
+    put_little(out, VERSION_NEEDED, 2);
+    put_little(out, FLAG_UTF8, 2);
+    put_little(out, method, 2);
+    put_little(out, 0, 2); /* midnight */
+    put_little(out, DATE_1980, 2);
+    put_little(out, entry->bytes.len ? sum : 0, 4);
+    put_little(out, (uint32_t)packed_len, 4);
+    put_little(out, (uint32_t)entry->bytes.len, 4);
+    put_little(out, (uint32_t)entry->name.len, 2);
+    put_little(out, 0, 2);
+}
+
+static void put_entry(struct packing *packing, const struct packed_entry *entry)
+{
+    struct buf content = {0};
+    size_t at = packing->out->len - packing->start;
+    unsigned method = put_content(&content, entry->bytes);
+    put_little(packing->out, HEAD_OF_ENTRY, 4);
+    put_common(packing->out, entry, method, content.len);
+    buf_slice(packing->out, entry->name);
+    buf_slice(packing->out, buf_view(&content));
+    put_little(&packing->list, HEAD_IN_LIST, 4);
+    put_little(&packing->list, MADE_ON_UNIX, 2);
+    put_common(&packing->list, entry, method, content.len);
+    put_little(&packing->list, 0, 4); /* no comment, the first disk */
+    put_little(&packing->list, 0, 2);
+    put_little(&packing->list, (uint32_t)entry->mode << 16, 4);
+    put_little(&packing->list, (uint32_t)at, 4);
+    buf_slice(&packing->list, entry->name);
+    buf_free(&content);
+    packing->count++;
+}
+
+static void put_end(struct packing *packing)
+{
+    size_t at = packing->out->len - packing->start;
+    buf_slice(packing->out, buf_view(&packing->list));
+    put_little(packing->out, HEAD_OF_END, 4);
+    put_little(packing->out, 0, 4); /* the only disk */
+    put_little(packing->out, packing->count, 2);
+    put_little(packing->out, packing->count, 2);
+    put_little(packing->out, (uint32_t)packing->list.len, 4);
+    put_little(packing->out, (uint32_t)at, 4);
+    put_little(packing->out, 0, 2);
+}
+
+/* Appends the content of a file or a link. */
+static bool read_content(const FTSENT *file, struct buf *content)
+{
+    char target[PATH_MAX];
+    if (file->fts_info == FTS_F) return input_read(file->fts_accpath, LIMIT_UNPACKED_BYTES, content);
+    ssize_t len = readlink(file->fts_accpath, target, sizeof target);
+    if (len < 0) return complain("%s cannot be read: %s", file->fts_path, strerror(errno)), false;
+    buf_put(content, target, (size_t)len);
+    return true;
+}
+
+static bool pack_one(struct packing *packing, const FTSENT *file, struct slice name)
+{
+    struct buf content = {0}, path = {0};
+    bool is_folder = file->fts_info == FTS_D, fine = true;
+    if (!name_is_sound(name))
+        return complain("%s: its name is not UTF-8, or has control characters", file->fts_path), false;
+    if (!is_folder) {
+        fine = read_content(file, &content);
+        packing->content_count++;
+    }
+    if (fine) {
+        buf_slice(&path, name);
+        if (is_folder) buf_byte(&path, '/');
+        packing->bytes += content.len;
+        put_entry(packing, &(struct packed_entry){.name = buf_view(&path),
+                                                  .mode = file->fts_statp->st_mode,
+                                                  .bytes = buf_view(&content)});
+    }
+    buf_free(&content);
+    buf_free(&path);
+    return fine;
+}
+
+static bool check_size(const struct packing *packing, const char *folder)
+{
+    if (packing->count > ENTRIES_MAX)
+        return complain("%s has more than %d files", folder, ENTRIES_MAX), false;
+    if (packing->bytes > LIMIT_UNPACKED_BYTES)
+        return complain("%s is larger than %d MB", folder, LIMIT_UNPACKED_BYTES >> 20), false;
+    if (packing->out->len + packing->list.len - packing->start > LIMIT_CODE_BYTES)
+        return complain("%s is larger than %d MB as an archive", folder, LIMIT_CODE_BYTES >> 20), false;
+    return true;
+}
+
+static int compare_names(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static bool pack_file(struct packing *packing, const FTSENT *file, size_t root_len, const char *folder)
+{
+    switch (file->fts_info) {
+    case FTS_DP: return true;
+    case FTS_D:
+        if (file->fts_level == FTS_ROOTLEVEL) return true;
+        break;
+    case FTS_F:
+    case FTS_SL:
+    case FTS_SLNONE: break;
+    case FTS_DNR:
+    case FTS_NS:
+    case FTS_ERR: return complain("%s cannot be read: %s", file->fts_path, strerror(file->fts_errno)), false;
+    default: return complain("%s is neither a file nor a folder nor a link", file->fts_path), false;
+    }
+    struct slice name = slice_of(file->fts_path + root_len);
+    while (name.len && name.data[0] == '/') name = slice_from(name, 1);
+    return pack_one(packing, file, name) && check_size(packing, folder);
+}
+
+bool pack_folder(const char *folder, struct buf *out)
+{
+    char root[PATH_MAX];
+    char *const roots[] = {root, NULL};
+    struct packing packing = {.out = out, .start = out->len};
+    bool fine = strlen(folder) < sizeof root;
+    if (!fine) return complain("%.100s...: its name is too long", folder), false;
+    strcpy(root, folder);
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_names);
+    if (!tree) return complain("%s cannot be read: %s", folder, strerror(errno)), false;
+    size_t root_len = strlen(root);
+    for (FTSENT *file; fine && (file = fts_read(tree));) fine = pack_file(&packing, file, root_len, folder);
+    fts_close(tree);
+    if (fine && !packing.content_count) fine = (complain("%s has nothing in it", folder), false);
+    if (fine) put_end(&packing);
+    buf_free(&packing.list);
+    return fine;
+}

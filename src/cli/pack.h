@@ -1,0 +1,12 @@
+/* A folder as a zip archive, to be sent. */
+#ifndef CLI_PACK_H
+#define CLI_PACK_H
+
+#include "base/buf.h"
+
+/* Appends an archive of all that lies below the folder: files and links with their modes, folders. The same
+ * files give the same bytes. False after complaining: what cannot be read, or be in an archive; nothing in
+ * it; more than a server takes. */
+bool pack_folder(const char *folder, struct buf *out);
+
+#endif
