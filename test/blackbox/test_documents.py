@@ -1,6 +1,6 @@
-"""The shell blocks of the documents, as a newcomer pastes them.
+"""The shell and Python blocks of the documents, as a newcomer pastes them.
 
-Each section runs on a server of its own, which is "localhost:8000" to it. Lines that begin with "# " are what the
+Each section runs on a server of its own, which has port 8000 to it. Lines that begin with "# " are what the
 command above them prints: "..." stands for anything, times and UUIDs for any, and white space does not count.
 Commands whose output is not shown must succeed. Output that comes by itself after a while (WAITING) is asked for until
 it is there.
@@ -8,14 +8,16 @@ it is there.
 import os
 import re
 import subprocess
+import sys
 import time
 
 import pytest
 
 from support.process import BINARY, ROOT, Quipu, clean_environment
 
-DOCUMENTS = ["doc/patterns.md", "doc/functions.md"]
+DOCUMENTS = ["README.md", "doc/patterns.md", "doc/functions.md"]
 WAITING = ("quipu function logs ", "quipu get ", "curl 'localhost:8000/v1/history/")
+PYTHON = f"{sys.executable} - <<'PYTHON'\n%sPYTHON\n"
 PATIENCE_SECONDS = 120
 # Three seconds, a function's usual time, may be too short where many others want the processors.
 PATIENT = ((r"quipu function add \S+ --dir \S+", r"\g<0> --timeout 60s"),
@@ -30,12 +32,14 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?(?:Z|[+-]\d\d:\d\d)"
 
 
 def sections():
-    """A parameter for each section that has shell blocks: its document and the blocks, by its title."""
+    """A parameter for each section that has shell blocks: the blocks, by its title. The README is read from its
+    beginning to its end, so it is one."""
     for document in DOCUMENTS:
         with open(os.path.join(ROOT, document), encoding="utf-8") as file:
             text = file.read()
-        for section in re.split(r"^## ", text, flags=re.M):
-            blocks = re.findall(r"^```sh\n(.*?)^```$", section, flags=re.M | re.S)
+        for section in [text] if document == "README.md" else re.split(r"^## ", text, flags=re.M):
+            blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", section, flags=re.M | re.S)
+            blocks = [text if language == "sh" else PYTHON % text for language, text in blocks]
             if blocks:
                 yield pytest.param(blocks, id=f"{document}: {section.splitlines()[0]}")
 
@@ -78,7 +82,7 @@ class Shell:
         """What the commands print."""
         self.count += 1
         step = self.folder.parent / f"step-{self.count}"
-        for written, meant in (("localhost:8000", self.server), *PATIENT):
+        for written, meant in ((r"(localhost|127\.0\.0\.1):8000", self.server), *PATIENT):
             commands = re.sub(written, meant, commands)
         step.write_text(commands + "\n")
         os.write(self.steps, f"{step}\n".encode())
