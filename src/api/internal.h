@@ -1,10 +1,12 @@
 /* What the files of this room share: the model of requests (shapes), decoded requests (nodes), errors and
  * operations.
  *
- * A request is checked in the order of the service: (1) it must be JSON and fit the shapes, else
- * SerializationException; (2) the constraints of the shapes, all violations (at most ten) in one
- * ValidationException; (3) the operation's own checks of parameters, values and expressions; (4) the table
- * must exist; (5) checks against its schema. */
+ * A request is checked in the order of the service:
+ *  1. it must be JSON and fit the shapes, else SerializationException;
+ *  2. the constraints of the shapes, all violations (at most ten) in one ValidationException;
+ *  3. the operation's own checks of parameters, values and expressions;
+ *  4. the table must exist;
+ *  5. checks against its schema. */
 #ifndef API_INTERNAL_H
 #define API_INTERNAL_H
 

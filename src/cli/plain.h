@@ -8,8 +8,7 @@
  *     {"a":1}                            {"M":{...}}
  *     {"$binary":"AQI="}                 {"B":"AQI="}
  *     {"$set":["a","b"]}                 {"SS":["a","b"]}    of numbers NS, of {"$binary":...} BS
- *     {"$map":{"$set":[...]}}            {"M":{"$set":...}}  a map that would be mistaken for one of the
- * others
+ *     {"$map":{"$set":[...]}}            {"M":{"$set":...}}  a map that would be taken for one of the others
  *
  * An item is an object whose members are such values. */
 #ifndef CLI_PLAIN_H

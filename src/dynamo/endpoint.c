@@ -2,9 +2,11 @@
  * the region and the address of the streams.
  *
  * Amazon's names, with the service's label in front of the region's:
- *   dynamodb.REGION.amazonaws.com, dynamodb-fips.REGION..., ACCOUNT.ddb.REGION...    streams at
- * streams.dynamodb.REGION... dynamodb.REGION.api.aws streams at streams-dynamodb.REGION...
- *   vpce-....dynamodb.REGION.vpce.amazonaws.com                                      nobody knows: the same
+ *   dynamodb.REGION.amazonaws.com, dynamodb-fips.REGION..., ACCOUNT.ddb.REGION...
+ *                                                 streams at streams.dynamodb.REGION...
+ *   dynamodb.REGION.api.aws                       streams at streams-dynamodb.REGION...
+ *   vpce-....dynamodb.REGION.vpce.amazonaws.com   nobody knows: the same
+ *
  * The endings differ in China (amazonaws.com.cn and api.amazonwebservices.com.cn). Everybody else serves
  * streams at the same address. */
 #include <stdio.h>

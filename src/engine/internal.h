@@ -1,5 +1,4 @@
-/* What the files of the engine share: the layout of stored keys, the cache, the batch, and the engine itself.
- */
+/* What the files of the engine share: the layout of stored keys, the cache, the batch, and the engine itself. */
 #ifndef ENGINE_INTERNAL_H
 #define ENGINE_INTERNAL_H
 
@@ -8,22 +7,25 @@
 #include "engine/engine.h"
 
 /* ---- stored keys: the first byte says what an entry is (show.c prints them all) ----
- *   'm' name                                                settings of the whole store: next table number,
- * next sequence 't' table                                               a table's definition 'c' table
- * [index]                                       counts of a table, or of an index: items, bytes 'i' table,
- * hash of the hash key, hash key, range key    an item 'x' table, index, hash of the index's hash key, index
- * hash key, index range key, hash key, range key an index's entry: the projected item 'p' table, hash of the
- * hash key, hash key               how many bytes an item collection has, where the table has local indexes
+ *   'm' name                                               settings of the whole store: next table number, next
+ *                                                          sequence
+ *   't' table                                              a table's definition
+ *   'c' table [index]                                      counts of a table, or of an index: items, bytes
+ *   'i' table, hash of the hash key, hash key, range key   an item
+ *   'x' table, index, hash of the index's hash key, index hash key, index range key, hash key, range key
+ *                                                          an index's entry: the projected item
+ *   'p' table, hash of the hash key, hash key              how many bytes an item collection has, where the
+ *                                                          table has local indexes
  *   'e' table, second, hash of the hash key, hash key, range key
- *                                                           when an item expires
- *   'h' stream                                              a stream and its shards
- *   's' stream, shard, sequence                             a stream record
- *   'k' minute                                              the first sequence of that minute, for trimming
- *   'o' hash of a token                                     an idempotency token: time, payload, note
- *   'O' millisecond, hash of a token                        when a token was made
+ *                                                          when an item expires
+ *   'h' stream                                             a stream and its shards
+ *   's' stream, shard, sequence                            a stream record
+ *   'k' minute                                             the first sequence of that minute, for trimming
+ *   'o' hash of a token                                    an idempotency token: time, payload, note
+ *   'O' millisecond, hash of a token                       when a token was made
+ *
  * Tables, indexes, streams, shards and hashes are 32 bits; seconds, minutes, milliseconds and sequences 64;
- * all big-endian. The hash in front of a hash key spreads a scan's segments, and a stream's shards, evenly.
- */
+ * all big-endian. The hash in front of a hash key spreads a scan's segments, and a stream's shards, evenly. */
 #define KEY_META       'm'
 #define KEY_TABLE      't'
 #define KEY_COUNTS     'c'

@@ -6,11 +6,12 @@
  *  1. size;
  *  2. syntax ("Syntax error; token: ...") and, as they are read, redundant parentheses;
  *  3. words: function names and where they stand, reserved words, list indexes; first to last, outer before
- * inner;
+ *     inner;
  *  4. binding: names and values are looked up, operands counted and their types compared; inner before outer.
- * Conditions are bound first to last; updates and projections last to first, all their target paths before
- * any operand;
+ *     Conditions are bound first to last; updates and projections last to first, all their target paths
+ *     before any operand;
  *  5. the count of operators.
+ *
  * So the text is read into a tree of nodes, and each later phase is a walk over it. */
 #ifndef EXPR_PARSE_H
 #define EXPR_PARSE_H

@@ -6,11 +6,13 @@
  * and on part 0 only:
  *   function  (S)  name or name:qualifier, a URL, or a target that is no function, as JSON (target.c)
  *   cause     (S)  the lineage of what led to it (func.h), where there is one
- *   failure   (S)  the destination that is told of its failure where its function names none, or there is
- * none accepted  (N)  when it was put, milliseconds since 1970 due       (N)  when it is to run next attempts
- * (N)  how often its function has failed parts     (N)  how many items it has fence     (N)  grows with every
- * change; who has read an older one changes nothing holder    (S)  the server that runs it, until `lease`
- * (N), where several share
+ *   failure   (S)  the destination that is told of its failure where its function names none, or there is none
+ *   accepted  (N)  when it was put, milliseconds since 1970
+ *   due       (N)  when it is to run next
+ *   attempts  (N)  how often its function has failed
+ *   parts     (N)  how many items it has
+ *   fence     (N)  grows with every change; who has read an older one changes nothing
+ *   holder    (S)  the server that runs it, until `lease` (N), where several share
  *
  * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
 #include <stdio.h>

@@ -7,7 +7,7 @@
  *   X-Quipu-Request-Id   of the invocation; the same when it is told in logs and replies
  *   X-Quipu-Timestamp    seconds since 1970, when it was sent
  *   X-Quipu-Signature    where the function has a secret: HMAC-SHA256, in hexadecimal, of the timestamp, a
- * dot and the body, with the secret as the key
+ *                        dot and the body, with the secret as the key
  *
  * Whoever is called computes the same and compares; the timestamp is signed too, so that a request which
  * somebody has overheard cannot be sent again much later. */

@@ -1,10 +1,10 @@
 /* Counters: unique numbers, ever increasing.
  *
- * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given; `keys` (S): by what
- * the Idempotency-Keys of this counter are known, from the first call with one on.
+ * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given; `keys` (S): by
+ *   what the Idempotency-Keys of this counter are known, from the first call with one on.
  * Table PREFIXtokens (tokens.h), kind "counter", the name followed by `keys`: `value` (N), the number that
- * the call with this Idempotency-Key got; `by` (N). A counter that was removed and made anew knows none of
- * them.
+ *   the call with this Idempotency-Key got; `by` (N). A counter that was removed and made anew knows none of
+ *   them.
  *
  * A call adds and is told the sum by the same write, so no number is told twice. With an Idempotency-Key the
  * value and the key's item are written by one transaction on the value that was seen: whoever repeats the

@@ -1,21 +1,24 @@
 /* Groups: events that belong together are collected until they are complete, which happens once.
  *
  * Table PREFIXgroup-rules: hash key `name` (S); `size` (N), `needs` (SS): kinds, `when` (S), `values` (M):
- * when a group is complete; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard, append or new; `then`
- * (S); `version` (N) grows with every change, `applied` (N): the version that all open groups have got.
+ *   when a group is complete; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard, append or new;
+ *   `then` (S); `version` (N) grows with every change, `applied` (N): the version that all open groups have
+ *   got.
  * Table PREFIXgroups, the heads: hash key `group` (S): "NAME/KEY", the name percent-encoded; range key
- * `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N): events;
- * `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first and of the
- * last event; the rules, and in `rules` (N) their version; `fixed` (BOOL): its first event brought its
- * deadline, which other rules do not change; `events` (L), `ids` (SS), `bytes` (N): events
- * that stand in the head; `spilled` (BOOL): there are others, with items of their own; `last` (S):
- * the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were
- * changed; `by` (S): the id of the event that completed it, or why. Index open: hash `open` (S) "NAME/0"
- * to "NAME/3" while it is OPEN, range `since` (S, when it was opened, and a little more). Index due: hash
- * `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it. Table PREFIXgroup-events: hash key
- * `part` (S): "NAME/KEY/GENERATION", range key `id` (S); `kind`, `data`, `amount`, `time`, `late` (BOOL).
+ *   `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N):
+ *   events; `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first
+ *   and of the last event; the rules, and in `rules` (N) their version; `fixed` (BOOL): its first event
+ *   brought its deadline, which other rules do not change; `events` (L), `ids` (SS), `bytes` (N): events
+ *   that stand in the head; `spilled` (BOOL): there are others, with items of their own; `last` (S): the id
+ *   of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were
+ *   changed; `by` (S): the id of the event that completed it, or why.
+ *   Index open: hash `open` (S) "NAME/0" to "NAME/3" while it is OPEN, range `since` (S, when it was opened,
+ *     and a little more).
+ *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it.
+ * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION", range key `id` (S); `kind`, `data`,
+ *   `amount`, `time`, `late` (BOOL).
  * Table PREFIXtokens (tokens.h), kind "group": the `generation` that an event's id came into, where late
- * events open a new one.
+ *   events open a new one.
  *
  * An event is added by one write that also counts it, on the condition that the group is OPEN and its rule
  * does not hold yet: a group of ten has ten. Small events stand in the head; when that would exceed one write

@@ -4,19 +4,22 @@
  *
  * Table PREFIXperiods: hash key `name` (S); `every` (N, ms) or `cron` (S) with `zone` (S); `shards`, `grace`
  *   (N, ms), `keep` (N, s); `then` (S); `version` (N): grows with each change of these; `closed` (N, ms):
- *   nothing comes to buckets that begin before. Index due: hash `slot` (S): "0", range `due` (N, ms): when
- *   there is something to close.
+ *   nothing comes to buckets that begin before.
+ *   Index due: hash `slot` (S): "0", range `due` (N, ms): when there is something to close.
  * Table PREFIXperiod-gates: hash key `shard` (S): "NAME/3", range key `bucket` (S, begin of the bucket, ISO
- *   8601); `state` (S): OPEN or CLOSED; `expires` (N, s). Index pending: hash `pending` (S): as `shard`,
- * until the bucket is DONE, range `bucket`. A bucket with events has a gate in each shard that they are in;
- * one that is closed has all. Table PREFIXperiod-events: hash key `bucket` (S): "NAME/BEGIN/3", range key
- * `id` (S); `data`, `time` (S), `late` (BOOL), `expires`. Table PREFIXperiod-buckets: hash key `period` (S),
- * range key `bucket` (S): begin; `state` (S): CLOSING or DONE; `fence` (N), `until` (N, ms): who closes it,
- * and how far that has come: `parts`, `count`, `shard` (N), `last` (S); when it is DONE: `count`, `parts`
- * (N), and of one that is small `events` (L of M {id, time, late, data}); `then`, `end` (S), `done` (S,
- * time), `expires`. Table PREFIXperiod-parts: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1,
- * 2, 3...; `events`; `count`; `expires`. Table PREFIXtokens (tokens.h), kind "period": `bucket` (S), `late`
- * (BOOL) of the event that was added with the id.
+ *   8601); `state` (S): OPEN or CLOSED; `expires` (N, s).
+ *   Index pending: hash `pending` (S): as `shard`, until the bucket is DONE, range `bucket`.
+ *   A bucket with events has a gate in each shard that they are in; one that is closed has all.
+ * Table PREFIXperiod-events: hash key `bucket` (S): "NAME/BEGIN/3", range key `id` (S); `data`, `time` (S),
+ *   `late` (BOOL), `expires`.
+ * Table PREFIXperiod-buckets: hash key `period` (S), range key `bucket` (S): begin; `state` (S): CLOSING or
+ *   DONE; `fence` (N), `until` (N, ms): who closes it, and how far that has come: `parts`, `count`, `shard`
+ *   (N), `last` (S); when it is DONE: `count`, `parts` (N), and of one that is small `events` (L of M {id,
+ *   time, late, data}); `then`, `end` (S), `done` (S, time), `expires`.
+ * Table PREFIXperiod-parts: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1, 2, 3...; `events`;
+ *   `count`; `expires`.
+ * Table PREFIXtokens (tokens.h), kind "period": `bucket` (S), `late` (BOOL) of the event that was added with
+ *   the id.
  *
  * An event is put by a transaction that also finds its gate not CLOSED, so a bucket whose gates are closed
  * changes no more: its parts are the same whoever makes them. What comes for a closed bucket goes to the one

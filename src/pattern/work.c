@@ -2,15 +2,17 @@
  * looking.
  *
  * Table PREFIXwork: hash key `queue` (S), range key `id` (S); `state` (S): READY, CLAIMED, DONE or DEAD;
- * `data`; `fence` (N): grows with each claim; `attempts` (N): claims so far; `owner` (S), `until` (N, ms): of
- * the claim; `progress`, `step` (N): what the last beat saved, to go on from; `result`; `error` (S): the last
- * failure; `submitted`, `finished` (S, ISO 8601); `limit`, `backoff`, `lease`, `keep`, `then`: the queue's
- * settings as the claim found them; `expires` (N, s): the time to live of what is DONE or DEAD. Index
- * claimable: hash `slot` (S): "QUEUE/0" to "QUEUE/3", any of them; range `due` (N, ms). Both are there while
- * the unit is READY (due: from when on) or CLAIMED (due: the end of its lease), so the index holds what can
- * be claimed. Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`. Table
- * PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s), `then`
- * (S).
+ *   `data`; `fence` (N): grows with each claim; `attempts` (N): claims so far; `owner` (S), `until` (N, ms):
+ *   of the claim; `progress`, `step` (N): what the last beat saved, to go on from; `result`; `error` (S):
+ *   the last failure; `submitted`, `finished` (S, ISO 8601); `limit`, `backoff`, `lease`, `keep`, `then`:
+ *   the queue's settings as the claim found them; `expires` (N, s): the time to live of what is DONE or
+ *   DEAD.
+ *   Index claimable: hash `slot` (S): "QUEUE/0" to "QUEUE/3", any of them; range `due` (N, ms). Both are
+ *     there while the unit is READY (due: from when on) or CLAIMED (due: the end of its lease), so the index
+ *     holds what can be claimed.
+ *   Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`.
+ * Table PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s),
+ *   `then` (S).
  *
  * A claim is one conditional write that raises the fence; beat, finish and fail only act on the fence that
  * they were given, so whoever lost its lease changes nothing. A unit that is submitted again answers what

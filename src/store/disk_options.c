@@ -4,16 +4,16 @@
  *
  *  - Log. Syncing an appended log costs about 140 us, overwriting an old one would cost 75. But this RocksDB
  *    recycles logs only when told to skip damaged records, and skipping may lose what was acknowledged;
- * neither O_DIRECT nor a log filled ahead is within its reach. So a commit is one write and one fdatasync:
- * 130 us for 1 KB, 310 us for 64 values of 300 bytes.
+ *    neither O_DIRECT nor a log filled ahead is within its reach. So a commit is one write and one fdatasync:
+ *    130 us for 1 KB, 310 us for 64 values of 300 bytes.
  *  - Recovery tolerates a log that ends in an incomplete record, which nobody was told of, and refuses any
  *    other damage. Point-in-time recovery would silently forget every acknowledged write behind it.
  *  - Memtables of 16 MB: a start reads back one of them, after a crash under load at most three, in about
  *    100 ms each; 32 MB doubled that and gained nothing. A filter over a memtable's keys takes a read that
- * need not look there from 1.8 to 0.6 us.
+ *    need not look there from 1.8 to 0.6 us.
  *  - Blocks of 8 KB, a hash index in them and a restart every 4 keys: 3.2 us for a cached read among a
- * million keys (4.7 with a restart every 16 and no memtable filter), 7.5 us for a scan of ten. XXH3 rather
- * than CRC32C, which Debian's build computes without the processor's help.
+ *    million keys (4.7 with a restart every 16 and no memtable filter), 7.5 us for a scan of ten. XXH3 rather
+ *    than CRC32C, which Debian's build computes without the processor's help.
  *  - A start opens all files and writes nothing: 10 to 30 ms, for a new folder as for five million keys. But
  *    each run leaves a log, so a start that finds many of them does merge them into a file. */
 #include "store/disk_options.h"

@@ -1,18 +1,18 @@
 /* The items of the table of positions, and the requests on them.
  *
  * PREFIXpositions: hash key `mapping` (the mapping's UUID), range key `shard`.
- *   shard = a shard's id     the position in it:
- *     at      M   lane -> the last sequence number that is done, or
- * TRIM_HORIZON, or LATEST lanes   N   how many there are moves   N   how often
- * it was moved since its lease was taken; each move is conditional on it mark
- * N   of the last move, by which its author knows it again fence   N   grows
- * each time that somebody takes the lease owner   S   who holds the lease;
- * until N: until when, in milliseconds since 1970 wanted  S   who asks for it;
- * wanted_until N: a question that is older counts no more ended   BOOL  all of
- * the shard is done iterator S, since N   where LATEST was, while nothing has
- * been read yet shard = "start"          there since all shards that LATEST
- * means have their positions shard = "state/SHARD/LANE/PART"   the state of a
- * tumbling window (consume_window.c) */
+ *   shard = a shard's id: the position in it:
+ *     at                    M     lane -> the last sequence number that is done, or TRIM_HORIZON, or LATEST
+ *     lanes                 N     how many there are
+ *     moves                 N     how often it was moved since its lease was taken; each move is conditional on it
+ *     mark                  N     of the last move, by which its author knows it again
+ *     fence                 N     grows each time that somebody takes the lease
+ *     owner, until          S, N  who holds the lease; until when, in milliseconds since 1970
+ *     wanted, wanted_until  S, N  who asks for it; a question that is older counts no more
+ *     ended                 BOOL  all of the shard is done
+ *     iterator, since       S, N  where LATEST was, while nothing has been read yet
+ *   shard = "start": there since all shards that LATEST means have their positions
+ *   shard = "state/SHARD/LANE/PART": the state of a tumbling window (consume_window.c) */
 #include <stdio.h>
 #include <stdlib.h>
 
