@@ -252,6 +252,7 @@ void stream_end(struct batch *batch, uint32_t number)
     ended.disabled_ms = engine_now_ms(batch->engine);
     for (uint32_t i = 0; i < ended.shard_count; i++)
         if (!ended.shards[i].last) shard_close(&ended.shards[i], batch->engine->next_sequence);
+    batch->engine->next_sequence++; /* readers that wait for the next record learn that none will come */
     stream_put(batch, &ended);
 }
 

@@ -101,6 +101,12 @@ static void real_reached(void *self, struct slice id, enum mapping_state state)
     mappings_reached(host->trigger->mappings, id, state);
 }
 
+static void real_stream_over(void *self, struct slice id, struct slice arn, bool is_over)
+{
+    struct host *host = self;
+    mappings_note_over(host->trigger->mappings, id, arn, is_over);
+}
+
 static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 {
     struct host *host = (struct host *)(void *)((char *)watcher - offsetof(struct host, watcher));
@@ -177,7 +183,8 @@ static struct surroundings real_surroundings(struct host *host)
                                  .ticks_us = real_ticks_us,
                                  .news = host->engine ? real_news : NULL,
                                  .note_result = real_note_result,
-                                 .reached = real_reached};
+                                 .reached = real_reached,
+                                 .stream_over = real_stream_over};
 }
 
 struct consumer *consumer_open(struct trigger *trigger)

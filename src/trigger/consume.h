@@ -70,6 +70,7 @@ struct surroundings {
     /* the mappings: as in internal.h */
     void (*note_result)(void *self, struct slice id, const char *result);
     void (*reached)(void *self, struct slice id, enum mapping_state state);
+    void (*stream_over)(void *self, struct slice id, struct slice arn, bool is_over);
 };
 
 struct consumer_settings {
@@ -440,6 +441,9 @@ struct feed {
     bool has_start;       /* LATEST is written down */
     bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
+    bool is_over;         /* as it was told: nothing will come from this stream any more */
+    bool has_looked_last; /* for all shards, after the last one of a closed stream was done */
+    bool has_moved;       /* to another stream, from which nothing was told yet */
     bool has_told_of_others; /* the log has said who else reads it */
     bool knows_filter; /* the service has ShardFilter, as far as we know */
     struct strand *strands;
@@ -496,6 +500,11 @@ bool strand_is_listed(const struct strand *strand);
 void strands_release(struct feed *feed);
 void strands_forget(struct feed *feed);
 bool strands_miss_children(const struct feed *feed);
+
+/* consume_over.c: tells when the stream is over. */
+void stream_over_attend(struct feed *feed);
+/* The stream is to be looked at anew, and is another one where the mapping says so. */
+void feed_begin_stream(struct feed *feed);
 
 /* consume_start.c */
 void table_attend(struct feed *feed);

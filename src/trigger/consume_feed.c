@@ -41,7 +41,7 @@ struct feed *feed_new(struct consumer *consumer, struct mapping *mapping)
     feed->due_us = NEVER_US;
     feed->knows_filter = true;
     set_mapping(feed, mapping);
-    json_put_string(&feed->arn_json, mapping->stream_arn);
+    feed_begin_stream(feed);
     feed->stage = mapping->enabled ? FEED_TABLE : FEED_DRAINS;
     feed_touch(feed);
     stats_add(feeds_beside(feed), 1);
@@ -98,9 +98,11 @@ void feed_change(struct feed *feed, struct mapping *mapping)
         succeed(feed, mapping_keep(mapping));
         return;
     }
-    if (mapping->revision < feed->mapping->revision) return;
+    bool moves = !slice_equal(mapping->stream_arn, feed->mapping->stream_arn);
+    if (mapping->revision < feed->mapping->revision && !moves) return; /* else the database was rolled back */
+    feed->has_moved |= moves;
     set_mapping(feed, mapping);
-    if (!mapping->enabled && feed->stage != FEED_STOPPED)
+    if ((moves || !mapping->enabled) && feed->stage != FEED_STOPPED)
         feed->stage = FEED_DRAINS;
     else if (!mapping->enabled)
         reach(feed, MAPPING_DISABLED);
@@ -227,6 +229,8 @@ void feed_enter(struct feed *feed, enum feed_stage stage)
     feed->look_us = now_us + LOOK_EVERY_US;
     feed->positions_us = now_us;
     strands_release(feed);
+    if (feed->has_moved) feed_note(feed, "No records processed");
+    feed->has_moved = false;
     reach(feed, MAPPING_ENABLED);
 }
 
@@ -250,6 +254,7 @@ static void attend_running(struct feed *feed)
     } else if (now_us >= feed->look_us) {
         shards_ask(feed);
     } else {
+        stream_over_attend(feed);
         strands_forget(feed);
     }
     if (feed->is_busy) return;
@@ -273,6 +278,7 @@ static void attend_draining(struct feed *feed)
         return;
     }
     free_strands(feed);
+    feed_begin_stream(feed);
     feed->stage = FEED_STOPPED;
     feed->has_start = false;
     feed_touch(feed);

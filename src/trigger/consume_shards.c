@@ -82,6 +82,8 @@ static void tell_why_not(struct feed *feed, struct errand *errand)
         feed->is_lost_stream = true;
         feed_wait(feed, LOST_STREAM_US);
         feed_note(feed, "PROBLEM: The stream was not found");
+        stream_over_attend(feed);
+        if (feed->stage == FEED_SHARDS) feed_enter(feed, FEED_POSITIONS); /* others may still be at work */
     } else {
         feed_note(feed, "PROBLEM: The stream cannot be described: %.*s", SLICE_ARG(errand_message(errand)));
     }
@@ -202,8 +204,8 @@ static void miss_positions(struct feed *feed, const struct errand *errand)
     for (struct strand *strand = feed->strands; strand; strand = strand->next) {
         if (strand->seen_at == feed->position_looks || !strand->seen.exists) continue;
         bool is_held = strand_is_held(strand);
+        if (is_held && errand->began_us <= strand->held_us) continue; /* it was made since */
         if (shared) feed->create_us = errand->began_us + MISSED_US;
-        if (is_held && errand->began_us <= strand->held_us) continue;
         if (is_held) strand_lose(strand);
         if (strand->state == STRAND_FREE || strand->state == STRAND_WAITS) position_free(&strand->seen);
     }

@@ -82,6 +82,11 @@ void mappings_close(struct mappings *mappings);
 void mappings_note_result(struct mappings *mappings, struct slice id, const char *result);
 /* A state that the consumer has reached: ENABLED, DISABLED; after DELETING it is gone. */
 void mappings_reached(struct mappings *mappings, struct slice id, enum mapping_state state);
+/* Nothing will come from this stream any more: the mapping goes on with the next one of the table. */
+void mappings_note_over(struct mappings *mappings, struct slice id, struct slice arn, bool is_over);
+/* Lets the mappings whose streams are over go on where a next stream is there, and waits for it; true when one
+ * has. */
+bool mappings_follow(struct mappings *mappings);
 extern const struct rest_route mapping_routes[];
 extern const size_t mapping_route_count;
 /* Lambda's operations on tags, where the path names a mapping's ARN. False: it is not ours, and func's routes

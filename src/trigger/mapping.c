@@ -1,6 +1,6 @@
 /* All mappings in memory: the settings as the table has them, the state that is told, and the keeper, a
- * thread that reads the table again where other servers write it too and removes the items of what was
- * deleted.
+ * thread that reads the table again where other servers write it too, removes the items of what was
+ * deleted, and looks for the next stream where one is over.
  *
  * Who changes a mapping holds `changing` from reading what was there to telling the consumer, so that
  * revisions reach it in their order; the list itself has a lock of its own that is never held over a call. A
@@ -17,6 +17,9 @@
 
 #define REFRESH_US (2 * 1000000) /* how old others' changes may be when they are seen here */
 #define RETRY_US   (1 * 1000000) /* of an item that could not be deleted */
+/* Between looks for the stream that follows one that is over: here they cost next to nothing. */
+#define FOLLOW_US        (1 * 1000000)
+#define FOLLOW_SHARED_US (3 * 1000000)
 
 static void entry_free(struct mapping_entry *entry)
 {
@@ -30,6 +33,19 @@ struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id)
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
         if (slice_equal(entry->settings.id, id)) return entry;
     return NULL;
+}
+
+struct slice mappings_twin(struct mappings *mappings, const struct settings *settings, struct arena *arena)
+{
+    struct slice other = SLICE_NONE;
+    pthread_mutex_lock(&mappings->lock);
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
+        if (!slice_equal(entry->settings.id, settings->id) && entry->state != MAPPING_DELETING &&
+            slice_equal(entry->settings.stream_arn, settings->stream_arn) &&
+            slice_equal(entry->settings.function_arn, settings->function_arn))
+            other = arena_copy(arena, entry->settings.id);
+    pthread_mutex_unlock(&mappings->lock);
+    return other;
 }
 
 /* ---- taking settings over ---- */
@@ -61,6 +77,7 @@ bool mappings_take(struct mappings *mappings, const struct settings *settings, e
     struct arena arena = {0};
     struct settings own;
     settings_copy(&own, settings, &arena); /* before the old arena goes: they may share texts */
+    entry->is_over = entry->is_over && slice_equal(entry->settings.stream_arn, own.stream_arn);
     struct mapping *old = entry->mapping;
     arena_free(&entry->arena);
     entry->arena = arena;
@@ -222,12 +239,15 @@ static void *keep(void *context)
     while (!mappings->is_closing) {
         int64_t now = monotonic_us();
         bool removes = mappings->has_gone && now >= retry_us;
-        bool looks = mappings->trigger->options.shared && mappings->is_started && now >= mappings->look_us;
-        if (!removes && !looks) {
+        bool shared = mappings->trigger->options.shared;
+        bool looks = shared && mappings->is_started && now >= mappings->look_us;
+        bool follows = now >= mappings->follow_us && mappings_have_over(mappings);
+        if (!removes && !looks && !follows) {
             wait_us(mappings, REFRESH_US / 2);
             continue;
         }
         if (looks) mappings->look_us = now + REFRESH_US;
+        if (follows) mappings->follow_us = now + (shared ? FOLLOW_SHARED_US : FOLLOW_US);
         pthread_mutex_unlock(&mappings->lock);
         if (removes && !remove_gone(mappings)) {
             retry_us = now + RETRY_US;
@@ -240,6 +260,7 @@ static void *keep(void *context)
             mappings_refresh(mappings);
             pthread_mutex_unlock(&mappings->changing);
         }
+        if (follows) mappings_follow(mappings);
         pthread_mutex_lock(&mappings->lock);
     }
     pthread_mutex_unlock(&mappings->lock);

@@ -41,6 +41,7 @@ struct settings {
     enum start_position start;
     int64_t numbers[SETTING_NUMBERS];
     bool enabled, bisects, reports_failures, counts_events;
+    bool has_followed; /* the stream is a later one than it was made for, and is read from its beginning */
     struct slice *filters;
     uint32_t filter_count;
     struct slice on_failure;
@@ -136,6 +137,9 @@ bool mapping_table_delete(struct trigger *trigger, struct slice id);
 /* The newest stream of a table; empty: there is no such table, or it has none. False: nobody can tell. */
 bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct arena *arena,
                            struct slice *arn);
+/* The stream of the same table that came after this one; empty: none. False: nobody can tell. */
+bool mapping_next_stream(struct trigger *trigger, struct slice stream_arn, struct arena *arena,
+                         struct slice *arn);
 /* The stream that a source names: its ARN, or the newest one of a table. */
 bool mapping_source_find(struct trigger *trigger, struct slice source, struct arena *arena, struct slice *arn,
                          struct refusal *refusal);
@@ -162,6 +166,7 @@ struct mapping_entry {
     char result[160];
     bool is_seen; /* by the scan under way */
     bool is_gone; /* the consumer has let go of it: the item may go */
+    bool is_over; /* nothing will come from its stream any more */
 };
 
 struct mappings {
@@ -176,7 +181,8 @@ struct mappings {
     pthread_t keeper;
     pthread_cond_t woken;
     bool is_keeping, is_closing, has_gone;
-    int64_t look_us; /* when the table is to be read again */
+    int64_t look_us;   /* when the table is to be read again */
+    int64_t follow_us; /* when streams are to be looked for, for mappings whose own is over */
 };
 
 /* With the lock held. */
@@ -185,6 +191,11 @@ struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id);
 bool mappings_take(struct mappings *mappings, const struct settings *settings, enum mapping_state state);
 /* Reads the table again: what others have changed. With `changing` held. */
 void mappings_refresh(struct mappings *mappings);
+
+/* mapping_follow.c: whether some stream is over; with the lock held. */
+bool mappings_have_over(struct mappings *mappings);
+/* Another mapping of the same function and stream; empty: none. */
+struct slice mappings_twin(struct mappings *mappings, const struct settings *settings, struct arena *arena);
 
 /* ---- mapping_serve.c ---- */
 

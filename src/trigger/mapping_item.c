@@ -5,8 +5,9 @@
  *   parallelizationFactor, retryAttempts, recordAgeSeconds, tumblingWindowSeconds, recursionDepth (N);
  *   enabled, bisect, reportsFailures, countsEvents (BOOL); filters (L of S: patterns); onFailure, kmsKey (S,
  *   where there is one); tags (S: a JSON object, where there are some); created, modified (N: milliseconds
- *   since 1970); revision (N: grows with each change, and is what writes are conditional on); deleting (BOOL:
- *   the mapping is to be removed, by whichever server gets to it).
+ *   since 1970); revision (N: grows with each change, and is what writes are conditional on); followed (BOOL:
+ *   the stream is not the one that the mapping was made for, but a later one of the same table; all of it is
+ *   read); deleting (BOOL: the mapping is to be removed, by whichever server gets to it).
  *
  * Whoever writes into the table by hand may write anything: what is not of this form is not a mapping. */
 #include "base/limits.h"
@@ -73,6 +74,7 @@ void put_mapping_item(struct buf *out, const struct settings *settings)
     put_number(out, "created", settings->created_ms);
     put_number(out, "modified", settings->modified_ms);
     put_number(out, "revision", (int64_t)settings->revision);
+    if (settings->has_followed) put_flag(out, "followed", true);
     if (settings->is_deleting) put_flag(out, "deleting", true);
     buf_byte(out, '}');
 }
@@ -167,6 +169,7 @@ static void take_flag(struct settings *out, struct slice name, bool flag)
         {"bisect", &out->bisects},
         {"reportsFailures", &out->reports_failures},
         {"countsEvents", &out->counts_events},
+        {"followed", &out->has_followed},
         {"deleting", &out->is_deleting},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

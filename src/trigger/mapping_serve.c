@@ -81,14 +81,7 @@ static bool check_destination(struct mappings *mappings, const struct settings *
 static bool is_taken(struct mappings *mappings, const struct settings *settings, struct arena *arena,
                      struct refusal *refusal)
 {
-    struct slice other = SLICE_NONE;
-    pthread_mutex_lock(&mappings->lock);
-    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
-        if (!slice_equal(entry->settings.id, settings->id) && entry->state != MAPPING_DELETING &&
-            slice_equal(entry->settings.stream_arn, settings->stream_arn) &&
-            slice_equal(entry->settings.function_arn, settings->function_arn))
-            other = arena_copy(arena, entry->settings.id);
-    pthread_mutex_unlock(&mappings->lock);
+    struct slice other = mappings_twin(mappings, settings, arena);
     if (!other.data) return false;
     decline(
         refusal, arena, 409, "ResourceConflictException",

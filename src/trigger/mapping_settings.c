@@ -57,7 +57,7 @@ struct mapping *mapping_new(const struct settings *settings, char *error, size_t
     mapping->stream_arn = own.stream_arn;
     mapping->function = own.function;
     mapping->function_arn = own.function_arn;
-    mapping->start = own.start;
+    mapping->start = own.has_followed ? START_TRIM_HORIZON : own.start;
     mapping->created_ms = own.created_ms;
     mapping->revision = own.revision;
     mapping->enabled = own.enabled;

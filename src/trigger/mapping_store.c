@@ -254,6 +254,55 @@ bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct a
     return reply.status == 200 || reply_fails(&reply, "ResourceNotFoundException");
 }
 
+/* The table's name in arn:...:table/NAME/stream/LABEL. */
+static struct slice table_of_stream(struct slice arn)
+{
+    const char *name = memmem(arn.data, arn.len, ":table/", 7);
+    const char *end = name ? memmem(arn.data, arn.len, "/stream/", 8) : NULL;
+    return end && end > name + 7 ? (struct slice){name + 7, (size_t)(end - name - 7)} : SLICE_NONE;
+}
+
+/* Of a page of ListStreams: the first stream behind `after`, where it is before the one found so far. */
+static void read_streams(struct slice page, struct slice after, struct arena *arena, struct slice *found)
+{
+    struct raw_walk walk;
+    struct slice stream;
+    raw_walk_begin(&walk, arena, raw_member(arena, page, "Streams"));
+    while (raw_walk_next(&walk, NULL, &stream)) {
+        struct slice arn = raw_string(arena, raw_member(arena, stream, "StreamArn"));
+        if (slice_compare(arn, after) > 0 && slice_compare(arn, *found) < 0) *found = arn;
+    }
+}
+
+/* Streams of one table differ by the time at which they began, which ends their ARN. Between the one that is
+ * over and the newest there may be others; where the clock went back in the meantime the newest is taken. */
+bool mapping_next_stream(struct trigger *trigger, struct slice stream_arn, struct arena *arena,
+                         struct slice *arn)
+{
+    struct slice table = table_of_stream(stream_arn), start = SLICE_NONE;
+    *arn = SLICE_NONE;
+    if (!table.len || !mapping_newest_stream(trigger, table, arena, arn)) return false;
+    if (!arn->len || slice_equal(*arn, stream_arn)) {
+        *arn = SLICE_NONE;
+        return true;
+    }
+    do {
+        struct buf request = {0};
+        struct reply reply;
+        buf_text(&request, "{\"TableName\":");
+        json_put_string(&request, table);
+        if (start.len) buf_printf(&request, ",\"ExclusiveStartStreamArn\":%.*s", SLICE_ARG(start));
+        buf_byte(&request, '}');
+        call_door(trigger, "ListStreams", &request, arena, &reply);
+        struct slice page = arena_copy(arena, buf_view(&reply.text));
+        buf_free(&reply.text);
+        if (reply.status != 200) return false;
+        read_streams(page, stream_arn, arena, arn);
+        start = raw_member(arena, page, "LastEvaluatedStreamArn");
+    } while (raw_kind(start) == JSON_STRING);
+    return true;
+}
+
 static bool newest_stream(struct trigger *trigger, struct slice table, struct arena *arena, struct slice *arn,
                           struct refusal *refusal)
 {

@@ -292,6 +292,43 @@ TEST(a_stream_that_is_not_there_is_told_of)
     stage_close(&stage);
 }
 
+static void check_closed(bool shared)
+{
+    struct stage stage;
+    stage_open_things(&stage, 4);
+    stage.shared = stage.without_news = shared;
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->start = START_LATEST;
+    struct actor *actor = start_with(&stage, mapping);
+    put_many(&stage, "a", 5);
+    CHECK_INT(stage_call(&stage, "DeleteTable", "{\"TableName\":\"things\"}"), 200);
+    CHECK(!actor->is_over);
+    stage_pass(&stage, 3000);
+    CHECK_INT(count_records(&stage), 5);
+    CHECK(actor->is_over && slice_starts(slice_of(actor->result), SLICE("PROBLEM: The stream is closed")));
+    CHECK(is_quiet(&stage, actor));
+    stage_make_things(&stage);
+    put_many(&stage, "b", 5);
+    mapping = stage_mapping(&stage); /* has the new stream */
+    mapping->revision = 2;
+    stage_set(actor, mapping);
+    stage_pass(&stage, 3000);
+    CHECK_INT(count_records(&stage), 10);
+    CHECK(actor->state == MAPPING_ENABLED);
+    CHECK_TEXT(slice_of(actor->result), "OK");
+    stage_pass(&stage, 200000); /* the positions in the old stream are forgotten */
+    CHECK_INT(stage_call(&stage, "Scan", "{\"TableName\":\"quipu-positions\",\"Select\":\"COUNT\"}"), 200);
+    CHECK(slice_contains(buf_view(&stage.reply), SLICE("\"Count\":5,"))); /* of shards, and the start */
+    CHECK_INT(count_records(&stage), 10);
+    stage_close(&stage);
+}
+
+TEST(a_stream_that_is_closed_and_done_is_told_of_and_the_next_one_is_read)
+{
+    check_closed(false);
+    check_closed(true);
+}
+
 /* ---- batches ---- */
 
 TEST(batches_have_their_size)

@@ -246,6 +246,14 @@ static void reached(void *self, struct slice id, enum mapping_state state)
     actor->states_told++;
 }
 
+static void stream_over(void *self, struct slice id, struct slice arn, bool is_over)
+{
+    struct actor *actor = self;
+    (void)id;
+    (void)arn;
+    actor->is_over = is_over;
+}
+
 /* ---- mappings ---- */
 
 static struct slice keep_text(struct mapping *mapping, const char *text)
@@ -316,7 +324,8 @@ struct actor *stage_start(struct stage *stage, unsigned number)
                                  .ticks_us = ticks_us,
                                  .news = stage->without_news ? NULL : news,
                                  .note_result = note_result,
-                                 .reached = reached};
+                                 .reached = reached,
+                                 .stream_over = stream_over};
     struct consumer_settings settings = {.prefix = "quipu-",
                                          .shared = stage->shared,
                                          .lease_ms = 10000,

@@ -28,6 +28,7 @@ struct actor {
     char result[160];          /* the last one told */
     enum mapping_state state;  /* the last one reached */
     unsigned states_told;
+    bool is_over; /* the stream, as it was last told */
 };
 
 struct stage {
