@@ -101,7 +101,8 @@ static void change_completed(struct flow *flow)
         change_end(flow);
 }
 
-/* It stays open, but may be due earlier or later. */
+/* It stays open, but may be due earlier. Where it is due later, the sweep sees it when it looks: to write it here
+ * would cost two more units, of the index. */
 static void change_write(struct flow *flow)
 {
     struct group_work *work = flow->state;
@@ -110,8 +111,10 @@ static void change_write(struct flow *flow)
     soon.opened_ms = group->opened_ms;
     soon.touched_ms = group->touched_ms;
     if (group->own_deadline) soon.deadline_ms = group->deadline_ms;
-    change_call(flow, change_written, ", #due = :due", "", " and not (",
-                flow_compose(flow, ",':due':%N", group_due_ms(flow, &soon)));
+    int64_t due_ms = group_due_ms(flow, &soon);
+    bool is_earlier = due_ms < item_int(flow->arena, group->item, "due", INT64_MAX);
+    change_call(flow, change_written, is_earlier ? ", #due = :due" : "", "", " and not (",
+                is_earlier ? flow_compose(flow, ",':due':%N", due_ms) : SLICE(""));
 }
 
 /* Its time may be over by the new rules. */
