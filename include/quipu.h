@@ -331,7 +331,7 @@ struct quipu_tasks {
     size_t count;
     const char *result; /* JSON, of a single task */
     const char *token;  /* tells callers of the same task apart; NULL: they are one */
-    int progress;       /* not 0: counts what is done, whatever it costs */
+    int progress;       /* not 0: tells how many are done, of large jobs at least */
 };
 
 /* Opens a job; again, with a larger total, it grows. */
@@ -353,7 +353,7 @@ enum quipu_result quipu_job_failed_name(struct quipu *db, const char *id, const 
                                         struct quipu_reply **reply);
 enum quipu_result quipu_job_get(struct quipu *db, const char *id, struct quipu_job *job,
                                 struct quipu_reply **reply);
-/* The same, with all counted: one read for 256 tasks. */
+/* The same, with how many are done; of more than 4,096 tasks at least so many, unless the job is near its end. */
 enum quipu_result quipu_job_progress(struct quipu *db, const char *id, struct quipu_job *job,
                                      struct quipu_reply **reply);
 /* Waits for its end. QUIPU_NONE: it is still open. */

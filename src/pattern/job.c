@@ -18,6 +18,7 @@
  *     since the deadline of that time, unless the head's `revived` has come to it.
  *   Item "-" of a branch: `wanted` (N): its leaves; `full` (NS): those that are; `failing` (NS): those with
  *     failures.
+ *   Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_walk.c.
  *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task.
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write
@@ -37,7 +38,6 @@
 #define LOOK_AGAIN_MS                                                                                        \
     (5 * 60 * 1000ll)  /* the first look at an OPEN job; then at twice its age, and so on                    \
                         */
-#define LEAVES_FREE 16 /* so many are read by every GET */
 #define LIST_MOST   1000
 #define LIST_USUAL  100
 
@@ -116,6 +116,7 @@ void job_read(struct flow *flow, struct slice item, struct job *job)
                                      : (job->total + job->fan - 1) / job->fan;
     job->leaves = attribute_int(arena, found[LEAVES], reached);
     job->branches = (job->leaves + JOB_FAN - 1) / JOB_FAN;
+    job->reached = found[REACH].data != NULL;
     job->blank = job->total < 0 && !job->named && !found[REACH].data;
 }
 
@@ -263,11 +264,12 @@ static struct slice counts_text(struct flow *flow, int64_t missing)
     int64_t counted = item_int(flow->arena, job->item, "counted", -1);
     if (counted < 0 && job->state == JOB_COMPLETE) counted = job->total - job->failures;
     if (counted < 0 && missing >= 0 && job->named && !job->prepared) return SLICE("");
+    struct slice about = counted < 0 && missing >= 0 && work->walk.at_least ? SLICE(",\"exact\":false") : SLICE("");
     if (counted < 0 && missing >= 0)
-        counted = job->total < 0 ? work->walk.done : job->total - missing - job->failures;
+        counted = job->total < 0 || about.len ? work->walk.done : job->total - missing - job->failures;
     if (counted < 0) return SLICE("");
-    if (job->total < 0) return flow_compose(flow, ",'done':%d", counted);
-    return flow_compose(flow, ",'done':%d,'missing':%d", counted, job->total - counted - job->failures);
+    if (job->total < 0) return flow_compose(flow, ",'done':%d%r", counted, about);
+    return flow_compose(flow, ",'done':%d,'missing':%d%r", counted, job->total - counted - job->failures, about);
 }
 
 static struct slice moment_member(struct flow *flow, const char *name)
@@ -302,13 +304,15 @@ void job_tell(struct flow *flow, int status, int64_t missing)
 
 /* ---- GET ---- */
 
-enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS };
+enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT };
 
 static const struct field get_fields[] = {
     FIELD_JOB_ID,
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS, .help = "wait so long for its end"},
     [GET_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL,
-                      .help = "count what is done, which reads 1 KB for 256 tasks; small jobs always do"},
+                      .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},
+    [GET_EXACT] = {"exact", IN_QUERY, FIELD_BOOL,
+                   .help = "count what is done, which reads 1 KB for 256 tasks that are not done"},
 };
 
 struct get {
@@ -347,13 +351,15 @@ static void get_loaded(struct flow *flow)
     const struct job *job = &work->job;
     bool is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
     bool counts = (is_open || job->state == JOB_FAILED) &&
-                  (flow_int(flow, GET_PROGRESS) || job->leaves <= LEAVES_FREE);
+                  (flow_int(flow, GET_PROGRESS) || flow_int(flow, GET_EXACT) || job->leaves <= JOB_FEW);
     if (!job->item.data || job->state == JOB_DELETING) {
         job_refuse_unknown(flow);
     } else if (is_open && !get->healed && job_is_over(flow, job)) {
         job_expire(flow, get_again);
-    } else if (counts && !get->healed) {
+    } else if (counts && !get->healed && flow_int(flow, GET_EXACT)) {
         job_heal(flow, get_again);
+    } else if (counts && !get->healed) {
+        job_count(flow, get_again);
     } else if (is_open && flow->now_ms < get->until_ms) {
         job_news_watch(flow, job_topic(work->id), get->until_ms, get_look);
     } else {

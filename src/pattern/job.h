@@ -11,6 +11,8 @@
 #define JOB_SLOTS      4        /* of the indexes: each takes 1000 writes a second on AWS */
 #define JOB_CALL_TASKS 1000     /* of one request */
 #define JOB_BATCH      100      /* what BatchGetItem takes */
+#define JOB_FEW        16       /* leaves: so many are read by everybody who asks how far a job is */
+#define JOB_TALLY      64       /* leaves of a tally, with three numbers of each: it stays below 1 KB */
 #define JOB_LONG_MS    (3660 * 24 * 3600 * 1000ll)
 #define JOB_WAIT_MS    60000
 
@@ -39,6 +41,7 @@ struct job {
     int64_t leaves, branches;               /* where the total is not known: those that somebody reached */
     int64_t failures, deadline_ms, keep_ms; /* 0: none */
     int64_t revived_ms;                     /* what was closed for deadlines up to here is open again; 0 */
+    bool reached;                           /* tasks were done before its total was known */
     bool blank;                             /* nobody told yet whether its tasks are numbers or names */
 };
 
@@ -78,6 +81,9 @@ struct job_work {
         bool all;                 /* also leaves that are known to be full */
         bool failing;             /* only leaves that had failures */
         bool stays_above;         /* only branches are read */
+        bool sums_up;             /* tallies will do where more than JOB_FEW leaves are not full */
+        bool at_least;            /* they did: `done` may be more */
+        int64_t tally;            /* the next that is read */
         int64_t branch;           /* the next whose leaves are looked up */
         uint8_t *marked;          /* of each leaf: its branch knows that it is full */
         uint8_t *whole;           /* of each branch: it is full itself */
@@ -175,6 +181,13 @@ void job_walk_failing(struct flow *flow, int64_t from, int64_t to,
                       bool (*stops)(const struct flow *flow), flow_step *then);
 /* Walks over what is not full, counts what is missing, and brings up what somebody left half done. */
 void job_heal(struct flow *flow, flow_step *then);
+/* The same for whom it will do to know how many are done at least: of large jobs tallies are read instead of
+ * leaves, and then walk.at_least is set. */
+void job_count(struct flow *flow, flow_step *then);
+void job_sum(struct flow *flow, flow_step *then); /* only counts */
+/* Adds to the tally how many tasks of the leaf are done, if it has come a quarter further from `before`. */
+void job_tally(struct flow *flow, const struct leaf *leaf, int64_t before, flow_step *then);
+int64_t job_tallies(const struct job *job);
 /* The same from the branches on: leaves are not read. */
 void job_heal_branches(struct flow *flow, flow_step *then);
 

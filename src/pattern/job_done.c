@@ -17,7 +17,7 @@ const struct field job_done_fields[] = {
     [DONE_TASK] = {"task", IN_BODY, FIELD_JSON, .help = "its number, from 0 on, or its name"},
     [DONE_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "several, instead of one"},
     [DONE_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of the task; the first one stays"},
-    [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL, .help = "tell how many are done, whatever it costs"},
+    [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL, .help = "tell how many are done, of a large job at least"},
     [DONE_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                   .help = "tells callers apart that do the same tasks; without it, they are one caller"},
 };
@@ -42,7 +42,7 @@ struct done {
     size_t unknown_count;
 };
 
-static flow_step done_loaded, done_result, done_leaf, done_written, done_end;
+static flow_step done_loaded, done_result, done_leaf, done_written, done_tallied, done_end;
 
 /* ---- reading the tasks ---- */
 
@@ -338,6 +338,7 @@ static void done_written(struct flow *flow)
     struct done *done = work->own;
     struct leaf leaf;
     job_leaf_read(flow, done->leaf.index, flow_item(flow), &leaf);
+    int64_t before = leaf.done;
     if (flow_failed(flow)) {
         leaf_refused(flow, &leaf);
         return;
@@ -345,6 +346,13 @@ static void done_written(struct flow *flow)
     leaf_add(work, done, &leaf);
     done->leaf = leaf;
     flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
+    job_tally(flow, &done->leaf, before, done_tallied);
+}
+
+static void done_tallied(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct done *done = work->own;
     job_climb(flow, &done->leaf, true, done_leaf);
 }
 
@@ -368,11 +376,12 @@ static void done_tell(struct flow *flow)
     if (complete)
         count = job->total - job->failures;
     else if (work->walk.then)
-        count = job->total - job->failures - work->walk.missing;
+        count = work->walk.at_least ? work->walk.done : job->total - job->failures - work->walk.missing;
     else if (job->leaves == 1 && done->leaf.there)
         count = done->leaf.done;
-    flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r}", done->counted, (int)complete,
+    flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r%r}", done->counted, (int)complete,
                 (int)work->last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
+                !complete && work->walk.at_least ? SLICE(",\"exact\":false") : SLICE(""),
                 done->unknown_count ? unknown_text(flow, done) : SLICE(""));
 }
 
@@ -384,7 +393,7 @@ static void done_end(struct flow *flow)
         flow_refuse(flow, 400, "task-outside", "The job has no task of %s.",
                     done->count == 1 ? "this name" : "any of these names");
     } else if (flow_int(flow, DONE_PROGRESS) && work->job.state != JOB_COMPLETE && work->job.total >= 0) {
-        job_walk(flow, 0, work->job.leaves, false, NULL, NULL, done_tell);
+        job_sum(flow, done_tell);
     } else {
         done_tell(flow);
     }

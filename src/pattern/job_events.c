@@ -73,7 +73,7 @@ static void events_loaded(struct flow *flow)
     if (!job->item.data || job->state == JOB_DELETING)
         job_refuse_unknown(flow);
     else if (is_open(job))
-        job_heal(flow, events_counted);
+        job_count(flow, events_counted);
     else
         events_tell(flow, -1);
 }

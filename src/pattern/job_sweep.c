@@ -12,7 +12,7 @@
 /* ---- deleting ---- */
 
 struct removal {
-    int64_t at; /* the next leaf, and behind those, branch */
+    int64_t at; /* the next leaf, and behind those, branch, and tally */
     flow_step *then;
     void *own; /* of the route, which gets it back */
 };
@@ -34,15 +34,16 @@ static void remove_part(struct flow *flow)
     struct job_work *work = flow->state;
     struct removal *removal = work->own;
     const struct job *job = &work->job;
-    bool is_leaf = removal->at < job->leaves;
-    if (removal->at == job->leaves + job->branches) {
+    int64_t level = (removal->at >= job->leaves) + (removal->at >= job->leaves + job->branches);
+    if (removal->at == job->leaves + job->branches + job_tallies(job)) {
         flow_call(flow, remove_ended, "DeleteItem",
                   "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
                   "'ExpressionAttributeValues':{':run':%S}}",
                   &job_table, work->id, job->run);
         return;
     }
-    struct slice key = job_part_key(flow, !is_leaf, is_leaf ? removal->at : removal->at - job->leaves);
+    int64_t before = (level > 0 ? job->leaves : 0) + (level > 1 ? job->branches : 0);
+    struct slice key = job_part_key(flow, (int)level, removal->at - before);
     flow_call(
         flow, remove_listed, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #task',%#,"

@@ -113,3 +113,107 @@ TEST(job_cost_of_failures_is_that_of_their_leaves)
     CHECK(again.reads <= 25);
     patterns_close(&patterns);
 }
+
+static int64_t told(struct patterns *patterns, const char *request, const char *name)
+{
+    int64_t number = -1;
+    struct slice reply = asks(patterns, request, NULL);
+    CHECK_INT(patterns->call.status, 200);
+    raw_int(raw_text(&patterns->arena, raw_member(&patterns->arena, reply, name)), &number);
+    return number;
+}
+
+/* How far a large job is: a read for 64 leaves, which are a quarter of their tasks behind at most. */
+TEST(job_cost_of_progress_is_that_of_a_summary)
+{
+    static const int64_t total = 10000, leaves = 40;
+    struct patterns patterns;
+    struct spent before = {0}, half = {0}, exact = {0}, end = {0}, done = {0};
+    char body[40];
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/j", "{\"total\":10000,\"tolerate\":10}");
+    spend(&patterns, "GET /v1/jobs/j?progress=1&cost=1", NULL, &before);
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?progress=1", "done"), 0);
+    asks(&patterns, "POST /v1/jobs/j/failed", "{\"task\":2081}");
+    for (int64_t i = 0; i < total / 2; i++) { /* all leaves side by side */
+        snprintf(body, sizeof body, "{\"task\":%lld}", (long long)(i * 7919 % total));
+        asks(&patterns, "POST /v1/jobs/j/done", body);
+    }
+    spend(&patterns, "GET /v1/jobs/j?progress=1&cost=1", NULL, &half);
+    spend(&patterns, "GET /v1/jobs/j?exact=1&cost=1", NULL, &exact);
+    spend(&patterns, "POST /v1/jobs/j/done?progress=1&cost=1", "{\"task\":0}", &done);
+    int64_t least = told(&patterns, "GET /v1/jobs/j?progress=1", "done");
+    printf("job of 40 leaves, half done: progress by %.1f read units, %.1f exactly; at least %lld of 5000 are done\n",
+           half.reads, exact.reads, (long long)least);
+    CHECK(before.reads <= 4 && half.reads <= 4 && done.reads <= 4); /* the head twice, the branch, the tally */
+    CHECK(exact.reads >= (double)leaves);
+    CHECK(least <= total / 2 && least > total / 2 - leaves * 64);
+    CHECK(slice_contains(asks(&patterns, "GET /v1/jobs/j?progress=1", NULL), SLICE("\"exact\":false")));
+    CHECK(!slice_contains(asks(&patterns, "GET /v1/jobs/j?exact=1", NULL), SLICE("\"exact\"")));
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?exact=1", "done"), total / 2);
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?exact=1", "missing"), total / 2 - 1);
+    for (int64_t i = total / 2; i < total - 3; i++) { /* few leaves are left: they are counted */
+        snprintf(body, sizeof body, "{\"task\":%lld}", (long long)(i * 7919 % total));
+        asks(&patterns, "POST /v1/jobs/j/done", body);
+    }
+    spend(&patterns, "GET /v1/jobs/j?progress=1&cost=1", NULL, &end);
+    CHECK(end.reads <= 7);
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?progress=1", "done"), total - 3);
+    CHECK_ASKS(&patterns, "DELETE /v1/jobs/j", NULL, 200, "{\"deleted\":true}"); /* and nothing is left of it */
+    struct buf reply = {0};
+    struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%sjob-parts\"}", patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply), 200);
+    CHECK(slice_contains(buf_view(&reply), SLICE("\"Count\":0")));
+    buf_free(&reply);
+    patterns_close(&patterns);
+}
+
+/* The total is not known yet: what the first leaves have reported is there when there are many. */
+TEST(job_progress_without_a_total)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/j", "{}");
+    for (int from = 0; from < 8000; from += 1000) {
+        body.len = 0;
+        buf_text(&body, "{\"tasks\":[");
+        for (int i = 0; i < 1000; i++) buf_printf(&body, "%s%d", i ? "," : "", from + i);
+        buf_put(&body, "]}", 3);
+        asks(&patterns, "POST /v1/jobs/j/done", body.data);
+        CHECK_INT(patterns.call.status, 200);
+    }
+    int64_t least = told(&patterns, "GET /v1/jobs/j?progress=1", "done");
+    CHECK(least <= 8000 && least > 8000 - 64);
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?exact=1", "done"), 8000);
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
+/* Names: their leaves are of different sizes, and what is full is told by the tally. */
+TEST(job_progress_of_many_names)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    struct spent spent = {0};
+    patterns_open(&patterns);
+    buf_text(&body, "{\"tasks\":[");
+    for (int i = 0; i < 6000; i++) buf_printf(&body, "%s\"n%d\"", i ? "," : "", i);
+    buf_put(&body, "]}", 3);
+    asks(&patterns, "PUT /v1/jobs/j", body.data);
+    CHECK(patterns.call.status < 300);
+    for (int from = 0; from < 4000; from += 1000) {
+        body.len = 0;
+        buf_text(&body, "{\"tasks\":[");
+        for (int i = 0; i < 1000; i++) buf_printf(&body, "%s\"n%d\"", i ? "," : "", from + i);
+        buf_put(&body, "]}", 3);
+        asks(&patterns, "POST /v1/jobs/j/done", body.data);
+        CHECK_INT(patterns.call.status, 200);
+    }
+    spend(&patterns, "GET /v1/jobs/j?progress=1&cost=1", NULL, &spent);
+    int64_t least = told(&patterns, "GET /v1/jobs/j?progress=1", "done");
+    CHECK(spent.reads <= 5 && least <= 4000 && least >= 2400);
+    CHECK_INT(told(&patterns, "GET /v1/jobs/j?exact=1", "done"), 4000);
+    buf_free(&body);
+    patterns_close(&patterns);
+}
