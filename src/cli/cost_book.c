@@ -169,8 +169,9 @@ static const struct step book[] = {
 
     /* ---- history ---- */
     PREPARE("CreateTable",
-            .body = "{'TableName':'{prefix}orders','BillingMode':'PAY_PER_REQUEST','KeySchema':"
-     "[{'AttributeName':'id','KeyType':'HASH'}],'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'}]}"),
+            .body = "{'TableName':'{prefix}orders','BillingMode':'PAY_PER_REQUEST',"
+     "'KeySchema':[{'AttributeName':'id','KeyType':'HASH'}],"
+     "'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'}]}"),
     PREPARE("GET /v1/history/{prefix}orders"),
     MEASURE("history", "keep", "PUT /v1/history/{prefix}orders", .body = "{'keep':'30d'}"),
     PREPARE("PutItem", .body = "{'TableName':'{prefix}orders','Item':{'id':{'S':'a'},'v':{'N':'28'}}}"),

@@ -41,8 +41,9 @@ void dynamo_leases_free(struct dynamo *dynamo, const struct dynamo_lease *lease)
     do {
         struct buf request = {0}, reply = {0};
         buf_printf(&request,
-                   "{\"TableName\":\"%s\",\"ProjectionExpression\":\"#k, #r\",\"FilterExpression\":"
-                   "\"begins_with(#o, :h)\",\"ExpressionAttributeNames\":{\"#k\":\"%s\",\"#r\":\"%s\","
+                   "{\"TableName\":\"%s\",\"ProjectionExpression\":\"#k, #r\","
+                   "\"FilterExpression\":\"begins_with(#o, :h)\","
+                   "\"ExpressionAttributeNames\":{\"#k\":\"%s\",\"#r\":\"%s\","
                    "\"#o\":\"%s\"},\"ExpressionAttributeValues\":{\":h\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}}",
                    lease->table, lease->hash, lease->range, lease->owner);
         if (start.data) buf_printf(&request, ",\"ExclusiveStartKey\":%.*s", SLICE_ARG(start));

@@ -237,9 +237,8 @@ static void deletion_go_on(struct flow *flow)
     struct deletion *deletion = flow->state;
     flow_call(flow, deletion_listed, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#board = :board and #id <= :bound',%#,"
-              "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id','"
-              "ConsistentRead':true,"
-              "'ExclusiveStartKey':%r}",
+              "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id',"
+              "'ConsistentRead':true,'ExclusiveStartKey':%r}",
               &boards, deletion->board, deletion->bound, deletion->last_key);
 }
 

@@ -141,9 +141,8 @@ static void next_add(struct flow *flow)
     int64_t start = origin_of(flow);
     struct slice bound, condition = limit_condition(flow, &bound);
     flow_call(flow, next_taken, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,'ExpressionAttributeValues':{':"
-              "by':%N%r%r},"
-              "'ReturnValues':'UPDATED_NEW',%O}",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,"
+              "'ExpressionAttributeValues':{':by':%N%r%r},'ReturnValues':'UPDATED_NEW',%O}",
               &counters, flow_text(flow, NEXT_NAME),
               start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
               condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound);

@@ -263,8 +263,9 @@ static void write_document(struct flow *flow, flow_step *then, struct slice data
                              : SLICE("");
     flow_call(
         flow, then, "UpdateItem",
-        "{'TableName':%T,'Key':{'collection':%S,'key':%S},'UpdateExpression':"
-        "'SET #version = if_not_exists(#version, :zero) + :one, #data = :data, #changed = :now%r "
+        "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
+        "'UpdateExpression':'SET #version = if_not_exists(#version, :zero) + :one, #data = :data, #changed = "
+        ":now%r "
         "REMOVE #deleted, #expires%r',%r%#,'ExpressionAttributeValues':{':zero':{'N':'0'},':one':{'N':'1'},"
         "':data':%J,':now':%S%r%r},'ReturnValues':'UPDATED_NEW',%O}",
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY),
@@ -414,11 +415,11 @@ static void delete_begin(struct flow *flow)
         condition = flow_compose(flow, " and %r", etag_condition(flow, &match, &values));
     flow_call(
         flow, delete_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'collection':%S,'key':%S},'UpdateExpression':'SET #version = #version + "
-        ":one, "
-        "#deleted = :true, #changed = :now, #expires = :expires REMOVE #data, #token','ConditionExpression':"
-        "'attribute_exists(#version) and attribute_not_exists(#deleted)%r',%#,'ExpressionAttributeValues':"
-        "{':one':{'N':'1'},':true':{'BOOL':true},':now':%S,':expires':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
+        "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
+        "'UpdateExpression':'SET #version = #version + :one, #deleted = :true, #changed = :now, #expires = "
+        ":expires REMOVE #data, #token','ConditionExpression':'attribute_exists(#version) and "
+        "attribute_not_exists(#deleted)%r',%#,'ExpressionAttributeValues':{':one':{'N':'1'},"
+        "':true':{'BOOL':true},':now':%S,':expires':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), condition,
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + TOMBSTONE_S, values);
 }
@@ -461,9 +462,9 @@ static void list_begin(struct flow *flow)
         start = flow_compose(flow, ",'ExclusiveStartKey':{'collection':%S,'key':%S}", collection,
                              flow_text(flow, LIST_AFTER));
     flow_call(flow, list_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection','FilterExpression':"
-              "'attribute_not_exists(#deleted)',%#,'ExpressionAttributeValues':{':collection':%S},'Limit':%d,"
-              "'ConsistentRead':true%r}",
+              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection',"
+              "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
+              "'ExpressionAttributeValues':{':collection':%S},'Limit':%d,'ConsistentRead':true%r}",
               &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
 }
 

@@ -48,19 +48,17 @@ const struct flow_table group_rules_table = {
 
 const struct flow_table group_table = {
     "groups",
-    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},{'AttributeName':'generation','KeyType':'RANGE'}"
-    "],"
+    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},"
+    "{'AttributeName':'generation','KeyType':'RANGE'}],"
     "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},{'AttributeName':'generation',"
-    "'AttributeType':'N'},{'AttributeName':'open','AttributeType':'S'},{'AttributeName':'since','"
-    "AttributeType':'S'},"
-    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'}],"
+    "'AttributeType':'N'},{'AttributeName':'open','AttributeType':'S'},"
+    "{'AttributeName':'since','AttributeType':'S'},{'AttributeName':'slot','AttributeType':'S'},"
+    "{'AttributeName':'due','AttributeType':'N'}],"
     "'GlobalSecondaryIndexes':[{'IndexName':'open','KeySchema':[{'AttributeName':'open','KeyType':'HASH'},"
-    "{'AttributeName':'since','KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE','NonKeyAttributes'"
-    ":"
-    "['key']}},{'IndexName':'due','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'"
-    "due',"
-    "'KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE','NonKeyAttributes':['name','key']}}]"
-    "," FLOW_STREAM,
+    "{'AttributeName':'since','KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE',"
+    "'NonKeyAttributes':['key']}},{'IndexName':'due',"
+    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due','KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'INCLUDE','NonKeyAttributes':['name','key']}}]," FLOW_STREAM,
     NULL};
 
 const struct flow_table group_events_table = {
@@ -143,8 +141,9 @@ void group_load(struct flow *flow, int64_t generation, flow_step *then)
     struct group_work *work = flow->state;
     work->loaded = then;
     flow_call(flow, loaded, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = :group%r',%#,'ExpressionAttributeValues':"
-              "{':group':%S%A},'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
+              "{'TableName':%T,'KeyConditionExpression':'#group = :group%r',%#,"
+              "'ExpressionAttributeValues':{':group':%S%A},'ScanIndexForward':false,'Limit':1,"
+              "'ConsistentRead':true}",
               &group_table, generation ? SLICE(" and #generation = :generation") : SLICE(""), work->id,
               generation ? flow_compose(flow, ",':generation':%N", generation) : SLICE(""));
 }
@@ -402,8 +401,8 @@ static void list_slot(struct flow *flow)
     flow_call(
         flow, list_taken, "Query",
         "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
-        ":after and "
-        ":before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},'Limit':%d}",
+        ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
+        "'Limit':%d}",
         &group_table, listed, flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before,
         list->open->most + 2);
 }

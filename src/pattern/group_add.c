@@ -324,8 +324,8 @@ static void add_write(struct flow *flow)
     struct slice event = SLICE(""), token = SLICE("");
     if (!add->in_head)
         event = flow_compose(flow,
-                             ",{'Put':{'TableName':%T,'Item':{'part':%S,'id':%S%A%r},'ConditionExpression':"
-                             "'attribute_not_exists(#part)',%#}}",
+                             ",{'Put':{'TableName':%T,'Item':{'part':%S,'id':%S%A%r},"
+                             "'ConditionExpression':'attribute_not_exists(#part)',%#}}",
                              &group_events_table, group_part(flow, add->generation), add->id, add->event,
                              !add->opens && work->group.state == GROUP_COMPLETE
                                  ? SLICE(",\"late\":{\"BOOL\":true}")

@@ -50,8 +50,8 @@ static void change_call(struct flow *flow, flow_step *then, const char *set, con
     flow_call(
         flow, then, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r%r%r%r','ConditionExpression':'#state = :open and "
-        "(attribute_not_exists(#rules) or #rules < :r_rules)%r%r%r',%#,'ExpressionAttributeValues':"
-        "{':open':{'S':'OPEN'}%A%A%A},'ReturnValues':'ALL_NEW',%O}",
+        "(attribute_not_exists(#rules) or #rules < :r_rules)%r%r%r',%#,"
+        "'ExpressionAttributeValues':{':open':{'S':'OPEN'}%A%A%A},'ReturnValues':'ALL_NEW',%O}",
         &group_table, group_key(flow, work->group.generation), slice_from(rules, 2), slice_of(set),
         all_gone.len ? SLICE(" REMOVE ") : SLICE(""), all_gone.len ? slice_from(all_gone, 2) : SLICE(""),
         rule.len ? slice_of(condition) : SLICE(""), rule.len ? rule : SLICE(""),

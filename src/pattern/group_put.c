@@ -261,8 +261,8 @@ static void put_applied(struct flow *flow)
 {
     const struct put *put = flow->state;
     flow_call(flow, put_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version','ConditionExpression':"
-              "'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version',"
+              "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
               &group_rules_table, flow_text(flow, GROUP_NAME), put->version);
 }
 
@@ -282,8 +282,8 @@ void group_put(struct flow *flow)
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
     else if (put->when.data)
         flow_call(flow, put_begin, "DeleteItem",
-                  "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},'ConditionExpression':"
-                  "'attribute_exists(#group) or %r',%#%r}",
+                  "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},"
+                  "'ConditionExpression':'attribute_exists(#group) or %r',%#%r}",
                   &group_table, put->when,
                   put->values.len
                       ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))

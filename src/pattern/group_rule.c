@@ -180,11 +180,9 @@ void group_complete(struct flow *flow, const char *why, flow_step *then)
     flow_call(
         flow, completed, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
-        ":why, #by "
-        "= %r%r','ConditionExpression':'#state = :open and "
-        "(%r) and %r',%#,'ExpressionAttributeValues':{':complete':"
-        "{'S':'COMPLETE'},':open':{'S':'OPEN'},':now':%S,':why':%S%A%A%A},'ReturnValues':'ALL_NEW',%"
-        "O}",
+        ":why, #by = %r%r','ConditionExpression':'#state = :open and "
+        "(%r) and %r',%#,'ExpressionAttributeValues':{':complete':{'S':'COMPLETE'},':open':{'S':'OPEN'},"
+        "':now':%S,':why':%S%A%A%A},'ReturnValues':'ALL_NEW',%O}",
         &group_table, group_key(flow, group->generation),
         why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
         group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule, same,

@@ -36,9 +36,8 @@ static void remove_listed(struct flow *flow)
     struct group_work *work = flow->state;
     if (sweep_remove_listed(flow, &group_events_table, remove_events)) return;
     flow_call(flow, remove_ended, "DeleteItem",
-              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = "
-              ":deleting',%#,'ExpressionAttributeValues':"
-              "{':deleting':{'S':'DELETING'}}}",
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
+              "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}}}",
               &group_table, group_key(flow, work->removal.generation));
 }
 
@@ -56,9 +55,8 @@ static void mark(struct flow *flow, flow_step *then)
     flow_call(
         flow, then, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = :now "
-        "REMOVE "
-        "#open, #then','ConditionExpression':'#state = :state',%#,'ExpressionAttributeValues':{':deleting':"
-        "{'S':'DELETING'},':slot':%S,':now':%N,':state':%S},%O}",
+        "REMOVE #open, #then','ConditionExpression':'#state = :state',%#,"
+        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':slot':%S,':now':%N,':state':%S},%O}",
         &group_table, group_key(flow, work->group.generation), group_slot(flow), flow->now_ms,
         item_text(flow->arena, work->group.item, "state"));
 }
@@ -172,9 +170,9 @@ static void sweep_evaluated(struct flow *flow)
     if (group->state == GROUP_OPEN && is_due && due_ms > flow->now_ms)
         flow_call(
             flow, sweep_next, "UpdateItem",
-            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due','ConditionExpression':'#state = "
-            ":open "
-            "and #due <= :now',%#,'ExpressionAttributeValues':{':due':%N,':open':{'S':'OPEN'},':now':%N}}",
+            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due',"
+            "'ConditionExpression':'#state = :open and #due <= :now',%#,"
+            "'ExpressionAttributeValues':{':due':%N,':open':{'S':'OPEN'},':now':%N}}",
             &group_table, group_key(flow, group->generation), due_ms, flow->now_ms);
     else
         sweep_next(flow);

@@ -30,8 +30,8 @@
 const struct flow_table history_table = {
     "history",
     "'KeySchema':[{'AttributeName':'item','KeyType':'HASH'},{'AttributeName':'version','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'item','AttributeType':'S'},{'AttributeName':'version','"
-    "AttributeType':'S'}]",
+    "'AttributeDefinitions':[{'AttributeName':'item','AttributeType':'S'},"
+    "{'AttributeName':'version','AttributeType':'S'}]",
     NULL};
 
 const struct flow_table history_settings_table = {
@@ -318,8 +318,8 @@ static void delete_begin(struct flow *flow)
     flow_call(
         flow, delete_done, "UpdateItem",
         "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #deleted = :now REMOVE #hash, #hashType, "
-        "#range, #rangeType, #keep, #versions, #since, #stream','ConditionExpression':"
-        "'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
+        "#range, #rangeType, #keep, #versions, #since, #stream',"
+        "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
         &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
 }
 

@@ -112,8 +112,9 @@ static void at_walk(struct flow *flow, struct slice version)
     const struct history_search *search = flow->state;
     flow_call(
         flow, at_walked, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version','FilterExpression':"
-        "'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,':version':%A,':moment':%S},"
+        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',"
+        "'FilterExpression':'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,':version':%A,"
+        "':moment':%S},"
         "'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
         &history_table, search->key, version, search->moment, (int64_t)WALK_PAGE);
 }
@@ -177,8 +178,9 @@ static void list_ask(struct flow *flow, struct slice from, struct slice to)
                              flow_text(flow, GET_AFTER));
     flow_call(flow, get_listed, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
-              ":bound','FilterExpression':'#time between :from and :to',%#,'ExpressionAttributeValues':{"
-              "':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},'ConsistentRead':true,'Limit':%d%A}",
+              ":bound','FilterExpression':'#time between :from and :to',%#,"
+              "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
+              "'ConsistentRead':true,'Limit':%d%A}",
               &history_table, get->key, second_of(flow, from), up_to(flow, to), from, to,
               flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
 }

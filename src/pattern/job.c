@@ -47,9 +47,9 @@ const struct flow_table job_table = {
     "'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'},{'AttributeName':'listed',"
     "'AttributeType':'S'},{'AttributeName':'run','AttributeType':'S'},{'AttributeName':'slot',"
     "'AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'unfinished','KeySchema':[{'AttributeName':'listed','KeyType':'"
-    "HASH'"
-    "},{'AttributeName':'run','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}},"
+    "'GlobalSecondaryIndexes':[{'IndexName':'unfinished',"
+    "'KeySchema':[{'AttributeName':'listed','KeyType':'HASH'},{'AttributeName':'run','KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'KEYS_ONLY'}},"
     "{'IndexName':'due','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due',"
     "'KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]," FLOW_STREAM,
     NULL};
@@ -208,8 +208,9 @@ void job_reach(struct flow *flow, int64_t leaf, flow_step *then)
     else
         flow_call(
             flow, reached, "UpdateItem",
-            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf','ConditionExpression':"
-            "'#run = :run and attribute_not_exists(#leaves) and (attribute_not_exists(#reach) or #reach < "
+            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf',"
+            "'ConditionExpression':'#run = :run and attribute_not_exists(#leaves) and "
+            "(attribute_not_exists(#reach) or #reach < "
             ":leaf)',%#,'ExpressionAttributeValues':{':leaf':%N,':run':%S},%O}",
             &job_table, work->id, leaf, work->job.run);
 }

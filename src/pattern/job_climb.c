@@ -35,8 +35,9 @@ static void leaf_absolve(struct flow *flow)
         job_leaf_set(flow, leaf, offsets, count), buf_view(&values));
     flow_call(
         flow, leaf_absolved, "TransactWriteItems",
-        "{'TransactItems':[{'Update':%A},{'Update':{'TableName':%T,'Key':{'id':%S},'UpdateExpression':"
-        "'ADD #failures :fewer','ConditionExpression':'#run = :run and #state in (:open, :failed)',%#,"
+        "{'TransactItems':[{'Update':%A},{'Update':{'TableName':%T,'Key':{'id':%S},"
+        "'UpdateExpression':'ADD #failures :fewer','ConditionExpression':'#run = :run and #state in (:open, "
+        ":failed)',%#,"
         "'ExpressionAttributeValues':{':fewer':%N,':run':%S,':open':{'S':'OPEN'},':failed':{'S':'FAILED'}},"
         "%O}}]}",
         update, &job_table, work->id, -(int64_t)count, work->job.run);
@@ -204,9 +205,9 @@ static struct slice head_checks(struct flow *flow)
         return flow_compose(flow, "{'ConditionCheck':%A},{'Update':{%A}}", leaf_check(flow),
                             branch_update(flow, work->climb.leaf.index));
     return flow_compose(flow,
-                        "{'ConditionCheck':{'TableName':%T,'Key':%A,'ConditionExpression':'#wanted = :wanted "
-                        "and size(#full) = "
-                        ":wanted',%#,'ExpressionAttributeValues':{':wanted':%N}}}",
+                        "{'ConditionCheck':{'TableName':%T,'Key':%A,"
+                        "'ConditionExpression':'#wanted = :wanted and size(#full) = :wanted',%#,"
+                        "'ExpressionAttributeValues':{':wanted':%N}}}",
                         &job_parts_table, job_part_key(flow, 1, work->climb.branch), work->climb.wanted);
 }
 
@@ -222,8 +223,9 @@ static void head_write(struct flow *flow)
         ending = flow_compose(flow, "SET%r", job_end(flow, work->climb.end, told, &values));
     struct slice update = flow_compose(
         flow,
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #full :branch','ConditionExpression':"
-        "'#state = :open and #run = :run and #total = :total and #failures = :failures and %r',%#,"
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #full :branch',"
+        "'ConditionExpression':'#state = :open and #run = :run and #total = :total and #failures = :failures "
+        "and %r',%#,"
         "'ExpressionAttributeValues':{':branch':%A,':open':{'S':'OPEN'},':run':%S,':total':%N,"
         "':failures':%N%A%A},%O}",
         &job_table, work->id, ending,
@@ -286,8 +288,8 @@ void job_claim(struct flow *flow, flow_step *then)
         return;
     }
     flow_call(flow, claimed, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #told = :me','ConditionExpression':"
-              "'#run = :run and #state = :complete and attribute_not_exists(#told)',%#,"
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #told = :me',"
+              "'ConditionExpression':'#run = :run and #state = :complete and attribute_not_exists(#told)',%#,"
               "'ExpressionAttributeValues':{':me':%S,':run':%S,':complete':{'S':'COMPLETE'}},%O}",
               &job_table, work->id, work->me, work->job.run);
 }

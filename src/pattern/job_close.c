@@ -37,8 +37,9 @@ void job_expire(struct flow *flow, flow_step *then)
     work->own = expiry;
     flow_call(
         flow, expire_marked, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :closing','ConditionExpression':"
-        "'#run = :run and (#state = :closing or (#state = :open and #deadline = :deadline))',%#,"
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :closing',"
+        "'ConditionExpression':'#run = :run and (#state = :closing or (#state = :open and #deadline = "
+        ":deadline))',%#,"
         "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':open':{'S':'OPEN'},':run':%S,"
         "':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
         &job_table, work->id, work->job.run, work->job.deadline_ms);
@@ -97,8 +98,8 @@ static void expire_end(struct flow *flow)
               "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted, #forgiven = :forgiven, "
               "#failures = :failures,%r',"
               "'ConditionExpression':'#run = :run and #state = :closing and #deadline = :deadline',%#,"
-              "'ExpressionAttributeValues':{':counted':%N,':forgiven':%N,':failures':%N,':run':%S,':closing':"
-              "{'S':'CLOSING'},':deadline':%N%A},%O}",
+              "'ExpressionAttributeValues':{':counted':%N,':forgiven':%N,':failures':%N,':run':%S,"
+              "':closing':{'S':'CLOSING'},':deadline':%N%A},%O}",
               &job_table, work->id, ending, counted, expiry->both, failures, job->run, job->deadline_ms, values);
 }
 
@@ -285,8 +286,8 @@ static void redrive_write(struct flow *flow, const struct leaf *leaf)
     struct slice head = flow_compose(
         flow,
         "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #failures :fewer DELETE #full :branch',"
-        "'ConditionExpression':'#run = :run and #state in (:state, :failed)',%#,'ExpressionAttributeValues':"
-        "{%A,':fewer':%N,':branch':%A},%O}",
+        "'ConditionExpression':'#run = :run and #state in (:state, :failed)',%#,"
+        "'ExpressionAttributeValues':{%A,':fewer':%N,':branch':%A},%O}",
         &job_table, work->id, update, values, -(int64_t)count, job_number_set(flow, &branch, 1));
     struct slice part = flow_compose(flow,
                                      "{'TableName':%T,'Key':%A,'UpdateExpression':'DELETE #failed "

@@ -254,9 +254,8 @@ static void leaf_write(struct flow *flow)
     }
     flow_call(flow, done_written, "UpdateItem",
               "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = if_not_exists(#wanted, :wanted) "
-              "ADD #done "
-              ":tasks','ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':wanted':%N,':tasks':%A%A},"
-              "'ReturnValues':'ALL_OLD',%O}",
+              "ADD #done :tasks','ConditionExpression':'%r',%#,"
+              "'ExpressionAttributeValues':{':wanted':%N,':tasks':%A%A},'ReturnValues':'ALL_OLD',%O}",
               &job_parts_table, key, unclosed, job_leaf_wanted(&work->job, done->leaf.index), set, since);
 }
 

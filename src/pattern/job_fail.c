@@ -124,9 +124,8 @@ static struct slice leaf_update(struct flow *flow)
                                  : flow_compose(flow, "%N", fail->offset);
     return flow_compose(
         flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'%r ADD #failed :tasks%r','ConditionExpression':"
-        "'%r and not contains(#done, :task) and not contains(#failed, "
-        ":task)%r%r',%#,"
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'%r ADD #failed :tasks%r',"
+        "'ConditionExpression':'%r and not contains(#done, :task) and not contains(#failed, :task)%r%r',%#,"
         "'ExpressionAttributeValues':{':task':%A,':tasks':%A%r%A},%O}",
         &job_parts_table, job_part_key(flow, 0, fail->leaf.index),
         named ? SLICE("") : SLICE("SET #wanted = if_not_exists(#wanted, :wanted)"),
@@ -169,8 +168,7 @@ static void fail_found(struct flow *flow)
                                                             : SLICE("no reason given");
         struct slice note = flow_compose(flow,
                                          "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #reason = "
-                                         ":reason',%#,'ExpressionAttributeValues':"
-                                         "{':reason':%S}}",
+                                         ":reason',%#,'ExpressionAttributeValues':{':reason':%S}}",
                                          &job_parts_table, job_task_key(flow, &fail->leaf, fail->offset),
                                          reason);
         flow_call(flow, fail_written, "TransactWriteItems",

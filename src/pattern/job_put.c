@@ -183,8 +183,7 @@ static void put_create(struct flow *flow)
     flow_call(
         flow, put_created, "PutItem",
         "{'TableName':%T,'Item':{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'failures':{'N':'0'},"
-        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A},'ConditionExpression':"
-        "'attribute_not_exists(#id)',%#}",
+        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A},'ConditionExpression':'attribute_not_exists(#id)',%#}",
         &job_table, work->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
         moment_text(flow->arena, flow->now_ms), job_listed(flow, JOB_OPEN), job_slot(flow),
         job_heal_ms(flow, &soon), tasks, number_member(flow, PUT_FIRST, "first"),
@@ -329,9 +328,9 @@ static void leaves_next(struct flow *flow)
         leaves_write(flow);
     else
         flow_call(flow, prepared, "UpdateItem",
-                  "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #prepared = "
-                  ":true','ConditionExpression':"
-                  "'#run = :run',%#,'ExpressionAttributeValues':{':true':{'BOOL':true},':run':%S}}",
+                  "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #prepared = :true',"
+                  "'ConditionExpression':'#run = :run',%#,'ExpressionAttributeValues':{':true':{'BOOL':true},"
+                  "':run':%S}}",
                   &job_table, work->id, work->job.run);
 }
 
@@ -370,8 +369,9 @@ static void leaves_write(struct flow *flow)
         key.len--; /* its closing brace: the item begins with the key */
         buf_slice(&actions,
                   flow_compose(flow,
-                               "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':"
-                               "'attribute_not_exists(#part) or (#wanted = :none and %r)',%#,"
+                               "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%A},"
+                               "'ConditionExpression':'attribute_not_exists(#part) or (#wanted = :none and "
+                               "%r)',%#,"
                                "'ExpressionAttributeValues':{':none':{'N':'0'}%A}}}",
                                i ? SLICE(",") : SLICE(""), &job_parts_table, key, count,
                                count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""),
@@ -472,8 +472,8 @@ static void grow(struct flow *flow, int64_t total)
         return;
     }
     flow_call(flow, grow_done, "TransactWriteItems",
-              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = "
-              ":total%r',"
+              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'id':%S},"
+              "'UpdateExpression':'SET #total = :total%r',"
               "'ConditionExpression':'#state = :open and #run = :run and "
               "%r',%#,'ExpressionAttributeValues':{':total':%N,"
               "':open':{'S':'OPEN'},':run':%S%r},%O}}%A]}",
@@ -542,9 +542,9 @@ static void patch_settings(struct flow *flow)
     if (has_deadline) next.deadline_ms = flow->now_ms + flow_int(flow, PATCH_DEADLINE);
     flow_call(
         flow, patch_set, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due%r%r','ConditionExpression':"
-        "'#run = :run and #state = :open',%#,'ExpressionAttributeValues':{':due':%N,':run':%S,':open':"
-        "{'S':'OPEN'}%r%r},%O}",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due%r%r',"
+        "'ConditionExpression':'#run = :run and #state = :open',%#,"
+        "'ExpressionAttributeValues':{':due':%N,':run':%S,':open':{'S':'OPEN'}%r%r},%O}",
         &job_table, work->id, has_deadline ? SLICE(", #deadline = :deadline") : SLICE(""),
         has_tolerate ? SLICE(", #tolerate = :tolerate") : SLICE(""), job_heal_ms(flow, &next), work->job.run,
         has_deadline ? flow_compose(flow, ",':deadline':%N", next.deadline_ms) : SLICE(""),
@@ -666,10 +666,9 @@ static struct slice names_update(struct flow *flow, struct put *put, int64_t lea
     struct slice since, unclosed = job_leaf_unclosed(flow, &since);
     struct slice update = flow_compose(
         flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #wanted :count, #waiting "
-        ":names','ConditionExpression':"
-        "'attribute_exists(#wanted) and %r%r',%#,'ExpressionAttributeValues':"
-        "{':count':%N,':names':{'SS':[%A]}%A%A}}",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #wanted :count, #waiting :names',"
+        "'ConditionExpression':'attribute_exists(#wanted) and %r%r',%#,"
+        "'ExpressionAttributeValues':{':count':%N,':names':{'SS':[%A]}%A%A}}",
         &job_parts_table, job_part_key(flow, 0, leaf), unclosed, buf_view(&condition),
         (int64_t)put->chosen_count, buf_view(&set), buf_view(&values), since);
     buf_free(&condition);

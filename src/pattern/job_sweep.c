@@ -94,9 +94,9 @@ void job_delete(struct flow *flow)
     flow_call(
         flow, delete_marked, "UpdateItem",
         "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = "
-        ":now "
-        "REMOVE #listed, #then','ConditionExpression':'attribute_exists(#id)',%#,'ExpressionAttributeValues':"
-        "{':deleting':{'S':'DELETING'},':slot':%S,':now':%N},'ReturnValues':'ALL_NEW'}",
+        ":now REMOVE #listed, #then','ConditionExpression':'attribute_exists(#id)',%#,"
+        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':slot':%S,':now':%N},"
+        "'ReturnValues':'ALL_NEW'}",
         &job_table, work->id, job_slot(flow), flow->now_ms);
 }
 
@@ -135,8 +135,7 @@ static void sweep_loaded(struct flow *flow)
         flow_call(
             flow, sweep_marked, "UpdateItem",
             "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting REMOVE #listed, "
-            "#then',"
-            "'ConditionExpression':'#run = :run and #state = :state and #due <= :now',%#,"
+            "#then','ConditionExpression':'#run = :run and #state = :state and #due <= :now',%#,"
             "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':run':%S,':state':%S,':now':%N}}",
             &job_table, work->id, job->run, job_state_name(job->state), flow->now_ms);
 }
@@ -156,9 +155,9 @@ static void sweep_healed(struct flow *flow)
     if (work->job.state == JOB_OPEN)
         flow_call(
             flow, sweep_next, "UpdateItem",
-            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due','ConditionExpression':"
-            "'#run = :run and #state = :open and #due <= :now',%#,'ExpressionAttributeValues':{':due':%N,"
-            "':run':%S,':open':{'S':'OPEN'},':now':%N}}",
+            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due',"
+            "'ConditionExpression':'#run = :run and #state = :open and #due <= :now',%#,"
+            "'ExpressionAttributeValues':{':due':%N,':run':%S,':open':{'S':'OPEN'},':now':%N}}",
             &job_table, work->id, job_heal_ms(flow, &work->job), work->job.run, flow->now_ms);
     else
         sweep_next(flow);

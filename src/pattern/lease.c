@@ -173,8 +173,8 @@ static void grant_write(struct flow *flow, struct slice condition, struct slice 
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
     flow_call(flow, grant_taken, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #owner = :owner, "
-              "#fence = if_not_exists(#fence, :zero) + :one, #until = :until%r%r','ConditionExpression':"
-              "'(attribute_not_exists(#owner) or #until < :now) and "
+              "#fence = if_not_exists(#fence, :zero) + :one, #until = :until%r%r',"
+              "'ConditionExpression':'(attribute_not_exists(#owner) or #until < :now) and "
               "%r',%#,'ExpressionAttributeValues':{':owner':%S,"
               "':zero':{'N':'0'},':one':{'N':'1'},':until':%N,':now':%N%r%r},'ReturnValues':'ALL_NEW',%O}",
               &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
@@ -209,9 +209,9 @@ static void grant_again(struct flow *flow, struct slice item)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
     flow_call(
         flow, grant_taken, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until','ConditionExpression':"
-        "'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':{':owner':%S,':fence':%A,"
-        "':until':%N},'ReturnValues':'ALL_NEW',%O}",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until',"
+        "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
+        "'ExpressionAttributeValues':{':owner':%S,':fence':%A,':until':%N},'ReturnValues':'ALL_NEW',%O}",
         &leases, flow_text(flow, NAME), grant_owner(flow), item_attribute(flow->arena, item, "fence"),
         until_ms);
 }
@@ -326,9 +326,9 @@ static void leave_seen(struct flow *flow)
         leave_end(flow);
     else
         flow_call(flow, leave_written, "UpdateItem",
-                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = "
-                  ":rest','ConditionExpression':"
-                  "'#waiting = :seen',%#,'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
+                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = :rest',"
+                  "'ConditionExpression':'#waiting = :seen',%#,"
+                  "'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
                   "'ReturnValues':'ALL_NEW'}",
                   &leases, flow_text(flow, NAME), places, buf_view(&rest));
     buf_free(&rest);
@@ -458,8 +458,8 @@ static void renew_begin(struct flow *flow)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
     flow_call(
         flow, renew_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r','ConditionExpression':"
-        "'#owner = :owner and #fence = :fence and #until >= "
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r',"
+        "'ConditionExpression':'#owner = :owner and #fence = :fence and #until >= "
         ":now',%#,'ExpressionAttributeValues':{':owner':%S,"
         "':fence':%N,':now':%N,':until':%N%r},'ReturnValues':'ALL_NEW',%O}",
         &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
@@ -517,8 +517,8 @@ static void release_begin(struct flow *flow)
     }
     flow_call(flow, release_done, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE #owner, #data',"
-              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,'ExpressionAttributeValues':"
-              "{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
+              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
+              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
               &leases, flow_text(flow, NAME), release_owner(flow), release_fence(flow), flow->now_ms);
 }
 

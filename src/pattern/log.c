@@ -60,16 +60,16 @@ const struct flow_table log_heads = {
 
 const struct flow_table log_events = {
     "log-events",
-    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'},{'AttributeName':'sequence','KeyType':"
-    "'RANGE'}],"
+    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'},"
+    "{'AttributeName':'sequence','KeyType':'RANGE'}],"
     "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
     "{'AttributeName':'sequence','AttributeType':'N'}]",
     "expires"};
 
 const struct flow_table log_positions = {
     "log-positions",
-    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},{'AttributeName':'partition','KeyType':'RANGE'}]"
-    ","
+    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},"
+    "{'AttributeName':'partition','KeyType':'RANGE'}],"
     "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},"
     "{'AttributeName':'partition','AttributeType':'S'}]",
     NULL};
@@ -306,8 +306,9 @@ static void put_begin(struct flow *flow)
 {
     int64_t partitions = put_partitions(flow), slots = partitions < LOG_SLOTS ? partitions : LOG_SLOTS;
     flow_call(flow, put_done, "PutItem",
-              "{'TableName':%T,'Item':{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':"
-              "'0'},'next':%N,'created':%S%r},'ConditionExpression':'attribute_not_exists(part)',%O}",
+              "{'TableName':%T,'Item':{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,"
+              "'version':{'N':'0'},'next':%N,'created':%S%r},"
+              "'ConditionExpression':'attribute_not_exists(part)',%O}",
               &log_table, flow_text(flow, LOG_NAME), partitions, slots, partitions,
               moment_text(flow->arena, flow->now_ms),
               flow_given(flow, PUT_KEEP) ? flow_compose(flow, ",'keep':%N", flow_int(flow, PUT_KEEP) / 1000)

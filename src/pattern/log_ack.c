@@ -87,11 +87,9 @@ static void ack_write(struct flow *flow, const char *update, const char *conditi
 {
     const struct act *act = flow->state;
     flow_call(flow, ack_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'%r','"
-              "ConditionExpression':'#fence = "
-              ":fence and "
-              "attribute_exists(#owner)%r',%#,'ExpressionAttributeValues':{':fence':%N%r},'ReturnValues':"
-              "'ALL_NEW',%O}",
+              "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'%r',"
+              "'ConditionExpression':'#fence = :fence and attribute_exists(#owner)%r',%#,"
+              "'ExpressionAttributeValues':{':fence':%N%r},'ReturnValues':'ALL_NEW',%O}",
               &log_positions, log_group_key(flow), log_partition_text(flow, act->partition), slice_of(update),
               slice_of(condition), flow_int(flow, ACT_FENCE), values);
 }
@@ -157,9 +155,8 @@ void log_park_begin(struct flow *flow)
     struct act *act = act_begin(flow);
     if (!act) return;
     flow_call(flow, park_taken, "BatchGetItem",
-              "{'RequestItems':{%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},%T:{'Keys'"
-              ":[{'group':%S,"
-              "'partition':%S}],'ConsistentRead':true}}}",
+              "{'RequestItems':{%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},"
+              "%T:{'Keys':[{'group':%S,'partition':%S}],'ConsistentRead':true}}}",
               &log_events, log_key(flow, act->partition), flow_int(flow, ACT_SEQUENCE), &log_positions,
               log_group_key(flow), log_partition_text(flow, act->partition));
 }
@@ -205,13 +202,11 @@ static void park_write(struct flow *flow)
                                      item_int(flow->arena, act->position, "lease", 30000);
     flow_call(
         flow, park_done, "TransactWriteItems",
-        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'"
-        "SET "
-        "#position = :sequence, #until = :until%r','ConditionExpression':'#fence = :fence and #position < "
-        ":sequence "
-        "and #given = "
-        ":given',%#,'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}}"
-        ",{'Put':{'TableName':%T,'Item':%A}}]}",
+        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
+        "'UpdateExpression':'SET #position = :sequence, #until = :until%r',"
+        "'ConditionExpression':'#fence = :fence and #position < :sequence and #given = :given',%#,"
+        "'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}},"
+        "{'Put':{'TableName':%T,'Item':%A}}]}",
         &log_positions, log_group_key(flow), log_partition_text(flow, act->partition),
         is_last ? SLICE(" REMOVE #owner") : SLICE(""), flow_int(flow, ACT_SEQUENCE), until_ms,
         flow_int(flow, ACT_FENCE), given, &log_parked, parked_item(flow, act->event));

@@ -461,15 +461,16 @@ static void put_head_action(struct flow *flow, struct buf *out, int64_t sequence
         buf_slice(out, flow_compose(
                            flow,
                            "{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET "
-                           "#sequence = :new, #time = :time, #touched = :touched','ConditionExpression':"
-                           "'#sequence = :old and #state = :open',%#,'ExpressionAttributeValues':{':new':%N,"
+                           "#sequence = :new, #time = :time, #touched = :touched',"
+                           "'ConditionExpression':'#sequence = :old and #state = :open',%#,"
+                           "'ExpressionAttributeValues':{':new':%N,"
                            "':time':%N,':touched':%N,':old':%N,':open':{'S':'OPEN'}},%O}}",
                            &log_heads, append->key, sequence, time_ms, touched_s, append->sequence));
     else
         buf_slice(out, flow_compose(flow,
                                     "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'time':%N,"
-                                    "'touched':%N,'slot':%S,'state':{'S':'OPEN'}},'ConditionExpression':"
-                                    "'attribute_not_exists(#partition)',%#,%O}}",
+                                    "'touched':%N,'slot':%S,'state':{'S':'OPEN'}},"
+                                    "'ConditionExpression':'attribute_not_exists(#partition)',%#,%O}}",
                                     &log_heads, append->key, sequence, time_ms, touched_s,
                                     log_slot(flow, partition % append->layout.slots)));
 }

@@ -229,14 +229,14 @@ static struct slice seal_action(struct flow *flow, const struct change *change, 
             flow,
             "{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET #state = :sealed, "
             "#children = :children','ConditionExpression':'#sequence = :sequence and #state = :open',%#,"
-            "'ExpressionAttributeValues':{':sealed':{'S':'SEALED'},':open':{'S':'OPEN'},':children':{"
-            "'L':[%r]},':sequence':%N},%O}}",
+            "'ExpressionAttributeValues':{':sealed':{'S':'SEALED'},':open':{'S':'OPEN'},"
+            "':children':{'L':[%r]},':sequence':%N},%O}}",
             &log_heads, old->key, children, old->sequence);
     return flow_compose(
         flow,
-        "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':{'N':'0'},'touched':"
-        "%N,'slot':%S,'state':{'S':'SEALED'},'children':{'L':[%r]}},'ConditionExpression':"
-        "'attribute_not_exists(#partition)',%#,%O}}",
+        "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':{'N':'0'},'touched':%N,"
+        "'slot':%S,'state':{'S':'SEALED'},'children':{'L':[%r]}},"
+        "'ConditionExpression':'attribute_not_exists(#partition)',%#,%O}}",
         &log_heads, old->key, flow->now_ms / 1000, log_slot(flow, old->partition % change->layout.slots),
         children);
 }
@@ -249,8 +249,8 @@ static struct slice child_actions(struct flow *flow, const struct change *change
     return flow_compose(
         flow,
         "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':%N,'touched':%N,"
-        "'slot':%S,'state':{'S':'OPEN'},'from':%S,'to':%S,'parents':{'L':[%r]}},'ConditionExpression':"
-        "'attribute_not_exists(#partition)',%#}},"
+        "'slot':%S,'state':{'S':'OPEN'},'from':%S,'to':%S,'parents':{'L':[%r]}},"
+        "'ConditionExpression':'attribute_not_exists(#partition)',%#}},"
         "{'Put':{'TableName':%T,'Item':{'log':%S,'part':{'S':'from/%r'},'to':%S,'partition':%N}}}",
         &log_heads, log_key(flow, range->partition), time_ms, flow->now_ms / 1000,
         log_slot(flow, range->partition % change->layout.slots), log_hex(flow, range->from),
@@ -271,9 +271,9 @@ static void change_write(struct flow *flow, struct slice parents)
     struct change *change = flow->state;
     struct slice actions = flow_compose(
         flow,
-        "{'Update':{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #version = "
-        ":new, #next = "
-        ":next','ConditionExpression':'#version = :version and attribute_not_exists(#deleted)',%#,"
+        "{'Update':{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},"
+        "'UpdateExpression':'SET #version = :new, #next = :next',"
+        "'ConditionExpression':'#version = :version and attribute_not_exists(#deleted)',%#,"
         "'ExpressionAttributeValues':{':version':%N,':new':%N,':next':%N}}}",
         &log_table, flow_text(flow, LOG_NAME), change->layout.version, change->layout.version + 1,
         change->layout.next + change->new_count);

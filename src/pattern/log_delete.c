@@ -161,9 +161,8 @@ void log_delete_begin(struct flow *flow)
     flow->state = arena_new(flow->arena, struct deletion);
     flow_call(flow, delete_marked, "UpdateItem",
               "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #deleted = :yes',"
-              "'ConditionExpression':'attribute_exists(#partitions)',%#,'ExpressionAttributeValues':{':yes':{"
-              "'BOOL':true}},"
-              "'ReturnValues':'ALL_NEW'}",
+              "'ConditionExpression':'attribute_exists(#partitions)',%#,"
+              "'ExpressionAttributeValues':{':yes':{'BOOL':true}},'ReturnValues':'ALL_NEW'}",
               &log_table, flow_text(flow, LOG_NAME));
 }
 

@@ -32,8 +32,8 @@ static flow_step get_taken, get_heads;
 static void get_ask(struct flow *flow, struct slice start)
 {
     flow_call(flow, get_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,'ExpressionAttributeValues':{':log':"
-              "%S},'ConsistentRead':true%A}",
+              "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
+              "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
               &log_table, flow_text(flow, LOG_NAME),
               start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
 }

@@ -205,17 +205,14 @@ static void read_lease(struct flow *flow)
     struct slice seen = has_position ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)");
     struct slice fence = keeps ? SLICE("#fence") : SLICE("if_not_exists(#fence, :zero) + :one");
     flow_call(flow, read_leased, "UpdateItem",
-              "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'SET #owner = :owner, "
-              "#fence = %r, "
-              "#until = :until, #lease = :lease, #given = :given, #position = :position, #generation = "
-              ":generation, #turn "
-              "= :turn','ConditionExpression':'(attribute_not_exists(#owner) or #until < :now or #owner = "
-              ":owner) and %r "
-              "and (attribute_not_exists(#generation) or #generation <= "
-              ":generation)%r',%#,'ExpressionAttributeValues':{"
-              "':owner':%S%r,':until':%N,':lease':%N,':given':%N,':position':%N,':generation':%N,':turn':%N,'"
-              ":now':%N%r},"
-              "'ReturnValues':'ALL_NEW',%O}",
+              "{'TableName':%T,'Key':{'group':%S,'partition':%S},"
+              "'UpdateExpression':'SET #owner = :owner, #fence = %r, #until = :until, #lease = :lease, "
+              "#given = :given, #position = :position, #generation = :generation, #turn = :turn',"
+              "'ConditionExpression':'(attribute_not_exists(#owner) or #until < :now or #owner = :owner) and "
+              "%r and (attribute_not_exists(#generation) or #generation <= "
+              ":generation)%r',%#,'ExpressionAttributeValues':{':owner':%S%r,':until':%N,':lease':%N,"
+              "':given':%N,':position':%N,':generation':%N,':turn':%N,':now':%N%r},'ReturnValues':'ALL_NEW',"
+              "%O}",
               &log_positions, log_group_key(flow), log_partition_text(flow, candidate->partition), fence,
               seen, keeps ? SLICE(" and #fence = :fence") : SLICE(""), flow_text(flow, READ_OWNER),
               keeps ? flow_compose(flow, ",':fence':%N", item_int(flow->arena, item, "fence", 0))
@@ -258,8 +255,8 @@ static void read_leased(struct flow *flow)
     flow_call(
         flow, read_taken, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence between :first and "
-        ":last',"
-        "%#,'ExpressionAttributeValues':{':partition':%S,':first':%N,':last':%N},'ConsistentRead':true}",
+        ":last',%#,'ExpressionAttributeValues':{':partition':%S,':first':%N,':last':%N},"
+        "'ConsistentRead':true}",
         &log_events, log_key(flow, candidate->partition), candidate->position + 1, read->given);
 }
 
@@ -278,9 +275,8 @@ static void read_skip(struct flow *flow)
     flow_call(
         flow, read_skipped, "UpdateItem",
         "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'SET #position = :given REMOVE "
-        "#owner','ConditionExpression':'#fence = :fence and #position < "
-        ":given',%#,'ExpressionAttributeValues':{"
-        "':given':%N,':fence':%N}}",
+        "#owner','ConditionExpression':'#fence = :fence and #position < :given',%#,"
+        "'ExpressionAttributeValues':{':given':%N,':fence':%N}}",
         &log_positions, log_group_key(flow), log_partition_text(flow, candidate_of(flow)->partition),
         read->given, read->fence);
 }
@@ -407,8 +403,8 @@ static void lag_next(struct flow *flow)
         if (lag->scan.layout.keep_s && candidate->position < candidate->sequence) {
             flow_call(flow, lag_first, "Query",
                       "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > "
-                      ":position','ProjectionExpression':'#sequence',%#,'ExpressionAttributeValues':{"
-                      "':partition':%S,':position':%N},'Limit':1}",
+                      ":position','ProjectionExpression':'#sequence',%#,"
+                      "'ExpressionAttributeValues':{':partition':%S,':position':%N},'Limit':1}",
                       &log_events, log_key(flow, candidate->partition), candidate->position);
             return;
         }

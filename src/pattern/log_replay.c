@@ -91,9 +91,8 @@ static void replay_bump(struct flow *flow)
     flow_call(
         flow, replay_bumped, "UpdateItem",
         "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = :turn, #generation = "
-        ":generation, "
-        "#since = :since REMOVE%r','ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':turn':%N,"
-        "':generation':%N,':since':%N%r}}",
+        ":generation, #since = :since REMOVE%r','ConditionExpression':'%r',%#,"
+        "'ExpressionAttributeValues':{':turn':%N,':generation':%N,':since':%N%r}}",
         &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), marks,
         replay->group.item.data ? SLICE("#turn = :seen") : SLICE("attribute_not_exists(#turn)"),
         replay->group.turn + 1, replay->group.generation + 1, replay->since_ms,
@@ -158,17 +157,14 @@ static void replay_head(struct flow *flow)
     if (touched_s < mark_s) mark_s = touched_s;
     flow_call(
         flow, replay_moved, "TransactWriteItems",
-        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET "
-        "#turn = "
-        ":turn, %r = :mark','ConditionExpression':'#turn = "
+        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},"
+        "'UpdateExpression':'SET #turn = :turn, %r = :mark','ConditionExpression':'#turn = "
         ":seen',%#,'ExpressionAttributeValues':{':turn':%N,"
-        "':mark':%N,':seen':%N}}},{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},'"
-        "UpdateExpression':"
-        "'SET #position = :position, #generation = :generation, #fence = if_not_exists(#fence, :zero) + :one "
-        "REMOVE "
-        "#owner, "
-        "#turn',%#,'ExpressionAttributeValues':{':position':%N,':generation':%N,':zero':{'N':'0'},':one':{"
-        "'N':'1'}}}}]}",
+        "':mark':%N,':seen':%N}}},{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
+        "'UpdateExpression':'SET #position = :position, #generation = :generation, #fence = "
+        "if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn',%#,"
+        "'ExpressionAttributeValues':{':position':%N,':generation':%N,':zero':{'N':'0'},"
+        "':one':{'N':'1'}}}}]}",
         &log_table, flow_text(flow, LOG_NAME), log_group_part(flow),
         arena_printf(flow->arena, "#mark%lld", (long long)slot), replay->group.turn + 1, mark_s,
         replay->group.turn, &log_positions, log_group_key(flow), log_partition_text(flow, replay->partition),
@@ -194,9 +190,9 @@ static void parked_next(struct flow *flow)
     const struct replay *replay = flow->state;
     struct slice group = log_group_key(flow);
     flow_call(flow, parked_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = :group','FilterExpression':'#parked <= "
-              ":began',%#,"
-              "'ExpressionAttributeValues':{':group':%S,':began':%S},'ConsistentRead':true,'Limit':%d%A}",
+              "{'TableName':%T,'KeyConditionExpression':'#group = :group',"
+              "'FilterExpression':'#parked <= :began',%#,'ExpressionAttributeValues':{':group':%S,"
+              "':began':%S},'ConsistentRead':true,'Limit':%d%A}",
               &log_parked, group, replay->began, (int64_t)MOVED_MOST,
               replay->next.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", replay->next) : SLICE(""));
 }
@@ -233,9 +229,10 @@ static struct slice move_actions(struct flow *flow, struct slice item, int64_t s
 {
     return flow_compose(
         flow,
-        ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%A,'time':%A,'data':%A,'reason':"
-        "%A,'origin':{'M':{'partition':%A,'sequence':%A}}},'ConditionExpression':'attribute_not_exists("
-        "#sequence)','ExpressionAttributeNames':{'#sequence':'sequence'}}},"
+        ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%A,'time':%A,'data':%A,"
+        "'reason':%A,'origin':{'M':{'partition':%A,'sequence':%A}}},"
+        "'ConditionExpression':'attribute_not_exists(#sequence)',"
+        "'ExpressionAttributeNames':{'#sequence':'sequence'}}},"
         "{'Delete':{'TableName':%T,'Key':{'group':%A,'event':%A},'ConditionExpression':'#parked = :parked',"
         "'ExpressionAttributeNames':{'#parked':'parked'},'ExpressionAttributeValues':{':parked':%A}}}",
         &log_events, log_key(flow, LOG_PARKED), sequence, item_attribute(flow->arena, item, "key"),
@@ -256,15 +253,13 @@ static void parked_head(struct flow *flow)
     raw_look_begin(&look, flow->arena, replay->items);
     while (raw_look_next(&look, NULL, &item)) buf_slice(&actions, move_actions(flow, item, ++sequence));
     flow_call(flow, parked_written, "TransactWriteItems",
-              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET "
-              "#sequence = :new, "
-              "#time = :time, #state = "
-              ":open','ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':time':%N,"
-              "':open':{'S':'OPEN'}%r}}},{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},'"
-              "UpdateExpression':'SET #turn ="
-              " #turn + :one, #again = "
-              ":yes','ConditionExpression':'attribute_exists(#turn)',%#,'ExpressionAttributeValues':{"
-              "':one':{'N':'1'},':yes':{'BOOL':true}}}}%A]}",
+              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'partition':%S},"
+              "'UpdateExpression':'SET #sequence = :new, #time = :time, #state = :open',"
+              "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':time':%N,"
+              "':open':{'S':'OPEN'}%r}}},{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},"
+              "'UpdateExpression':'SET #turn = #turn + :one, #again = :yes',"
+              "'ConditionExpression':'attribute_exists(#turn)',%#,"
+              "'ExpressionAttributeValues':{':one':{'N':'1'},':yes':{'BOOL':true}}}}%A]}",
               &log_heads, log_key(flow, LOG_PARKED),
               head.data ? SLICE("#sequence = :old") : SLICE("attribute_not_exists(#sequence)"), sequence,
               flow->now_ms, head.data ? flow_compose(flow, ",':old':%N", last) : SLICE(""), &log_table,

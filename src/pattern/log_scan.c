@@ -61,8 +61,8 @@ void log_group_ask(struct flow *flow, flow_step *then)
 {
     struct slice log = flow_text(flow, LOG_NAME);
     flow_call(flow, then, "BatchGetItem",
-              "{'RequestItems':{%T:{'Keys':[{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}],'"
-              "ConsistentRead':true}}}",
+              "{'RequestItems':{%T:{'Keys':[{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}],"
+              "'ConsistentRead':true}}}",
               &log_table, log, log, log_group_part(flow));
 }
 
@@ -106,9 +106,8 @@ static void scan_taken(struct flow *flow)
         log_refuse_group(flow);
     else
         flow_call(flow, scan_made, "PutItem",
-                  "{'TableName':%T,'Item':{'log':%S,'part':%S,'turn':{'N':'0'},'generation':{'N':'0'},'since'"
-                  ":{'N':'0'}},"
-                  "'ConditionExpression':'attribute_not_exists(part)',%O}",
+                  "{'TableName':%T,'Item':{'log':%S,'part':%S,'turn':{'N':'0'},'generation':{'N':'0'},"
+                  "'since':{'N':'0'}},'ConditionExpression':'attribute_not_exists(part)',%O}",
                   &log_table, flow_text(flow, LOG_NAME), log_group_part(flow));
 }
 
@@ -145,9 +144,8 @@ static void scan_query(struct flow *flow)
     struct log_scan *scan = flow->state;
     flow_call(
         flow, scan_listed, "Query",
-        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= "
-        ":mark',%#,"
-        "'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
+        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
+        "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
         &log_heads, log_slot(flow, scan->slot), log_mark(flow, &scan->group, scan->slot), (int64_t)LOG_PAGE,
         scan->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", scan->last_key) : SLICE(""));
 }
@@ -324,9 +322,8 @@ void log_scan_mark(struct flow *flow, unsigned worth, flow_step *then)
     }
     if (scan->parked_is_read) buf_printf(&update, " REMOVE #again");
     flow_call(flow, marks_written, "UpdateItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r','ConditionExpression':'#"
-              "turn = :turn',%#,"
-              "'ExpressionAttributeValues':{':turn':%N%r}}",
+              "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r',"
+              "'ConditionExpression':'#turn = :turn',%#,'ExpressionAttributeValues':{':turn':%N%r}}",
               &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), buf_view(&update),
               scan->group.turn, buf_view(&values));
     buf_free(&update);

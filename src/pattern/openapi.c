@@ -319,8 +319,8 @@ static void put_path(struct buf *out, size_t number)
 
 void pattern_put_openapi(struct buf *out)
 {
-    put_quoted(out, "{'openapi':'3.1.0','info':{'title':'Quipu','version':'1','description':"
-                    "'Coordination patterns over DynamoDB, one call each.'},'paths':{");
+    put_quoted(out, "{'openapi':'3.1.0','info':{'title':'Quipu','version':'1',"
+                    "'description':'Coordination patterns over DynamoDB, one call each.'},'paths':{");
     for (size_t i = 0; row_at(i); i++) {
         if (!is_new_path(i)) continue;
         if (i) buf_byte(out, ',');

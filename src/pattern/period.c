@@ -49,45 +49,41 @@
 const struct flow_table period_table = {
     "periods",
     "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'},{'AttributeName':'slot','"
-    "AttributeType':'S'},"
-    "{'AttributeName':'due','AttributeType':'N'}],'GlobalSecondaryIndexes':[{'IndexName':'due','KeySchema':["
-    "{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{"
-    "'ProjectionType':'KEYS_ONLY'}}]",
+    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'},"
+    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'due','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
+    "{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
     NULL};
 
 const struct flow_table period_gates = {
     "period-gates",
     "'KeySchema':[{'AttributeName':'shard','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'shard','AttributeType':'S'},{'AttributeName':'bucket','"
-    "AttributeType':"
-    "'S'},{'AttributeName':'pending','AttributeType':'S'}],'GlobalSecondaryIndexes':[{'IndexName':'pending','"
-    "KeySchema':["
-    "{'AttributeName':'pending','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],'Projection':"
-    "{"
-    "'ProjectionType':'KEYS_ONLY'}}]",
+    "'AttributeDefinitions':[{'AttributeName':'shard','AttributeType':'S'},"
+    "{'AttributeName':'bucket','AttributeType':'S'},{'AttributeName':'pending','AttributeType':'S'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'pending',"
+    "'KeySchema':[{'AttributeName':'pending','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
     "expires"};
 
 const struct flow_table period_events = {
     "period-events",
     "'KeySchema':[{'AttributeName':'bucket','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},{'AttributeName':'id','"
-    "AttributeType':'S'}]",
+    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},"
+    "{'AttributeName':'id','AttributeType':'S'}]",
     "expires"};
 
 const struct flow_table period_buckets = {
     "period-buckets",
     "'KeySchema':[{'AttributeName':'period','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'period','AttributeType':'S'},{'AttributeName':'bucket','"
-    "AttributeType':"
-    "'S'}]," FLOW_STREAM,
+    "'AttributeDefinitions':[{'AttributeName':'period','AttributeType':'S'},"
+    "{'AttributeName':'bucket','AttributeType':'S'}]," FLOW_STREAM,
     "expires"};
 
 const struct flow_table period_parts = {
     "period-parts",
     "'KeySchema':[{'AttributeName':'bucket','KeyType':'HASH'},{'AttributeName':'part','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},{'AttributeName':'part','"
-    "AttributeType':'N'}]",
+    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},"
+    "{'AttributeName':'part','AttributeType':'N'}]",
     "expires"};
 
 /* ---- settings and buckets ---- */

@@ -122,10 +122,9 @@ static void add_put(struct flow *flow, struct slice members)
     flow_call(
         flow, add_done, "TransactWriteItems",
         "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET "
-        "#state = :open, #pending = :gate, #expires = :expires','ConditionExpression':"
-        "'attribute_not_exists(#state) or #state = "
-        ":open',%#,'ExpressionAttributeValues':{':open':{'S':'OPEN'},"
-        "':gate':%S,':expires':%N}}}%A]}",
+        "#state = :open, #pending = :gate, #expires = :expires',"
+        "'ConditionExpression':'attribute_not_exists(#state) or #state = :open',%#,"
+        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':gate':%S,':expires':%N}}}%A]}",
         &period_gates, gate, moment_text(flow->arena, add->start_ms), gate,
         period_expires_s(period, add->start_ms), members);
 }

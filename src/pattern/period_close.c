@@ -107,8 +107,8 @@ static void bucket_lease(struct flow *flow)
     flow_call(
         flow, lease_taken, "UpdateItem",
         "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :closing, #fence = "
-        "if_not_exists(#fence, :zero) + :one, #until = :until','ConditionExpression':"
-        "'attribute_not_exists(#state) or (#state = :closing and #until < :now)',%#,"
+        "if_not_exists(#fence, :zero) + :one, #until = :until',"
+        "'ConditionExpression':'attribute_not_exists(#state) or (#state = :closing and #until < :now)',%#,"
         "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':zero':{'N':'0'},':one':{'N':'1'},"
         "':until':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
         &period_buckets, closing->period.name, moment_text(flow->arena, closing->start_ms),
@@ -183,8 +183,8 @@ static void lease_taken(struct flow *flow)
     }
     flow_call(
         flow, bar_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :end','ConditionExpression':"
-        "'#closed < :end',%#,'ExpressionAttributeValues':{':end':%N},%O}",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :end',"
+        "'ConditionExpression':'#closed < :end',%#,'ExpressionAttributeValues':{':end':%N},%O}",
         &period_table, period->name, period_end(period, closing->start_ms));
 }
 
@@ -248,8 +248,8 @@ static void events_ask(struct flow *flow)
 {
     const struct closing *closing = flow->state;
     flow_call(flow, events_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,'ExpressionAttributeValues':{"
-              "':bucket':%S},'ConsistentRead':true%A}",
+              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
+              "'ExpressionAttributeValues':{':bucket':%S},'ConsistentRead':true%A}",
               &period_events, period_events_key(flow, &closing->period, closing->start_ms, closing->shard),
               closing->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", closing->last_key)
                                      : SLICE(""));
@@ -381,8 +381,7 @@ static void bucket_done(struct flow *flow)
         ":count, #parts = :parts, #end = :end, #done = :time, #expires = :expires%r%r REMOVE #until, #shard, "
         "#last','ConditionExpression':'#state = :closing and #fence = :fence',%#,"
         "'ExpressionAttributeValues':{':done':{'S':'DONE'},':closing':{'S':'CLOSING'},':fence':%N,"
-        "':count':%N,"
-        "':parts':%N,':end':%S,':time':%S,':expires':%N%A%A}}",
+        "':count':%N,':parts':%N,':end':%S,':time':%S,':expires':%N%A%A}}",
         &period_buckets, period->name, moment_text(flow->arena, closing->start_ms),
         is_small ? SLICE(", #events = :events") : SLICE(""), has_then ? SLICE(", #then = :then") : SLICE(""),
         closing->fence, closing->count, is_small ? 1 : closing->parts,

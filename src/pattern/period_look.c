@@ -125,8 +125,8 @@ static void get_list(struct flow *flow)
 {
     const struct get *get = flow->state;
     flow_call(flow, get_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,'ExpressionAttributeValues':{"
-              "':bucket':%S},'ConsistentRead':true,'Limit':%d}",
+              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
+              "'ExpressionAttributeValues':{':bucket':%S},'ConsistentRead':true,'Limit':%d}",
               &period_events, period_events_key(flow, &get->period, get->start_ms, get->shard),
               EVENTS_MOST - get->listed + 1);
 }

@@ -32,16 +32,15 @@
 const struct flow_table work_table = {
     "work",
     "'KeySchema':[{'AttributeName':'queue','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'},{'AttributeName':'id','"
-    "AttributeType':'S'},"
-    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'},"
+    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'},"
+    "{'AttributeName':'id','AttributeType':'S'},{'AttributeName':'slot','AttributeType':'S'},"
+    "{'AttributeName':'due','AttributeType':'N'},"
     "{'AttributeName':'dead','AttributeType':'S'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'claimable','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'"
-    "},"
-    "{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}},"
-    "{'IndexName':'dead','KeySchema':[{'AttributeName':'dead','KeyType':'HASH'},{'AttributeName':'id','"
-    "KeyType':'RANGE'}],"
-    "'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
+    "'GlobalSecondaryIndexes':[{'IndexName':'claimable',"
+    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due','KeyType':'RANGE'}],"
+    "'Projection':{'ProjectionType':'KEYS_ONLY'}},"
+    "{'IndexName':'dead','KeySchema':[{'AttributeName':'dead','KeyType':'HASH'},"
+    "{'AttributeName':'id','KeyType':'RANGE'}],'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
     "expires"};
 
 const struct flow_table work_settings_table = {
@@ -316,8 +315,8 @@ static void list_begin(struct flow *flow)
                              flow_text(flow, LIST_AFTER),
                              is_dead ? flow_compose(flow, ",'dead':%S", queue) : SLICE(""));
     flow_call(flow, list_taken, "Query",
-              "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,'ExpressionAttributeValues':"
-              "{':queue':%S%r},'Limit':%d%r}",
+              "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,"
+              "'ExpressionAttributeValues':{':queue':%S%r},'Limit':%d%r}",
               &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
               is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
@@ -349,9 +348,9 @@ static void retry_begin(struct flow *flow)
     flow_call(
         flow, retry_done, "UpdateItem",
         "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :ready, #slot = :slot, "
-        "#due = :now, #attempts = :zero REMOVE #dead, #expires, #finished','ConditionExpression':'#state = "
-        ":dead',%#,"
-        "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
+        "#due = :now, #attempts = :zero REMOVE #dead, #expires, #finished',"
+        "'ConditionExpression':'#state = :dead',%#,'ExpressionAttributeValues':{':ready':{'S':'READY'},"
+        "':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
         "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
         &work_table, queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
 }
@@ -372,8 +371,8 @@ static void delete_begin(struct flow *flow)
     flow_call(
         flow, delete_done, "DeleteItem",
         "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConditionExpression':'#state <> :claimed or #until < "
-        ":now',%#,"
-        "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':now':%N},'ReturnValues':'ALL_OLD',%O}",
+        ":now',%#,'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':now':%N},"
+        "'ReturnValues':'ALL_OLD',%O}",
         &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), flow->now_ms);
 }
 

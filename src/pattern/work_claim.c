@@ -121,11 +121,10 @@ static void claim_next(struct flow *flow)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, CLAIM_FOR, settings->lease_ms) + flow->world->skew_ms;
     bool has_then = settings->then.data != NULL;
     flow_call(flow, claim_taken, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :claimed, #owner "
-              "= :owner, "
-              "#fence = #fence + :one, #attempts = #attempts + :one, #until = :until, #due = :until, #limit "
-              "= :limit, "
-              "#backoff = :backoff, #lease = :lease, #keep = "
+              "{'TableName':%T,'Key':{'queue':%S,'id':%S},"
+              "'UpdateExpression':'SET #state = :claimed, #owner = :owner, #fence = #fence + :one, #attempts "
+              "= #attempts + :one, #until = :until, #due = :until, #limit = :limit, #backoff = :backoff, "
+              "#lease = :lease, #keep = "
               ":keep%r','ConditionExpression':'attribute_exists(#slot) and "
               "#due <= :now and #attempts < "
               ":limit',%#,'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':owner':%S,"
@@ -147,9 +146,9 @@ static void claim_bury(struct flow *flow, struct slice item)
         "{'TableName':%T,'Key':{'queue':%S,'id':%A},'UpdateExpression':'SET #state = :dead, #dead = :queue, "
         "#error = :error, #finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
         "'ConditionExpression':'attribute_exists(#slot) and #fence = :fence and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':dead':{'S':'DEAD'},':queue':%S,':error':{'S':'its last lease ended "
-        "without "
-        "a word'},':time':%S,':expires':%N,':fence':%A,':now':%N%r},'ReturnValues':'ALL_NEW',%O}",
+        "'ExpressionAttributeValues':{':dead':{'S':'DEAD'},':queue':%S,"
+        "':error':{'S':'its last lease ended without a word'},':time':%S,':expires':%N,':fence':%A,"
+        "':now':%N%r},'ReturnValues':'ALL_NEW',%O}",
         &work_table, flow_text(flow, WORK_QUEUE), item_attribute(flow->arena, item, "id"),
         has_then ? SLICE(", #then = :then") : SLICE(""), flow_text(flow, WORK_QUEUE),
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + claim->settings.keep_s,
@@ -256,9 +255,9 @@ void work_beat(struct flow *flow)
     flow_call(
         flow, beat_done, "UpdateItem",
         "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #until = :from%r, #due = "
-        ":from%r%r%r',"
-        "'ConditionExpression':'#state = :claimed and #fence = :fence%r',%#,'ExpressionAttributeValues':"
-        "{':claimed':{'S':'CLAIMED'},':fence':%N,':from':%N%r%r},'ReturnValues':'ALL_NEW',%O}",
+        ":from%r%r%r','ConditionExpression':'#state = :claimed and #fence = :fence%r',%#,"
+        "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':fence':%N,':from':%N%r%r},"
+        "'ReturnValues':'ALL_NEW',%O}",
         &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID),
         has_for ? SLICE("") : SLICE(" + #lease"), has_for ? SLICE("") : SLICE(" + #lease"),
         has_progress ? SLICE(", #progress = :progress") : SLICE(""),
@@ -297,11 +296,11 @@ void work_finish(struct flow *flow)
     flow_call(
         flow, finish_done, "UpdateItem",
         "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :done, #result = "
-        ":result, "
-        "#finished = :time, #expires = :now + #keep REMOVE #slot, #due, #until, #owner, #error, #then',"
-        "'ConditionExpression':'#state = :claimed and #fence = :fence',%#,'ExpressionAttributeValues':"
-        "{':done':{'S':'DONE'},':claimed':{'S':'CLAIMED'},':fence':%N,':result':%J,':time':%S,':now':%N},"
-        "'ReturnValues':'ALL_NEW',%O}",
+        ":result, #finished = :time, #expires = :now + #keep REMOVE #slot, #due, #until, #owner, #error, "
+        "#then',"
+        "'ConditionExpression':'#state = :claimed and #fence = :fence',%#,"
+        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':claimed':{'S':'CLAIMED'},':fence':%N,"
+        "':result':%J,':time':%S,':now':%N},'ReturnValues':'ALL_NEW',%O}",
         &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), flow_int(flow, FINISH_FENCE),
         flow_text(flow, FINISH_RESULT), moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000);
 }
@@ -350,9 +349,9 @@ static int64_t fail_pause(struct flow *flow, struct slice item)
 static void fail_write(struct flow *flow, struct slice update, struct slice values)
 {
     flow_call(flow, fail_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :state, #error = "
-              ":reason%r, "
-              "#until, #owner','ConditionExpression':'#state = :claimed and #fence = :fence',%#,"
+              "{'TableName':%T,'Key':{'queue':%S,'id':%S},"
+              "'UpdateExpression':'SET #state = :state, #error = :reason%r, #until, #owner',"
+              "'ConditionExpression':'#state = :claimed and #fence = :fence',%#,"
               "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':fence':%N,':reason':%S%r},"
               "'ReturnValues':'ALL_NEW',%O}",
               &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), update,

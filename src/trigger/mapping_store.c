@@ -125,8 +125,8 @@ static void put_put(struct buf *out, const struct trigger *trigger, const struct
     else
         buf_printf(
             out,
-            ",\"ConditionExpression\":\"revision = :before\",\"ExpressionAttributeValues\":{"
-            "\":before\":{\"N\":\"%llu\"}}}",
+            ",\"ConditionExpression\":\"revision = :before\","
+            "\"ExpressionAttributeValues\":{\":before\":{\"N\":\"%llu\"}}}",
             (unsigned long long)settings->revision - 1);
 }
 

@@ -96,8 +96,9 @@ static void put_group_check(struct buf *out, const struct schedules *schedules, 
     if (slice_equal(group, SLICE(SCHEDULE_DEFAULT))) return;
     buf_text(out, "{\"ConditionCheck\":");
     schedule_put_key(out, schedules, SLICE(SCHEDULE_GROUPS), group);
-    buf_text(out, ",\"ConditionExpression\":\"#state = :active\",\"ExpressionAttributeNames\":{"
-                  "\"#state\":\"state\"},\"ExpressionAttributeValues\":{\":active\":{\"S\":\"ACTIVE\"}}}},");
+    buf_text(out, ",\"ConditionExpression\":\"#state = :active\","
+                  "\"ExpressionAttributeNames\":{\"#state\":\"state\"},"
+                  "\"ExpressionAttributeValues\":{\":active\":{\"S\":\"ACTIVE\"}}}},");
 }
 
 static enum schedule_end schedule_insert(struct schedules *schedules, const struct schedule *schedule)

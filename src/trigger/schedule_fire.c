@@ -45,8 +45,8 @@ static void put_schedule(struct buf *out, struct firing *firing)
                    next_ms == SCHEDULE_NONE ? "REMOVE #next" : "SET #next = :next");
     buf_printf(out,
                ",\"ConditionExpression\":\"#next = :due AND revision = :revision\","
-               "\"ExpressionAttributeNames\":{\"#next\":\"next\"},\"ExpressionAttributeValues\":{"
-               "\":due\":{\"N\":\"%lld\"},\":revision\":{\"N\":\"%lld\"}",
+               "\"ExpressionAttributeNames\":{\"#next\":\"next\"},"
+               "\"ExpressionAttributeValues\":{\":due\":{\"N\":\"%lld\"},\":revision\":{\"N\":\"%lld\"}",
                (long long)schedule->next_ms, (long long)schedule->revision);
     if (next_ms != SCHEDULE_NONE) buf_printf(out, ",\":next\":{\"N\":\"%lld\"}", (long long)next_ms);
     buf_text(out, "}}}");

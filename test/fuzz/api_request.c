@@ -71,19 +71,19 @@ static const char *const tables[] = {
     "{\"TableName\":\"two\",\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},"
     "{\"AttributeName\":\"b\",\"AttributeType\":\"N\"},{\"AttributeName\":\"c\",\"AttributeType\":\"B\"},"
     "{\"AttributeName\":\"d\",\"AttributeType\":\"S\"},{\"AttributeName\":\"e\",\"AttributeType\":\"S\"}],"
-    "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":"
-    "\"RANGE\"}],"
-    "\"LocalSecondaryIndexes\":[{\"IndexName\":\"lsi\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":"
-    "\"HASH\"},"
+    "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"}],"
+    "\"LocalSecondaryIndexes\":[{\"IndexName\":\"lsi\","
+    "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
     "{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"ALL\"}}],"
-    "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"gsi\",\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":"
-    "\"HASH\"}],"
+    "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"gsi\","
+    "\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":\"HASH\"}],"
     "\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"x\"]}},{\"IndexName\":\"deep\","
-    "\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"d\",\"KeyType\":"
-    "\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"e\",\"KeyType\":"
-    "\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}],\"BillingMode\":\"PAY_"
-    "PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}"
-    "}",
+    "\"KeySchema\":[{\"AttributeName\":\"c\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"d\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},"
+    "{\"AttributeName\":\"e\",\"KeyType\":\"RANGE\"}],\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}],"
+    "\"BillingMode\":\"PAY_PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,"
+    "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}",
 };
 
 static void check_json(struct slice text)

@@ -17,13 +17,11 @@ static void open_table(struct world *world)
     world_open(world);
     FINE(
         world, "CreateTable",
-        "{'TableName':'abc','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],'KeySchema':[{"
-        "'AttributeName':'p','KeyType':'HASH'}],'ProvisionedThroughput':{'ReadCapacityUnits':1,"
-        "'WriteCapacityUnits':2},'GlobalSecondaryIndexes':[{'IndexName':'gsi','KeySchema':[{'AttributeName':'"
-        "p',"
-        "'KeyType':'HASH'}],'Projection':{'ProjectionType':'ALL'},'ProvisionedThroughput':{'"
-        "ReadCapacityUnits':3,"
-        "'WriteCapacityUnits':4}}]}");
+        "{'TableName':'abc','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],"
+        "'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],'ProvisionedThroughput':{'ReadCapacityUnits':1,"
+        "'WriteCapacityUnits':2},'GlobalSecondaryIndexes':[{'IndexName':'gsi',"
+        "'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],'Projection':{'ProjectionType':'ALL'},"
+        "'ProvisionedThroughput':{'ReadCapacityUnits':3,'WriteCapacityUnits':4}}]}");
 }
 
 static void reopen(struct world *world)
@@ -48,17 +46,20 @@ TEST(replicas_come_and_go)
     SHOWS(&world, "'TableStatus':'UPDATING'");
     FINE(&world, "UpdateTable",
          REPLICAS(
-             "{'Create':{'RegionName':'ap-east-1','KMSMasterKeyId':'key','ProvisionedThroughputOverride':{"
-             "'ReadCapacityUnits':7},'GlobalSecondaryIndexes':[{'IndexName':'gsi',"
-             "'ProvisionedThroughputOverride':{'ReadCapacityUnits':8}}],'TableClassOverride':"
-             "'STANDARD_INFREQUENT_ACCESS'}}"));
+             "{'Create':{'RegionName':'ap-east-1','KMSMasterKeyId':'key',"
+             "'ProvisionedThroughputOverride':{'ReadCapacityUnits':7},"
+             "'GlobalSecondaryIndexes':[{'IndexName':'gsi',"
+             "'ProvisionedThroughputOverride':{'ReadCapacityUnits':8}}],"
+             "'TableClassOverride':'STANDARD_INFREQUENT_ACCESS'}}"));
     reopen(&world);
     FINE(&world, "DescribeTable", DESCRIBE);
-    SHOWS(&world, "'GlobalTableVersion':'2019.11.21','Replicas':[{'RegionName':'ap-east-1','ReplicaStatus':"
-                  "'ACTIVE','KMSMasterKeyId':'key','ProvisionedThroughputOverride':{'ReadCapacityUnits':7},"
-                  "'GlobalSecondaryIndexes':[{'IndexName':'gsi','ProvisionedThroughputOverride':{"
-                  "'ReadCapacityUnits':8}}],'ReplicaTableClassSummary':{'TableClass':"
-                  "'STANDARD_INFREQUENT_ACCESS'}},{'RegionName':'eu-west-1','ReplicaStatus':'ACTIVE'}]");
+    SHOWS(&world, "'GlobalTableVersion':'2019.11.21','Replicas':[{'RegionName':'ap-east-1',"
+                  "'ReplicaStatus':'ACTIVE','KMSMasterKeyId':'key',"
+                  "'ProvisionedThroughputOverride':{'ReadCapacityUnits':7},"
+                  "'GlobalSecondaryIndexes':[{'IndexName':'gsi',"
+                  "'ProvisionedThroughputOverride':{'ReadCapacityUnits':8}}],"
+                  "'ReplicaTableClassSummary':{'TableClass':'STANDARD_INFREQUENT_ACCESS'}},"
+                  "{'RegionName':'eu-west-1','ReplicaStatus':'ACTIVE'}]");
     SHOWS(&world, "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}");
     INVALID(&world, "UpdateTable", "{'TableName':'abc','StreamSpecification':{'StreamEnabled':false}}",
             WRONG "Disabling Stream is not allowed for a Global Table replica.");
@@ -67,8 +68,8 @@ TEST(replicas_come_and_go)
         &world, "UpdateTable",
         REPLICAS(
             "{'Update':{'RegionName':'ap-east-1','OnDemandThroughputOverride':{'MaxReadRequestUnits':-1}}}"));
-    SHOWS(&world, "'ProvisionedThroughputOverride':{'ReadCapacityUnits':7},'OnDemandThroughputOverride':{"
-                  "'MaxReadRequestUnits':-1}");
+    SHOWS(&world, "'ProvisionedThroughputOverride':{'ReadCapacityUnits':7},"
+                  "'OnDemandThroughputOverride':{'MaxReadRequestUnits':-1}");
     FINE(&world, "UpdateTable", REPLICAS(REMOVE("ap-east-1")));
     FINE(&world, "UpdateTable", REPLICAS(REMOVE("eu-west-1")));
     FINE(&world, "DescribeTable", DESCRIBE);
@@ -122,8 +123,8 @@ TEST(replicas_are_scaled)
             "Global table with name: 'abc' does not exist.");
     FINE(&world, "UpdateTable", REPLICAS(CREATE("eu-west-1")));
     FINE(&world, "DescribeTableReplicaAutoScaling", DESCRIBE);
-    SHOWS(&world, "{'TableAutoScalingDescription':{'TableName':'abc','TableStatus':'ACTIVE','Replicas':[{"
-                  "'RegionName':'us-east-1','ReplicaStatus':'ACTIVE',"
+    SHOWS(&world, "{'TableAutoScalingDescription':{'TableName':'abc','TableStatus':'ACTIVE',"
+                  "'Replicas':[{'RegionName':'us-east-1','ReplicaStatus':'ACTIVE',"
                   "'ReplicaProvisionedReadCapacityAutoScalingSettings':" OFF
                   ",'ReplicaProvisionedWriteCapacityAutoScalingSettings':" OFF
                   ",'GlobalSecondaryIndexes':[{'IndexName':'gsi','IndexStatus':'ACTIVE',"
@@ -135,14 +136,13 @@ TEST(replicas_are_scaled)
                         "'ProvisionedWriteCapacityAutoScalingUpdate':" SCALING(
                             "2",
                             "20") "}],'ReplicaUpdates':[{'RegionName':'eu-west-1',"
-                                  "'ReplicaProvisionedReadCapacityAutoScalingUpdate':{'MinimumUnits':3,'"
-                                  "MaximumUnits':30,"
-                                  "'AutoScalingRoleArn':'role','ScalingPolicyUpdate':{'PolicyName':'mine',"
-                                  "'TargetTrackingScalingPolicyConfiguration':{'DisableScaleIn':true,'"
-                                  "ScaleInCooldown':-1,"
-                                  "'ScaleOutCooldown':60,'TargetValue':50.5}}},'"
-                                  "ReplicaGlobalSecondaryIndexUpdates':[{"
-                                  "'IndexName':'gsi','ProvisionedReadCapacityAutoScalingUpdate':" SCALING(
+                                  "'ReplicaProvisionedReadCapacityAutoScalingUpdate':{'MinimumUnits':3,"
+                                  "'MaximumUnits':30,'AutoScalingRoleArn':'role',"
+                                  "'ScalingPolicyUpdate':{'PolicyName':'mine',"
+                                  "'TargetTrackingScalingPolicyConfiguration':{'DisableScaleIn':true,"
+                                  "'ScaleInCooldown':-1,'ScaleOutCooldown':60,'TargetValue':50.5}}},"
+                                  "'ReplicaGlobalSecondaryIndexUpdates':[{'IndexName':'gsi',"
+                                  "'ProvisionedReadCapacityAutoScalingUpdate':" SCALING(
                                       "4", "40") "}]}]"));
     SHOWS(&world, "'TableStatus':'UPDATING'");
     reopen(&world);
@@ -192,8 +192,8 @@ TEST(scaling_that_cannot_be)
             FAILED " because the global secondary indexes with names: " OPEN "[nope]" CLOSE " do not exist.");
     REFUSES(
         &world, "UpdateTableReplicaAutoScaling",
-        UPDATE_SCALING("'ReplicaUpdates':[{'RegionName':'us-east-1','ReplicaGlobalSecondaryIndexUpdates':[{"
-                       "'IndexName':'nope'}]}]"),
+        UPDATE_SCALING("'ReplicaUpdates':[{'RegionName':'us-east-1',"
+                       "'ReplicaGlobalSecondaryIndexUpdates':[{'IndexName':'nope'}]}]"),
         "ResourceNotFoundException",
         FAILED " because a global secondary index with name: " OPEN "nope" CLOSE
                " does not exist in region: " OPEN "us-east-1" CLOSE ".");
@@ -225,17 +225,18 @@ TEST(global_tables_are_made_and_changed)
             "Global table not found: Global table with name: 'abc' does not exist.");
     ANSWERS(
         &world, "CreateGlobalTable", GROUP("abc", REGION("us-east-1") "," REGION("eu-west-1")),
-        "{'GlobalTableDescription':{'ReplicationGroup':[{'RegionName':'eu-west-1','ReplicaStatus':'ACTIVE'},{"
-        "'RegionName':'us-east-1','ReplicaStatus':'ACTIVE'}],'GlobalTableArn':"
-        "'arn:aws:dynamodb::000000000000:global-table/abc','CreationDateTime':1794716005.340,"
+        "{'GlobalTableDescription':{'ReplicationGroup':[{'RegionName':'eu-west-1','ReplicaStatus':'ACTIVE'},"
+        "{'RegionName':'us-east-1','ReplicaStatus':'ACTIVE'}],"
+        "'GlobalTableArn':'arn:aws:dynamodb::000000000000:global-table/abc',"
+        "'CreationDateTime':1794716005.340,"
         "'GlobalTableStatus':'CREATING','GlobalTableName':'abc'}}");
     REFUSES(&world, "CreateGlobalTable", GROUP("abc", REGION("us-east-1")),
             "GlobalTableAlreadyExistsException", "Global table with name: 'abc' already exists.");
     FINE(&world, "UpdateGlobalTable", UPDATE(CREATE("ap-east-1") "," REMOVE("eu-west-1")));
     reopen(&world);
     FINE(&world, "DescribeGlobalTable", GLOBAL("abc"));
-    SHOWS(&world, "'ReplicationGroup':[{'RegionName':'ap-east-1','ReplicaStatus':'ACTIVE'},{'RegionName':"
-                  "'us-east-1','ReplicaStatus':'ACTIVE'}]");
+    SHOWS(&world, "'ReplicationGroup':[{'RegionName':'ap-east-1','ReplicaStatus':'ACTIVE'},"
+                  "{'RegionName':'us-east-1','ReplicaStatus':'ACTIVE'}]");
     SHOWS(&world, "'GlobalTableStatus':'ACTIVE'");
     ANSWERS(&world, "ListGlobalTables", "{'RegionName':'ap-east-1'}",
             "{'GlobalTables':[{'ReplicationGroup':[{'RegionName':'ap-east-1'},{'RegionName':'us-east-1'}],"
@@ -252,9 +253,8 @@ TEST(global_tables_come_in_pages)
     for (size_t i = 0; i < 3; i++) {
         struct slice body = arena_printf(
             &world.scratch,
-            "{'TableName':'%s','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],'KeySchema'"
-            ":[{"
-            "'AttributeName':'p','KeyType':'HASH'}],'BillingMode':'PAY_PER_REQUEST'}",
+            "{'TableName':'%s','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],"
+            "'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],'BillingMode':'PAY_PER_REQUEST'}",
             names[i]);
         FINE(&world, "CreateTable", body.data);
         body = arena_printf(&world.scratch,
@@ -309,10 +309,11 @@ TEST(global_tables_have_settings)
         ",'ProvisionedWriteCapacityAutoScalingSettings':" OFF "}]}]}");
     FINE(&world, "UpdateGlobalTableSettings",
          "{'GlobalTableName':'abc','GlobalTableBillingMode':'PAY_PER_REQUEST',"
-         "'GlobalTableProvisionedWriteCapacityUnits':11,'GlobalTableGlobalSecondaryIndexSettingsUpdate':[{"
-         "'IndexName':'gsi','ProvisionedWriteCapacityUnits':12}],'ReplicaSettingsUpdate':[{'RegionName':"
-         "'us-east-1','ReplicaProvisionedReadCapacityUnits':13,'ReplicaGlobalSecondaryIndexSettingsUpdate':[{"
-         "'IndexName':'gsi','ProvisionedReadCapacityUnits':14,"
+         "'GlobalTableProvisionedWriteCapacityUnits':11,"
+         "'GlobalTableGlobalSecondaryIndexSettingsUpdate':[{'IndexName':'gsi',"
+         "'ProvisionedWriteCapacityUnits':12}],'ReplicaSettingsUpdate':[{'RegionName':'us-east-1',"
+         "'ReplicaProvisionedReadCapacityUnits':13,"
+         "'ReplicaGlobalSecondaryIndexSettingsUpdate':[{'IndexName':'gsi','ProvisionedReadCapacityUnits':14,"
          "'ProvisionedReadCapacityAutoScalingSettingsUpdate':" SCALING("5", "50") "}]}]}");
     reopen(&world);
     FINE(&world, "DescribeGlobalTableSettings", GLOBAL("abc"));

@@ -15,35 +15,30 @@ static void run(struct world *world, const struct exchange *exchanges, size_t co
 
 /* "deep" has two hash and three range attributes, "wide" one and two, "pairs" two hash attributes only. */
 static const char *const games =
-    "{'TableName':'games','BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
-    "{'AttributeName':'id','AttributeType':'S'},{'AttributeName':'cup','AttributeType':'S'},"
+    "{'TableName':'games','BillingMode':'PAY_PER_REQUEST',"
+    "'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'},"
+    "{'AttributeName':'cup','AttributeType':'S'},"
     "{'AttributeName':'year','AttributeType':'N'},{'AttributeName':'round','AttributeType':'S'},"
     "{'AttributeName':'team','AttributeType':'N'},{'AttributeName':'seal','AttributeType':'B'}],"
-    "'KeySchema':[{'AttributeName':'id','KeyType':'HASH'}],'GlobalSecondaryIndexes':["
-    "{'IndexName':'deep','Projection':{'ProjectionType':'KEYS_ONLY'},'KeySchema':["
-    "{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'year','KeyType':'HASH'},"
+    "'KeySchema':[{'AttributeName':'id','KeyType':'HASH'}],"
+    "'GlobalSecondaryIndexes':[{'IndexName':'deep','Projection':{'ProjectionType':'KEYS_ONLY'},"
+    "'KeySchema':[{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'year','KeyType':'HASH'},"
     "{'AttributeName':'round','KeyType':'RANGE'},{'AttributeName':'team','KeyType':'RANGE'},"
     "{'AttributeName':'seal','KeyType':'RANGE'}]},"
-    "{'IndexName':'wide','Projection':{'ProjectionType':'ALL'},'KeySchema':["
-    "{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'round','KeyType':'RANGE'},"
+    "{'IndexName':'wide','Projection':{'ProjectionType':'ALL'},"
+    "'KeySchema':[{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'round','KeyType':'RANGE'},"
     "{'AttributeName':'team','KeyType':'RANGE'}]},"
-    "{'IndexName':'pairs','Projection':{'ProjectionType':'ALL'},'KeySchema':["
-    "{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'year','KeyType':'HASH'}]}]}";
+    "{'IndexName':'pairs','Projection':{'ProjectionType':'ALL'},"
+    "'KeySchema':[{'AttributeName':'cup','KeyType':'HASH'},{'AttributeName':'year','KeyType':'HASH'}]}]}";
 
 /* Items of cup c, year 1, in no order; 6 is of another year, 7 has no seal, 8 no year. */
 static const char *const played[] = {
-    "{'id':{'S':'1'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'b'},'team':{'N':'10'},'seal':{'B':'AA=='}"
-    "}",
-    "{'id':{'S':'2'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'10'},'seal':{'B':'AQ=='}"
-    "}",
-    "{'id':{'S':'3'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'9'},'seal':{'B':'AQ=='}"
-    "}",
-    "{'id':{'S':'4'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'10'},'seal':{'B':'AA=='}"
-    "}",
-    "{'id':{'S':'5'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'ab'},'team':{'N':'1'},'seal':{'B':'AA=='}"
-    "}",
-    "{'id':{'S':'6'},'cup':{'S':'c'},'year':{'N':'2'},'round':{'S':'a'},'team':{'N':'1'},'seal':{'B':'AA=='}"
-    "}",
+    "{'id':{'S':'1'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'b'},'team':{'N':'10'},'seal':{'B':'AA=='}}",
+    "{'id':{'S':'2'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'10'},'seal':{'B':'AQ=='}}",
+    "{'id':{'S':'3'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'9'},'seal':{'B':'AQ=='}}",
+    "{'id':{'S':'4'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'a'},'team':{'N':'10'},'seal':{'B':'AA=='}}",
+    "{'id':{'S':'5'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'ab'},'team':{'N':'1'},'seal':{'B':'AA=='}}",
+    "{'id':{'S':'6'},'cup':{'S':'c'},'year':{'N':'2'},'round':{'S':'a'},'team':{'N':'1'},'seal':{'B':'AA=='}}",
     "{'id':{'S':'7'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'S':'c'},'team':{'N':'1'}}",
     "{'id':{'S':'8'},'cup':{'S':'c'},'round':{'S':'0'},'team':{'N':'1'}}",
 };
@@ -82,8 +77,8 @@ static void check_query(struct world *world, const struct query_example *example
 {
     char request[1000];
     snprintf(request, sizeof request,
-             "{'TableName':'games','IndexName':'%s','KeyConditionExpression':'%s',%s%s"
-             "'ExpressionAttributeValues':{%s}%s}",
+             "{'TableName':'games','IndexName':'%s','KeyConditionExpression':'%s',"
+             "%s%s'ExpressionAttributeValues':{%s}%s}",
              example->index, example->condition, example->names[0] ? "'ExpressionAttributeNames':" : "",
              example->names, example->values, more);
     struct slice reply = ask_quoted(world, "Query", request);
@@ -260,8 +255,8 @@ TEST(compound_keys_are_measured_together)
 {
     const char *put = "{'TableName':'games','Item':{'id':{'S':'1'},'round':{'S':'@'},'team':{'N':'1'}}}";
     const char *update = "{'TableName':'games','Key':{'id':{'S':'1'}},'UpdateExpression':'SET cup = :c, #y = "
-                         ":y','ExpressionAttributeNames':{'#y':'year'},'ExpressionAttributeValues':{':c':{'S'"
-                         ":'@'},':y':{'N':'1'}}}";
+                         ":y','ExpressionAttributeNames':{'#y':'year'},"
+                         "'ExpressionAttributeValues':{':c':{'S':'@'},':y':{'N':'1'}}}";
     const char *beyond =
         "The update expression attempted to update the secondary index key beyond allowed size limits";
     struct world world;
@@ -360,9 +355,9 @@ TEST(the_size_of_an_item_collection_is_told_in_gigabytes)
 TEST(an_item_and_its_local_entries_have_one_limit)
 {
     const char *create =
-        "{'TableName':'twice','BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
-        "{'AttributeName':'a','AttributeType':'S'},{'AttributeName':'b','AttributeType':'S'},"
-        "{'AttributeName':'c','AttributeType':'S'}]," KEYS(
+        "{'TableName':'twice','BillingMode':'PAY_PER_REQUEST',"
+        "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'},"
+        "{'AttributeName':'b','AttributeType':'S'},{'AttributeName':'c','AttributeType':'S'}]," KEYS(
             "a", "b") ","
                       "'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS(
                           "a", "c") ","
@@ -373,8 +368,8 @@ TEST(an_item_and_its_local_entries_have_one_limit)
     const char *update = "{'TableName':'twice','Key':{'a':{'S':'1'},'b':{'S':'1'}},'UpdateExpression':'SET c "
                          "= :c','ExpressionAttributeValues':{':c':{'S':'1'}}}";
     const char *batch =
-        "{'RequestItems':{'twice':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S'"
-        ":'1'},'f':{'S':'@'}}}}]}}";
+        "{'RequestItems':{'twice':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'1'},"
+        "'f':{'S':'@'}}}}]}}";
     const char *large = "Item size has exceeded the maximum allowed size";
     struct world world;
     world_open(&world);

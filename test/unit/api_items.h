@@ -19,9 +19,8 @@ struct exchange {
     "','KeyType':'RANGE'}]"
 
 static const char *const item_tables[] = {
-    "{'TableName':'hash','KeySchema':[{'AttributeName':'a','KeyType':'HASH'}],'BillingMode':'PAY_PER_REQUEST'"
-    ","
-    "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'}]}",
+    "{'TableName':'hash','KeySchema':[{'AttributeName':'a','KeyType':'HASH'}],"
+    "'BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'}]}",
     "{'TableName':'pair'," KEYS(
         "a", "b") ",'BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
                   "{'AttributeName':'a','AttributeType':'S'},{'AttributeName':'b','AttributeType':'N'}]}",

@@ -5,18 +5,17 @@ TEST(a_batch_writes_to_many_tables)
 {
     static const struct exchange exchanges[] = {
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'x'}}}},{'PutRequest':{'"
-         "Item':{'a':{'S':'2'}}}},{'PutRequest':{'Item':{'a':{'S':'3'}}}}],'pair':[{'PutRequest':{'Item':{'a'"
-         ":{'S':'1'},'b':{'N':'1'}}}}]}}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'x'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'2'}}}},{'PutRequest':{'Item':{'a':{'S':'3'}}}}],"
+         "'pair':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'N':'1'}}}}]}}",
          "{'UnprocessedItems':{}}"},
         {"BatchGetItem",
          "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'1'}},{'a':{'S':'2'}},{'a':{'S':'3'}}]}}}",
-         "{'Responses':{'hash':[{'a':{'S':'1'},'v':{'S':'x'}},{'a':{'S':'2'}},{'a':{'S':'3'}}]},'"
-         "UnprocessedKeys':{}}"},
+         "{'Responses':{'hash':[{'a':{'S':'1'},'v':{'S':'x'}},{'a':{'S':'2'}},{'a':{'S':'3'}}]},'UnprocessedKeys':{}}"},
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'y'}}}},{'DeleteRequest':{'"
-         "Key':{'a':{'S':'2'}}}},{'DeleteRequest':{'Key':{'a':{'S':'nothing'}}}}]},'ReturnConsumedCapacity':'"
-         "TOTAL'}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'y'}}}},"
+         "{'DeleteRequest':{'Key':{'a':{'S':'2'}}}},{'DeleteRequest':{'Key':{'a':{'S':'nothing'}}}}]},"
+         "'ReturnConsumedCapacity':'TOTAL'}",
          "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':3}]}"},
         {"BatchGetItem",
          "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'1'}},{'a':{'S':'2'}},{'a':{'S':'3'}}]}}}",
@@ -24,29 +23,33 @@ TEST(a_batch_writes_to_many_tables)
         {"BatchWriteItem",
          "{'RequestItems':{'arn:aws:dynamodb:us-east-1:000000000000:table/"
          "hash':[{'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]},'ReturnConsumedCapacity':'INDEXES'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:"
-         "table/hash','CapacityUnits':1,'Table':{'CapacityUnits':1}}]}"},
+         "{'UnprocessedItems':{},"
+         "'ConsumedCapacity':[{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash',"
+         "'CapacityUnits':1,'Table':{'CapacityUnits':1}}]}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}", "{}"},
         {"BatchWriteItem",
-         "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}},{'"
-         "PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'2'},'d':{'S':'d'}}}},{'PutRequest':{'Item':{'a':{'S':'"
-         "2'},'b':{'S':'1'}}}}],'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}]},'ReturnConsumedCapacity':'"
-         "INDEXES','ReturnItemCollectionMetrics':'SIZE'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,'Table':{'"
-         "CapacityUnits':3},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}},'GlobalSecondaryIndexes':{'"
-         "gall':{'CapacityUnits':1}}},{'TableName':'hash','CapacityUnits':1,'Table':{'CapacityUnits':1}}],'"
-         "ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},'SizeEstimateRangeGB':[0.0,"
+         "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'2'},'d':{'S':'d'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'2'},'b':{'S':'1'}}}}],"
+         "'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}]},'ReturnConsumedCapacity':'INDEXES',"
+         "'ReturnItemCollectionMetrics':'SIZE'}",
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,"
+         "'Table':{'CapacityUnits':3},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}},"
+         "'GlobalSecondaryIndexes':{'gall':{'CapacityUnits':1}}},"
+         "{'TableName':'hash','CapacityUnits':1,'Table':{'CapacityUnits':1}}],"
+         "'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},"
+         "'SizeEstimateRangeGB':[0.0,"
          "1.0]},{'ItemCollectionKey':{'a':{'S':'2'}},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
         {"BatchWriteItem",
-         "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}}]},'"
-         "ReturnConsumedCapacity':'INDEXES'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':1,'Table':{'"
-         "CapacityUnits':1}}]}"},
+         "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}}]},"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':1,"
+         "'Table':{'CapacityUnits':1}}]}"},
         {"BatchWriteItem",
-         "{'RequestItems':{'indexed':[{'DeleteRequest':{'Key':{'a':{'S':'1'},'b':{'S':'1'}}}}]},'"
-         "ReturnConsumedCapacity':'INDEXES'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,'Table':{'"
-         "CapacityUnits':1},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}]}"},
+         "{'RequestItems':{'indexed':[{'DeleteRequest':{'Key':{'a':{'S':'1'},'b':{'S':'1'}}}}]},"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,"
+         "'Table':{'CapacityUnits':1},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -77,8 +80,7 @@ TEST(a_batch_write_is_refused_in_the_order_of_the_service)
          "ValidationException: Supplied AttributeValue has more than one datatypes set, must contain exactly "
          "one of the supported datatypes"},
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}},'DeleteRequest':{'Key':{'a':{'S':'"
-         "1'}}}}]}}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}},'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]}}",
          "ValidationException: Supplied AttributeValue has more than one datatypes set, must contain exactly "
          "one of the supported datatypes"},
         {"BatchWriteItem", "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'SS':[]}}}}]}}",
@@ -87,12 +89,12 @@ TEST(a_batch_write_is_refused_in_the_order_of_the_service)
          "ValidationException: Supplied AttributeValue has more than one datatypes set, must contain exactly "
          "one of the supported datatypes"},
         {"BatchWriteItem",
-         "{'RequestItems':{'missing':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},{'DeleteRequest':{'Key':{'a':{'"
-         "S':'1'}}}}]}}",
+         "{'RequestItems':{'missing':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},"
+         "{'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]}}",
          "ResourceNotFoundException: Requested resource not found"},
         {"BatchWriteItem",
-         "{'RequestItems':{'missing':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}],'hash':[{'PutRequest':{'Item':"
-         "{'b':{'S':'1'}}}}]}}",
+         "{'RequestItems':{'missing':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}],"
+         "'hash':[{'PutRequest':{'Item':{'b':{'S':'1'}}}}]}}",
          "ResourceNotFoundException: Requested resource not found"},
         {"BatchWriteItem", "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'b':{'S':'1'}}}}]}}",
          "ValidationException: The provided key element does not match the schema"},
@@ -119,20 +121,20 @@ TEST(a_batch_write_is_refused_in_the_order_of_the_service)
          "index key is not supported. The AttributeValue for a key attribute cannot contain an empty string "
          "value. IndexName: gsi, IndexKey: d"},
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},{'PutRequest':{'Item':{'a':{'S':'"
-         "2'}}}},{'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]}}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'2'}}}},{'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]}}",
          "ValidationException: Provided list of item keys contains duplicates"},
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},{'PutRequest':{'Item':{'a':{'S':'"
-         "1'},'v':{'S':'x'}}}}],'pair':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}]}}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'x'}}}}],"
+         "'pair':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}]}}",
          "ValidationException: Provided list of item keys contains duplicates"},
         {"BatchWriteItem",
-         "{'RequestItems':{'pair':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'N':'1'}}}},{'PutRequest':{'"
-         "Item':{'a':{'S':'1'},'b':{'N':'1.0'}}}}]}}",
+         "{'RequestItems':{'pair':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'N':'1'}}}},"
+         "{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'N':'1.0'}}}}]}}",
          "ValidationException: Provided list of item keys contains duplicates"},
         {"BatchWriteItem",
-         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},{'PutRequest':{'Item':{'b':{'S':'"
-         "1'}}}}]}}",
+         "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}},{'PutRequest':{'Item':{'b':{'S':'1'}}}}]}}",
          "ValidationException: The provided key element does not match the schema"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}", "{}"},
     };

@@ -8,57 +8,57 @@ TEST(a_write_charges_the_change_of_each_index)
          "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES'}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET c = :c','ExpressionAttributeValues':{':c':{'S':'c'}}}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1},'"
-         "LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET c = :c','ExpressionAttributeValues':{':c':{'S':'c'}}}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET d = :d','ExpressionAttributeValues':{':d':{'S':'d'}}}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},'"
-         "GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET d = :d','ExpressionAttributeValues':{':d':{'S':'d'}}}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET c = :c','ExpressionAttributeValues':{':c':{'S':'cc'}}}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':6,'Table':{'CapacityUnits':1},'"
-         "LocalSecondaryIndexes':{'lsi':{'CapacityUnits':2}},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits'"
-         ":2},'gall':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET c = :c','ExpressionAttributeValues':{':c':{'S':'cc'}}}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':6,'Table':{'CapacityUnits':1},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':2}},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2},'gall':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET f = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1},'"
-         "GlobalSecondaryIndexes':{'gall':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET f = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1},"
+         "'GlobalSecondaryIndexes':{'gall':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET f = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET f = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'SET e = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},'"
-         "GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'SET e = :f','ExpressionAttributeValues':{':f':{'S':'f'}}}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','"
-         "UpdateExpression':'REMOVE d'}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},'"
-         "GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES',"
+         "'UpdateExpression':'REMOVE d'}",
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3,'Table':{'CapacityUnits':1},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL','"
-         "UpdateExpression':'REMOVE d'}",
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL',"
+         "'UpdateExpression':'REMOVE d'}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL','"
-         "UpdateExpression':'SET d = :d','ExpressionAttributeValues':{':d':{'S':'d'}}}",
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL',"
+         "'UpdateExpression':'SET d = :d','ExpressionAttributeValues':{':d':{'S':'d'}}}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':3}}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'cc'},'d':{'S':'d'},'e':{'S':'"
-         "f'},'f':{'S':'f'}},'ReturnConsumedCapacity':'INDEXES'}",
+         "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'cc'},'d':{'S':'d'},"
+         "'e':{'S':'f'},'f':{'S':'f'}},'ReturnConsumedCapacity':'INDEXES'}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
         {"DeleteItem",
          "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES'}",
-         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':4,'Table':{'CapacityUnits':1},'"
-         "LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits'"
-         ":1},'gall':{'CapacityUnits':1}}}}"},
+         "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':4,'Table':{'CapacityUnits':1},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1},'gall':{'CapacityUnits':1}}}}"},
         {"DeleteItem",
          "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES'}",
          "{'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
@@ -66,10 +66,9 @@ TEST(a_write_charges_the_change_of_each_index)
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES'}",
          "{'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
         {"GetItem",
-         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','ConsistentRead':"
-         "true}",
-         "{'Item':{'a':{'S':'1'}},'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1,'Table':{'"
-         "CapacityUnits':1}}}"},
+         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
+         "{'Item':{'a':{'S':'1'}},'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1,"
+         "'Table':{'CapacityUnits':1}}}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'2'}},'ReturnConsumedCapacity':'TOTAL'}",
          "{'ConsumedCapacity':{'TableName':'hash','CapacityUnits':0.5}}"},
         {"DeleteItem", "{'TableName':'hash','Key':{'a':{'S':'2'}},'ReturnConsumedCapacity':'TOTAL'}",
@@ -85,11 +84,11 @@ TEST(item_collections_are_measured_where_local_indexes_are)
          "{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnItemCollectionMetrics':'SIZE'}",
          "{'ItemCollectionMetrics':{'ItemCollectionKey':{'a':{'S':'1'}},'SizeEstimateRangeGB':[0.0,1.0]}}"},
         {"UpdateItem",
-         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnItemCollectionMetrics':'SIZE','"
-         "ReturnValues':'ALL_NEW','ReturnConsumedCapacity':'TOTAL'}",
-         "{'Attributes':{'a':{'S':'1'},'b':{'S':'1'}},'ConsumedCapacity':{'TableName':'indexed','"
-         "CapacityUnits':1},'ItemCollectionMetrics':{'ItemCollectionKey':{'a':{'S':'1'}},'"
-         "SizeEstimateRangeGB':[0.0,1.0]}}"},
+         "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnItemCollectionMetrics':'SIZE',"
+         "'ReturnValues':'ALL_NEW','ReturnConsumedCapacity':'TOTAL'}",
+         "{'Attributes':{'a':{'S':'1'},'b':{'S':'1'}},'ConsumedCapacity':{'TableName':'indexed',"
+         "'CapacityUnits':1},'ItemCollectionMetrics':{'ItemCollectionKey':{'a':{'S':'1'}},"
+         "'SizeEstimateRangeGB':[0.0,1.0]}}"},
         {"DeleteItem",
          "{'TableName':'indexed','Key':{'a':{'S':'1'},'b':{'S':'1'}},'ReturnItemCollectionMetrics':'SIZE'}",
          "{'ItemCollectionMetrics':{'ItemCollectionKey':{'a':{'S':'1'}},'SizeEstimateRangeGB':[0.0,1.0]}}"},

@@ -5,8 +5,8 @@ TEST(projections_take_parts_of_items)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'x'},'l':{'L':[{'S':'0'},{'S':'1'},{'S':'2'}]},'"
-         "m':{'M':{'k':{'S':'v'},'o':{'M':{'p':{'N':'1'}}}}}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'x'},'l':{'L':[{'S':'0'},{'S':'1'},{'S':'2'}]},"
+         "'m':{'M':{'k':{'S':'v'},'o':{'M':{'p':{'N':'1'}}}}}}}",
          "{}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'s'}",
          "{'Item':{'s':{'S':'x'}}}"},
@@ -31,8 +31,8 @@ TEST(get_refuses_in_the_order_of_the_service)
 {
     static const struct exchange exchanges[] = {
         {"GetItem",
-         "{'TableName':'hash','Key':{'a':{}},'AttributesToGet':['a','a'],'ProjectionExpression':'','"
-         "ExpressionAttributeNames':{}}",
+         "{'TableName':'hash','Key':{'a':{}},'AttributesToGet':['a','a'],'ProjectionExpression':'',"
+         "'ExpressionAttributeNames':{}}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {AttributesToGet} Expression parameters: "
          "{ProjectionExpression}"},
@@ -52,8 +52,8 @@ TEST(get_refuses_in_the_order_of_the_service)
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributesToGet':[null]}",
          "ValidationException: Empty attribute name"},
         {"GetItem",
-         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'#a','ExpressionAttributeNames':{'"
-         "#a':null}}",
+         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'#a',"
+         "'ExpressionAttributeNames':{'#a':null}}",
          "ValidationException: ExpressionAttributeNames contains invalid value: Empty attribute name for key "
          "#a"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}},'AttributesToGet':[]}",
@@ -68,8 +68,7 @@ TEST(get_refuses_in_the_order_of_the_service)
          "ValidationException: Invalid ProjectionExpression: Two document paths overlap with each other; "
          "must remove or rewrite one of these paths; path one: [a], path two: [a]"},
         {"GetItem",
-         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'b','ExpressionAttributeNames':{'#"
-         "b':'b'}}",
+         "{'TableName':'hash','Key':{'a':{'S':'1'}},'ProjectionExpression':'b','ExpressionAttributeNames':{'#b':'b'}}",
          "ValidationException: Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}"},
         {"GetItem", "{'TableName':'missing','Key':{}}",
          "ResourceNotFoundException: Requested resource not found"},
@@ -114,22 +113,22 @@ TEST(batches_read_from_many_tables)
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'2'},'v':{'S':'y'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'1'},'b':{'N':'1'},'v':{'S':'z'}}}", "{}"},
         {"BatchGetItem",
-         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'2'}},{'a':{'S':'3'}},{'a':{'S':'1'}}]},'pair':{'Keys':["
-         "{'a':{'S':'1'},'b':{'N':'1'}}],'ConsistentRead':true,'ProjectionExpression':'#v','"
-         "ExpressionAttributeNames':{'#v':'v'}}},'ReturnConsumedCapacity':'TOTAL'}",
-         "{'Responses':{'hash':[{'a':{'S':'2'},'v':{'S':'y'}},{'a':{'S':'1'},'v':{'S':'x'}}],'pair':[{'v':{'"
-         "S':'z'}}]},'UnprocessedKeys':{},'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':1.5},{'"
-         "TableName':'pair','CapacityUnits':1}]}"},
+         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'2'}},{'a':{'S':'3'}},{'a':{'S':'1'}}]},"
+         "'pair':{'Keys':[{'a':{'S':'1'},'b':{'N':'1'}}],'ConsistentRead':true,'ProjectionExpression':'#v',"
+         "'ExpressionAttributeNames':{'#v':'v'}}},'ReturnConsumedCapacity':'TOTAL'}",
+         "{'Responses':{'hash':[{'a':{'S':'2'},'v':{'S':'y'}},{'a':{'S':'1'},'v':{'S':'x'}}],"
+         "'pair':[{'v':{'S':'z'}}]},'UnprocessedKeys':{},"
+         "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':1.5},"
+         "{'TableName':'pair','CapacityUnits':1}]}"},
         {"BatchGetItem",
-         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'9'}}],'AttributesToGet':['a']}},'"
-         "ReturnConsumedCapacity':'INDEXES'}",
-         "{'Responses':{'hash':[]},'UnprocessedKeys':{},'ConsumedCapacity':[{'TableName':'hash','"
-         "CapacityUnits':0.5,'Table':{'CapacityUnits':0.5}}]}"},
+         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'9'}}],'AttributesToGet':['a']}},"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'Responses':{'hash':[]},'UnprocessedKeys':{},"
+         "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':0.5,'Table':{'CapacityUnits':0.5}}]}"},
         {"BatchGetItem",
-         "{'RequestItems':{"
-         "'arn:aws:dynamodb:us-east-1:000000000000:table/hash':{'Keys':[{'a':{'S':'1'}}],'AttributesToGet':['v']}}}",
-         "{'Responses':{"
-         "'arn:aws:dynamodb:us-east-1:000000000000:table/hash':[{'v':{'S':'x'}}]},'UnprocessedKeys':{}}"},
+         "{'RequestItems':{'arn:aws:dynamodb:us-east-1:000000000000:table/hash':{'Keys':[{'a':{'S':'1'}}],"
+         "'AttributesToGet':['v']}}}",
+         "{'Responses':{'arn:aws:dynamodb:us-east-1:000000000000:table/hash':[{'v':{'S':'x'}}]},'UnprocessedKeys':{}}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -159,8 +158,8 @@ TEST(batch_get_refuses_in_the_order_of_the_service)
          "request: Non-expression parameters: {AttributesToGet} Expression parameters: "
          "{ProjectionExpression}"},
         {"BatchGetItem",
-         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'1'}}],'AttributesToGet':['a']},'pair':{'Keys':[{'a':{'"
-         "S':'1'},'b':{'N':'1'}}],'ProjectionExpression':'a'}}}",
+         "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'1'}}],'AttributesToGet':['a']},"
+         "'pair':{'Keys':[{'a':{'S':'1'},'b':{'N':'1'}}],'ProjectionExpression':'a'}}}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {AttributesToGet} Expression parameters: "
          "{ProjectionExpression}"},

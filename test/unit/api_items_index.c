@@ -5,42 +5,41 @@ TEST(a_query_reads_an_index_in_its_order)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},'e':{'S':'"
-         "e1'},'f':{'S':'f1'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},"
+         "'e':{'S':'e1'},'f':{'S':'f1'}}}",
          "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'"
-         "e2'},'f':{'S':'f2'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},"
+         "'e':{'S':'e2'},'f':{'S':'f2'}}}",
          "{}"},
         {"PutItem",
          "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}}}", "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'"
-         "f4'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}}",
          "{}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'2'},'f':{'S':'f5'}}}", "{}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi'}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}},{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}},{"
-         "'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}],'Count':3,'ScannedCount':3}"},
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}},{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}},"
+         "{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ScanIndexForward':false,'"
-         "ProjectionExpression':'b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ScanIndexForward':false,"
+         "'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'S':'1'}},{'b':{'S':'3'}},{'b':{'S':'2'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = :a and c = "
-         ":c','ExpressionAttributeValues':{':a':{'S':'p'},':c':{'S':'m'}},'IndexName':'lsi','ConsistentRead':"
-         "true}",
+         ":c','ExpressionAttributeValues':{':a':{'S':'p'},':c':{'S':'m'}},'IndexName':'lsi','ConsistentRead':true}",
          "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}},{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}],"
          "'Count':2,'ScannedCount':2}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Select':'ALL_ATTRIBUTES'}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'},'f':{'S':'f2'}},{"
-         "'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}},{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'"
-         "},'d':{'S':'k'},'e':{'S':'e1'},'f':{'S':'f1'}}],'Count':3,'ScannedCount':3}"},
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'},'f':{'S':'f2'}},"
+         "{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}},"
+         "{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},'e':{'S':'e1'},'f':{'S':'f1'}}],'Count':3,"
+         "'ScannedCount':3}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ProjectionExpression':'f'}",
@@ -53,19 +52,20 @@ TEST(a_query_reads_an_index_in_its_order)
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi'}",
-         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}},{'a':{'S':'p'},'b':{'S':'2'},'"
-         "c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':2,'ScannedCount':2}"},
+         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}},"
+         "{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':2,"
+         "'ScannedCount':2}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = :c and d > "
          ":d','ExpressionAttributeValues':{':c':{'S':'m'},':d':{'S':'j'}},'IndexName':'gsi'}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,'"
-         "ScannedCount':1}"},
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,"
+         "'ScannedCount':1}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'},':e':{'S':'e2'}},'IndexName':'gsi','"
-         "FilterExpression':'e = :e'}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,'"
-         "ScannedCount':2}"},
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'},':e':{'S':'e2'}},'IndexName':'gsi',"
+         "'FilterExpression':'e = :e'}",
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,"
+         "'ScannedCount':2}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'x'}},'IndexName':'gsi'}",
@@ -73,8 +73,8 @@ TEST(a_query_reads_an_index_in_its_order)
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'d = "
          ":d','ExpressionAttributeValues':{':d':{'S':'j'}},'IndexName':'gall','Select':'ALL_ATTRIBUTES'}",
-         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}],'Count':1,'"
-         "ScannedCount':1}"},
+         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}],'Count':1,"
+         "'ScannedCount':1}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'d = "
          ":d','ExpressionAttributeValues':{':d':{'S':'k'}},'IndexName':'gall','Select':'COUNT'}",
@@ -87,68 +87,66 @@ TEST(an_index_is_read_in_pages)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},'e':{'S':'"
-         "e1'},'f':{'S':'f1'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},"
+         "'e':{'S':'e1'},'f':{'S':'f1'}}}",
          "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'"
-         "e2'},'f':{'S':'f2'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},"
+         "'e':{'S':'e2'},'f':{'S':'f2'}}}",
          "{}"},
         {"PutItem",
          "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}}}", "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'"
-         "f4'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}}",
          "{}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'2'},'f':{'S':'f5'}}}", "{}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}],'Count':1,'ScannedCount':1,'"
-         "LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}}"},
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}],'Count':1,'ScannedCount':1,"
+         "'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,'ExclusiveStartKey':{'"
-         "a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}],'Count':1,'ScannedCount':1,'"
-         "LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}}",
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}],'Count':1,'ScannedCount':1,"
+         "'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,'ExclusiveStartKey':{'"
-         "a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}],'Count':1,'ScannedCount':1,'"
-         "LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}",
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}],'Count':1,'ScannedCount':1,"
+         "'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,'ExclusiveStartKey':{'"
-         "a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':1,"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}}}",
          "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':2,'ScanIndexForward':"
-         "false}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':2,'ScanIndexForward':false}",
          "{'Items':[{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'}},{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}],"
          "'Count':2,'ScannedCount':2,'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':2,'ScanIndexForward':"
-         "false,'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Limit':2,"
+         "'ScanIndexForward':false,'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'}}}",
          "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Limit':1}",
-         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}],'Count':1,'ScannedCount':1,'"
-         "LastEvaluatedKey':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}}"},
+         "{'Items':[{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}],'Count':1,'ScannedCount':1,"
+         "'LastEvaluatedKey':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Limit':1,'ExclusiveStartKey':{'"
-         "a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,'"
-         "ScannedCount':1,'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'}}}"},
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Limit':1,"
+         "'ExclusiveStartKey':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'}}}",
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'e2'}}],'Count':1,"
+         "'ScannedCount':1,'LastEvaluatedKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Limit':1,'ExclusiveStartKey':{'"
-         "a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'}}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Limit':1,"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'}}}",
          "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Scan", "{'TableName':'indexed','IndexName':'gsi','Select':'COUNT'}",
          "{'Count':3,'ScannedCount':3}"},
@@ -164,48 +162,47 @@ TEST(an_index_charges_what_it_holds)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},'e':{'S':'"
-         "e1'},'f':{'S':'f1'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},"
+         "'e':{'S':'e1'},'f':{'S':'f1'}}}",
          "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'"
-         "e2'},'f':{'S':'f2'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},"
+         "'e':{'S':'e2'},'f':{'S':'f2'}}}",
          "{}"},
         {"PutItem",
          "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}}}", "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'"
-         "f4'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}}",
          "{}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'2'},'f':{'S':'f5'}}}", "{}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Select':'COUNT','"
-         "ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
-         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,'Table':{'"
-         "CapacityUnits':0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Select':'COUNT',"
+         "'ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
+         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,"
+         "'Table':{'CapacityUnits':0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ProjectionExpression':'f','"
-         "ReturnConsumedCapacity':'INDEXES'}",
-         "{'Items':[{'f':{'S':'f2'}},{'f':{'S':'f3'}},{'f':{'S':'f1'}}],'Count':3,'ScannedCount':3,'"
-         "ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1.5},'"
-         "LocalSecondaryIndexes':{'lsi':{'CapacityUnits':0.5}}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ProjectionExpression':'f',"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'Items':[{'f':{'S':'f2'}},{'f':{'S':'f3'}},{'f':{'S':'f1'}}],'Count':3,'ScannedCount':3,"
+         "'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1.5},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':0.5}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'COUNT','"
-         "ReturnConsumedCapacity':'INDEXES'}",
-         "{'Count':2,'ScannedCount':2,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,'Table':{"
-         "'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'COUNT',"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'Count':2,'ScannedCount':2,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,"
+         "'Table':{'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'no'}},'IndexName':'gsi','Select':'COUNT','"
-         "ReturnConsumedCapacity':'TOTAL'}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'no'}},'IndexName':'gsi','Select':'COUNT',"
+         "'ReturnConsumedCapacity':'TOTAL'}",
          "{'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5}}"},
         {"Scan",
          "{'TableName':'indexed','IndexName':'gsi','Select':'COUNT','ReturnConsumedCapacity':'INDEXES'}",
-         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,'Table':{"
-         "'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
+         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,"
+         "'Table':{'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -214,45 +211,44 @@ TEST(an_index_is_refused_what_it_does_not_hold)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},'e':{'S':'"
-         "e1'},'f':{'S':'f1'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'n'},'d':{'S':'k'},"
+         "'e':{'S':'e1'},'f':{'S':'f1'}}}",
          "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},'e':{'S':'"
-         "e2'},'f':{'S':'f2'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'m'},'d':{'S':'k'},"
+         "'e':{'S':'e2'},'f':{'S':'f2'}}}",
          "{}"},
         {"PutItem",
          "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'3'},'c':{'S':'m'},'f':{'S':'f3'}}}", "{}"},
         {"PutItem",
-         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'"
-         "f4'}}}",
+         "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'1'},'c':{'S':'m'},'d':{'S':'j'},'f':{'S':'f4'}}}",
          "{}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'q'},'b':{'S':'2'},'f':{'S':'f5'}}}", "{}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ConsistentRead':true,'"
-         "ExclusiveStartKey':{}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ConsistentRead':true,"
+         "'ExclusiveStartKey':{}}",
          "ValidationException: Consistent reads are not supported on global secondary indexes"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'"
-         "p'},'b':{'S':'1'}}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi',"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'}}}",
          "ValidationException: The provided starting key is invalid"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'"
-         "p'},'b':{'S':'1'},'c':{'N':'1'},'d':{'S':'x'}}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi',"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'N':'1'},'d':{'S':'x'}}}",
          "ValidationException: The provided key element does not match the schema"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'"
-         "p'},'b':{'N':'1'},'c':{'S':'x'},'d':{'S':'x'}}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi',"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'N':'1'},'c':{'S':'x'},'d':{'S':'x'}}}",
          "ValidationException: The provided starting key is invalid: The provided key element does not match "
          "the schema"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'"
-         "p'},'b':{'S':'1'},'c':{'S':'x'},'d':{'S':'x'}}}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi',"
+         "'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':'x'},'d':{'S':'x'}}}",
          "ValidationException: The provided starting key is outside query boundaries based on provided "
          "conditions"},
         {"Query",
@@ -278,8 +274,8 @@ TEST(an_index_is_refused_what_it_does_not_hold)
          "supported for global secondary index gsi because its projection type is not ALL"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
-         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'ALL_ATTRIBUTES','"
-         "ProjectionExpression':'a'}",
+         ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'ALL_ATTRIBUTES',"
+         "'ProjectionExpression':'a'}",
          "ValidationException: Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
@@ -312,19 +308,18 @@ TEST(an_index_is_refused_what_it_does_not_hold)
          "ValidationException: One or more parameter values were invalid: Global secondary index gsi does "
          "not project [f]"},
         {"Scan",
-         "{'TableName':'indexed','IndexName':'gsi','FilterExpression':'attribute_exists(f)','Select':'COUNT'"
-         "}",
+         "{'TableName':'indexed','IndexName':'gsi','FilterExpression':'attribute_exists(f)','Select':'COUNT'}",
          "{'Count':0,'ScannedCount':3}"},
         {"Scan",
          "{'TableName':'indexed','IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'}}}",
          "ValidationException: The provided starting key is invalid"},
         {"Scan",
-         "{'TableName':'indexed','IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'},'c':{'S':"
-         "'x'},'d':{'N':'1'}}}",
+         "{'TableName':'indexed','IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'1'},"
+         "'c':{'S':'x'},'d':{'N':'1'}}}",
          "ValidationException: The provided key element does not match the schema"},
         {"Scan",
-         "{'TableName':'indexed','IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'p'},'b':{'N':'1'},'c':{'S':"
-         "'x'},'d':{'S':'x'}}}",
+         "{'TableName':'indexed','IndexName':'gsi','ExclusiveStartKey':{'a':{'S':'p'},'b':{'N':'1'},"
+         "'c':{'S':'x'},'d':{'S':'x'}}}",
          "ValidationException: The provided starting key is invalid: The provided key element does not match "
          "the schema"},
     };

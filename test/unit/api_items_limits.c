@@ -241,8 +241,9 @@ TEST(a_batch_gets_at_most_16_megabytes)
         buf_printf(&body, "%s{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"%u\"}}", i ? "," : "", i);
     buf_text(
         &body,
-        "],\"ConsistentRead\":true,\"ProjectionExpression\":\"#b\",\"ExpressionAttributeNames\":{"
-        "\"#b\":\"b\"}},\"hash\":{\"Keys\":[{\"a\":{\"S\":\"1\"}}],\"AttributesToGet\":[\"a\",\"v\"]}}}");
+        "],\"ConsistentRead\":true,\"ProjectionExpression\":\"#b\","
+        "\"ExpressionAttributeNames\":{\"#b\":\"b\"}},"
+        "\"hash\":{\"Keys\":[{\"a\":{\"S\":\"1\"}}],\"AttributesToGet\":[\"a\",\"v\"]}}}");
     /* Mixed on purpose: refused. Then with one form only. */
     char *mixed = must_alloc(body.len + 1);
     memcpy(mixed, body.data, body.len);
@@ -254,10 +255,12 @@ TEST(a_batch_gets_at_most_16_megabytes)
     buf_text(&body, "}}}");
     struct slice reply = ask_buf(&world, "BatchGetItem", &body);
     CHECK_CONTAINS(reply,
-                   "{\"b\":{\"N\":\"40\"}}],\"hash\":[]},\"UnprocessedKeys\":{\"pair\":{\"Keys\":["
-                   "{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"41\"}},{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"42\"}}],"
-                   "\"ConsistentRead\":true,\"ProjectionExpression\":\"#b\",\"ExpressionAttributeNames\":{"
-                   "\"#b\":\"b\"}},\"hash\":{\"Keys\":[{\"a\":{\"S\":\"1\"}}]}}}");
+                   "{\"b\":{\"N\":\"40\"}}],\"hash\":[]},"
+                   "\"UnprocessedKeys\":{\"pair\":{\"Keys\":[{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"41\"}},"
+                   "{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"42\"}}],"
+                   "\"ConsistentRead\":true,\"ProjectionExpression\":\"#b\","
+                   "\"ExpressionAttributeNames\":{\"#b\":\"b\"}},"
+                   "\"hash\":{\"Keys\":[{\"a\":{\"S\":\"1\"}}]}}}");
     buf_free(&body);
     world_close(&world);
 }
@@ -276,9 +279,9 @@ TEST(a_page_ends_behind_a_megabyte)
     struct slice reply = ask_quoted(&world, "Query", QUERY_ALL "}");
     CHECK_TEXT(reply,
                "{\"Items\":[{\"b\":{\"N\":\"0\"}},{\"b\":{\"N\":\"1\"}},{\"b\":{\"N\":\"2\"}},"
-               "{\"b\":{\"N\":\"3\"}}],\"Count\":4,\"ScannedCount\":4,\"LastEvaluatedKey\":{\"a\":{"
-               "\"S\":\"1\"},\"b\":{\"N\":\"3\"}},\"ConsumedCapacity\":{\"TableName\":\"pair\","
-               "\"CapacityUnits\":171}}");
+               "{\"b\":{\"N\":\"3\"}}],\"Count\":4,\"ScannedCount\":4,"
+               "\"LastEvaluatedKey\":{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"3\"}},"
+               "\"ConsumedCapacity\":{\"TableName\":\"pair\",\"CapacityUnits\":171}}");
     put_large_items(&world, 3, 349525 - 1 - 1 - 1 - 2); /* one more for each: three are enough */
     reply = ask_quoted(&world, "Query", QUERY_ALL "}");
     CHECK_CONTAINS(
@@ -286,8 +289,8 @@ TEST(a_page_ends_behind_a_megabyte)
         "\"Count\":3,\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"1\"},\"b\":{\"N\":\"2\"}}");
     reply = ask_quoted(&world, "Query", QUERY_ALL ",'ExclusiveStartKey':{'a':{'S':'1'},'b':{'N':'2'}}}");
     CHECK_TEXT(reply,
-               "{\"Items\":[{\"b\":{\"N\":\"3\"}}],\"Count\":1,\"ScannedCount\":1,\"ConsumedCapacity\":{"
-               "\"TableName\":\"pair\",\"CapacityUnits\":43}}");
+               "{\"Items\":[{\"b\":{\"N\":\"3\"}}],\"Count\":1,\"ScannedCount\":1,"
+               "\"ConsumedCapacity\":{\"TableName\":\"pair\",\"CapacityUnits\":43}}");
     world_close(&world);
 }
 
@@ -300,8 +303,8 @@ TEST(a_page_of_an_index_ends_behind_a_megabyte)
         char request[160];
         snprintf(
             request, sizeof request,
-            "{'TableName':'indexed','Item':{'a':{'S':'%u'},'b':{'S':'1'},'c':{'S':'c'},'d':{'S':'%02u'},'e':"
-            "{'S':'@'}}}",
+            "{'TableName':'indexed','Item':{'a':{'S':'%u'},'b':{'S':'1'},'c':{'S':'c'},'d':{'S':'%02u'},"
+            "'e':{'S':'@'}}}",
             i, 29 - i);
         check_filled(&world, "PutItem", request, 399990, "fine");
     }
@@ -312,17 +315,16 @@ TEST(a_page_of_an_index_ends_behind_a_megabyte)
     CHECK_TEXT(
         ask_quoted(&world, "Query", body),
         "{\"Items\":[{\"d\":{\"S\":\"00\"}},{\"d\":{\"S\":\"01\"}},{\"d\":{\"S\":\"02\"}}],\"Count\":3,"
-        "\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"27\"},\"b\":{\"S\":\"1\"},\"c\":{"
-        "\"S\":\"c\"},\"d\":{\"S\":\"02\"}}}");
+        "\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"27\"},\"b\":{\"S\":\"1\"},"
+        "\"c\":{\"S\":\"c\"},\"d\":{\"S\":\"02\"}}}");
     snprintf(
         body, sizeof body, query,
-        ",'ScanIndexForward':false,'ExclusiveStartKey':{'a':{'S':'3'},'b':{'S':'1'},'c':{'S':'c'},'d':{'S':"
-        "'26'}},'Limit':2");
+        ",'ScanIndexForward':false,'ExclusiveStartKey':{'a':{'S':'3'},'b':{'S':'1'},'c':{'S':'c'},"
+        "'d':{'S':'26'}},'Limit':2");
     CHECK_TEXT(
         ask_quoted(&world, "Query", body),
         "{\"Items\":[{\"d\":{\"S\":\"25\"}},{\"d\":{\"S\":\"24\"}}],\"Count\":2,\"ScannedCount\":2,"
-        "\"LastEvaluatedKey\":{\"a\":{\"S\":\"5\"},\"b\":{\"S\":\"1\"},\"c\":{\"S\":\"c\"},\"d\":{"
-        "\"S\":\"24\"}}}");
+        "\"LastEvaluatedKey\":{\"a\":{\"S\":\"5\"},\"b\":{\"S\":\"1\"},\"c\":{\"S\":\"c\"},\"d\":{\"S\":\"24\"}}}");
     world_close(&world);
 }
 

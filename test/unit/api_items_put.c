@@ -5,14 +5,15 @@ TEST(an_item_is_put_and_read_back)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'text'},'e':{'S':''},'n':{'N':'01.50'},'b':{'B':"
-         "'AAEC'},'t':{'BOOL':true},'f':{'BOOL':false},'z':{'NULL':true},'l':{'L':[{'S':'x'},{'N':'1'},{'L':["
-         "]}]},'m':{'M':{'k':{'M':{}}}},'ss':{'SS':['b','a']},'ns':{'NS':['10','9']},'bs':{'BS':['AQ==','AA=="
-         "']}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'},'s':{'S':'text'},'e':{'S':''},'n':{'N':'01.50'},"
+         "'b':{'B':'AAEC'},'t':{'BOOL':true},'f':{'BOOL':false},'z':{'NULL':true},"
+         "'l':{'L':[{'S':'x'},{'N':'1'},{'L':[]}]},'m':{'M':{'k':{'M':{}}}},'ss':{'SS':['b','a']},"
+         "'ns':{'NS':['10','9']},'bs':{'BS':['AQ==','AA==']}}}",
          "{}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}",
-         "{'Item':{'a':{'S':'1'},'b':{'B':'AAEC'},'bs':{'BS':['AA==','AQ==']},'e':{'S':''},'f':{'BOOL':false}"
-         ",'l':{'L':[{'S':'x'},{'N':'1'},{'L':[]}]},'m':{'M':{'k':{'M':{}}}},'n':{'N':'1.5'},'ns':{'NS':['9',"
+         "{'Item':{'a':{'S':'1'},'b':{'B':'AAEC'},'bs':{'BS':['AA==','AQ==']},'e':{'S':''},"
+         "'f':{'BOOL':false},'l':{'L':[{'S':'x'},{'N':'1'},{'L':[]}]},'m':{'M':{'k':{'M':{}}}},"
+         "'n':{'N':'1.5'},'ns':{'NS':['9',"
          "'10']},'s':{'S':'text'},'ss':{'SS':['a','b']},'t':{'BOOL':true},'z':{'NULL':true}}}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'2'}}}", "{}"},
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'1'},'n':{'N':'1e3'}}}", "{}"},
@@ -58,17 +59,17 @@ TEST(conditions_decide_over_put_and_delete)
          "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_not_exists(a)'}",
          "ConditionalCheckFailedException: The conditional request failed"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_not_exists(a)','"
-         "ReturnValuesOnConditionCheckFailure':'NONE'}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_not_exists(a)',"
+         "'ReturnValuesOnConditionCheckFailure':'NONE'}",
          "ConditionalCheckFailedException: The conditional request failed"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_not_exists(a)','"
-         "ReturnValuesOnConditionCheckFailure':'ALL_OLD','ReturnConsumedCapacity':'TOTAL'}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_not_exists(a)',"
+         "'ReturnValuesOnConditionCheckFailure':'ALL_OLD','ReturnConsumedCapacity':'TOTAL'}",
          "{'__type':'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException','message':'The "
          "conditional request failed','Item':{'a':{'S':'1'}}}"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'new'}},'ConditionExpression':'attribute_exists(a)','"
-         "ReturnValuesOnConditionCheckFailure':'ALL_OLD'}",
+         "{'TableName':'hash','Item':{'a':{'S':'new'}},'ConditionExpression':'attribute_exists(a)',"
+         "'ReturnValuesOnConditionCheckFailure':'ALL_OLD'}",
          "ConditionalCheckFailedException: The conditional request failed"},
         {"PutItem",
          "{'TableName':'hash','Item':{'a':{'S':'1'},'v':{'S':'2'}},'ConditionExpression':'#a = "
@@ -97,19 +98,19 @@ TEST(put_refuses_in_the_order_of_the_service)
     static const struct exchange exchanges[] = {
         /* parameters that do not go together */
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ConditionExpression':'','"
-         "ExpressionAttributeNames':{},'ExpressionAttributeValues':{},'ReturnValues':'ALL_NEW'}",
+         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ConditionExpression':'',"
+         "'ExpressionAttributeNames':{},'ExpressionAttributeValues':{},'ReturnValues':'ALL_NEW'}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ConditionalOperator':'AND','"
-         "ConditionExpression':''}",
+         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ConditionalOperator':'AND',"
+         "'ConditionExpression':''}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {Expected, ConditionalOperator} Expression parameters: "
          "{ConditionExpression}"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ExpressionAttributeNames':{},'"
-         "ExpressionAttributeValues':{}}",
+         "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ExpressionAttributeNames':{},"
+         "'ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeNames can only be specified when using expressions"},
         {"PutItem", "{'TableName':'hash','Item':{'a':{}},'Expected':{'a':{}},'ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeValues can only be specified when using expressions: "
@@ -141,47 +142,43 @@ TEST(put_refuses_in_the_order_of_the_service)
          "ValidationException: One or more parameter values were invalid: Value must be provided when Exists "
          "is null for Attribute: a"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{},'"
-         "ExpressionAttributeValues':{}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{},"
+         "'ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeNames must not be empty"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#"
-         "a':'a'},'ExpressionAttributeValues':{}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'',"
+         "'ExpressionAttributeNames':{'#a':'a'},'ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeValues must not be empty"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'a'"
-         ":''},'ExpressionAttributeValues':{'b':{}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'',"
+         "'ExpressionAttributeNames':{'a':''},'ExpressionAttributeValues':{'b':{}}}",
          "ValidationException: ExpressionAttributeNames contains invalid key: Syntax error; key: \"a\""},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#"
-         "a':''},'ExpressionAttributeValues':{'b':{}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'',"
+         "'ExpressionAttributeNames':{'#a':''},'ExpressionAttributeValues':{'b':{}}}",
          "ValidationException: ExpressionAttributeNames contains invalid value: Empty attribute name for key "
          "#a"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#"
-         "a-b':'a'}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#a-b':'a'}}",
          "ValidationException: ExpressionAttributeNames contains invalid key: Syntax error; key: \"#a-b\""},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#'"
-         ":'a'}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeNames':{'#':'a'}}",
          "ValidationException: ExpressionAttributeNames contains invalid key: Syntax error; key: \"#\""},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{'"
-         "b':{}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{'b':{}}}",
          "ValidationException: ExpressionAttributeValues contains invalid key: Syntax error; key: \"b\""},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{':"
-         "b':{}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{':b':{}}}",
          "ValidationException: ExpressionAttributeValues contains invalid value: Supplied AttributeValue is "
          "empty, must contain exactly one of the supported datatypes for key :b"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{':"
-         "b':{'SS':['a','a']}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'',"
+         "'ExpressionAttributeValues':{':b':{'SS':['a','a']}}}",
          "ValidationException: ExpressionAttributeValues contains invalid value: One or more parameter "
          "values were invalid: Input collection [a, a] contains duplicates. for key :b"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'','ExpressionAttributeValues':{':"
-         "b':{'S':''}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'',"
+         "'ExpressionAttributeValues':{':b':{'S':''}}}",
          "ValidationException: Invalid ConditionExpression: The expression can not be empty;"},
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'a = = b'}",
          "ValidationException: Invalid ConditionExpression: Syntax error; token: \"=\", near: \"= = b\""},
@@ -192,18 +189,18 @@ TEST(put_refuses_in_the_order_of_the_service)
          "ValidationException: Invalid ConditionExpression: An expression attribute name used in the "
          "document path is not defined; attribute name: #x"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)','"
-         "ExpressionAttributeNames':{'#x':'a','#y':'b'}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)',"
+         "'ExpressionAttributeNames':{'#x':'a','#y':'b'}}",
          "ValidationException: Value provided in ExpressionAttributeNames unused in expressions: keys: {#x, "
          "#y}"},
         {"PutItem",
-         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)','"
-         "ExpressionAttributeValues':{':x':{'S':''}}}",
+         "{'TableName':'hash','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)',"
+         "'ExpressionAttributeValues':{':x':{'S':''}}}",
          "ValidationException: Value provided in ExpressionAttributeValues unused in expressions: keys: "
          "{:x}"},
         {"PutItem",
-         "{'TableName':'missing','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)','"
-         "ExpressionAttributeValues':{':x':{'S':''}}}",
+         "{'TableName':'missing','Item':{'a':{'S':'1'}},'ConditionExpression':'attribute_exists(a)',"
+         "'ExpressionAttributeValues':{':x':{'S':''}}}",
          "ValidationException: Value provided in ExpressionAttributeValues unused in expressions: keys: "
          "{:x}"},
         /* the table and its schema */
@@ -304,15 +301,15 @@ TEST(tables_go_by_name_or_arn)
 {
     static const struct exchange exchanges[] = {
         {"PutItem",
-         "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/"
-         "hash','Item':{'a':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL'}",
-         "{'ConsumedCapacity':{"
-         "'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','CapacityUnits':1}}"},
+         "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','Item':{'a':{'S':'1'}},"
+         "'ReturnConsumedCapacity':'TOTAL'}",
+         "{'ConsumedCapacity':{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','CapacityUnits':1}}"},
         {"GetItem",
-         "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/"
-         "hash','Key':{'a':{'S':'1'}},'ReturnConsumedCapacity':'TOTAL'}",
-         "{'Item':{'a':{'S':'1'}},'ConsumedCapacity':{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:"
-         "table/hash','CapacityUnits':0.5}}"},
+         "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','Key':{'a':{'S':'1'}},"
+         "'ReturnConsumedCapacity':'TOTAL'}",
+         "{'Item':{'a':{'S':'1'}},"
+         "'ConsumedCapacity':{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash',"
+         "'CapacityUnits':0.5}}"},
         {"PutItem",
          "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/missing','Item':{'a':{'S':'1'}}}",
          "ResourceNotFoundException: Requested resource not found"},

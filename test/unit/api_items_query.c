@@ -11,8 +11,9 @@ TEST(a_query_finds_what_its_conditions_say)
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}}}",
-         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'"
-         "}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],'Count':3,'ScannedCount':3}"},
+         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},"
+         "{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],"
+         "'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'nothing'}}}",
@@ -39,13 +40,12 @@ TEST(a_query_finds_what_its_conditions_say)
          "{'Items':[{'b':{'N':'2'}},{'b':{'N':'10'}}],'Count':2,'ScannedCount':2}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b between :b and "
-         ":c','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'},':c':{'N':'3'}},'"
-         "ProjectionExpression':'b'}",
+         ":c','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'},':c':{'N':'3'}},'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}}],'Count':2,'ScannedCount':2}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'#a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExpressionAttributeNames':{'#a':'a','#v':'v'},'"
-         "ProjectionExpression':'#v'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExpressionAttributeNames':{'#a':'a','#v':'v'},"
+         "'ProjectionExpression':'#v'}",
          "{'Items':[{'v':{'S':'v-1'}},{'v':{'S':'v2'}},{'v':{'S':'v10'}}],'Count':3,'ScannedCount':3}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'ab'}}}", "{}"},
         {"PutItem", "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'abc'}}}", "{}"},
@@ -53,8 +53,7 @@ TEST(a_query_finds_what_its_conditions_say)
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = :a and begins_with(b, "
          ":b)','ExpressionAttributeValues':{':a':{'S':'p'},':b':{'S':'ab'}}}",
-         "{'Items':[{'a':{'S':'p'},'b':{'S':'ab'}},{'a':{'S':'p'},'b':{'S':'abc'}}],'Count':2,'ScannedCount':"
-         "2}"},
+         "{'Items':[{'a':{'S':'p'},'b':{'S':'ab'}},{'a':{'S':'p'},'b':{'S':'abc'}}],'Count':2,'ScannedCount':2}"},
         {"Query",
          "{'TableName':'hash','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'1'}}}",
@@ -77,28 +76,27 @@ TEST(a_query_goes_both_ways_in_pages)
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'y'},'b':{'N':'1'}}}", "{}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ScanIndexForward':false,'ProjectionExpression':'"
-         "b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ScanIndexForward':false,'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'10'}},{'b':{'N':'2'}},{'b':{'N':'-1'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ProjectionExpression':'b'}",
-         "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}}],'Count':2,'ScannedCount':2,'LastEvaluatedKey':{'a':{'S'"
-         ":'x'},'b':{'N':'2'}}}"},
+         "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}}],'Count':2,'ScannedCount':2,"
+         "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ExclusiveStartKey':{'a':{'S':'x'},'b':{"
-         "'N':'2'}},'ProjectionExpression':'b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,"
+         "'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'2'}},'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'10'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':3,'ProjectionExpression':'b'}",
-         "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}},{'b':{'N':'10'}}],'Count':3,'ScannedCount':3,'"
-         "LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'10'}}}"},
+         "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}},{'b':{'N':'10'}}],'Count':3,'ScannedCount':3,"
+         "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'10'}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':3,'ExclusiveStartKey':{'a':{'S':'x'},'b':{"
-         "'N':'10'}},'ProjectionExpression':'b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':3,"
+         "'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'10'}},'ProjectionExpression':'b'}",
          "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -106,14 +104,14 @@ TEST(a_query_goes_both_ways_in_pages)
          "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}},{'b':{'N':'10'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ScanIndexForward':false,'"
-         "ProjectionExpression':'b'}",
-         "{'Items':[{'b':{'N':'10'}},{'b':{'N':'2'}}],'Count':2,'ScannedCount':2,'LastEvaluatedKey':{'a':{'S'"
-         ":'x'},'b':{'N':'2'}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ScanIndexForward':false,"
+         "'ProjectionExpression':'b'}",
+         "{'Items':[{'b':{'N':'10'}},{'b':{'N':'2'}}],'Count':2,'ScannedCount':2,"
+         "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ScanIndexForward':false,'"
-         "ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'2'}},'ProjectionExpression':'b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Limit':2,'ScanIndexForward':false,"
+         "'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'2'}},'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'-1'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -122,14 +120,12 @@ TEST(a_query_goes_both_ways_in_pages)
          "{'Items':[{'b':{'N':'10'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b > "
-         ":b','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'}},'Limit':1,'ProjectionExpression':'"
-         "b'}",
-         "{'Items':[{'b':{'N':'2'}}],'Count':1,'ScannedCount':1,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'"
-         "2'}}}"},
+         ":b','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'}},'Limit':1,'ProjectionExpression':'b'}",
+         "{'Items':[{'b':{'N':'2'}}],'Count':1,'ScannedCount':1,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b > "
-         ":b','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'}},'ExclusiveStartKey':{'a':{'S':'x'}"
-         ",'b':{'N':'2'}},'ProjectionExpression':'b'}",
+         ":b','ExpressionAttributeValues':{':a':{'S':'x'},':b':{'N':'-1'}},"
+         "'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'2'}},'ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'10'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b = "
@@ -164,49 +160,49 @@ TEST(a_query_filters_counts_and_charges)
          "{'Items':[],'Count':0,'ScannedCount':1,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'-1'}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'COUNT','ReturnConsumedCapacity':'TOTAL'"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'COUNT','ReturnConsumedCapacity':'TOTAL'}",
          "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'ALL_ATTRIBUTES','ConsistentRead':true,'"
-         "ReturnConsumedCapacity':'INDEXES','Limit':1}",
-         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}}],'Count':1,'ScannedCount':1,'"
-         "LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'-1'}},'ConsumedCapacity':{'TableName':'pair','"
-         "CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'ALL_ATTRIBUTES','ConsistentRead':true,"
+         "'ReturnConsumedCapacity':'INDEXES','Limit':1}",
+         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}}],'Count':1,'ScannedCount':1,"
+         "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'-1'}},"
+         "'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'SPECIFIC_ATTRIBUTES','"
-         "ProjectionExpression':'b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'SPECIFIC_ATTRIBUTES','ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'-1'}},{'b':{'N':'2'}},{'b':{'N':'10'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'no'}},'ReturnConsumedCapacity':'TOTAL'}",
-         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}"
-         "}"},
+         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]}},'QueryFilter':{'v':{'ComparisonOperator':'BEGINS_WITH','AttributeValueList':[{'S':'v1'}]},'w':{"
-         "'ComparisonOperator':'NULL'}},'AttributesToGet':['b','v']}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'QueryFilter':{'v':{'ComparisonOperator':'BEGINS_WITH',"
+         "'AttributeValueList':[{'S':'v1'}]},'w':{'ComparisonOperator':'NULL'}},'AttributesToGet':['b','v']}",
          "{'Items':[{'b':{'N':'10'},'v':{'S':'v10'}}],'Count':1,'ScannedCount':3}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]}},'QueryFilter':{'v':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'v2'}]},'w':{'"
-         "ComparisonOperator':'NOT_NULL'}},'ConditionalOperator':'OR','AttributesToGet':['b']}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'QueryFilter':{'v':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'v2'}]},'w':{'ComparisonOperator':'NOT_NULL'}},"
+         "'ConditionalOperator':'OR','AttributesToGet':['b']}",
          "{'Items':[{'b':{'N':'2'}}],'Count':1,'ScannedCount':3}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'GT','AttributeValueList':[{'N':'2'}]}},"
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'GT',"
+         "'AttributeValueList':[{'N':'2'}]}},"
          "'FilterExpression':'attribute_exists(v)','ProjectionExpression':'b'}",
          "{'Items':[{'b':{'N':'10'}}],'Count':1,'ScannedCount':1}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'BETWEEN','AttributeValueList':[{'N':'2'},{'N':'10'}]}},'Select':'"
-         "COUNT'}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'BETWEEN',"
+         "'AttributeValueList':[{'N':'2'},{'N':'10'}]}},'Select':'COUNT'}",
          "{'Count':2,'ScannedCount':2}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'b':{'ComparisonOperator':'LE','AttributeValueList':[{'N':'2'}"
-         "]},'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}]}},'Select':'COUNT'}",
+         "{'TableName':'pair','KeyConditions':{'b':{'ComparisonOperator':'LE',"
+         "'AttributeValueList':[{'N':'2'}]},'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'Select':'COUNT'}",
          "{'Count':2,'ScannedCount':2}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
@@ -221,49 +217,50 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'y'},'b':{'N':'1'}}}", "{}"},
         /* what the request alone tells */
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "AttributesToGet':['a','a'],'QueryFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}"
-         "},'ConditionalOperator':'OR','ProjectionExpression':'','FilterExpression':'','"
-         "KeyConditionExpression':'','ExclusiveStartKey':{'a':{}},'Select':'SPECIFIC_ATTRIBUTES'}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'AttributesToGet':['a','a'],'QueryFilter':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{}]}},'ConditionalOperator':'OR','ProjectionExpression':'',"
+         "'FilterExpression':'','KeyConditionExpression':'','ExclusiveStartKey':{'a':{}},"
+         "'Select':'SPECIFIC_ATTRIBUTES'}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {AttributesToGet, QueryFilter, ConditionalOperator, "
          "KeyConditions} Expression parameters: {ProjectionExpression, FilterExpression, "
          "KeyConditionExpression}"},
         {"Query",
-         "{'TableName':'pair','KeyConditionExpression':'','QueryFilter':{'a':{'ComparisonOperator':'EQ','"
-         "AttributeValueList':[{}]}}}",
+         "{'TableName':'pair','KeyConditionExpression':'',"
+         "'QueryFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}}}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {QueryFilter} Expression parameters: {KeyConditionExpression}"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "ExpressionAttributeNames':{}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'ExpressionAttributeNames':{}}",
          "ValidationException: ExpressionAttributeNames can only be specified when using expressions"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "ProjectionExpression':'a','ExpressionAttributeValues':{}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'ProjectionExpression':'a','ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeValues can only be specified when using expressions: "
          "FilterExpression and KeyConditionExpression are null"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "QueryFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'AttributesToGet':['a','a'"
-         "]}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'QueryFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'AttributesToGet':['a','a']}",
          "ValidationException: Supplied AttributeValue is empty, must contain exactly one of the supported "
          "datatypes"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "QueryFilter':{'a':{'ComparisonOperator':'EQ'}},'AttributesToGet':['a','a']}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'QueryFilter':{'a':{'ComparisonOperator':'EQ'}},'AttributesToGet':['a','a']}",
          "ValidationException: One or more parameter values were invalid: Invalid number of argument(s) for "
          "the EQ ComparisonOperator"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{},'QueryFilter':{'v':{'ComparisonOperator':'NULL'}},'"
-         "ConditionalOperator':'OR'}",
+         "{'TableName':'pair','KeyConditions':{},'QueryFilter':{'v':{'ComparisonOperator':'NULL'}},"
+         "'ConditionalOperator':'OR'}",
          "ValidationException: ConditionalOperator can only be used when Filter or Expected has two or more "
          "elements"},
         {"Query", "{'TableName':'pair','KeyConditions':{},'ConditionalOperator':'OR'}",
          "ValidationException: ConditionalOperator cannot be used without Filter or Expected"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "ExclusiveStartKey':{'a':{}},'AttributesToGet':['a','a']}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'ExclusiveStartKey':{'a':{}},'AttributesToGet':['a','a']}",
          "ValidationException: One or more parameter values were invalid: Duplicate value in attribute name: "
          "a"},
         {"Query", "{'TableName':'pair','ExclusiveStartKey':{'a':{}}}",
@@ -338,8 +335,8 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
         {"Query", "{'TableName':'pair','KeyConditions':{'a':null}}",
          "ValidationException: The filter condition for an attribute cannot be null: a"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]}},'QueryFilter':{'v':null}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'QueryFilter':{'v':null}}",
          "ValidationException: The filter condition for an attribute cannot be null: v"},
         {"Query", "{'TableName':'pair','KeyConditions':{}}",
          "ValidationException: Conditions can be of length 1 or 2 only"},
@@ -347,33 +344,34 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "ValidationException: One or more parameter values were invalid: Invalid number of argument(s) for "
          "the EQ ComparisonOperator"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         ",{'S':'y'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'},{'S':'y'}]}}}",
          "ValidationException: One or more parameter values were invalid: Invalid number of argument(s) for "
          "the EQ ComparisonOperator"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'SS':[]}"
-         "]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'SS':[]}]}}}",
          "ValidationException: One or more parameter values were invalid: An string set  may not be empty"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'BETWEEN','AttributeValueList':[{'N':'2'},{'S':'x'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'BETWEEN',"
+         "'AttributeValueList':[{'N':'2'},{'S':'x'}]}}}",
          "ValidationException: One or more parameter values were invalid: AttributeValues inside "
          "AttributeValueList must be of same type"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'BETWEEN','AttributeValueList':[{'N':'2'},{'N':'1'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'BETWEEN',"
+         "'AttributeValueList':[{'N':'2'},{'N':'1'}]}}}",
          "ValidationException: The BETWEEN condition was provided a range where the lower bound is greater "
          "than the upper bound"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'BEGINS_WITH','AttributeValueList':["
-         "{'N':'1'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'BEGINS_WITH',"
+         "'AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: One or more parameter values were invalid: ComparisonOperator BEGINS_WITH is "
          "not valid for N AttributeValue type"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]},'c':{'ComparisonOperator':'EQ',"
-         "'AttributeValueList':[{'N':'1'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]},"
+         "'c':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: Conditions can be of length 1 or 2 only"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -382,8 +380,7 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'ALL_ATTRIBUTES','ProjectionExpression':'"
-         "b'}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'ALL_ATTRIBUTES','ProjectionExpression':'b'}",
          "ValidationException: Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -394,8 +391,8 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'ALL_PROJECTED_ATTRIBUTES'}",
          "ValidationException: ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]}},'Select':'COUNT','AttributesToGet':['a']}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'Select':'COUNT','AttributesToGet':['a']}",
          "ValidationException: Cannot specify the AttributesToGet when choosing to get only the Count"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -432,23 +429,19 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "ValidationException: The provided starting key is invalid"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'z = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'c':{'S':'x'}}"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'c':{'S':'x'}}}",
          "ValidationException: Query condition missed key schema element: a"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'z = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'N':'1'},'b':{'N':'1'}}"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'N':'1'},'b':{'N':'1'}}}",
          "ValidationException: The provided key element does not match the schema"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'z = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'b':{'S':'x'}}"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'b':{'S':'x'}}}",
          "ValidationException: Query condition missed key schema element: a"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and z = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'b':{'S':'x'}}"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'x'},'b':{'S':'x'}}}",
          "ValidationException: The provided key element does not match the schema"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
@@ -491,41 +484,41 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "ValidationException: One or more parameter values are not valid. The AttributeValue for a key "
          "attribute cannot contain an empty string value. Key: b"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'b':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}"
-         "]}}}",
+         "{'TableName':'pair','KeyConditions':{'b':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: Query condition missed key schema element: a"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'v':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'v':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: Query condition missed key schema element: b"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'GT','AttributeValueList':[{'S':'x'}"
-         "]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'GT','AttributeValueList':[{'S':'x'}]}}}",
          "ValidationException: Query key condition not supported"},
         {"Query", "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'NULL'}}}",
          "ValidationException: Attempted conditional constraint is not an indexable operation"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'NE','AttributeValueList':[{'N':'1'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'NE',"
+         "'AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: Attempted conditional constraint is not an indexable operation"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}"
-         "]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'N':'1'}]}}}",
          "ValidationException: One or more parameter values were invalid: Condition parameter type does not "
          "match schema type"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'LT','AttributeValueList':[{'S':'x'}]}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'LT',"
+         "'AttributeValueList':[{'S':'x'}]}}}",
          "ValidationException: One or more parameter values were invalid: Condition parameter type does not "
          "match schema type"},
         {"Query",
-         "{'TableName':'hash','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]},'b':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}]}}}",
+         "{'TableName':'hash','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]},'b':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}}}",
          "ValidationException: Query key condition not supported"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
-         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'y'},'b':{'N':'1'}}"
-         "}",
+         ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'ExclusiveStartKey':{'a':{'S':'y'},'b':{'N':'1'}}}",
          "ValidationException: The provided starting key is outside query boundaries based on provided "
          "conditions"},
         {"Query",
@@ -555,8 +548,8 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
          "ValidationException: Filter Expression can only contain non-primary key attributes: Primary key "
          "attribute: b"},
         {"Query",
-         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'x'}"
-         "]}},'QueryFilter':{'b':{'ComparisonOperator':'NULL'}}}",
+         "{'TableName':'pair','KeyConditions':{'a':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'x'}]}},'QueryFilter':{'b':{'ComparisonOperator':'NULL'}}}",
          "ValidationException: QueryFilter can only contain non-primary key attributes: Primary key "
          "attribute: b"},
         {"Query",

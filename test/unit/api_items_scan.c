@@ -6,29 +6,30 @@ TEST(a_scan_reads_all_in_pages)
     static const struct exchange exchanges[] = {
         {"Scan", "{'TableName':'pair'}", "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Scan", "{'TableName':'pair','ReturnConsumedCapacity':'TOTAL'}",
-         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}"
-         "}"},
+         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}}", "{}"},
         {"Scan", "{'TableName':'pair'}",
-         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'"
-         "}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],'Count':3,'ScannedCount':3}"},
+         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},"
+         "{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],"
+         "'Count':3,'ScannedCount':3}"},
         {"Scan", "{'TableName':'pair','Limit':2}",
-         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'"
-         "}}],'Count':2,'ScannedCount':2,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
+         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},"
+         "{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}}],'Count':2,'ScannedCount':2,"
+         "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
         {"Scan", "{'TableName':'pair','Limit':2,'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'2'}}}",
          "{'Items':[{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],'Count':1,'ScannedCount':1}"},
         {"Scan", "{'TableName':'pair','Limit':3}",
-         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'"
-         "}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],'Count':3,'ScannedCount':3,'LastEvaluatedKey':{'"
-         "a':{'S':'x'},'b':{'N':'10'}}}"},
+         "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}},"
+         "{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}},{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}],"
+         "'Count':3,'ScannedCount':3,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'10'}}}"},
         {"Scan", "{'TableName':'pair','ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'10'}}}",
          "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Scan",
          "{'TableName':'pair','Select':'COUNT','ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
-         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1,'Table':{'"
-         "CapacityUnits':1}}}"},
+         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1,"
+         "'Table':{'CapacityUnits':1}}}"},
         {"Scan",
          "{'TableName':'pair','FilterExpression':'b > "
          ":b','ExpressionAttributeValues':{':b':{'N':'1'}},'ProjectionExpression':'v'}",
@@ -38,13 +39,14 @@ TEST(a_scan_reads_all_in_pages)
          ":b','ExpressionAttributeValues':{':b':{'N':'1'}},'Select':'COUNT','Limit':2}",
          "{'Count':1,'ScannedCount':2,'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'2'}}}"},
         {"Scan",
-         "{'TableName':'pair','ScanFilter':{'v':{'ComparisonOperator':'CONTAINS','AttributeValueList':[{'S':'"
-         "1'}]},'b':{'ComparisonOperator':'GT','AttributeValueList':[{'N':'0'}]}},'AttributesToGet':['v']}",
+         "{'TableName':'pair','ScanFilter':{'v':{'ComparisonOperator':'CONTAINS',"
+         "'AttributeValueList':[{'S':'1'}]},'b':{'ComparisonOperator':'GT',"
+         "'AttributeValueList':[{'N':'0'}]}},'AttributesToGet':['v']}",
          "{'Items':[{'v':{'S':'v10'}}],'Count':1,'ScannedCount':3}"},
         {"Scan",
-         "{'TableName':'pair','ScanFilter':{'v':{'ComparisonOperator':'EQ','AttributeValueList':[{'S':'v2'}]}"
-         ",'b':{'ComparisonOperator':'LT','AttributeValueList':[{'N':'0'}]}},'ConditionalOperator':'OR','"
-         "AttributesToGet':['v']}",
+         "{'TableName':'pair','ScanFilter':{'v':{'ComparisonOperator':'EQ',"
+         "'AttributeValueList':[{'S':'v2'}]},'b':{'ComparisonOperator':'LT',"
+         "'AttributeValueList':[{'N':'0'}]}},'ConditionalOperator':'OR','AttributesToGet':['v']}",
          "{'Items':[{'v':{'S':'v-1'}},{'v':{'S':'v2'}}],'Count':2,'ScannedCount':3}"},
         {"Scan", "{'TableName':'pair','Segment':0,'TotalSegments':1,'Select':'COUNT'}",
          "{'Count':3,'ScannedCount':3}"},
@@ -60,9 +62,10 @@ TEST(a_scan_is_refused_in_the_order_of_the_service)
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'y'},'b':{'N':'1'}}}", "{}"},
         {"Scan",
-         "{'TableName':'pair','AttributesToGet':['a','a'],'ScanFilter':{'a':{'ComparisonOperator':'EQ','"
-         "AttributeValueList':[{}]}},'ConditionalOperator':'OR','ProjectionExpression':'','FilterExpression':"
-         "'','ExclusiveStartKey':{'a':{}},'Segment':1}",
+         "{'TableName':'pair','AttributesToGet':['a','a'],"
+         "'ScanFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},"
+         "'ConditionalOperator':'OR','ProjectionExpression':'','FilterExpression':'',"
+         "'ExclusiveStartKey':{'a':{}},'Segment':1}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {AttributesToGet, ScanFilter, ConditionalOperator} Expression "
          "parameters: {ProjectionExpression, FilterExpression}"},
@@ -75,13 +78,12 @@ TEST(a_scan_is_refused_in_the_order_of_the_service)
          "ValidationException: ExpressionAttributeValues can only be specified when using expressions: "
          "FilterExpression is null"},
         {"Scan",
-         "{'TableName':'pair','AttributesToGet':['a','a'],'ScanFilter':{'a':{'ComparisonOperator':'EQ','"
-         "AttributeValueList':[{}]}}}",
+         "{'TableName':'pair','AttributesToGet':['a','a'],"
+         "'ScanFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}}}",
          "ValidationException: One or more parameter values were invalid: Duplicate value in attribute name: "
          "a"},
         {"Scan",
-         "{'TableName':'pair','ScanFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'"
-         "Segment':1}",
+         "{'TableName':'pair','ScanFilter':{'a':{'ComparisonOperator':'EQ','AttributeValueList':[{}]}},'Segment':1}",
          "ValidationException: Supplied AttributeValue is empty, must contain exactly one of the supported "
          "datatypes"},
         {"Scan", "{'TableName':'pair','ScanFilter':{'a':{'ComparisonOperator':'EQ'}}}",
@@ -115,8 +117,7 @@ TEST(a_scan_is_refused_in_the_order_of_the_service)
          "ValidationException: Invalid FilterExpression: An expression attribute value used in expression is "
          "not defined; attribute value: :a"},
         {"Scan",
-         "{'TableName':'pair','FilterExpression':'attribute_exists(a)','ExpressionAttributeNames':{'#a':'a'}"
-         "}",
+         "{'TableName':'pair','FilterExpression':'attribute_exists(a)','ExpressionAttributeNames':{'#a':'a'}}",
          "ValidationException: Value provided in ExpressionAttributeNames unused in expressions: keys: {#a}"},
         {"Scan", "{'TableName':'pair','Select':'SPECIFIC_ATTRIBUTES'}",
          "ValidationException: Must specify the AttributesToGet or ProjectionExpression when choosing to get "

@@ -20,8 +20,7 @@ TEST(an_update_changes_or_begins_an_item)
          "{'Item':{'a':{'S':'1'},'n':{'N':'1.5'},'t':{'SS':['q']}}}"},
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{'S':'1'}},'UpdateExpression':'SET #m = "
-         ":m','ExpressionAttributeValues':{':m':{'M':{'x':{'N':'1'}}}},'ExpressionAttributeNames':{'#m':'m'}"
-         "}",
+         ":m','ExpressionAttributeValues':{':m':{'M':{'x':{'N':'1'}}}},'ExpressionAttributeNames':{'#m':'m'}}",
          "{}"},
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{'S':'1'}},'UpdateExpression':'SET m.x = m.x - :n, m.y = "
@@ -38,15 +37,15 @@ TEST(an_update_changes_or_begins_an_item)
          ":n','ExpressionAttributeValues':{':n':{'N':'3'}}}",
          "{}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}",
-         "{'Item':{'a':{'S':'1'},'l':{'L':[{'N':'2'},{'N':'3'}]},'m':{'M':{'x':{'N':'0'},'y':{'N':'1'}}},'n':"
-         "{'N':'1.5'},'t':{'SS':['q']}}}"},
+         "{'Item':{'a':{'S':'1'},'l':{'L':[{'N':'2'},{'N':'3'}]},'m':{'M':{'x':{'N':'0'},'y':{'N':'1'}}},"
+         "'n':{'N':'1.5'},'t':{'SS':['q']}}}"},
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{'S':'1'}},'UpdateExpression':'DELETE t "
          ":t','ExpressionAttributeValues':{':t':{'SS':['q']}}}",
          "{}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}",
-         "{'Item':{'a':{'S':'1'},'l':{'L':[{'N':'2'},{'N':'3'}]},'m':{'M':{'x':{'N':'0'},'y':{'N':'1'}}},'n':"
-         "{'N':'1.5'}}}"},
+         "{'Item':{'a':{'S':'1'},'l':{'L':[{'N':'2'},{'N':'3'}]},'m':{'M':{'x':{'N':'0'},'y':{'N':'1'}}},"
+         "'n':{'N':'1.5'}}}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -145,8 +144,8 @@ TEST(conditions_decide_over_updates)
          ":o','ReturnValues':'UPDATED_NEW'}",
          "{'Attributes':{'n':{'N':'2'}}}"},
         {"UpdateItem",
-         "{'TableName':'hash','Key':{'a':{'S':'no'}},'ConditionExpression':'attribute_exists(a)','"
-         "ReturnValuesOnConditionCheckFailure':'ALL_OLD'}",
+         "{'TableName':'hash','Key':{'a':{'S':'no'}},'ConditionExpression':'attribute_exists(a)',"
+         "'ReturnValuesOnConditionCheckFailure':'ALL_OLD'}",
          "ConditionalCheckFailedException: The conditional request failed"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'no'}}}", "{}"},
     };
@@ -157,14 +156,15 @@ TEST(an_update_is_refused_in_the_order_of_the_service)
 {
     static const struct exchange exchanges[] = {
         {"UpdateItem",
-         "{'TableName':'hash','Key':{'a':{}},'UpdateExpression':'','AttributeUpdates':{'x':{}},'Expected':{'"
-         "a':{}},'ConditionalOperator':'OR','ConditionExpression':'','ExpressionAttributeNames':{}}",
+         "{'TableName':'hash','Key':{'a':{}},'UpdateExpression':'','AttributeUpdates':{'x':{}},"
+         "'Expected':{'a':{}},'ConditionalOperator':'OR','ConditionExpression':'',"
+         "'ExpressionAttributeNames':{}}",
          "ValidationException: Can not use both expression and non-expression parameters in the same "
          "request: Non-expression parameters: {AttributeUpdates, Expected, ConditionalOperator} Expression "
          "parameters: {UpdateExpression, ConditionExpression}"},
         {"UpdateItem",
-         "{'TableName':'hash','Key':{'a':{}},'AttributeUpdates':{'x':{}},'ExpressionAttributeNames':{},'"
-         "ExpressionAttributeValues':{}}",
+         "{'TableName':'hash','Key':{'a':{}},'AttributeUpdates':{'x':{}},'ExpressionAttributeNames':{},"
+         "'ExpressionAttributeValues':{}}",
          "ValidationException: ExpressionAttributeNames can only be specified when using expressions"},
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{}},'AttributeUpdates':{'x':{}},'ExpressionAttributeValues':{}}",

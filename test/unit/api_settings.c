@@ -27,10 +27,10 @@ static void open_table(struct world *world)
 {
     world_open(world);
     FINE(world, "CreateTable",
-         "{'TableName':'abc','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'},{'"
-         "AttributeName':"
-         "'r','AttributeType':'S'}],'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],'BillingMode':"
-         "'PAY_PER_REQUEST','GlobalSecondaryIndexes':[{'IndexName':'gsi','KeySchema':[{'AttributeName':'r',"
+         "{'TableName':'abc','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'},"
+         "{'AttributeName':'r','AttributeType':'S'}],'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],"
+         "'BillingMode':'PAY_PER_REQUEST','GlobalSecondaryIndexes':[{'IndexName':'gsi',"
+         "'KeySchema':[{'AttributeName':'r',"
          "'KeyType':'HASH'},{'AttributeName':'p','KeyType':'RANGE'}],'Projection':{'ProjectionType':'ALL'}}],"
          "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'KEYS_ONLY'}}");
 }
@@ -277,10 +277,9 @@ TEST(policies_have_revisions)
     reopen(&world);
     ANSWERS(
         &world, "GetResourcePolicy", TAGS,
-        "{'Policy':'{\\'Version\\':\\'2012-10-17\\',\\'Statement\\':[{\\'Effect\\':\\'Allow\\',\\'"
-        "Principal\\':{"
-        "\\'AWS\\':\\'arn:aws:iam::123456789012:root\\'},\\'Action\\':\\'dynamodb:GetItem\\',\\'Resource\\':"
-        "\\'*\\'}]}','RevisionId':'1794716005340'}");
+        "{'Policy':'{\\'Version\\':\\'2012-10-17\\',\\'Statement\\':[{\\'Effect\\':\\'Allow\\',"
+        "\\'Principal\\':{\\'AWS\\':\\'arn:aws:iam::123456789012:root\\'},"
+        "\\'Action\\':\\'dynamodb:GetItem\\',\\'Resource\\':\\'*\\'}]}','RevisionId':'1794716005340'}");
     PUTS(&world, POLICY("`dynamodb:GetItem`"), "{'RevisionId':'1794716005340'}");
     PUTS(&world, POLICY("`dynamodb:PutItem`"), "{'RevisionId':'1794716005341'}");
     REFUSES(&world, "DeleteResourcePolicy",
@@ -338,8 +337,8 @@ TEST(policies_that_mean_the_same_are_the_same)
     FINE(&world, "GetResourcePolicy", TAGS);
     SHOWS(&world,
           "{\\'Version\\':\\'2012-10-17\\',\\'Statement\\':[{\\'Sid\\':\\'s\\',\\'Effect\\':\\'Allow\\',"
-          "\\'Principal\\':{\\'AWS\\':\\'arn:aws:iam::123456789012:root\\'},\\'Action\\':"
-          "\\'dynamodb:GetItem\\',\\'Resource\\':\\'*\\'}]}");
+          "\\'Principal\\':{\\'AWS\\':\\'arn:aws:iam::123456789012:root\\'},"
+          "\\'Action\\':\\'dynamodb:GetItem\\',\\'Resource\\':\\'*\\'}]}");
     PUTS(&world, "{`Statement`:[" STATEMENT("[`dynamodb:GetItem`, `dynamodb:PutItem`]") "]}",
          "{'RevisionId':'1794716007340'}");
     FINE(&world, "GetResourcePolicy", TAGS);
@@ -420,20 +419,18 @@ TEST(insights_are_kept_for_tables_and_indexes)
     ANSWERS(&world, "UpdateContributorInsights", INSIGHTS("'DISABLE'"),
             "{'TableName':'abc','ContributorInsightsStatus':'DISABLED'}");
     ANSWERS(&world, "UpdateContributorInsights", INSIGHTS("'ENABLE'"),
-            "{'TableName':'abc','ContributorInsightsStatus':'ENABLING','ContributorInsightsMode':"
-            "'ACCESSED_AND_THROTTLED_KEYS'}");
+            "{'TableName':'abc','ContributorInsightsStatus':'ENABLING',"
+            "'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
     ANSWERS(&world, "UpdateContributorInsights", INSIGHTS("'ENABLE'"),
-            "{'TableName':'abc','ContributorInsightsStatus':'ENABLED','ContributorInsightsMode':"
-            "'ACCESSED_AND_THROTTLED_KEYS'}");
+            "{'TableName':'abc','ContributorInsightsStatus':'ENABLED',"
+            "'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
     ANSWERS(&world, "UpdateContributorInsights",
             INSIGHTS("'ENABLE','IndexName':'gsi','ContributorInsightsMode':'THROTTLED_KEYS'"),
-            "{'TableName':'abc','IndexName':'gsi','ContributorInsightsStatus':'ENABLING','"
-            "ContributorInsightsMode':"
-            "'THROTTLED_KEYS'}");
+            "{'TableName':'abc','IndexName':'gsi','ContributorInsightsStatus':'ENABLING',"
+            "'ContributorInsightsMode':'THROTTLED_KEYS'}");
     reopen(&world);
     ANSWERS(&world, "DescribeContributorInsights", "{'TableName':'abc'}",
-            "{'TableName':'abc','ContributorInsightsRuleList':["
-            "'DynamoDBContributorInsights-PKC-abc-1794716005340',"
+            "{'TableName':'abc','ContributorInsightsRuleList':['DynamoDBContributorInsights-PKC-abc-1794716005340',"
             "'DynamoDBContributorInsights-PKT-abc-1794716005340'],'ContributorInsightsStatus':'ENABLED',"
             "'LastUpdateDateTime':1794716005.340,'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
     FINE(&world, "DescribeContributorInsights", "{'TableName':'abc','IndexName':'gsi'}");
@@ -446,8 +443,8 @@ TEST(insights_are_kept_for_tables_and_indexes)
             "'ContributorInsightsStatus':'ENABLED','ContributorInsightsMode':'THROTTLED_KEYS'}]}");
 
     ANSWERS(&world, "UpdateContributorInsights", INSIGHTS("'DISABLE'"),
-            "{'TableName':'abc','ContributorInsightsStatus':'DISABLING','ContributorInsightsMode':"
-            "'ACCESSED_AND_THROTTLED_KEYS'}");
+            "{'TableName':'abc','ContributorInsightsStatus':'DISABLING',"
+            "'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
     ANSWERS(&world, "DescribeContributorInsights", "{'TableName':'abc'}",
             "{'TableName':'abc','ContributorInsightsStatus':'DISABLED','LastUpdateDateTime':1794716005.340,"
             "'ContributorInsightsMode':'ACCESSED_AND_THROTTLED_KEYS'}");
@@ -460,9 +457,8 @@ TEST(insights_come_in_pages)
     char body[200];
     open_table(&world);
     FINE(&world, "CreateTable",
-         "{'TableName':'second','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],'"
-         "KeySchema':[{"
-         "'AttributeName':'p','KeyType':'HASH'}],'BillingMode':'PAY_PER_REQUEST'}");
+         "{'TableName':'second','AttributeDefinitions':[{'AttributeName':'p','AttributeType':'S'}],"
+         "'KeySchema':[{'AttributeName':'p','KeyType':'HASH'}],'BillingMode':'PAY_PER_REQUEST'}");
     FINE(&world, "UpdateContributorInsights", INSIGHTS("'ENABLE'"));
     FINE(&world, "UpdateContributorInsights", INSIGHTS("'ENABLE','IndexName':'gsi'"));
     FINE(&world, "UpdateContributorInsights", "{'TableName':'second','ContributorInsightsAction':'ENABLE'}");
@@ -509,9 +505,8 @@ TEST(insights_of_nothing)
     FINE(&world, "PutItem", "{'TableName':'abc','Item':{'p':{'S':'x'},'r':{'S':'y'}}}");
     FINE(&world, "UpdateTable",
          "{'TableName':'abc','AttributeDefinitions':[{'AttributeName':'r','AttributeType':'S'}],"
-         "'GlobalSecondaryIndexUpdates':[{'Create':{'IndexName':'gsi','KeySchema':[{'AttributeName':'r','"
-         "KeyType':"
-         "'HASH'}],'Projection':{'ProjectionType':'ALL'}}}]}");
+         "'GlobalSecondaryIndexUpdates':[{'Create':{'IndexName':'gsi',"
+         "'KeySchema':[{'AttributeName':'r','KeyType':'HASH'}],'Projection':{'ProjectionType':'ALL'}}}]}");
     ANSWERS(&world, "DescribeContributorInsights", "{'TableName':'abc','IndexName':'gsi'}",
             "{'TableName':'abc','IndexName':'gsi','ContributorInsightsStatus':'DISABLED'}");
     INVALID(
@@ -556,14 +551,13 @@ TEST(one_destination_is_active_at_a_time)
                         "'MICROSECOND'}"),
             "{'TableName':'abc','StreamArn':'" KINESIS(
                 "two") "','DestinationStatus':'ENABLING',"
-                       "'EnableKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'"
-                       "MICROSECOND'}}");
+                       "'EnableKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'MICROSECOND'}}");
     reopen(&world);
     ANSWERS(&world, "DescribeKinesisStreamingDestination", "{'TableName':'abc'}",
             "{'TableName':'abc','KinesisDataStreamDestinations':[{'StreamArn':'" KINESIS(
                 "two") "',"
-                       "'DestinationStatus':'ACTIVE','ApproximateCreationDateTimePrecision':'MICROSECOND'},{'"
-                       "StreamArn':"
+                       "'DestinationStatus':'ACTIVE','ApproximateCreationDateTimePrecision':'MICROSECOND'},"
+                       "{'StreamArn':"
                        "'" KINESIS("one") "','DestinationStatus':'DISABLED'}]}");
     world_close(&world);
 }
@@ -589,8 +583,7 @@ TEST(a_destination_has_a_precision)
     ANSWERS(&world, "UpdateKinesisStreamingDestination", DESTINATION("one", PRECISION("MICROSECOND")),
             "{'TableName':'abc','StreamArn':'" KINESIS(
                 "one") "','DestinationStatus':'UPDATING',"
-                       "'UpdateKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'"
-                       "MICROSECOND'}}");
+                       "'UpdateKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'MICROSECOND'}}");
     REFUSES(&world, "DescribeKinesisStreamingDestination", "{'TableName':'missing'}",
             "ResourceNotFoundException", "Requested resource not found: Table: missing not found");
     INVALID(

@@ -281,19 +281,20 @@ TEST(records_are_as_the_service_shapes_them)
     struct slice reply = records_at(&world, iterator_at(&world, ARN, FIRST_SHARD, "TRIM_HORIZON", NULL, at));
     CHECK_INT(count_of(reply, "\"eventID\":\""), 3); /* what changes nothing leaves no record */
     CHECK_CONTAINS(
-        reply, "0000000000000001\",\"eventName\":\"INSERT\",\"eventVersion\":\"1.1\",\"eventSource\":"
-               "\"aws:dynamodb\",\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":"
-               "1794716005,\"Keys\":{\"p\":{\"S\":\"x\"}},\"NewImage\":{\"n\":{\"N\":\"1\"},\"p\":{"
-               "\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000001\",\"SizeBytes\":7,"
+        reply, "0000000000000001\",\"eventName\":\"INSERT\",\"eventVersion\":\"1.1\","
+               "\"eventSource\":\"aws:dynamodb\",\"awsRegion\":\"us-east-1\","
+               "\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,\"Keys\":{\"p\":{\"S\":\"x\"}},"
+               "\"NewImage\":{\"n\":{\"N\":\"1\"},\"p\":{\"S\":\"x\"}},"
+               "\"SequenceNumber\":\"100000000000000000001\",\"SizeBytes\":7,"
                "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}},{");
     CHECK_CONTAINS(reply, "\"eventName\":\"MODIFY\"");
-    CHECK_CONTAINS(reply, "\"NewImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}},\"OldImage\":{\"n\":{"
-                          "\"N\":\"1\"},\"p\":{\"S\":\"x\"}},\"SequenceNumber\":\"100000000000000000002\","
-                          "\"SizeBytes\":12,");
+    CHECK_CONTAINS(reply, "\"NewImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}},"
+                          "\"OldImage\":{\"n\":{\"N\":\"1\"},\"p\":{\"S\":\"x\"}},"
+                          "\"SequenceNumber\":\"100000000000000000002\",\"SizeBytes\":12,");
     CHECK_CONTAINS(reply, "\"eventName\":\"REMOVE\"");
     CHECK_CONTAINS(reply,
-                   "\"Keys\":{\"p\":{\"S\":\"x\"}},\"OldImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}"
-                   "},\"SequenceNumber\":\"100000000000000000003\",");
+                   "\"Keys\":{\"p\":{\"S\":\"x\"}},\"OldImage\":{\"n\":{\"N\":\"2\"},\"p\":{\"S\":\"x\"}},"
+                   "\"SequenceNumber\":\"100000000000000000003\",");
     CHECK(!slice_contains(reply, SLICE("userIdentity")));
     world_close(&world);
 }
@@ -604,8 +605,8 @@ TEST(a_stream_of_a_table_with_two_keys)
         "\"BillingMode\":\"PAY_PER_REQUEST\",\"StreamSpecification\":{\"StreamEnabled\":true,"
         "\"StreamViewType\":\"KEYS_ONLY\"}}");
     struct slice reply = ask(&world, "DescribeStream", "{\"StreamArn\":\"" ARN "\"}");
-    CHECK_CONTAINS(reply, "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{"
-                          "\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}]");
+    CHECK_CONTAINS(reply, "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},"
+                          "{\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}]");
     CHECK_INT(count_of(reply, "\"ShardId\""), 4);
     world_close(&world);
 }
@@ -657,8 +658,8 @@ TEST(what_led_to_a_change_is_told_to_those_who_ask)
                    SLICE("resize:1,\"x\":2"), false);
     CHECK_FINE(
         &world, "TransactWriteItems",
-        "{\"ClientRequestToken\":\"order-7\",\"TransactItems\":[{\"Put\":{\"TableName\":\"abc\",\"Item\":{"
-        "\"p\":{\"S\":\"b\"}}}}]}");
+        "{\"ClientRequestToken\":\"order-7\",\"TransactItems\":[{\"Put\":{\"TableName\":\"abc\","
+        "\"Item\":{\"p\":{\"S\":\"b\"}}}}]}");
     iterator_at(&world, ARN, FIRST_SHARD, "TRIM_HORIZON", NULL, iterator);
     CHECK_INT(count_of(records_at(&world, iterator), "cause"), 0);
     CHECK_INT(count_of(records_at(&world, iterator), "order-7"), 0);

@@ -52,8 +52,7 @@ TEST(an_update_that_only_clears_makes_no_item_in_a_transaction)
         {"GetItem", GET("hash", ONE), "{}"},
         {"TransactWriteItems",
          WRITE(UPDATE("hash", ONE,
-                      "'UpdateExpression':'SET v = :v','ExpressionAttributeValues':{':v':{'S':'"
-                      "x'}}")),
+                      "'UpdateExpression':'SET v = :v','ExpressionAttributeValues':{':v':{'S':'x'}}")),
          "{}"},
         {"TransactWriteItems", WRITE(UPDATE("hash", ONE, "'UpdateExpression':'REMOVE v'")), "{}"},
         {"GetItem", GET("hash", ONE), "{'Item':{" ONE "}}"},
@@ -76,8 +75,7 @@ TEST(one_action_that_fails_leaves_everything_alone)
          WRITE(PUT_IF("hash", ONE, IS_NEW ",'ReturnValuesOnConditionCheckFailure':'ALL_OLD'") "," CHECK_IF(
              "hash", TWO,
              "'attribute_exists(a)','ReturnValuesOnConditionCheckFailure':'ALL_OLD'") "," CHECK_IF("hash",
-                                                                                                   "'a':{'S':"
-                                                                                                   "'3'}",
+                                                                                                   "'a':{'S':'3'}",
                                                                                                    "'attribut"
                                                                                                    "e_exists("
                                                                                                    "a)','"
@@ -89,19 +87,17 @@ TEST(one_action_that_fails_leaves_everything_alone)
                                                                                                    "'NONE'")),
          CANCELLED(
              "ConditionalCheckFailed, ConditionalCheckFailed, ConditionalCheckFailed") "{'Code':'"
-                                                                                       "ConditionalCheckFaile"
-                                                                                       "d','Item':{" ONE
-                                                                                       ",'v':{'S':'old'}},'"
-                                                                                       "Message':'The "
-                                                                                       "conditional "
-                                                                                       "request "
+                                                                                       "ConditionalCheckFailed',"
+                                                                                       "'Item':{" ONE
+                                                                                       ",'v':{'S':'old'}},"
+                                                                                       "'Message':'The "
+                                                                                       "conditional request "
                                                                                        "failed'}," FAILED
                                                                                        "," FAILED "]}"},
         {"TransactWriteItems",
          WRITE(
              "{'Delete':{'TableName':'hash','Key':{" ONE "},'ConditionExpression':'v = :v','"
-             "ExpressionAttributeValues':{':v':{'S':'other'}},'ReturnValuesOnConditionCheckFailure':'ALL_OLD'"
-             "}}"),
+             "ExpressionAttributeValues':{':v':{'S':'other'}},'ReturnValuesOnConditionCheckFailure':'ALL_OLD'}}"),
          CANCELLED(
              "ConditionalCheckFailed") "{'Code':'ConditionalCheckFailed','Item':{" ONE
                                        ",'v':{'S':'old'}},'Message':'The conditional request failed'}]}"},
@@ -300,28 +296,29 @@ TEST(transactions_tell_their_capacity)
         {"TransactWriteItems",
          "{'TransactItems':[" PUT("indexed", ONE_ONE ",'c':{'S':'c'},'d':{'S':'d'}") "," PUT(
              "hash", ONE) "],'ReturnConsumedCapacity':'INDEXES','ReturnItemCollectionMetrics':'SIZE'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,'WriteCapacityUnits':5,'Table':{'"
-         "CapacityUnits':2,'WriteCapacityUnits':2},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1,'"
-         "WriteCapacityUnits':1}},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1,'WriteCapacityUnits':1},"
-         "'"
-         "gall':{'CapacityUnits':1,'WriteCapacityUnits':1}}},{'TableName':'hash','CapacityUnits':2,'"
-         "WriteCapacityUnits':2,'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}],'ItemCollectionMetrics':"
-         "{'"
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,'WriteCapacityUnits':5,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1,'WriteCapacityUnits':1}},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1,'WriteCapacityUnits':1},"
+         "'gall':{'CapacityUnits':1,'WriteCapacityUnits':1}}},"
+         "{'TableName':'hash','CapacityUnits':2,'WriteCapacityUnits':2,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}],'ItemCollectionMetrics':{'"
          "indexed':[{'ItemCollectionKey':{" ONE "},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
         {"TransactWriteItems",
          "{'TransactItems':[" CHECK_IF("indexed", ONE_ONE, "'attribute_exists(a)'") "," DELETE(
              "hash", TWO) "],'ReturnConsumedCapacity':'INDEXES'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,'WriteCapacityUnits':2,'Table':{'"
-         "CapacityUnits':2,'WriteCapacityUnits':2}},{'TableName':'hash','CapacityUnits':2,'"
-         "WriteCapacityUnits':"
-         "2,'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}]}"},
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,'WriteCapacityUnits':2,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}},"
+         "{'TableName':'hash','CapacityUnits':2,'WriteCapacityUnits':2,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}]}"},
         /* a moved index key: the entry goes and comes */
         {"TransactWriteItems",
          "{'TransactItems':[" UPDATE("indexed", ONE_ONE,
                                      SET("SET d = :v") STRING("x")) "],'ReturnConsumedCapacity':'INDEXES'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':6,'WriteCapacityUnits':6,'Table':{'"
-         "CapacityUnits':2,'WriteCapacityUnits':2},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2,'"
-         "WriteCapacityUnits':2},'gall':{'CapacityUnits':2,'WriteCapacityUnits':2}}}]}"},
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':6,'WriteCapacityUnits':6,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2,'WriteCapacityUnits':2},"
+         "'gall':{'CapacityUnits':2,'WriteCapacityUnits':2}}}]}"},
         {"TransactWriteItems",
          "{'TransactItems':[" PUT("hash", ONE) "," PUT("hash", TWO) "],'ReturnConsumedCapacity':'TOTAL','"
                                                                     "ReturnItemCollectionMetrics':'SIZE'}",

@@ -37,9 +37,9 @@ TEST(a_transaction_tells_what_reading_cost)
         {"TransactGetItems",
          "{'TransactItems':[" GET_SOME("hash", ONE, "'ProjectionExpression':'n'") "," GET(
              "hash", TWO) "," GET("pair", ONE ",'b':{'N':'1'}") "],'ReturnConsumedCapacity':'TOTAL'}",
-         "{'Responses':[{'Item':{'n':{'N':'1'}}},{},{}],'ConsumedCapacity':[{'TableName':'hash','"
-         "CapacityUnits':"
-         "4,'ReadCapacityUnits':4},{'TableName':'pair','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
+         "{'Responses':[{'Item':{'n':{'N':'1'}}},{},{}],"
+         "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4,'ReadCapacityUnits':4},"
+         "{'TableName':'pair','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
         {"TransactGetItems", "{'TransactItems':[" GET("hash", ONE) "],'ReturnConsumedCapacity':'INDEXES'}",
          "{'Responses':[{'Item':{" ONE ",'n':{'N':'1'}}}],'ConsumedCapacity':[{'TableName':'hash','"
          "CapacityUnits':2,'ReadCapacityUnits':2,'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}]}"},

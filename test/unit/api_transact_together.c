@@ -29,14 +29,13 @@ TEST(a_transaction_with_a_known_token_is_not_applied_again)
         ADDED("2"),
         /* the same in another order is the same; what is asked about the reply does not matter */
         {"TransactWriteItems",
-         "{'ClientRequestToken':'t','ReturnConsumedCapacity':'TOTAL','TransactItems':[{'Update':{'"
-         "ExpressionAttributeValues':{':v':{'N':'1.0'}},'UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'"
-         "TableName':'hash'}}]}",
+         "{'ClientRequestToken':'t','ReturnConsumedCapacity':'TOTAL',"
+         "'TransactItems':[{'Update':{'ExpressionAttributeValues':{':v':{'N':'1.0'}},"
+         "'UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'TableName':'hash'}}]}",
          "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
         {"TransactWriteItems",
          "{'ClientRequestToken':'t','TransactItems':[{'Update':{'ExpressionAttributeValues':{':v':{'N':'2'}},"
-         "'"
-         "UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'TableName':'hash'}}]}",
+         "'UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'TableName':'hash'}}]}",
          OTHER_PAYLOAD},
         /* the token is looked at before the action */
         {"TransactWriteItems",
@@ -61,14 +60,13 @@ TEST(tokens_tell_payloads_apart)
         {"TransactWriteItems", PUT_MAP("t", "'y':{'S':'1'},'x':{'SS':['1','2']}"), OTHER_PAYLOAD},
         {"TransactWriteItems", PUT_MAP("t", "'x':{'S':'1'}"), OTHER_PAYLOAD},
         {"TransactWriteItems",
-         "{'TransactItems':[{'Put':{'TableName':'hash','Item':{'a':{'S':'1'},'m':{'M':{'x':{'S':'1'},'y':{'"
-         "SS':"
-         "['1','2']}}}},'ConditionExpression':'attribute_exists(a)'}}],'ClientRequestToken':'t'}",
+         "{'TransactItems':[{'Put':{'TableName':'hash',"
+         "'Item':{'a':{'S':'1'},'m':{'M':{'x':{'S':'1'},'y':{'SS':['1','2']}}}},"
+         "'ConditionExpression':'attribute_exists(a)'}}],'ClientRequestToken':'t'}",
          OTHER_PAYLOAD},
         {"TransactWriteItems",
-         "{'TransactItems':[{'ConditionCheck':{'TableName':'hash','Key':{'a':{'S':'1'}},'ConditionExpression'"
-         ":'"
-         "attribute_exists(a)'}}],'ClientRequestToken':'t'}",
+         "{'TransactItems':[{'ConditionCheck':{'TableName':'hash','Key':{'a':{'S':'1'}},"
+         "'ConditionExpression':'attribute_exists(a)'}}],'ClientRequestToken':'t'}",
          OTHER_PAYLOAD},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
@@ -103,8 +101,8 @@ TEST(a_token_does_not_speak_for_another_table)
     struct world world;
     static const struct exchange put = {
         "TransactWriteItems", PUT_INDEXED,
-        "{'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},'"
-        "SizeEstimateRangeGB':[0.0,1.0]}]}}"};
+        "{'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},"
+        "'SizeEstimateRangeGB':[0.0,1.0]}]}}"};
     static const struct exchange cancelled = {
         "TransactWriteItems", PUT_INDEXED,
         "TransactionCanceledException: Transaction cancelled, please refer cancellation reasons for specific "
@@ -116,9 +114,10 @@ TEST(a_token_does_not_speak_for_another_table)
     ask_quoted(&world, "CreateTable",
                "{'TableName':'indexed'," KEYS(
                    "x", "y") ",'BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
-                             "{'AttributeName':'x','AttributeType':'S'},{'AttributeName':'y','AttributeType':"
-                             "'S'},{'AttributeName':'"
-                             "z','AttributeType':'S'}],'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS(
+                             "{'AttributeName':'x','AttributeType':'S'},"
+                             "{'AttributeName':'y','AttributeType':'S'},"
+                             "{'AttributeName':'z','AttributeType':'S'}],"
+                             "'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS(
                                  "x", "z") ",'Projection':{'"
                                            "ProjectionType':'ALL'}}]}");
     CHECK_INT(world.status, 200);
@@ -154,27 +153,26 @@ TEST(a_repeated_transaction_costs_reading)
     buf_text(&item, "\"}}}");
     buf_byte(&item, 0);
     CHECK_ASK(&world, "PutItem", item.data, "{}");
-    static const char actions[] = "{'TransactItems':[{'Delete':{'TableName':'hash','Key':{'a':{'S':'1'}}}},{'"
-                                  "Put':{'TableName':'indexed','"
-                                  "Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}}],'ClientRequestToken':"
-                                  "'t','ReturnConsumedCapacity':'"
-                                  "INDEXES','ReturnItemCollectionMetrics':'SIZE'}";
+    static const char actions[] = "{'TransactItems':[{'Delete':{'TableName':'hash','Key':{'a':{'S':'1'}}}},"
+                                  "{'Put':{'TableName':'indexed','Item':{'a':{'S':'1'},'b':{'S':'1'},"
+                                  "'c':{'S':'c'}}}}],'ClientRequestToken':'t',"
+                                  "'ReturnConsumedCapacity':'INDEXES','ReturnItemCollectionMetrics':'SIZE'}";
 #define METRICS                                                                                              \
     "],'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},'SizeEstimateRangeGB':[0.0," \
     "1.0]"                                                                                                   \
     "}]}}"
     static const struct exchange exchanges[] = {
         {"TransactWriteItems", actions,
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':18,'WriteCapacityUnits':18,'Table':{'"
-         "CapacityUnits':18,'WriteCapacityUnits':18}},{'TableName':'indexed','CapacityUnits':3,'"
-         "WriteCapacityUnits':3,'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},'LocalSecondaryIndexes':{'"
-         "lsi':"
-         "{'CapacityUnits':1,'WriteCapacityUnits':1}}}" METRICS},
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':18,'WriteCapacityUnits':18,"
+         "'Table':{'CapacityUnits':18,'WriteCapacityUnits':18}},"
+         "{'TableName':'indexed','CapacityUnits':3,'WriteCapacityUnits':3,"
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1,'WriteCapacityUnits':1}}}" METRICS},
         {"TransactWriteItems", actions,
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':6,'ReadCapacityUnits':6,'Table':{'"
-         "CapacityUnits':6,'ReadCapacityUnits':6}},{'TableName':'indexed','CapacityUnits':2,'"
-         "ReadCapacityUnits':2"
-         ",'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}" METRICS},
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':6,'ReadCapacityUnits':6,"
+         "'Table':{'CapacityUnits':6,'ReadCapacityUnits':6}},"
+         "{'TableName':'indexed','CapacityUnits':2,'ReadCapacityUnits':2,"
+         "'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}" METRICS},
     };
     for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++) check_exchange(&world, &exchanges[i]);
     buf_free(&item);
@@ -244,14 +242,12 @@ TEST(transactions_that_overlap_conflict)
     static const struct exchange together[] = {
         {"TransactWriteItems", ADD_TWO("1", "2"), "{}"},
         {"TransactWriteItems", ADD_TWO("3", "1"),
-         "'CancellationReasons':[{'Code':'None'},{'Code':'TransactionConflict','Message':'Transaction is "
-         "ongoing "
-         "for the item'}]"},
+         "'CancellationReasons':[{'Code':'None'},{'Code':'TransactionConflict',"
+         "'Message':'Transaction is ongoing for the item'}]"},
         {"TransactWriteItems", ADD_TWO("3", "4"), "{}"}, /* the cancelled one holds nothing */
         {"TransactGetItems",
-         "{'TransactItems':[{'Get':{'TableName':'hash','Key':{'a':{'S':'1'}}}},{'Get':{'TableName':'hash','"
-         "Key':{'"
-         "a':{'S':'3'}}}}]}",
+         "{'TransactItems':[{'Get':{'TableName':'hash','Key':{'a':{'S':'1'}}}},"
+         "{'Get':{'TableName':'hash','Key':{'a':{'S':'3'}}}}]}",
          "{'Responses':[{'Item':{'a':{'S':'1'},'n':{'N':'1'}}},{'Item':{'a':{'S':'3'},'n':{'N':'1'}}}]}"},
     };
     static const struct exchange after[] = {
@@ -301,9 +297,8 @@ TEST(a_transaction_finds_its_table_deleted_meanwhile)
     static const struct exchange together[] = {
         {"DeleteTable", "{'TableName':'hash'}", "'TableStatus':'DELETING'"},
         {"TransactWriteItems",
-         "{'TransactItems':[{'Put':{'TableName':'pair','Item':{'a':{'S':'1'},'b':{'N':'1'}}}},{'Put':{'"
-         "TableName':'"
-         "hash','Item':{'a':{'S':'1'}}}}]}",
+         "{'TransactItems':[{'Put':{'TableName':'pair','Item':{'a':{'S':'1'},'b':{'N':'1'}}}},"
+         "{'Put':{'TableName':'hash','Item':{'a':{'S':'1'}}}}]}",
          "#ResourceNotFoundException"},
         {"TransactGetItems", "{'TransactItems':[{'Get':{'TableName':'hash','Key':{'a':{'S':'1'}}}}]}",
          "#ResourceNotFoundException"},
@@ -368,11 +363,11 @@ static void transfer(struct teller *teller, unsigned from, unsigned to, struct b
 {
     char request[700];
     snprintf(request, sizeof request,
-             "{'TransactItems':[{'Update':{'TableName':'hash','Key':{'a':{'S':'%u'}},'UpdateExpression':'SET "
-             "n = n - "
-             ":v','ConditionExpression':'n >= :v','ExpressionAttributeValues':{':v':{'N':'1'}}}},{'Update':{'"
-             "TableName':'hash','Key':{'a':{'S':'%u'}},'UpdateExpression':'SET n = n + :v','"
-             "ExpressionAttributeValues':{':v':{'N':'1'}}}}]}",
+             "{'TransactItems':[{'Update':{'TableName':'hash','Key':{'a':{'S':'%u'}},"
+             "'UpdateExpression':'SET n = n - :v','ConditionExpression':'n >= :v',"
+             "'ExpressionAttributeValues':{':v':{'N':'1'}}}},"
+             "{'Update':{'TableName':'hash','Key':{'a':{'S':'%u'}},'UpdateExpression':'SET n = n + :v',"
+             "'ExpressionAttributeValues':{':v':{'N':'1'}}}}]}",
              from, to);
     const char *error = run_call(teller->world, "TransactWriteItems", request, reply);
     if (!error)
@@ -396,9 +391,10 @@ static void count_coins(struct teller *teller, struct buf *reply)
 {
     const char *error = run_call(
         teller->world, "TransactGetItems",
-        "{'TransactItems':[{'Get':{'TableName':'hash','Key':{'a':{'S':'0'}}}},{'Get':{'"
-        "TableName':'hash','Key':{'a':{'S':'1'}}}},{'Get':{'TableName':'hash','Key':{'a':{'S':"
-        "'2'}}}},{'Get':{'TableName':'hash','Key':{'a':{'S':'3'}}}}]}",
+        "{'TransactItems':[{'Get':{'TableName':'hash','Key':{'a':{'S':'0'}}}},"
+        "{'Get':{'TableName':'hash','Key':{'a':{'S':'1'}}}},"
+        "{'Get':{'TableName':'hash','Key':{'a':{'S':'2'}}}},"
+        "{'Get':{'TableName':'hash','Key':{'a':{'S':'3'}}}}]}",
         reply);
     if (error || sum_of_numbers(buf_view(reply)) != ACCOUNTS * 10) teller->wrong++;
 }

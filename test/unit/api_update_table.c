@@ -142,8 +142,7 @@ TEST(one_change_at_a_time)
         {"'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'idx'}}],"
          "'ProvisionedThroughput':{'ReadCapacityUnits':1,'WriteCapacityUnits':1}",
          "You cannot create or delete index while updating table IOPS"},
-        {"'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'idx'}}],'StreamSpecification':{'"
-         "StreamEnabled':false}",
+        {"'GlobalSecondaryIndexUpdates':[{'Delete':{'IndexName':'idx'}}],'StreamSpecification':{'StreamEnabled':false}",
          "You cannot create or delete index while changing stream status"},
     };
     open_on_demand(&world);
@@ -253,8 +252,8 @@ TEST(protection_and_class_change)
     LACKS(&world, "TableClassSummary");
     update(&world, "'TableClass':'STANDARD_INFREQUENT_ACCESS'");
     describe(&world);
-    SHOWS(&world, "'TableClassSummary':{'TableClass':'STANDARD_INFREQUENT_ACCESS','LastUpdateDateTime':"
-                  "1794716005.340}");
+    SHOWS(&world, "'TableClassSummary':{'TableClass':'STANDARD_INFREQUENT_ACCESS',"
+                  "'LastUpdateDateTime':1794716005.340}");
     SHOWS(&world, "'DeletionProtectionEnabled':true");
     update(&world, "'DeletionProtectionEnabled':false");
     FINE(&world, "DeleteTable", "{'TableName':'abc'}");
@@ -386,8 +385,8 @@ TEST(units_of_indexes_change)
             "Developer Guide for current limits and how to request higher limits.");
     update(&world, index_change(&world, "idx", units(&world, "", 4, 4)));
     SHOWS(&world, "'TableStatus':'ACTIVE'");
-    SHOWS(&world, "'IndexStatus':'UPDATING','ProvisionedThroughput':{'NumberOfDecreasesToday':0,'"
-                  "ReadCapacityUnits':3,");
+    SHOWS(&world, "'IndexStatus':'UPDATING','ProvisionedThroughput':{'NumberOfDecreasesToday':0,"
+                  "'ReadCapacityUnits':3,");
     describe(&world);
     SHOWS(&world, "'ReadCapacityUnits':4,'WriteCapacityUnits':4}");
     world_close(&world);

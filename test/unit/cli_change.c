@@ -41,9 +41,8 @@ TEST(changes_in_words)
                "INSERT  pk=a  n=1 t={\"$set\":[\"x\"]}");
     CHECK_TEXT(in_words("{\"eventName\":\"MODIFY\",\"dynamodb\":{" KEYS
                         ",\"OldImage\":{\"pk\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"},\"same\":{\"N\":\"5\"},"
-                        "\"old\":{\"N\":\"7\"}},"
-                        "\"NewImage\":{\"pk\":{\"S\":\"a\"},\"n\":{\"N\":\"2\"},\"same\":{\"N\":\"5\"},"
-                        "\"new\":{\"S\":\"\\n\"}}}}"),
+                        "\"old\":{\"N\":\"7\"}},\"NewImage\":{\"pk\":{\"S\":\"a\"},\"n\":{\"N\":\"2\"},"
+                        "\"same\":{\"N\":\"5\"},\"new\":{\"S\":\"\\n\"}}}}"),
                "MODIFY  pk=a  n: 1 -> 2  new: -> \\n  old: gone");
     CHECK_TEXT(
         in_words("{\"eventName\":\"REMOVE\",\"userIdentity\":{\"type\":\"Service\"},\"dynamodb\":{" KEYS
@@ -71,8 +70,9 @@ TEST(changes_in_plain_json)
 {
     struct change change;
     CHECK(
-        change_read(parsed("{\"eventName\":\"REMOVE\",\"userIdentity\":{\"type\":\"Service\"},\"dynamodb\":{"
-                           "\"ApproximateCreationDateTime\":12.5,\"SequenceNumber\":\"100\"," KEYS
+        change_read(parsed("{\"eventName\":\"REMOVE\",\"userIdentity\":{\"type\":\"Service\"},"
+                           "\"dynamodb\":{\"ApproximateCreationDateTime\":12.5,"
+                           "\"SequenceNumber\":\"100\"," KEYS
                            ",\"OldImage\":{\"pk\":{\"S\":\"a\"}}}}"),
                     &change));
     CHECK(change_put_plain(&out, &change));
@@ -108,13 +108,13 @@ TEST(a_definition_is_what_a_request_takes)
         "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"BillingMode\":\"PROVISIONED\","
         "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":5,\"WriteCapacityUnits\":6},"
         "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"i\","
-        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],\"Projection\":{"
-        "\"ProjectionType\":\"ALL\"},"
-        "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":2}}],"
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],"
+        "\"Projection\":{\"ProjectionType\":\"ALL\"},\"ProvisionedThroughput\":{\"ReadCapacityUnits\":1,"
+        "\"WriteCapacityUnits\":2}}],"
         "\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_IMAGE\"},"
-        "\"TableClass\":\"STANDARD\",\"DeletionProtectionEnabled\":true,\"Tags\":[{\"Key\":\"k\","
-        "\"Value\":\"v\"}],"
-        "\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":\"expires\"}}");
+        "\"TableClass\":\"STANDARD\",\"DeletionProtectionEnabled\":true,"
+        "\"Tags\":[{\"Key\":\"k\",\"Value\":\"v\"}],\"TimeToLiveSpecification\":{\"Enabled\":true,"
+        "\"AttributeName\":\"expires\"}}");
     finish();
 }
 

@@ -51,8 +51,8 @@ TEST(settings_of_triggers)
                "{\"MaximumRetryAttempts\":-1,\"MaximumRecordAgeInSeconds\":5400}");
     CHECK_TEXT(
         SETTINGS("--filter", "{\"a\":[1]}", "--filter", "{\"b\":[\"x\"]}"),
-        "{\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},{\"Pattern\":\"{"
-        "\\\"b\\\":[\\\"x\\\"]}\"}]}}");
+        "{\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"a\\\":[1]}\"},"
+        "{\"Pattern\":\"{\\\"b\\\":[\\\"x\\\"]}\"}]}}");
     CHECK_TEXT(
         SETTINGS("--bisect", "--partial", "--lanes", "4", "--tumbling", "1m", "--depth", "3"),
         "{\"ParallelizationFactor\":4,\"TumblingWindowInSeconds\":60,\"MaximumRecursionDepth\":3,"

@@ -94,8 +94,8 @@ static struct slice request_of(const struct table_spec *spec)
 TEST(table_specs)
 {
     CHECK_TEXT(request_of(&(struct table_spec){.name = "T", .hash = "a:b:S"}),
-               "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
-               "{\"AttributeName\":\"a:b\",\"KeyType\":\"HASH\"}],"
+               "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\","
+               "\"KeySchema\":[{\"AttributeName\":\"a:b\",\"KeyType\":\"HASH\"}],"
                "\"AttributeDefinitions\":[{\"AttributeName\":\"a:b\",\"AttributeType\":\"S\"}]}");
     CHECK_TEXT(
         request_of(&(struct table_spec){.name = "T",
@@ -104,15 +104,18 @@ TEST(table_specs)
                                         .global_indexes = {"g:x:B,q:N=keys", "h:x:B=a,b"},
                                         .local_indexes = {"l:y:S"},
                                         .stream = "new-and-old"}),
-        "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
-        "{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"q\",\"KeyType\":\"RANGE\"}],"
-        "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"g\",\"KeySchema\":["
-        "{\"AttributeName\":\"x\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"q\",\"KeyType\":\"RANGE\"}],"
+        "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\","
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"q\",\"KeyType\":\"RANGE\"}],"
+        "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"g\","
+        "\"KeySchema\":[{\"AttributeName\":\"x\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"q\",\"KeyType\":\"RANGE\"}],"
         "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}},"
         "{\"IndexName\":\"h\",\"KeySchema\":[{\"AttributeName\":\"x\",\"KeyType\":\"HASH\"}],"
         "\"Projection\":{\"ProjectionType\":\"INCLUDE\",\"NonKeyAttributes\":[\"a\",\"b\"]}}],"
-        "\"LocalSecondaryIndexes\":[{\"IndexName\":\"l\",\"KeySchema\":["
-        "{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"y\",\"KeyType\":\"RANGE\"}],"
+        "\"LocalSecondaryIndexes\":[{\"IndexName\":\"l\","
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"y\",\"KeyType\":\"RANGE\"}],"
         "\"Projection\":{\"ProjectionType\":\"ALL\"}}],"
         "\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},"
         "\"AttributeDefinitions\":[{\"AttributeName\":\"p\",\"AttributeType\":\"S\"},"
@@ -125,16 +128,16 @@ TEST(table_specs_of_keys_with_several_attributes)
 {
     CHECK_TEXT(
         request_of(&(struct table_spec){.name = "T", .hash = "p:S", .global_indexes = {"g:a:S+b:N,c:S+d:B"}}),
-        "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
-        "{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],"
-        "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"g\",\"KeySchema\":["
-        "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"},"
+        "{\"TableName\":\"T\",\"BillingMode\":\"PAY_PER_REQUEST\","
+        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],"
+        "\"GlobalSecondaryIndexes\":[{\"IndexName\":\"g\","
+        "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"b\",\"KeyType\":\"HASH\"},"
         "{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"},{\"AttributeName\":\"d\",\"KeyType\":\"RANGE\"}],"
         "\"Projection\":{\"ProjectionType\":\"ALL\"}}],"
         "\"AttributeDefinitions\":[{\"AttributeName\":\"p\",\"AttributeType\":\"S\"},"
         "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},{\"AttributeName\":\"b\",\"AttributeType\":\"N\"},"
-        "{\"AttributeName\":\"c\",\"AttributeType\":\"S\"},{\"AttributeName\":\"d\",\"AttributeType\":\"B\"}]"
-        "}");
+        "{\"AttributeName\":\"c\",\"AttributeType\":\"S\"},{\"AttributeName\":\"d\",\"AttributeType\":\"B\"}]}");
     CHECK_TEXT(request_of(&(struct table_spec){
                    .name = "T", .hash = "p:S", .global_indexes = {"g:a:S+b:S+c:S+d:S+e:S"}}),
                "'a:S+b:S+c:S+d:S+e:S' should be at most four attributes");

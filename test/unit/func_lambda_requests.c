@@ -69,8 +69,7 @@ TEST(lambda_constraints_in_the_services_words)
         LAB_REFUSED(&lab, "POST", FUNCTIONS, cases[i][0], 400, "ValidationException", cases[i][1]);
     LAB_REFUSED(
         &lab, "POST", FUNCTIONS,
-        "{\"FunctionName\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"Code\":{}"
-        "}",
+        "{\"FunctionName\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"Code\":{}}",
         400, "InvalidParameterValueException",
         "1 validation error detected: Value "
         "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' at 'functionName' failed to "

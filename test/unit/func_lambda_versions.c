@@ -170,13 +170,11 @@ TEST(lambda_aliases_that_cannot_be)
         const char *body, *type, *message;
         int status;
     } cases[] = {
-        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{"
-         "\"2\":0.5,"
-         "\"3\":0.1}}}",
+        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\","
+         "\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"2\":0.5,\"3\":0.1}}}",
          "InvalidParameterValueException",
          "Number of items in AdditionalVersionWeights cannot be greater than 1", 400},
-        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{"
-         "\"2\":2.0}}}",
+        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"2\":2.0}}}",
          "ValidationException",
          "1 validation error detected: Value '{2=2.0}' at 'routingConfig.additionalVersionWeights' failed to "
          "satisfy "
@@ -184,8 +182,8 @@ TEST(lambda_aliases_that_cannot_be)
          "Member "
          "must have value greater than or equal to 0.0, Member must not be null]",
          400},
-        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{"
-         "\"$LATEST\":0.5}}}",
+        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\","
+         "\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"$LATEST\":0.5}}}",
          "ValidationException",
          "1 validation error detected: Value '{$LATEST=0.5}' at 'routingConfig.additionalVersionWeights' "
          "failed to "
@@ -195,12 +193,11 @@ TEST(lambda_aliases_that_cannot_be)
          "pattern: "
          "[0-9]+]",
          400},
-        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{"
-         "\"1\":0.5}}}",
+        {"{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"1\":0.5}}}",
          "InvalidParameterValueException",
          "Invalid function version 1. Function version 1 is already included in routing configuration.", 400},
-        {"{\"Name\":\"x\",\"FunctionVersion\":\"$LATEST\",\"RoutingConfig\":{\"AdditionalVersionWeights\":{"
-         "\"1\":0.5}}}",
+        {"{\"Name\":\"x\",\"FunctionVersion\":\"$LATEST\","
+         "\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"1\":0.5}}}",
          "InvalidParameterValueException",
          "$LATEST is not supported for an alias pointing to more than 1 version", 400},
         {"{\"Name\":\"x\",\"FunctionVersion\":\"10\"}", "ResourceNotFoundException",
@@ -233,8 +230,8 @@ TEST(lambda_aliases_with_two_versions_go_back_to_one)
     LAB_EXPECT(&lab, "PUT", FUNCTIONS "/a/configuration", "{\"Timeout\":5}", 200);
     LAB_EXPECT(&lab, "POST", FUNCTIONS "/a/versions", "{}", 201);
     LAB_EXPECT(&lab, "POST", FUNCTIONS "/a/aliases",
-               "{\"Name\":\"x\",\"FunctionVersion\":\"1\",\"RoutingConfig\":{"
-               "\"AdditionalVersionWeights\":{\"2\":0.2}}}",
+               "{\"Name\":\"x\",\"FunctionVersion\":\"1\","
+               "\"RoutingConfig\":{\"AdditionalVersionWeights\":{\"2\":0.2}}}",
                201);
     struct answer both = lab_send(&lab, "GET", FUNCTIONS "/a/aliases/x", NULL, NULL);
     CHECK_TEXT(answer_member(&both, "RoutingConfig.AdditionalVersionWeights"), "{\"2\":0.2}");

@@ -82,9 +82,9 @@ static void make_table(struct stage *stage)
     struct arena arena = {0};
     stage_dynamo(
         stage, "CreateTable",
-        "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
-        "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"id\","
-        "\"AttributeType\":\"S\"}]}",
+        "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\","
+        "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}",
         &arena);
     arena_free(&arena);
 }
@@ -187,8 +187,8 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
     CHECK(slice_contains(letters, SLICE("\"queue\":{\"S\":\"failures\"}")));
     CHECK(slice_contains(letters, SLICE("{\\\"version\\\":\\\"1.0\\\",\\\"timestamp\\\":\\\"20")));
     CHECK(slice_contains(
-        letters, SLICE("\\\"functionArn\\\":\\\"arn:aws:lambda:us-east-1:000000000000:function:f:$LATEST"
-                       "\\\",\\\"condition\\\":\\\"RetriesExhausted\\\",\\\"approximateInvokeCount\\\":2}")));
+        letters, SLICE("\\\"functionArn\\\":\\\"arn:aws:lambda:us-east-1:000000000000:function:f:$LATEST\\\","
+                       "\\\"condition\\\":\\\"RetriesExhausted\\\",\\\"approximateInvokeCount\\\":2}")));
     CHECK(slice_contains(letters, SLICE("\\\"requestPayload\\\":\\\"error\\\"")));
     CHECK(slice_contains(letters,
                          SLICE("\\\"responseContext\\\":{\\\"statusCode\\\":200,"
@@ -228,9 +228,9 @@ TEST(queue_takes_refused_effects_for_an_error)
     CHECK_INT(
         accept_call(
             &stage, "f",
-            SLICE("{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"effects\",\"Item\":{\"id\":{"
-                  "\"S\":\"n\"}}}},{\"ConditionCheck\":{\"TableName\":\"effects\",\"Key\":{\"id\":{"
-                  "\"S\":\"m\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}")),
+            SLICE("{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"effects\","
+                  "\"Item\":{\"id\":{\"S\":\"n\"}}}},{\"ConditionCheck\":{\"TableName\":\"effects\","
+                  "\"Key\":{\"id\":{\"S\":\"m\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}")),
         200);
     CHECK(stage_until(has_failed, &stage));
     expect_effects(&stage, "");
@@ -395,10 +395,9 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
 
 static const char dead_call[] =
     "{\"TableName\":\"quipu-invocations\",\"Item\":{\"id\":{\"S\":\"of-the-dead\"},\"part\":{\"N\":\"0\"},"
-    "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},\"due\":{"
-    "\"N\":\"%lld\"},"
-    "\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},\"holder\":{\"S\":\"dead\"},"
-    "\"lease\":{\"N\":\"%lld\"}}}";
+    "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},"
+    "\"due\":{\"N\":\"%lld\"},\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},"
+    "\"holder\":{\"S\":\"dead\"},\"lease\":{\"N\":\"%lld\"}}}";
 
 /* Q4: what another holds is left alone until its lease is over, then taken. */
 TEST(queue_takes_over_from_the_dead)

@@ -259,8 +259,8 @@ TEST(registry_async_settings_and_reserved)
     CHECK_INT(registry_reserved(lab.func, SLICE("queued")), UINT32_MAX);
     LAB_EXPECT(
         &lab, "PUT", "/2019-09-25/functions/queued/event-invoke-config",
-        "{\"MaximumRetryAttempts\":0,\"MaximumEventAgeInSeconds\":60,\"DestinationConfig\":{"
-        "\"OnSuccess\":{\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:good\"},"
+        "{\"MaximumRetryAttempts\":0,\"MaximumEventAgeInSeconds\":60,"
+        "\"DestinationConfig\":{\"OnSuccess\":{\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:good\"},"
         "\"OnFailure\":{\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:bad\"}}}",
         200);
     LAB_EXPECT(&lab, "PUT", "/2017-10-31/functions/queued/concurrency",
@@ -447,8 +447,8 @@ TEST(registry_archives_half_stored)
     const char *head = arena_printf(&arena,
                                     "{\"TableName\":\"quipu-functions\",\"Item\":{\"name\":{\"S\":\"*code\"},"
                                     "\"part\":{\"S\":\"%.*s\"},"
-                                    "\"Upload\":{\"S\":\"dead\"},\"Parts\":{\"N\":\"1\"},\"Size\":{"
-                                    "\"N\":\"%zu\"},\"Used\":{\"N\":\"1\"}}}",
+                                    "\"Upload\":{\"S\":\"dead\"},\"Parts\":{\"N\":\"1\"},"
+                                    "\"Size\":{\"N\":\"%zu\"},\"Used\":{\"N\":\"1\"}}}",
                                     SLICE_ARG(sha256), zip.len)
                            .data;
     lab_dynamo(&lab, "PutItem", head, &arena);
@@ -473,19 +473,15 @@ TEST(registry_bears_strange_items)
     static const char *const items[] = {
         "\"name\":{\"S\":\"bare\"},\"part\":{\"S\":\"$LATEST\"}",
         "\"name\":{\"S\":\"headless\"},\"part\":{\"S\":\"alias:x\"}",
-        "\"name\":{\"S\":\"head\"},\"part\":{\"S\":\"function\"},\"Stamp\":{\"S\":\"x\"},\"Tags\":{"
-        "\"N\":\"1\"}",
+        "\"name\":{\"S\":\"head\"},\"part\":{\"S\":\"function\"},\"Stamp\":{\"S\":\"x\"},\"Tags\":{\"N\":\"1\"}",
         "\"name\":{\"S\":\"no name at all!\"},\"part\":{\"S\":\"what:ever\"}",
-        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"7\"},\"Timeout\":{\"S\":\"x\"},\"Environment\":{\"L\":[]}"
-        ","
-        "\"Quipu\":{\"M\":{\"Url\":{\"N\":\"3\"},\"Concurrency\":{\"N\":\"-1\"}}},\"CodeSha256\":{\"S\":\"???"
-        "\"},"
-        "\"Bytes\":{\"B\":\"AAAA\"}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"7\"},\"Timeout\":{\"S\":\"x\"},"
+        "\"Environment\":{\"L\":[]},\"Quipu\":{\"M\":{\"Url\":{\"N\":\"3\"},\"Concurrency\":{\"N\":\"-1\"}}},"
+        "\"CodeSha256\":{\"S\":\"???\"},\"Bytes\":{\"B\":\"AAAA\"}",
         "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"policy:$LATEST\"},\"Statements\":{\"S\":\"x\"}",
-        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"async:$LATEST\"},\"MaximumRetryAttempts\":{"
-        "\"BOOL\":true}",
-        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"alias:live\"},\"RoutingConfig\":{"
-        "\"M\":{\"AdditionalVersionWeights\":{\"M\":{\"9\":{\"S\":\"x\"}}}}}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"async:$LATEST\"},\"MaximumRetryAttempts\":{\"BOOL\":true}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"alias:live\"},"
+        "\"RoutingConfig\":{\"M\":{\"AdditionalVersionWeights\":{\"M\":{\"9\":{\"S\":\"x\"}}}}}",
     };
     static const char *const targets[] = {FUNCTIONS,
                                           FUNCTIONS "?FunctionVersion=ALL",

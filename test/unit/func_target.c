@@ -292,9 +292,9 @@ TEST(target_table_effects_are_applied)
     struct buf reply = {0};
     func_make(&func);
     CHECK_INT(call(&func, "CreateTable",
-                   SLICE("{\"TableName\":\"mirror\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
-                         "\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{"
-                         "\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}"),
+                   SLICE("{\"TableName\":\"mirror\",\"BillingMode\":\"PAY_PER_REQUEST\","
+                         "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
+                         "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}"),
                    &reply),
               200);
     invoke(&func, &function, &invoked,

@@ -491,15 +491,15 @@ TEST(a_repeated_name_has_its_last_list)
 TEST(stream_records)
 {
     static const char record[] =
-        "{\"eventID\":\"1\",\"eventName\":\"MODIFY\",\"eventVersion\":\"1.1\",\"eventSource\":\"aws:"
-        "dynamodb\","
-        "\"awsRegion\":\"us-east-1\",\"dynamodb\":{\"ApproximateCreationDateTime\":1678831218.25,"
-        "\"Keys\":{\"id\":{\"S\":\"order#17\"}},\"NewImage\":{\"id\":{\"S\":\"order#17\"},\"state\":{"
-        "\"S\":\"PAID\"},"
-        "\"total\":{\"N\":\"101\"},\"open\":{\"BOOL\":false},\"note\":{\"NULL\":true},"
-        "\"tags\":{\"SS\":[\"new\",\"gift\"]},\"lines\":{\"L\":[{\"M\":{\"sku\":{\"S\":\"A\"},\"n\":{"
-        "\"N\":\"1\"}}},"
-        "{\"M\":{\"sku\":{\"S\":\"B\"},\"n\":{\"N\":\"2\"}}}]}},\"OldImage\":{\"state\":{\"S\":\"NEW\"}},"
+        "{\"eventID\":\"1\",\"eventName\":\"MODIFY\",\"eventVersion\":\"1.1\","
+        "\"eventSource\":\"aws:dynamodb\",\"awsRegion\":\"us-east-1\","
+        "\"dynamodb\":{\"ApproximateCreationDateTime\":1678831218.25,"
+        "\"Keys\":{\"id\":{\"S\":\"order#17\"}},\"NewImage\":{\"id\":{\"S\":\"order#17\"},"
+        "\"state\":{\"S\":\"PAID\"},\"total\":{\"N\":\"101\"},\"open\":{\"BOOL\":false},"
+        "\"note\":{\"NULL\":true},"
+        "\"tags\":{\"SS\":[\"new\",\"gift\"]},\"lines\":{\"L\":[{\"M\":{\"sku\":{\"S\":\"A\"},"
+        "\"n\":{\"N\":\"1\"}}},{\"M\":{\"sku\":{\"S\":\"B\"},\"n\":{\"N\":\"2\"}}}]}},"
+        "\"OldImage\":{\"state\":{\"S\":\"NEW\"}},"
         "\"SequenceNumber\":\"111\",\"SizeBytes\":26,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},"
         "\"userIdentity\":{\"type\":\"Service\",\"principalId\":\"dynamodb.amazonaws.com\"}}";
     static const struct row rows[] = {
@@ -507,29 +507,25 @@ TEST(stream_records)
         {"{\"eventName\":[\"INSERT\",\"MODIFY\"]}", record, true},
         {"{\"eventName\":[\"MODIFY\"],\"eventSource\":[\"aws:dynamodb\"]}", record, true},
         {"{\"dynamodb\":{\"Keys\":{\"id\":{\"S\":[{\"prefix\":\"order#\"}]}}}}", record, true},
-        {"{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}},\"OldImage\":{\"state\":{"
-         "\"S\":[{\"anything-but\":[\"PAID\"]}]}}}}",
+        {"{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}},"
+         "\"OldImage\":{\"state\":{\"S\":[{\"anything-but\":[\"PAID\"]}]}}}}",
          record, true},
         {"{\"dynamodb\":{\"NewImage\":{\"state\":[\"PAID\"]}}}", record, false},
         {"{\"dynamodb\":{\"NewImage\":{\"total\":{\"N\":[{\"numeric\":[\">\",100]}]}}}}", record, false},
         {"{\"dynamodb\":{\"NewImage\":{\"total\":{\"N\":[\"101\"]}}}}", record, true},
-        {"{\"dynamodb\":{\"NewImage\":{\"total\":{\"N\":[{\"numeric\":[\">\",100]},{\"anything-but\":\"101\"}"
-         "]}}}}",
+        {"{\"dynamodb\":{\"NewImage\":{\"total\":{\"N\":[{\"numeric\":[\">\",100]},{\"anything-but\":\"101\"}]}}}}",
          record, false},
         {"{\"dynamodb\":{\"ApproximateCreationDateTime\":[{\"numeric\":[\">\",0]}]}}", record, true},
         {"{\"dynamodb\":{\"NewImage\":{\"open\":{\"BOOL\":[false]}}}}", record, true},
         {"{\"dynamodb\":{\"NewImage\":{\"note\":{\"NULL\":[true]}}}}", record, true},
         {"{\"dynamodb\":{\"NewImage\":{\"tags\":{\"SS\":[\"gift\"]}}}}", record, true},
-        {"{\"dynamodb\":{\"NewImage\":{\"lines\":{\"L\":{\"M\":{\"sku\":{\"S\":[\"B\"]},\"n\":{\"N\":[\"2\"]}"
-         "}}}}}}",
+        {"{\"dynamodb\":{\"NewImage\":{\"lines\":{\"L\":{\"M\":{\"sku\":{\"S\":[\"B\"]},\"n\":{\"N\":[\"2\"]}}}}}}}",
          record, true},
-        {"{\"dynamodb\":{\"NewImage\":{\"lines\":{\"L\":{\"M\":{\"sku\":{\"S\":[\"B\"]},\"n\":{\"N\":[\"1\"]}"
-         "}}}}}}",
+        {"{\"dynamodb\":{\"NewImage\":{\"lines\":{\"L\":{\"M\":{\"sku\":{\"S\":[\"B\"]},\"n\":{\"N\":[\"1\"]}}}}}}}",
          record, false},
         {"{\"userIdentity\":{\"type\":[\"Service\"],\"principalId\":[\"dynamodb.amazonaws.com\"]}}", record,
          true},
-        {"{\"$or\":[{\"eventName\":[\"REMOVE\"]},{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}}}}"
-         "]}",
+        {"{\"$or\":[{\"eventName\":[\"REMOVE\"]},{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[\"PAID\"]}}}}]}",
          record, true},
     };
     CHECK_ROWS(rows);

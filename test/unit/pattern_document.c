@@ -20,8 +20,8 @@ TEST(document_is_written_and_read)
     CHECK_ASKS(&patterns, "PUT /v1/documents/c/a", "5", 200, "{\"version\":2}");
     CHECK_ASKS(&patterns, "PUT /v1/documents/c/b%2Fc", "\"\"", 201, "{\"version\":1}");
     CHECK_ASKS(&patterns, "GET /v1/documents/c", NULL, 200,
-               "{\"documents\":[{\"key\":\"a\",\"version\":2,\"data\":5},{"
-               "\"key\":\"b/c\",\"version\":1,\"data\":\"\"}]}");
+               "{\"documents\":[{\"key\":\"a\",\"version\":2,\"data\":5},"
+               "{\"key\":\"b/c\",\"version\":1,\"data\":\"\"}]}");
     CHECK_ASKS(&patterns, "GET /v1/documents/c?limit=1", NULL, 200,
                "{\"documents\":[{\"key\":\"a\",\"version\":2,\"data\":5}],\"next\":\"a\"}");
     CHECK_ASKS(&patterns, "GET /v1/documents/c?limit=1&after=a", NULL, 200,

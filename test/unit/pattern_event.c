@@ -36,8 +36,7 @@ TEST(event_of_a_job)
     expect(
         "jobs",
         RECORD("\"id\":{\"S\":\"a/b\"},\"state\":{\"S\":\"COMPLETE\"},\"total\":{\"N\":\"10\"},"
-               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{"
-               "\"S\":\"2026-11-15T00:00:00.000Z\"}"),
+               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{\"S\":\"2026-11-15T00:00:00.000Z\"}"),
         0,
         HEAD("quipu.jobs", "Job COMPLETE",
              "2026-11-15T00:00:00.000Z") "{\"id\":\"a/b\",\"state\":\"COMPLETE\",\"total\":10,\"failed\":2,"
@@ -90,10 +89,10 @@ TEST(event_with_its_record_for_the_places_of_a_call)
            HEAD("quipu.work", "Work DEAD",
                 "2026-11-15T04:13:25.000Z") "{\"queue\":\"q\",\"id\":\"u\",\"state\":\"DEAD\","
                                             "\"path\":\"/v1/work/q/u\"},\"eventID\":\"e1-2\","
-                                            "\"eventName\":\"MODIFY\",\"dynamodb\":{\"NewImage\":{\"queue\":{"
-                                            "\"S\":\"q\"},\"id\":{\"S\":\"u\"},"
-                                            "\"state\":{\"S\":\"DEAD\"},\"then\":{\"S\":\"f\"}},\"Keys\":{"
-                                            "\"id\":{\"S\":\"k\"}}}}");
+                                            "\"eventName\":\"MODIFY\","
+                                            "\"dynamodb\":{\"NewImage\":{\"queue\":{\"S\":\"q\"},"
+                                            "\"id\":{\"S\":\"u\"},\"state\":{\"S\":\"DEAD\"},"
+                                            "\"then\":{\"S\":\"f\"}},\"Keys\":{\"id\":{\"S\":\"k\"}}}}");
 }
 
 TEST(event_of_what_is_no_record)

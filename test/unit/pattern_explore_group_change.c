@@ -19,8 +19,8 @@ static struct slice rules_get(struct outcome *outcome)
 static struct slice head_get(struct outcome *outcome)
 {
     return outcome_call(outcome, "GetItem",
-                        "{\"TableName\":\"quipu-groups\",\"Key\":{\"group\":{\"S\":\"g/k\"},\"generation\":{"
-                        "\"N\":\"1\"}}}");
+                        "{\"TableName\":\"quipu-groups\",\"Key\":{\"group\":{\"S\":\"g/k\"},"
+                        "\"generation\":{\"N\":\"1\"}}}");
 }
 
 /* An OPEN group has the rules that are there, and does not have what they ask for; a complete one has as many

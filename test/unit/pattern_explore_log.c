@@ -358,8 +358,8 @@ static void check_parked(struct outcome *outcome)
     struct slice events = outcome_call(
         outcome, "Query",
         "{\"TableName\":\"quipu-log-events\",\"KeyConditionExpression\":\"#p = :p\","
-        "\"ExpressionAttributeNames\":{\"#p\":\"partition\"},\"ExpressionAttributeValues\":{"
-        "\":p\":{\"S\":\"l/parked/g\"}}}");
+        "\"ExpressionAttributeNames\":{\"#p\":\"partition\"},"
+        "\"ExpressionAttributeValues\":{\":p\":{\"S\":\"l/parked/g\"}}}");
     size_t count = raw_count(outcome->arena, raw_member(outcome->arena, parked, "parked"));
     struct raw_walk walk;
     int64_t sequence = 0;

@@ -288,9 +288,9 @@ TEST(flow_composes_requests)
     trial_begin_row(&trial, &compose_row, "");
     check_done(
         &trial, 200,
-        "{\"a\":{\"S\":\"q\\\"'#no%s\"},\"b\":{\"N\":\"-5\"},\"c\":{\"L\":[{\"N\":\"1\"}]},\"d\":{"
-        "\"S\":\"raw\"},"
-        "\"e\":\"\\n\",\"f\":7,\"g\":true,\"h\":\"#raw\",\"x\":\"#one = :v and #two <> #one\","
+        "{\"a\":{\"S\":\"q\\\"'#no%s\"},\"b\":{\"N\":\"-5\"},\"c\":{\"L\":[{\"N\":\"1\"}]},"
+        "\"d\":{\"S\":\"raw\"},\"e\":\"\\n\",\"f\":7,\"g\":true,\"h\":\"#raw\","
+        "\"x\":\"#one = :v and #two <> #one\","
         "\"ExpressionAttributeNames\":{\"#raw\":\"raw\",\"#one\":\"one\",\"#two\":\"two\"},\"y\":\"#two\","
         "\"ExpressionAttributeNames\":{\"#two\":\"two\"},\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\","
         "\"z\":\"100%\"}");

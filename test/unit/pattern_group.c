@@ -130,13 +130,11 @@ TEST(group_by_a_condition)
     struct patterns patterns;
     patterns_open(&patterns);
     CHECK_ASKS(&patterns, "PUT /v1/groups/sums",
-               "{\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) > "
-               ":one\",\"values\":{"
-               "\":least\":10.5,\":one\":1}}},\"late\":\"new\"}",
+               "{\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) > :one\","
+               "\"values\":{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}",
                200,
                "{\"name\":\"sums\",\"complete\":{\"when\":{\"expression\":\"#sum >= :least and size(#kinds) "
-               "> :one\","
-               "\"values\":{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}");
+               "> :one\",\"values\":{\":least\":10.5,\":one\":1}}},\"late\":\"new\"}");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":5,\"kind\":\"a\"}", "state", "\"OPEN\"");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":6,\"kind\":\"a\"}", "state", "\"OPEN\"");
     check_member(&patterns, "POST /v1/groups/sums/k", "{\"amount\":-1,\"kind\":\"b\"}", "state", "\"OPEN\"");
@@ -215,8 +213,8 @@ TEST(group_conditions_have_known_words_and_fitting_types)
         CHECK(slice_contains(asks(&patterns, "PUT /v1/groups/g", body), slice_of(faults[i].says)));
     }
     CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
-    static const char fine[] = "{\"complete\":{\"when\":\"count between 1 and 3 and contains(kinds, 'a')"
-                               " or sum in (1, 2) or (contains(kinds, 'b') and count > 4)\"}}";
+    static const char fine[] = "{\"complete\":{\"when\":\"count between 1 and 3 and contains(kinds, 'a') or "
+                               "sum in (1, 2) or (contains(kinds, 'b') and count > 4)\"}}";
     asks(&patterns, "PUT /v1/groups/fine", fine);
     CHECK_INT(patterns.call.status, 200);
     struct slice reply = asks(&patterns, "PUT /v1/groups/g",

@@ -27,8 +27,8 @@ TEST(item_values_go_both_ways)
     CHECK_TEXT(attribute_of("\"a\\\"b\""), "{\"S\":\"a\\\"b\"}");
     CHECK_TEXT(attribute_of("-1.5e3"), "{\"N\":\"-1.5e3\"}");
     CHECK_TEXT(attribute_of("[1,[],{\"a\":null,\"b\":{\"c\":true}}]"),
-               "{\"L\":[{\"N\":\"1\"},{\"L\":[]},{\"M\":{\"a\":{\"NULL\":true},\"b\":{\"M\":{\"c\":{"
-               "\"BOOL\":true}}}}}]}");
+               "{\"L\":[{\"N\":\"1\"},{\"L\":[]},{\"M\":{\"a\":{\"NULL\":true},"
+               "\"b\":{\"M\":{\"c\":{\"BOOL\":true}}}}}]}");
     CHECK_TEXT(attribute_of(""), "{\"NULL\":true}");
     CHECK_TEXT(
         plain_of(

@@ -82,10 +82,10 @@ TEST(lease_respects_the_line)
     asks(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}");
     struct slice request = arena_printf(
         &patterns.arena,
-        "{\"TableName\":\"%sleases\",\"Key\":{\"name\":{\"S\":\"x\"}},\"UpdateExpression\":\"SET waiting = "
-        ":w\","
-        "\"ExpressionAttributeValues\":{\":w\":{\"L\":["
-        "{\"M\":{\"owner\":{\"S\":\"gone\"},\"until\":{\"N\":\"1794716000000\"}}},"
+        "{\"TableName\":\"%sleases\",\"Key\":{\"name\":{\"S\":\"x\"}},"
+        "\"UpdateExpression\":\"SET waiting = :w\","
+        "\"ExpressionAttributeValues\":{\":w\":{\"L\":[{\"M\":{\"owner\":{\"S\":\"gone\"},"
+        "\"until\":{\"N\":\"1794716000000\"}}},"
         "{\"M\":{\"owner\":{\"S\":\"b\"},\"until\":{\"N\":\"1794716099000\"}}},"
         "{\"M\":{\"owner\":{\"S\":\"c\"},\"until\":{\"N\":\"1794716099000\"}}}]}}}",
         patterns.prefix);

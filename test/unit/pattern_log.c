@@ -57,15 +57,16 @@ TEST(log_appends_without_gap)
                "{\"events\":[{\"partition\":\"0\",\"sequence\":2},{\"partition\":\"0\",\"sequence\":3}]}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l/partitions/0", NULL, 200,
-        "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,\"events\":["
-        "{\"sequence\":1,\"key\":\"k\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":{\"a\":[1,\"#x\"]}},"
+        "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,"
+        "\"events\":[{\"sequence\":1,\"key\":\"k\",\"time\":\"2026-11-15T04:13:25.340Z\","
+        "\"data\":{\"a\":[1,\"#x\"]}},"
         "{\"sequence\":2,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":1},"
         "{\"sequence\":3,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l", NULL, 200,
         "{\"log\":\"l\",\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
-        "\"partitions\":["
-        "{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\",\"sequence\":3}]}");
+        "\"partitions\":[{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\","
+        "\"sequence\":3}]}");
     CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/1", NULL, 404, "no-such-partition");
     CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/x", NULL, 400, "bad-request");
     patterns_close(&patterns);
@@ -116,9 +117,8 @@ TEST(log_takes_a_token_once)
         "{\"events\":[{\"key\":\"k\",\"data\":1,\"token\":\"t\"},{\"key\":\"k\",\"data\":3,\"token\":\"u\"},"
         "{\"key\":\"k\",\"data\":3,\"token\":\"u\"}]}",
         201,
-        "{\"events\":[{\"partition\":\"0\",\"sequence\":1,\"repeated\":true},{\"partition\":\"0\","
-        "\"sequence\":2},"
-        "{\"partition\":\"0\",\"sequence\":2,\"repeated\":true}]}");
+        "{\"events\":[{\"partition\":\"0\",\"sequence\":1,\"repeated\":true},"
+        "{\"partition\":\"0\",\"sequence\":2},{\"partition\":\"0\",\"sequence\":2,\"repeated\":true}]}");
     for (int i = 0; i < 2; i++) {
         with_header(&patterns, "Idempotency-Key", "call-7");
         CHECK_ASKS(
@@ -166,14 +166,13 @@ TEST(log_is_read_acked_and_left)
         CHECK_ASKS(
             &patterns, READ, "{\"owner\":\"o\",\"max\":2}", 200,
             "{\"partition\":\"0\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,"
-            "\"more\":true,"
-            "\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null},"
+            "\"more\":true,\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\","
+            "\"data\":null},"
             "{\"sequence\":2,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(&patterns, READ, "{\"owner\":\"p\"}", 204, "");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
                "{\"partitions\":[{\"partition\":\"0\",\"lag\":3,\"position\":0,\"sequence\":3,"
-               "\"owner\":\"o\","
-               "\"until\":\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
+               "\"owner\":\"o\",\"until\":\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":2,\"sequence\":1}", 409, "stale-fence");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":3}", 409, "not-given");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"1\",\"fence\":1,\"sequence\":3}", 409, "not-read");
@@ -226,10 +225,10 @@ TEST(log_parks_and_replays)
                "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}", 200,
                "{\"partition\":\"0\",\"position\":2,\"held\":false}");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
-               "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"bad\",\"parked\":"
-               "\"2026-11-15T04:13:25.340Z\",\"data\":1},{\"partition\":\"0\",\"sequence\":2,\"key\":\"b\","
-               "\"reason\":"
-               "\"no reason given\",\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
+               "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"bad\","
+               "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":1},"
+               "{\"partition\":\"0\",\"sequence\":2,\"key\":\"b\",\"reason\":\"no reason given\","
+               "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
     CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":2}");
     CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":0}");

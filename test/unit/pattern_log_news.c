@@ -36,9 +36,9 @@ static void make_partitions(struct patterns *patterns, int64_t touched_s)
                 else
                     buf_printf(
                         &request,
-                        "{\"PutRequest\":{\"Item\":{\"partition\":{"
-                        "\"S\":\"l/%d\"},\"sequence\":{\"N\":\"1\"},"
-                        "\"time\":{\"N\":\"%lld000\"},\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"l/%d\"},"
+                        "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"l/%d\"},"
+                        "\"sequence\":{\"N\":\"1\"},\"time\":{\"N\":\"%lld000\"},"
+                        "\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"l/%d\"},"
                         "\"state\":{\"S\":\"OPEN\"}}}}",
                         i + n, (long long)touched_s, (long long)touched_s, (i + n) % 16);
             }

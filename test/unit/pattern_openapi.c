@@ -48,8 +48,9 @@ TEST(openapi_tells_what_comes)
                "{\"text/plain\":{\"schema\":{\"type\":\"string\"},\"example\":\"hello\\n\"}}");
     struct slice results = media_of(&patterns, paths, "/v1/jobs/{id}/results");
     CHECK(
-        slice_contains(results, SLICE("\"schema\":{\"type\":\"object\",\"properties\":{\"results\":{"
-                                      "\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"task\":{},"
+        slice_contains(results, SLICE("\"schema\":{\"type\":\"object\","
+                                      "\"properties\":{\"results\":{\"type\":\"array\","
+                                      "\"items\":{\"type\":\"object\",\"properties\":{\"task\":{},"
                                       "\"result\":{}}}},\"next\":{\"type\":\"string\"}}}")));
     CHECK(slice_contains(media_of(&patterns, paths, "/v1/leases/{name}"),
                          SLICE("\"until\":{\"type\":\"string\",\"format\":\"date-time\"}")));

@@ -58,8 +58,8 @@ TEST(period_hands_over_what_came)
     makes(&patterns, "POST /v1/periods/p", "{\"id\":\"b\",\"data\":2}");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
                "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE
-               "\",\"state\":\"OPEN\",\"events\":["
-               "{\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":{\"n\":1}},"
+               "\",\"state\":\"OPEN\",\"events\":[{\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\","
+               "\"data\":{\"n\":1}},"
                "{\"id\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
     patterns.now_ms += HOUR_MS;

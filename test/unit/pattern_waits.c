@@ -251,8 +251,8 @@ TEST(flows_that_wait_make_no_calls_and_no_steps)
     for (int second = 1; second < 60; second++) /* of the waits' own clock */
         __atomic_add_fetch(&patterns.now_ms, 900, __ATOMIC_SEQ_CST);
     put_plain(&patterns,
-              "{\"TableName\":\"quipu-documents\",\"Item\":{\"collection\":{\"S\":\"c\"},\"key\":{\"S\":"
-              "\"other\"},\"version\":{\"N\":\"1\"},\"data\":{\"S\":\"x\"}}}");
+              "{\"TableName\":\"quipu-documents\",\"Item\":{\"collection\":{\"S\":\"c\"},"
+              "\"key\":{\"S\":\"other\"},\"version\":{\"N\":\"1\"},\"data\":{\"S\":\"x\"}}}");
     asks(&patterns, "PUT /v1/documents/c/another", "1");
     CHECK_INT(metric(&patterns, "quipu_flow_wakes_total"), wakes); /* a change of something else */
     CHECK_INT(metric(&patterns, "quipu_flow_calls_total"), calls);

@@ -38,8 +38,8 @@ TEST(work_is_claimed_and_finished)
         CHECK_ASKS(&patterns, "POST /v1/work/q/a/finish",
                    i ? "{\"fence\":1,\"result\":43}" : "{\"fence\":1,\"result\":42}", 200,
                    "{\"id\":\"a\",\"state\":\"DONE\",\"attempts\":1,\"fence\":1,\"data\":{\"n\":1},"
-                   "\"progress\":{\"at\":7},"
-                   "\"step\":7,\"result\":42,\"finished\":\"2026-11-15T04:13:30.340Z\"}");
+                   "\"progress\":{\"at\":7},\"step\":7,\"result\":42,"
+                   "\"finished\":\"2026-11-15T04:13:30.340Z\"}");
     check_state(&patterns, "POST /v1/work/q/a", "{\"data\":{\"n\":1}}",
                 "DONE"); /* submitted again: its result */
     check_state(&patterns, "GET /v1/work/q/a", NULL, "DONE");
@@ -52,8 +52,8 @@ TEST(work_is_claimed_and_finished)
 
 TEST(work_settings_can_be_put_back)
 {
-    static const char settings[] = "{\"lease\":\"10s\",\"attempts\":2,\"backoff\":\"1s\",\"keep\":\"7d\",\"then\":"
-                                   "{\"url\":\"http://x/y\"}}";
+    static const char settings[] = "{\"lease\":\"10s\",\"attempts\":2,\"backoff\":\"1s\",\"keep\":\"7d\","
+                                   "\"then\":{\"url\":\"http://x/y\"}}";
     struct patterns patterns;
     patterns_open(&patterns);
     CHECK_ASKS(&patterns, "PUT /v1/work/q", settings, 200, settings);

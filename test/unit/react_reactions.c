@@ -167,8 +167,8 @@ TEST(each_job_is_told_of_once_while_many_finish_it)
     house_open(&house);
     for (int i = 0; i < JOBS; i++)
         make_job(&house, i,
-                 "[{\"call\":\"POST /v1/counters/ends\"},{"
-                 "\"call\":\"POST /v1/counters/tasks\",\"body\":{\"by\":\"{detail.total}\"}}]");
+                 "[{\"call\":\"POST /v1/counters/ends\"},{\"call\":\"POST /v1/counters/tasks\","
+                 "\"body\":{\"by\":\"{detail.total}\"}}]");
     for (int i = 0; i < CALLERS; i++) ensure(pthread_create(&callers[i], NULL, do_all_tasks, &house) == 0);
     for (int i = 0; i < CALLERS; i++) pthread_join(callers[i], NULL);
     wait_until_idle(&house);
@@ -255,8 +255,9 @@ TEST(a_call_has_all_events_of_its_group)
     struct slice told, data;
     house_open(&house);
     ask(&house, "PUT /v1/groups/g",
-        "{\"complete\":{\"size\":30},\"late\":\"append\",\"then\":{\"call\":\"PUT /v1/documents/told/"
-        "{detail.key}\",\"body\":{\"of\":\"{detail.count}\",\"events\":\"{detail.events}\"}}}",
+        "{\"complete\":{\"size\":30},\"late\":\"append\","
+        "\"then\":{\"call\":\"PUT /v1/documents/told/{detail.key}\","
+        "\"body\":{\"of\":\"{detail.count}\",\"events\":\"{detail.events}\"}}}",
         &arena, NULL);
     for (int i = 0; i < 33; i++) /* ids against the order in which they come */
         CHECK_INT(ask(&house, "POST /v1/groups/g/ann%2Fb%20c",

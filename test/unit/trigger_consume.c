@@ -133,8 +133,8 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     struct json_reader reader;
     struct raw_record raw;
     json_begin(&reader,
-               SLICE("{\"eventID\":\"1\",\"cause\":\"resize:1\",\"transaction\":\"t\",\"dynamodb\":{"
-                     "\"SequenceNumber\":\"42\"},"
+               SLICE("{\"eventID\":\"1\",\"cause\":\"resize:1\",\"transaction\":\"t\","
+                     "\"dynamodb\":{\"SequenceNumber\":\"42\"},"
                      "\"userIdentity\":{\"PrincipalId\":\"dynamodb.amazonaws.com\",\"Type\":\"Service\"}}"),
                &arena);
     CHECK(raw_record_read(&reader, &raw));
@@ -143,8 +143,9 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     put_event_record(&out, &raw, SLICE("\"arn\""), false, &arena);
     CHECK_TEXT(
         buf_view(&out),
-        "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},\"userIdentity\":{"
-        "\"principalId\":\"dynamodb.amazonaws.com\",\"type\":\"Service\"},\"eventSourceARN\":\"arn\"}");
+        "{\"eventID\":\"1\",\"dynamodb\":{\"SequenceNumber\":\"42\"},"
+        "\"userIdentity\":{\"principalId\":\"dynamodb.amazonaws.com\",\"type\":\"Service\"},"
+        "\"eventSourceARN\":\"arn\"}");
     out.len = 0;
     put_event_record(&out, &raw, SLICE("\"arn\""), true, &arena); /* a watch gets all there is */
     CHECK(slice_starts(
@@ -479,8 +480,9 @@ static void put_by(struct stage *stage, const char *pk, const char *cause)
 {
     struct dynamo_call call = {.name = SLICE("PutItem"),
                                .request = arena_printf(&stage->arena,
-                                                       "{\"TableName\":\"things\",\"Item\":{\"pk\":{"
-                                                       "\"S\":\"%s\"},\"sk\":{\"N\":\"1\"}}}",
+                                                       "{\"TableName\":\"things\","
+                                                       "\"Item\":{\"pk\":{\"S\":\"%s\"},"
+                                                       "\"sk\":{\"N\":\"1\"}}}",
                                                        pk),
                                .cause = slice_of(cause)};
     stage_run(stage, &call);

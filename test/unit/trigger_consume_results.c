@@ -105,18 +105,20 @@ TEST(a_document_has_lambdas_form)
     stage_call(&stage, "Scan", "{\"TableName\":\"dead\"}");
     struct slice reply = buf_view(&stage.reply);
     CHECK(count_text(reply,
-                     "{\\\"requestContext\\\":{\\\"requestId\\\":\\\"request-1\\\",\\\"functionArn\\\":"
-                     "\\\"arn:aws:lambda:us-east-1:000000000000:function:worker\\\","
+                     "{\\\"requestContext\\\":{\\\"requestId\\\":\\\"request-1\\\","
+                     "\\\"functionArn\\\":\\\"arn:aws:lambda:us-east-1:000000000000:function:worker\\\","
                      "\\\"condition\\\":\\\"RetryAttemptsExhausted\\\",\\\"approximateInvokeCount\\\":1},"
-                     "\\\"responseContext\\\":{\\\"statusCode\\\":200,\\\"executedVersion\\\":"
-                     "\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"},\\\"version\\\":\\\"1.0\\\","
+                     "\\\"responseContext\\\":{\\\"statusCode\\\":200,"
+                     "\\\"executedVersion\\\":\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"},"
+                     "\\\"version\\\":\\\"1.0\\\","
                      "\\\"timestamp\\\":\\\"2026-11-15T04:13:25.340Z\\\","
                      "\\\"DDBStreamBatchInfo\\\":{\\\"shardId\\\":\\\"shardId-"));
     CHECK(count_text(reply,
-                     "\\\"startSequenceNumber\\\":\\\"100000000000000000001\\\",\\\"endSequenceNumber\\\":"
-                     "\\\"100000000000000000002\\\",\\\"approximateArrivalOfFirstRecord\\\":"
-                     "\\\"2026-11-15T04:13:25Z\\\",\\\"approximateArrivalOfLastRecord\\\":"
-                     "\\\"2026-11-15T04:13:25Z\\\",\\\"batchSize\\\":2,\\\"streamArn\\\":\\\"arn:"));
+                     "\\\"startSequenceNumber\\\":\\\"100000000000000000001\\\","
+                     "\\\"endSequenceNumber\\\":\\\"100000000000000000002\\\","
+                     "\\\"approximateArrivalOfFirstRecord\\\":\\\"2026-11-15T04:13:25Z\\\","
+                     "\\\"approximateArrivalOfLastRecord\\\":\\\"2026-11-15T04:13:25Z\\\","
+                     "\\\"batchSize\\\":2,\\\"streamArn\\\":\\\"arn:"));
     CHECK_INT(stage.queue_wakes, 1);
     stage_close(&stage);
 }
@@ -311,14 +313,13 @@ static void check_refused(const char *answer, const char *result)
 TEST(writes_that_the_door_refuses_are_a_failure_of_the_function)
 {
     check_refused(
-        "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"nowhere\",\"Item\":{\"id\":{\"S\":\"x\"}"
-        "}}}]}}",
+        "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"nowhere\",\"Item\":{\"id\":{\"S\":\"x\"}}}}]}}",
         "PROBLEM: Function call failed: its writes were refused: ResourceNotFoundException");
     check_refused(
         "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"dead\",\"Item\":{\"x\":{\"S\":\"x\"}}}}]}}",
         "PROBLEM: Function call failed: its writes were refused: ");
-    check_refused("{\"quipu\":{\"transact\":[{\"ConditionCheck\":{\"TableName\":\"dead\",\"Key\":{"
-                  "\"id\":{\"S\":\"x\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}",
+    check_refused("{\"quipu\":{\"transact\":[{\"ConditionCheck\":{\"TableName\":\"dead\","
+                  "\"Key\":{\"id\":{\"S\":\"x\"}},\"ConditionExpression\":\"attribute_exists(id)\"}}]}}",
                   "PROBLEM: Function call failed: its writes were refused: write 1: ConditionalCheckFailed");
     check_refused("{\"quipu\":{\"transact\":7}}", "PROBLEM: Function call failed: ");
 }

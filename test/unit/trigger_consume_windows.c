@@ -14,8 +14,8 @@ static void count_up(struct stage *stage, struct invocation *invocation)
     seen += count_text(invocation->payload, "\"eventID\"");
     if (count_text(invocation->payload, "\"isFinalInvokeForWindow\":true"))
         stage_answer(invocation,
-                     "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"sums\",\"Item\":{\"id\":{"
-                     "\"S\":\"%.20s\"},\"sum\":{\"N\":\"%lu\"}},"
+                     "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"sums\","
+                     "\"Item\":{\"id\":{\"S\":\"%.20s\"},\"sum\":{\"N\":\"%lu\"}},"
                      "\"ConditionExpression\":\"attribute_not_exists(id)\"}}]}}",
                      start + 9, seen);
     else

@@ -259,8 +259,7 @@ TEST(a_new_mapping_is_told_as_lambda_tells_it)
     fixture_open(&fixture, dynamo, false);
     ask(&fixture, &answer, "POST", ROOT "/", "",
         "{\"EventSourceArn\":\"orders\",\"FunctionName\":\"resize\",\"StartingPosition\":\"TRIM_HORIZON\","
-        "\"BatchSize\":3,\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"eventName\\\":[\\\"INSERT\\\"]}"
-        "\"}]}}");
+        "\"BatchSize\":3,\"FilterCriteria\":{\"Filters\":[{\"Pattern\":\"{\\\"eventName\\\":[\\\"INSERT\\\"]}\"}]}}");
     CHECK_INT(answer.call.status, 202);
     CHECK_INT(member(&answer, "UUID").len, 36);
     CHECK_TEXT(member(&answer, "StartingPosition"), "TRIM_HORIZON");
@@ -317,8 +316,7 @@ TEST(sources_and_functions_must_be_there)
                 "arn:aws:dynamodb:us-east-1:000000000000:table/orders/stream/2000-01-01T00:00:00.000");
     check_error(&fixture,
                 "{\"EventSourceArn\":\"arn:aws:sqs:us-east-1:000000000000:q\",\"FunctionName\":\"f\","
-                "\"StartingPosition\":"
-                "\"LATEST\"}",
+                "\"StartingPosition\":\"LATEST\"}",
                 400, "InvalidParameterValueException",
                 "Unrecognized event source, must be a dynamodb stream. Unsupported source arn : "
                 "arn:aws:sqs:us-east-1:000000000000:q");
@@ -346,8 +344,9 @@ TEST(a_pair_of_stream_and_function_has_one_mapping)
              SLICE_ARG(fixture.last->stream_arn), id);
     check_error(
         &fixture,
-        "{\"EventSourceArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/orders\",\"FunctionName\":"
-        "\"arn:aws:lambda:us-east-1:000000000000:function:f\",\"StartingPosition\":\"TRIM_HORIZON\"}",
+        "{\"EventSourceArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/orders\","
+        "\"FunctionName\":\"arn:aws:lambda:us-east-1:000000000000:function:f\","
+        "\"StartingPosition\":\"TRIM_HORIZON\"}",
         409, "ResourceConflictException", message);
     make(&fixture, "orders", "g", "", other);
     make(&fixture, "orders", "f:live", "", other);

@@ -349,15 +349,14 @@ TEST(items_of_strangers_are_no_mappings)
         "[]",
         "{\"id\":{\"S\":\"x\"}}",
         "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"}}",
-        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},\"function\":{"
-        "\"S\":\"f\"},"
-        "\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"1\"},\"batchSize\":{\"N\":\"0\"}}",
-        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},\"function\":{"
-        "\"S\":\"f\"},"
-        "\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"1\"},\"filters\":{\"S\":\"x\"}}",
-        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},\"function\":{"
-        "\"S\":\"f\"},"
-        "\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"-1\"}}",
+        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},"
+        "\"function\":{\"S\":\"f\"},\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"1\"},"
+        "\"batchSize\":{\"N\":\"0\"}}",
+        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},"
+        "\"function\":{\"S\":\"f\"},\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"1\"},"
+        "\"filters\":{\"S\":\"x\"}}",
+        "{\"id\":{\"S\":\"14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11\"},\"stream\":{\"S\":\"s\"},"
+        "\"function\":{\"S\":\"f\"},\"functionArn\":{\"S\":\"f\"},\"revision\":{\"N\":\"-1\"}}",
     };
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         struct arena arena = {0};

@@ -73,10 +73,11 @@ static int tell(struct house *house, const char *operation, const char *request)
 static void make_tables(struct house *house)
 {
     static const char *const outer[] = {"TableDescription"}, *const inner[] = {"LatestStreamArn"};
-    static const char form[] = "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":["
-                               "{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":["
-                               "{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}],\"StreamSpecification\":"
-                               "{\"StreamEnabled\":true,\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}";
+    static const char form[] = "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+                               "\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],"
+                               "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\","
+                               "\"AttributeType\":\"S\"}],\"StreamSpecification\":{\"StreamEnabled\":true,"
+                               "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}";
     struct arena arena = {0};
     struct slice description, arn;
     CHECK_INT(tell(house, "CreateTable", arena_printf(&arena, form, "copies").data), 200);

@@ -49,8 +49,9 @@ TEST(defaults)
     expect(&world, "POST", "/schedules/s", "{\"ScheduleExpression\":\"rate(1 day)\"," TARGET "}", 200, NULL);
     expect(
         &world, "GET", "/schedules/s?groupName=default", "", 200,
-        "\"ActionAfterCompletion\":\"NONE\",\"MissedRuns\":\"LATEST\",\"FlexibleTimeWindow\":{"
-        "\"Mode\":\"OFF\"},\"Target\":{\"Arn\":\"arn:aws:lambda:us-east-1:000000000000:function:f\","
+        "\"ActionAfterCompletion\":\"NONE\",\"MissedRuns\":\"LATEST\","
+        "\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
+        "\"Target\":{\"Arn\":\"arn:aws:lambda:us-east-1:000000000000:function:f\","
         "\"RetryPolicy\":{\"MaximumEventAgeInSeconds\":86400,\"MaximumRetryAttempts\":185}}}");
     expect(&world, "GET", "/schedules/s", "", 200, "\"ScheduleExpressionTimezone\":\"UTC\"");
     world_close(&world);
@@ -424,14 +425,15 @@ TEST(context_attributes)
     expect(
         &world, "POST", "/schedules/s",
         "{\"ScheduleExpression\":\"at(2025-06-01T00:00:00)\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
-        "\"Target\":{\"Arn\":\"f\",\"Input\":\"{\\\"t\\\":\\\"<aws.scheduler.scheduled-time>\\\",\\\"a\\\":"
-        "\\\"<aws.scheduler.schedule-arn>\\\",\\\"n\\\":<aws.scheduler.attempt-number>,\\\"x\\\":\\\"<b>\\\"}"
-        "\"}}",
+        "\"Target\":{\"Arn\":\"f\",\"Input\":\"{\\\"t\\\":\\\"<aws.scheduler.scheduled-time>\\\","
+        "\\\"a\\\":\\\"<aws.scheduler.schedule-arn>\\\",\\\"n\\\":<aws.scheduler.attempt-number>,"
+        "\\\"x\\\":\\\"<b>\\\"}\"}}",
         200, NULL);
     server_turn(&world, 0);
     CHECK(calls_have(&world,
-                     "{\\\"t\\\":\\\"2025-06-01T00:00:00Z\\\",\\\"a\\\":\\\"arn:aws:scheduler:us-east-1:"
-                     "000000000000:schedule/default/s\\\",\\\"n\\\":1,\\\"x\\\":\\\"<b>\\\"}"));
+                     "{\\\"t\\\":\\\"2025-06-01T00:00:00Z\\\","
+                     "\\\"a\\\":\\\"arn:aws:scheduler:us-east-1:000000000000:schedule/default/s\\\","
+                     "\\\"n\\\":1,\\\"x\\\":\\\"<b>\\\"}"));
     world_close(&world);
 }
 

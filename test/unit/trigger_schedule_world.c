@@ -85,9 +85,9 @@ static void make_table(struct world *world, const char *name)
 {
     struct buf request = {0}, reply = {0};
     buf_printf(&request,
-               "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":[{"
-               "\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"id\","
-               "\"KeyType\":\"HASH\"}]}",
+               "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+               "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],"
+               "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}]}",
                name);
     CHECK_INT(dynamo_call(world->dynamo, SLICE("CreateTable"), buf_view(&request), &reply), 200);
     buf_free(&request);

@@ -80,8 +80,9 @@ static void make_table(struct copier *copier, const char *name)
 {
     char request[500];
     snprintf(request, sizeof request,
-             "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[{"
-             "\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],\"AttributeDefinitions\":[{\"AttributeName\":\"pk\","
+             "{\"TableName\":\"%s\",\"BillingMode\":\"PAY_PER_REQUEST\","
+             "\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],"
+             "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\","
              "\"AttributeType\":\"S\"}],\"StreamSpecification\":{\"StreamEnabled\":true,"
              "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}",
              name);
