@@ -127,6 +127,9 @@
 #define LIMIT_QUEUE_PART_BYTES      (256 * 1024) /* of an asynchronous call's payload in one item */
 #define LIMIT_QUEUE_ENTRIES         100000 /* asynchronous calls known by name; more wait in the table only */
 #define LIMIT_QUEUE_RUNNING         256 /* asynchronous calls under way at the same time */
+#define LIMIT_REDRIVE_MESSAGES      100 /* of a queue that one request looks at: one transaction each, seconds in all */
+#define LIMIT_REDRIVE_BYTES         (16 * 1024 * 1024) /* of calls that one request moves, for the same reason */
+#define LIMIT_REDRIVE_COUNT_PAGES   16 /* of a megabyte, to count what is left; a longer queue has more than is told */
 #define LIMIT_DESTINATION_BYTES     (256 * 1024) /* what is told of a finished call, as SQS has it */
 #define LIMIT_SANDBOXED             4096 /* programs of strangers at the same time, each with its keeper */
 #define LIMIT_SANDBOX_REQUEST_BYTES (2 * 1024 * 1024) /* a program's arguments and environment; Linux takes no more */

@@ -1,5 +1,6 @@
 /* quipu queue: the messages of queues, which are items of one table: hash `queue`, range `id` (by time),
- * `body`, `sent`. Works on any place, like the commands for items. */
+ * `body`, `sent`. Works on any place, like the commands for items. A dead letter has further attributes for
+ * redriving it, which a running server does; what it holds in the table of calls goes with it (letter.c). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,11 @@
 #include "cli/layout.h"
 #include "cli/listing.h"
 #include "cli/print.h"
+#include "cli/progress.h"
+#include "cli/service.h"
+
+#define REDRIVE_WAIT_MS 300000 /* for one request: a hundred transactions on a slow line */
+#define REDRIVE_REASONS 16
 
 struct queues {
     struct place place;
@@ -150,8 +156,8 @@ static int list(const struct arguments *arguments)
 static void put_messages_request(struct buf *out, const struct queues *queues, const char *queue)
 {
     request_begin(out, queues->schema.table);
-    buf_text(out,
-             ",\"KeyConditionExpression\":\"queue = :queue\",\"ExpressionAttributeValues\":{\":queue\":{");
+    buf_text(out, ",\"ProjectionExpression\":\"queue,id,sent,body\",\"KeyConditionExpression\":"
+                  "\"queue = :queue\",\"ExpressionAttributeValues\":{\":queue\":{");
     put_string_member(out, "S", slice_of(queue));
     buf_text(out, "}}}");
 }
@@ -186,6 +192,27 @@ static int read_queue(const struct arguments *arguments)
 
 /* ---- removing ---- */
 
+/* The items of the table of calls that a dead letter holds. */
+static bool held_delete(struct queues *queues, struct arena *arena, struct slice queue, struct slice id,
+                        struct slice held)
+{
+    const char *table = arena_printf(arena, "%sinvocations", queues->place.prefix).data;
+    unsigned long long count = 0;
+    bool fine = true;
+    if (!slice_to_u64(held, 100, &count)) return true;
+    for (unsigned part = 1; fine && part <= count; part++) {
+        struct buf request = {0};
+        request_begin(&request, table);
+        buf_text(&request, ",\"Key\":{\"id\":{");
+        put_string_member(&request, "S",
+                          arena_printf(arena, "letter/%.*s/%.*s", SLICE_ARG(queue), SLICE_ARG(id)));
+        buf_printf(&request, "},\"part\":{\"N\":\"%u\"}}}", part);
+        fine = place_call(&queues->place, arena, "DeleteItem", &request) != NULL;
+        buf_free(&request);
+    }
+    return fine;
+}
+
 static bool message_delete(struct queues *queues, struct slice queue, struct slice id)
 {
     struct buf request = {0};
@@ -195,8 +222,10 @@ static bool message_delete(struct queues *queues, struct slice queue, struct sli
     put_string_member(&request, "S", queue);
     buf_text(&request, "},\"id\":{");
     put_string_member(&request, "S", id);
-    buf_text(&request, "}}}");
-    bool fine = place_call(&queues->place, &arena, "DeleteItem", &request) != NULL;
+    buf_text(&request, "}},\"ReturnValues\":\"ALL_OLD\"}");
+    const struct node *reply = place_call(&queues->place, &arena, "DeleteItem", &request);
+    const struct node *held = node_member(node_member(reply, "Attributes"), "held");
+    bool fine = reply && (!held || held_delete(queues, &arena, queue, id, node_text(held, "N")));
     buf_free(&request);
     arena_free(&arena);
     return fine;
@@ -247,11 +276,115 @@ static int remove_messages(const struct arguments *arguments)
     return fine ? EXIT_FINE : EXIT_FAULT;
 }
 
+/* ---- redriving ---- */
+
+struct redrive {
+    struct service service;
+    const char *queue, *id;
+    unsigned long long max, redriven, refused, left;
+    struct slice next; /* where the server is to go on; empty: at the beginning */
+    struct {
+        struct slice text, id;
+        unsigned long long count;
+    } reasons[REDRIVE_REASONS];
+    struct arena arena; /* of the texts above */
+};
+
+static void put_redrive(struct buf *out, const struct redrive *redrive)
+{
+    buf_byte(out, '{');
+    if (redrive->id)
+        put_string_member(out, "id", slice_of(redrive->id));
+    else
+        buf_printf(out, "\"max\":%llu", redrive->max - redrive->redriven);
+    if (redrive->next.len) put_string_member(out, "next", redrive->next);
+    buf_byte(out, '}');
+}
+
+static void add_reasons(struct redrive *redrive, const struct node *reasons)
+{
+    for (const struct node *reason = reasons ? reasons->first : NULL; reason; reason = reason->next) {
+        const struct node *ids = node_member(reason, "ids");
+        struct slice text = node_text(reason, "reason");
+        size_t at = 0;
+        while (at < REDRIVE_REASONS - 1 && redrive->reasons[at].count &&
+               !slice_equal(redrive->reasons[at].text, text))
+            at++;
+        if (!redrive->reasons[at].count) {
+            redrive->reasons[at].text = arena_copy(&redrive->arena, text);
+            if (ids && ids->first) redrive->reasons[at].id = arena_copy(&redrive->arena, ids->first->text);
+        }
+        redrive->reasons[at].count += node_count(reason, "count");
+    }
+}
+
+/* One request; false after complaining. */
+static bool redrive_page(struct redrive *redrive)
+{
+    struct arena arena = {0};
+    struct buf body = {0};
+    struct response response;
+    put_redrive(&body, redrive);
+    struct request request = request_to(
+        "lambda", "POST", path_of(&arena, "/v1/queues/%s/redrive", redrive->queue, NULL), &body);
+    request.total_ms = REDRIVE_WAIT_MS;
+    bool fine = service_call(&redrive->service, &arena, &request, &response);
+    if (fine) {
+        redrive->redriven += node_count(response.json, "redriven");
+        redrive->refused += node_count(response.json, "refused");
+        redrive->left = node_count(response.json, "left");
+        redrive->next = arena_copy(&redrive->arena, node_text(response.json, "next"));
+        add_reasons(redrive, node_member(response.json, "reasons"));
+    }
+    buf_free(&body);
+    arena_free(&arena);
+    return fine;
+}
+
+static void print_refused(const struct redrive *redrive)
+{
+    for (size_t i = 0; i < REDRIVE_REASONS && redrive->reasons[i].count; i++) {
+        unsigned long long count = redrive->reasons[i].count;
+        complain("%llu message%s cannot be redriven (%.*s%s): %.*s", count, count == 1 ? "" : "s",
+                 SLICE_ARG(redrive->reasons[i].id), count == 1 ? "" : ", ...",
+                 SLICE_ARG(redrive->reasons[i].text));
+    }
+}
+
+static int redrive_queue(const struct arguments *arguments)
+{
+    struct redrive redrive = {.queue = argument_word(arguments, 0), .id = argument_text(arguments, "id")};
+    struct progress progress;
+    redrive.max = 1000000000;
+    if (redrive.id && argument_given(arguments, "max"))
+        return complain_of_usage(arguments, "--id and --max do not go together");
+    if (!argument_number(arguments, "max", 1, redrive.max, &redrive.max)) return EXIT_USAGE;
+    if (!service_open(&redrive.service, arguments)) return EXIT_FAULT;
+    progress_begin(&progress, redrive.queue, 0);
+    progress.thing = "message";
+    bool fine;
+    do {
+        fine = redrive_page(&redrive);
+        progress.total = redrive.redriven + redrive.left;
+        if (fine) progress_show(&progress, redrive.redriven);
+    } while (fine && redrive.next.len && redrive.redriven < redrive.max);
+    if (fine || redrive.redriven) progress_end(&progress, "redriven", redrive.redriven);
+    if (fine && redrive.left && !redrive.id)
+        fprintf(stderr, "%s: %llu message%s left\n", redrive.queue, redrive.left,
+                redrive.left == 1 ? "" : "s");
+    print_refused(&redrive);
+    service_close(&redrive.service);
+    arena_free(&redrive.arena);
+    return fine && !redrive.refused ? EXIT_FINE : EXIT_FAULT;
+}
+
 /* ---- the rows ---- */
 
 static const struct flag list_flags[] = {LIST_FLAGS};
 static const struct flag read_flags[] = {{"limit", "N", "at most so many messages"}, FORM_FLAGS};
 static const struct flag remove_flags[] = {{"yes", NULL, "do not ask"}};
+static const struct flag redrive_flags[] = {{"max", "N", "at most so many messages"},
+                                            {"id", "ID", "this message alone"}};
 
 static const struct command children[] = {
     {.name = "ls",
@@ -279,11 +412,26 @@ static const struct command children[] = {
      .words_min = 1,
      .words_max = WORDS_MANY,
      .run = remove_messages},
+    {.name = "redrive",
+     .summary = "send failed calls again",
+     .usage = "NAME [flags]",
+     .about =
+         "Sends failed calls again that ended in this queue. Each goes to its target as before, once, with\n"
+         "the same payload and all its attempts, and its message is removed; it comes back if the call\n"
+         "fails again. The queue 'reactions' has what patterns were to do 'then'. What arrives after the\n"
+         "command was begun is left alone. Messages that hold no failed call stay, and the exit status is 1.",
+     FLAGS(redrive_flags),
+     .examples = "  quipu queue redrive reactions           all reactions that have failed\n"
+                 "  quipu queue redrive reactions --max 1   try with one",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = redrive_queue},
 };
 
 const struct command command_queue = {.name = "queue",
                                       .summary = "look at queues: dead letters and what targets send",
-                                      .usage = "ls|read|rm ...",
+                                      .usage = "ls|read|rm|redrive ...",
                                       .about = "Works on the messages of queues.",
                                       .children = children,
                                       .child_count = sizeof children / sizeof *children};

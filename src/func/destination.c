@@ -9,6 +9,7 @@
  * Everything becomes members of the caller's transaction, so that a document is told once or not at all. */
 #include "base/clock.h"
 #include "base/limits.h"
+#include "func/letter.h"
 #include "func/target.h"
 
 enum destination_kind { TO_NOWHERE, TO_QUEUE, TO_TABLE, TO_FUNCTION, TO_URL };
@@ -54,7 +55,7 @@ static struct destination destination_of(struct slice text)
 /* ---- putting ---- */
 
 bool destination_put(struct func *func, struct slice text, struct slice document, struct slice id,
-                     struct buf *members, unsigned *count)
+                     const struct func_call *call, struct buf *members, unsigned *count)
 {
     struct destination destination = destination_of(text);
     int64_t now_ms = clock_now_ms(func->options.clock);
@@ -63,7 +64,7 @@ bool destination_put(struct func *func, struct slice text, struct slice document
     bool fine = destination.kind != TO_NOWHERE && id.len && id.len <= LIMIT_RANGE_KEY_BYTES;
     if (!fine) return false;
     if (destination.kind == TO_QUEUE)
-        added = queues_put(func, destination.name, id, document, now_ms, members, &bytes) ? 1 : 0;
+        added = letter_put(func, destination.name, id, document, call, now_ms, members);
     else if (destination.kind == TO_TABLE)
         added = queues_put_into(destination.name, destination.name, id, document, now_ms, members, &bytes)
                     ? 1

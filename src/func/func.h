@@ -175,9 +175,11 @@ enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *
  * arn:aws:sns:...:NAME, arn:aws:s3:::NAME), a table's ARN, a function's ARN, or a URL; the last two go
  * through the queue of asynchronous calls. The comma in front of them is the caller's. `id` makes it the same
  * when it is put twice. False, and nothing appended, when the destination cannot be used, or when the
- * document is too large for it (an item of a queue holds LIMIT_ITEM_BYTES). */
+ * document is too large for it (an item of a queue holds LIMIT_ITEM_BYTES).
+ * `call` is the one whose failure the document tells of, without an id, and NULL where there is none: a queue
+ * keeps it with the document, so that it can be redriven. */
 bool destination_put(struct func *func, struct slice destination, struct slice document, struct slice id,
-                     struct buf *members, unsigned *count);
+                     const struct func_call *call, struct buf *members, unsigned *count);
 /* NULL when the text names a destination that can be used here; else a sentence why not. Asks the door, and
  * makes the table of queues when one is named for the first time. */
 const char *destination_fault(struct func *func, struct slice destination);

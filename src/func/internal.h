@@ -142,8 +142,10 @@ struct function *target_of_url(struct slice url);
 /* The same for a URL, or for a target as JSON, {"url":...,"secret":...} or {"call":...,"body":...}. NULL: it
  * is neither, so it is a function's name. */
 struct function *target_of_text(struct slice text);
-/* The text without what is secret in it. */
+/* What may be shown of it: without the secret, and of a URL without user:password and query. */
 struct slice target_shown(struct slice text, struct arena *arena);
+/* Whether target_shown leaves out something that might be secret. */
+bool target_has_secret(struct slice text, struct arena *arena);
 
 /* ---- queue.c: asynchronous calls ---- */
 

@@ -141,6 +141,9 @@ void queue_look(struct queue *queue);
 /* ---- queue_item.c ---- */
 /* Makes the table when it is not there; blocks. */
 bool queue_table_make(struct queue *queue);
+/* How much of a payload goes into one item: the cut leaves no character in two. */
+size_t queue_part_len(struct slice rest);
+unsigned queue_part_count(struct slice payload);
 /* Members that put a call; 0 when the payload is too long or no UTF-8. */
 unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members);
 void errand_put_load(const struct errand *errand, struct buf *out);
@@ -163,6 +166,14 @@ void errand_renew(struct errand *errand, int64_t now_us);
 void errand_renewed(struct errand *errand);
 
 /* ---- queue_settle.c: what follows from an answer ---- */
+/* Why a transaction was cancelled; our own write is its first. */
+struct reasons {
+    bool own_failed;    /* its condition does not hold: the fence has moved, or the item is gone */
+    bool is_passing;    /* a conflict or a throttle: the same transaction may succeed the next time */
+    struct slice other; /* the code of another failure; empty: there is none */
+};
+/* Of the reply of a cancelled transaction. */
+struct reasons reasons_of(struct slice reply, struct arena *arena);
 void errand_settle(struct errand *errand);
 /* Its age is over before it could run. */
 void errand_expire(struct errand *errand);

@@ -59,19 +59,18 @@ static void put_string(struct buf *out, const char *name, struct slice value)
     buf_byte(out, '}');
 }
 
-/* A cut that leaves no character in two. */
-static size_t part_len(struct slice rest)
+size_t queue_part_len(struct slice rest)
 {
     size_t len = rest.len < LIMIT_QUEUE_PART_BYTES ? rest.len : LIMIT_QUEUE_PART_BYTES;
     while (len < rest.len && len && ((unsigned char)rest.data[len] & 0xc0) == 0x80) len--;
     return len;
 }
 
-static unsigned part_count(struct slice payload)
+unsigned queue_part_count(struct slice payload)
 {
     unsigned count = 0;
     do {
-        payload = slice_from(payload, part_len(payload));
+        payload = slice_from(payload, queue_part_len(payload));
         count++;
     } while (payload.len);
     return count;
@@ -142,12 +141,12 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
     struct slice payload = call->payload.len ? call->payload : SLICE("{}"), id = call->id;
     if (payload.len > LIMIT_ASYNC_EVENT_BYTES || !utf8_valid(payload)) return 0;
     if (!id.len || id.len > QUEUE_ID_BYTES) return 0;
-    unsigned parts = part_count(payload);
-    size_t len = part_len(payload);
+    unsigned parts = queue_part_count(payload);
+    size_t len = queue_part_len(payload);
     put_first(queue, call, (struct slice){payload.data, len}, parts, members);
     for (unsigned part = 1; part < parts; part++) {
         payload = slice_from(payload, len);
-        len = part_len(payload);
+        len = queue_part_len(payload);
         put_further(queue, id, part, (struct slice){payload.data, len}, members);
     }
     return parts;

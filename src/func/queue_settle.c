@@ -42,7 +42,8 @@ static void put_payload(struct buf *out, struct slice payload, struct arena *are
 static void put_function_arn(struct buf *out, struct errand *errand)
 {
     struct slice arn, name, own, qualifier;
-    if (!func_resolve(errand->queue->func, errand->function, &errand->arena, &arn, &name)) {
+    if (target_is_url(errand->function) ||
+        !func_resolve(errand->queue->func, errand->function, &errand->arena, &arn, &name)) {
         json_put_string(out, target_shown(errand->function, &errand->arena));
         return;
     }
@@ -90,7 +91,9 @@ static struct slice document_of(struct errand *errand, const char *condition, un
     return document;
 }
 
-static void put_destination(struct errand *errand, struct slice destination, struct slice document)
+/* That of a failed call keeps the call, where the destination is a queue, so that it can be sent again. */
+static void put_destination(struct errand *errand, struct slice destination, struct slice document,
+                            bool has_failed)
 {
     struct arena *arena = &errand->arena;
     struct buf members = {0};
@@ -99,9 +102,15 @@ static void put_destination(struct errand *errand, struct slice destination, str
     if (!destination.len) return;
     if (slice_equal(destination, errand->failure)) /* nobody has looked at it before */
         destination_fault(errand->queue->func, destination);
-    if (!destination_put(errand->queue->func, destination, document, id, &members, &count)) {
-        log_line("the end of a call of %.*s cannot be told to %.*s", SLICE_ARG(errand->function),
-                 SLICE_ARG(destination));
+    const struct func_call call = {.function = errand->function,
+                                   .payload = errand->payload,
+                                   .cause = errand->cause,
+                                   .on_failure = errand->failure};
+    if (!destination_put(errand->queue->func, destination, document, id, has_failed ? &call : NULL, &members,
+                         &count)) {
+        log_line("the end of a call of %.*s cannot be told to %.*s",
+                 SLICE_ARG(target_shown(errand->function, arena)),
+                 SLICE_ARG(target_shown(destination, arena)));
     } else if (count) {
         buf_byte(&errand->request, ',');
         buf_slice(&errand->request, buf_view(&members));
@@ -111,13 +120,6 @@ static void put_destination(struct errand *errand, struct slice destination, str
 }
 
 /* ---- the end of a call ---- */
-
-/* Why a transaction was cancelled; our own write is its first. */
-struct reasons {
-    bool own_failed;    /* the fence has moved */
-    bool is_passing;    /* a conflict or a throttle: the same transaction may succeed the next time */
-    struct slice other; /* the code of another failure; empty: there is none */
-};
 
 static void reason_take(struct reasons *reasons, unsigned index, struct slice code)
 {
@@ -131,13 +133,12 @@ static void reason_take(struct reasons *reasons, unsigned index, struct slice co
         reasons->other = code;
 }
 
-static struct reasons reasons_of(struct errand *errand)
+struct reasons reasons_of(struct slice reply, struct arena *arena)
 {
-    struct arena *arena = &errand->arena;
     struct reasons reasons = {0};
     struct raw_walk walk;
     struct slice reason;
-    raw_walk_begin(&walk, arena, raw_member(arena, buf_view(&errand->reply), "CancellationReasons"));
+    raw_walk_begin(&walk, arena, raw_member(arena, reply, "CancellationReasons"));
     for (unsigned index = 0; raw_walk_next(&walk, NULL, &reason); index++)
         reason_take(&reasons, index, raw_string(arena, raw_member(arena, reason, "Code")));
     return reasons;
@@ -182,7 +183,8 @@ static void errand_end(struct errand *errand, const char *condition, struct slic
     }
     if (destination.len) {
         unsigned runs = errand->attempts + (errand->invocation.version[0] ? 1 : 0);
-        put_destination(errand, destination, document_of(errand, condition, runs));
+        bool has_failed = !slice_equal(slice_of(condition), SLICE("Success"));
+        put_destination(errand, destination, document_of(errand, condition, runs), has_failed);
     }
     buf_text(&errand->request, "]}");
     end_again(errand);
@@ -198,11 +200,12 @@ static void end_refused(struct errand *errand, struct slice code)
                       arena_printf(&errand->arena, "The returned writes were not applied: %.*s: %.*s",
                                    SLICE_ARG(code), SLICE_ARG(message)));
     } else if (errand->has_told) {
-        log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(errand->function),
-                 SLICE_ARG(message));
+        log_line("the end of a call of %.*s could not be told: %.*s",
+                 SLICE_ARG(target_shown(errand->function, &errand->arena)), SLICE_ARG(message));
         errand_end(errand, "", SLICE_NONE, SLICE_NONE);
     } else {
-        log_line("a call of %.*s cannot be removed: %.*s", SLICE_ARG(errand->function), SLICE_ARG(message));
+        log_line("a call of %.*s cannot be removed: %.*s",
+                 SLICE_ARG(target_shown(errand->function, &errand->arena)), SLICE_ARG(message));
         errand_pause(errand, QUEUE_WRITE_AGAIN_MS, end_again);
     }
 }
@@ -212,7 +215,7 @@ static void after_end(struct errand *errand)
     struct queue *queue = errand->queue;
     struct reasons reasons = {0};
     bool cancelled = failed_with(errand, "TransactionCanceledException");
-    if (cancelled) reasons = reasons_of(errand);
+    if (cancelled) reasons = reasons_of(buf_view(&errand->reply), &errand->arena);
     if (errand->call.status == 200) {
         bool failed = errand->rejected || errand->invocation.end != INVOCATION_ANSWERED;
         stats_add(failed ? &queue->stats.failed : &queue->stats.succeeded, 1);
@@ -309,8 +312,8 @@ static void errand_unknown(struct errand *errand)
         errand_put_off(errand);
         return;
     }
-    log_line("a call of %.*s is %s: there is no such function", SLICE_ARG(errand->function),
-             errand->failure.len ? "put aside" : "dropped");
+    log_line("a call of %.*s is %s: there is no such function",
+             SLICE_ARG(target_shown(errand->function, &errand->arena)), errand->failure.len ? "put aside" : "dropped");
     errand_end(errand, "FunctionNotFound", SLICE_NONE, errand->failure);
 }
 

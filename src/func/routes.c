@@ -1,4 +1,4 @@
-/* Our own resources of functions: logs, processes, debugging.
+/* Our own resources of functions: logs, processes, debugging, dead letters.
  *
  * A log is plain text. Without `from` its end is answered (at most `max` bytes, 64 KB unless told); the
  * header Quipu-Log-Position tells where to go on. `wait` makes a request for more than there is wait that
@@ -213,5 +213,6 @@ const struct rest_route func_routes[] = {
     {"DELETE", "/v1/functions/{name}/debug", serve_debug_end},
     {"GET", "/v1/functions/{name}/logs", serve_logs},
     {"GET", "/v1/functions/{name}/processes", serve_processes},
+    {"POST", "/v1/queues/{name}/redrive", redrive_serve},
 };
 const size_t func_route_count = sizeof func_routes / sizeof *func_routes;

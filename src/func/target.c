@@ -150,11 +150,36 @@ struct function *target_of_text(struct slice text)
     return function;
 }
 
+/* scheme://host/path: without user:password and without the query, which may be a key. */
+static struct slice url_shown(struct slice url, struct arena *arena)
+{
+    size_t scheme = (size_t)((const char *)memchr(url.data, ':', url.len) - url.data) + 3;
+    struct slice rest = slice_from(url, scheme), host = rest;
+    for (size_t i = 0; i < rest.len; i++) {
+        if (rest.data[i] != '?' && rest.data[i] != '#') continue;
+        rest.len = i;
+        break;
+    }
+    const char *slash = rest.len ? memchr(rest.data, '/', rest.len) : NULL;
+    host.len = slash ? (size_t)(slash - rest.data) : rest.len;
+    const char *at = host.len ? memrchr(host.data, '@', host.len) : NULL;
+    if (at) rest = slice_from(rest, (size_t)(at - rest.data) + 1);
+    return arena_printf(arena, "%.*s%.*s", (int)scheme, url.data, SLICE_ARG(rest));
+}
+
 struct slice target_shown(struct slice text, struct arena *arena)
 {
-    struct target_text target;
-    if (!read_text(text, arena, &target)) return text;
-    return target.call.len ? target.call : target.url;
+    struct target_text target = {.url = text};
+    if (!target_is_url(text) && !read_text(text, arena, &target)) return text;
+    if (target.call.len) return target.call;
+    return target_is_url(target.url) ? url_shown(target.url, arena) : target.url;
+}
+
+bool target_has_secret(struct slice text, struct arena *arena)
+{
+    struct target_text target = {.url = text};
+    if (!target_is_url(text) && !read_text(text, arena, &target)) return false;
+    return target.secret.len || (target.url.len && !slice_equal(target_shown(text, arena), target.url));
 }
 
 void target_fail(struct invocation *invocation, const char *type, const char *format, ...)

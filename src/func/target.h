@@ -39,8 +39,16 @@ bool queues_make(struct func *func);
  * item. *bytes grows by the item's size. */
 bool queues_put(struct func *func, struct slice queue, struct slice id, struct slice document, int64_t now_ms,
                 struct buf *members, size_t *bytes);
+/* The same with further attributes, ready and each with a comma before it, and their size. */
+bool queues_put_more(struct func *func, struct slice queue, struct slice id, struct slice document,
+                     int64_t now_ms, struct slice more, size_t more_bytes, struct buf *members,
+                     size_t *bytes);
 /* The same for a table of the user's, with the same attributes. */
 bool queues_put_into(struct slice table, struct slice queue, struct slice id, struct slice document,
                      int64_t now_ms, struct buf *members, size_t *bytes);
+struct slice queues_table(const struct func *func, struct arena *arena);
+/* A time as the attribute `sent` has it; such texts are in the order of time. */
+#define QUEUES_TIME_BYTES 24
+struct slice queues_time(struct arena *arena, int64_t now_ms);
 
 #endif

@@ -123,7 +123,7 @@ static bool refuse(struct round *round, const struct pattern_record *record, str
     bool is_ready = atomic_load(&reactions->queue_state) == QUEUE_READY;
     if (!is_ready) atomic_store(&reactions->queue_state, QUEUE_UNKNOWN); /* for the next */
     if (is_ready &&
-        destination_put(reactions->func, reactions->queue, document, id, &members, &round->count)) {
+        destination_put(reactions->func, reactions->queue, document, id, NULL, &members, &round->count)) {
         if (round->members->len) buf_byte(round->members, ',');
         buf_slice(round->members, buf_view(&members));
     }

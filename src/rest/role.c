@@ -142,7 +142,8 @@ bool rest_role_admits_path(enum rest_role role, struct slice method, struct slic
     bool reads = (slice_equal(method, SLICE("GET")) || slice_equal(method, SLICE("HEAD"))) &&
                  !slice_starts(path, SLICE("/counter"));
     if (role == ROLE_ADMIN) return true;
-    if (!is_pattern || slice_starts(path, SLICE("/v1/functions"))) {
+    if (!is_pattern || slice_starts(path, SLICE("/v1/functions")) ||
+        slice_starts(path, SLICE("/v1/queues"))) {
         *message = arena_printf(
             arena, "This key has the role %s, which may not use functions, mappings, schedules and hooks.",
             role_names[role]);

@@ -50,7 +50,7 @@ static bool real_destination(void *self, struct slice destination, struct slice 
                              struct buf *members, unsigned *count)
 {
     struct host *host = self;
-    return destination_put(host->trigger->options.func, destination, document, id, members, count);
+    return destination_put(host->trigger->options.func, destination, document, id, NULL, members, count);
 }
 
 static void real_wake_queue(void *self)

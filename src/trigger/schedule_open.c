@@ -28,7 +28,7 @@ static bool real_dead_letter(void *self, struct slice destination, struct slice 
     struct trigger *trigger = self;
     const char *fault = destination_fault(trigger->options.func, destination);
     if (fault) log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(destination), fault);
-    return !fault && destination_put(trigger->options.func, destination, document, id, members, count);
+    return !fault && destination_put(trigger->options.func, destination, document, id, NULL, members, count);
 }
 
 static void real_wake(void *self)

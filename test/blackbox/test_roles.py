@@ -113,7 +113,8 @@ def test_the_tables_of_functions_are_out_of_reach(server, role):
     ("GET", "/2015-03-31/functions/", "lambda"), ("POST", "/2015-03-31/functions", "lambda"),
     ("POST", "/2015-03-31/functions/f/invocations", "lambda"), ("GET", "/2015-03-31/event-source-mappings/", "lambda"),
     ("GET", "/schedules", "scheduler"), ("POST", "/schedules/s", "scheduler"), ("GET", "/v1/functions/f/logs", "quipu"),
-    ("GET", "/v1/functions/f/code", "quipu"), ("POST", "/_quipu/clock", "quipu"), ("POST", "/_quipu/idle", "quipu")])
+    ("GET", "/v1/functions/f/code", "quipu"), ("POST", "/_quipu/clock", "quipu"), ("POST", "/_quipu/idle", "quipu"),
+    ("POST", "/v1/queues/q/redrive", "quipu")])
 def test_functions_and_hooks_are_for_admins(server, role, method, path, service):
     reply = rest(server, role, method, path, {} if method == "POST" else None, service)
     assert reply.status == 403

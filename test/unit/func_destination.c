@@ -12,7 +12,8 @@ static unsigned put(struct lab *lab, const char *destination, struct slice docum
 {
     struct buf members = {0}, request = {0}, reply = {0};
     unsigned count = 0;
-    bool put = destination_put(lab->func, slice_of(destination), document, slice_of(id), &members, &count);
+    bool put = destination_put(lab->func, slice_of(destination), document, slice_of(id), NULL, &members,
+                               &count);
     CHECK_INT(put, count > 0);
     CHECK_INT(members.len > 0, put);
     buf_text(&request, "{\"TransactItems\":[");

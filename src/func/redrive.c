@@ -1,0 +1,386 @@
+/* Redriving: the calls that dead letters keep (letter.c) are sent again.
+ *
+ * POST /v1/queues/NAME/redrive walks the queue in the order of its ids. Each letter becomes one transaction,
+ * which removes it and puts its call under a new id, with all its attempts (Z2). A call that fails again comes
+ * back: to its function's destination, or to the queue it was in.
+ *
+ * One request looks at LIMIT_REDRIVE_MESSAGES and moves LIMIT_REDRIVE_BYTES at the most; `next` of its answer
+ * is where another one goes on. It begins with the time of the first request, and what came into the queue
+ * after that is left alone, so that a function that fails at once does not keep a redrive going for ever.
+ *
+ * {"redriven":2,"refused":1,"left":5,"reasons":[{"reason":"...","count":1,"ids":["..."]}],"next":"..."} */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/raw.h"
+#include "func/letter.h"
+#include "func/queue.h"
+#include "func/routes.h"
+#include "func/target.h"
+
+#define REASONS     8     /* there are fewer */
+#define REASON_IDS  10    /* that are named in an answer */
+#define TRIES       6     /* of a transaction that met another one ... */
+#define TRY_WAIT_US 5000u /* ... with a pause that doubles */
+
+struct reason {
+    const char *text;
+    unsigned count;
+    struct slice ids[REASON_IDS];
+};
+
+struct redrive {
+    struct func *func;
+    struct rest_call *call;
+    struct slice queue, id; /* id: of the only letter that is meant; empty: all */
+    struct slice started;   /* a time: what was sent later is left alone */
+    struct slice after;     /* the id of the last message that was looked at; empty: none yet */
+    int64_t max;            /* to be redriven by this request */
+    int64_t seen, redriven, refused, left;
+    size_t bytes;
+    bool was_sent;       /* a transaction */
+    bool is_over;        /* the end of the queue was reached */
+    const char *trouble; /* what the door said; NULL: nothing went wrong */
+    struct reason reasons[REASONS];
+    struct buf request, reply;
+};
+
+/* ---- the request ---- */
+
+static bool refuse(struct rest_call *call, const char *sentence)
+{
+    lambda_error(call, 400, "InvalidParameterValueException", "%s", sentence);
+    return false;
+}
+
+/* Cuts the answer's `next`: TIME/ID. */
+static bool take_next(struct redrive *redrive, struct slice next)
+{
+    if (next.len <= QUEUES_TIME_BYTES + 1 || next.data[QUEUES_TIME_BYTES] != '/') return false;
+    redrive->started = (struct slice){next.data, QUEUES_TIME_BYTES};
+    redrive->after = slice_from(next, QUEUES_TIME_BYTES + 1);
+    return redrive->after.len <= LIMIT_RANGE_KEY_BYTES;
+}
+
+/* False after an answer. */
+static bool read_request(struct redrive *redrive)
+{
+    struct rest_call *call = redrive->call;
+    struct raw_walk walk;
+    struct slice name, value;
+    if (!redrive->queue.len || redrive->queue.len > LIMIT_QUEUE_NAME_BYTES)
+        return refuse(call, "a queue's name has 1 to 256 bytes");
+    if (!call->body.len) return true;
+    if (!raw_is_json(call->arena, call->body) ||
+        raw_walk_begin(&walk, call->arena, call->body) != JSON_OBJECT)
+        return refuse(call, "the body must be a JSON object, {\"max\":100,\"id\":\"...\",\"next\":\"...\"}");
+    while (raw_walk_next(&walk, &name, &value)) {
+        if (slice_equal(name, SLICE("max"))) {
+            if (raw_kind(value) != JSON_NUMBER || !raw_int(value, &redrive->max) || redrive->max < 1)
+                return refuse(call, "max must be a whole number from 1");
+        } else if (slice_equal(name, SLICE("id"))) {
+            redrive->id = raw_string(call->arena, value);
+            if (!redrive->id.len || redrive->id.len > LIMIT_RANGE_KEY_BYTES)
+                return refuse(call, "id must be the id of a message");
+        } else if (slice_equal(name, SLICE("next"))) {
+            if (!take_next(redrive, raw_string(call->arena, value)))
+                return refuse(call, "next must be what an answer before had as its next");
+        } else {
+            lambda_error(call, 400, "InvalidParameterValueException",
+                         "%.*s is unknown: there are max, id and next", SLICE_ARG(name));
+            return false;
+        }
+    }
+    if (redrive->id.len && redrive->after.len) return refuse(call, "id and next do not go together");
+    return true;
+}
+
+/* ---- one letter ---- */
+
+static void note_refused(struct redrive *redrive, const char *text, struct slice id)
+{
+    struct reason *reason = redrive->reasons;
+    while (reason->text && strcmp(reason->text, text) != 0 && reason < redrive->reasons + REASONS - 1)
+        reason++;
+    reason->text = text;
+    if (reason->count < REASON_IDS) reason->ids[reason->count] = arena_copy(redrive->call->arena, id);
+    reason->count++;
+    redrive->refused++;
+}
+
+static void note_trouble(struct redrive *redrive, struct arena *arena)
+{
+    struct slice name, message;
+    dynamo_error(buf_view(&redrive->reply), arena, &name, &message);
+    redrive->trouble = arena_printf(redrive->call->arena, "%.*s%s%.*s", SLICE_ARG(name),
+                                    message.len ? ": " : "", SLICE_ARG(message))
+                           .data;
+}
+
+/* The transaction. Its token is the call's id, so that one whose reply got lost is not made twice. False when
+ * it cannot be put into the queue. */
+static bool put_transaction(struct redrive *redrive, const struct letter *letter, struct arena *arena)
+{
+    struct func *func = redrive->func;
+    struct func_call call = letter->call;
+    char id[37];
+    queue_name(func->queue, id);
+    call.id = slice_of(id);
+    call.cause = cause_join(arena, letter->call.cause, redrive->call->cause);
+    /* So that it is not dropped where the function is gone or has no destination any more. */
+    if (!call.on_failure.len)
+        call.on_failure = arena_printf(arena, "arn:aws:sqs:%.*s:%.*s:%.*s", SLICE_ARG(func->region),
+                                       SLICE_ARG(func->account), SLICE_ARG(letter->queue));
+    redrive->request.len = 0;
+    buf_printf(&redrive->request, "{\"ClientRequestToken\":\"%s\",\"TransactItems\":[", id);
+    letter_put_removal(func, letter, &redrive->request);
+    buf_byte(&redrive->request, ',');
+    bool fine = func_queue_put_call(func, &call, &redrive->request) > 0;
+    buf_text(&redrive->request, "]}");
+    return fine;
+}
+
+/* A letter that is gone meanwhile was redriven or removed by somebody else: it is nobody's trouble. The door
+ * repeats by itself what may be repeated, but for what met another transaction. */
+static void write_letter(struct redrive *redrive, struct arena *arena)
+{
+    for (unsigned nth = 0; nth < TRIES; nth++) {
+        struct slice error = SLICE_NONE, message;
+        struct reasons reasons = {0};
+        if (nth) usleep(TRY_WAIT_US << nth);
+        redrive->reply.len = 0;
+        redrive->was_sent = true;
+        int status = dynamo_call(redrive->func->options.dynamo, SLICE("TransactWriteItems"),
+                                 buf_view(&redrive->request), &redrive->reply);
+        if (status == 200) {
+            redrive->redriven++;
+            return;
+        }
+        dynamo_error(buf_view(&redrive->reply), arena, &error, &message);
+        bool is_cancelled = slice_equal(error, SLICE("TransactionCanceledException"));
+        if (is_cancelled) reasons = reasons_of(buf_view(&redrive->reply), arena);
+        if (reasons.own_failed) return;
+        if (reasons.other.len ||
+            (!is_cancelled && !slice_equal(error, SLICE("TransactionInProgressException"))))
+            break;
+    }
+    note_trouble(redrive, arena);
+}
+
+static void take_message(struct redrive *redrive, struct slice item)
+{
+    struct arena arena = {0};
+    struct letter letter;
+    bool unreadable;
+    const char *fault = letter_read(redrive->func, item, &arena, &letter, &unreadable);
+    if (unreadable)
+        redrive->trouble = fault;
+    else if (fault)
+        note_refused(redrive, fault, letter.id);
+    else if (!put_transaction(redrive, &letter, &arena))
+        note_refused(redrive, "its call cannot be put into the queue of asynchronous calls", letter.id);
+    else
+        write_letter(redrive, &arena);
+    if (!redrive->trouble) {
+        redrive->seen++;
+        redrive->bytes += item.len + letter.call.payload.len;
+        redrive->after = arena_copy(redrive->call->arena, letter.id);
+    }
+    arena_free(&arena);
+}
+
+/* ---- the queue ---- */
+
+static void put_query(struct redrive *redrive, const char *more)
+{
+    struct buf *out = &redrive->request;
+    struct arena arena = {0};
+    out->len = 0;
+    buf_text(out, "{\"TableName\":");
+    json_put_string(out, queues_table(redrive->func, &arena));
+    buf_printf(out,
+               ",\"ConsistentRead\":true,%s,\"KeyConditionExpression\":\"queue = :queue%s\","
+               "\"FilterExpression\":\"sent <= :started\",\"ExpressionAttributeValues\":{\":queue\":{\"S\":",
+               more, redrive->after.len ? " AND id > :after" : "");
+    json_put_string(out, redrive->queue);
+    buf_text(out, "},\":started\":{\"S\":");
+    json_put_string(out, redrive->started);
+    if (redrive->after.len) {
+        buf_text(out, "},\":after\":{\"S\":");
+        json_put_string(out, redrive->after);
+    }
+    buf_text(out, "}}}");
+    arena_free(&arena);
+}
+
+/* Asks the door with what is in `request`. False when there is nothing to be had: no table, which is to have
+ * no messages, or trouble. */
+static bool ask(struct redrive *redrive, const char *operation)
+{
+    struct arena arena = {0};
+    struct slice name, message;
+    redrive->reply.len = 0;
+    int status = dynamo_call(redrive->func->options.dynamo, slice_of(operation), buf_view(&redrive->request),
+                             &redrive->reply);
+    if (status != 200) {
+        dynamo_error(buf_view(&redrive->reply), &arena, &name, &message);
+        redrive->is_over = slice_equal(name, SLICE("ResourceNotFoundException"));
+        if (!redrive->is_over) note_trouble(redrive, &arena);
+    }
+    arena_free(&arena);
+    return status == 200;
+}
+
+/* Where a page ended, as the last id that was seen; at the end of the queue nothing changes. */
+static bool page_goes_on(struct redrive *redrive, struct slice page)
+{
+    struct arena *arena = redrive->call->arena;
+    struct slice key = raw_member(arena, page, "LastEvaluatedKey");
+    if (!key.data) return false;
+    redrive->after = arena_copy(arena,
+                                raw_string(arena, raw_member(arena, raw_member(arena, key, "id"), "S")));
+    return true;
+}
+
+static bool has_room(const struct redrive *redrive)
+{
+    return !redrive->trouble && redrive->redriven < redrive->max && redrive->seen < LIMIT_REDRIVE_MESSAGES &&
+           redrive->bytes < LIMIT_REDRIVE_BYTES;
+}
+
+/* One page of the queue. */
+static void take_page(struct redrive *redrive)
+{
+    struct arena arena = {0};
+    struct raw_walk walk;
+    struct slice item;
+    char limit[32];
+    snprintf(limit, sizeof limit, "\"Limit\":%lld", (long long)(LIMIT_REDRIVE_MESSAGES - redrive->seen));
+    put_query(redrive, limit);
+    if (ask(redrive, "Query")) {
+        struct slice page = arena_copy(&arena, buf_view(&redrive->reply));
+        int64_t seen = redrive->seen;
+        bool is_whole = true;
+        raw_walk_begin(&walk, &arena, raw_member(&arena, page, "Items"));
+        while (raw_walk_next(&walk, NULL, &item)) {
+            is_whole = has_room(redrive);
+            if (!is_whole) break;
+            take_message(redrive, item);
+        }
+        if (is_whole && !redrive->trouble) {
+            redrive->is_over = !page_goes_on(redrive, page);
+            if (redrive->seen == seen) redrive->seen++; /* a page of newer ones alone; the walk ends, too */
+        }
+    }
+    arena_free(&arena);
+}
+
+/* The only one that is meant. False when it is not there. */
+static bool take_one(struct redrive *redrive)
+{
+    struct arena arena = {0};
+    struct buf *out = &redrive->request;
+    out->len = 0;
+    buf_text(out, "{\"TableName\":");
+    json_put_string(out, queues_table(redrive->func, &arena));
+    buf_text(out, ",\"ConsistentRead\":true,\"Key\":{\"queue\":{\"S\":");
+    json_put_string(out, redrive->queue);
+    buf_text(out, "},\"id\":{\"S\":");
+    json_put_string(out, redrive->id);
+    buf_text(out, "}}}");
+    bool found = ask(redrive, "GetItem");
+    struct slice item = found ? raw_member(&arena, buf_view(&redrive->reply), "Item") : SLICE_NONE;
+    found = item.data != NULL;
+    if (found) take_message(redrive, arena_copy(&arena, item));
+    arena_free(&arena);
+    return found || redrive->trouble;
+}
+
+/* How many messages there are behind `after`; of a long queue, only as far as LIMIT_REDRIVE_COUNT_PAGES go. */
+static void count_left(struct redrive *redrive)
+{
+    struct slice after = redrive->after;
+    bool goes_on = !redrive->is_over;
+    for (unsigned page = 0; goes_on && page < LIMIT_REDRIVE_COUNT_PAGES; page++) {
+        int64_t count = 0;
+        put_query(redrive, "\"Select\":\"COUNT\"");
+        goes_on = ask(redrive, "Query");
+        if (!goes_on) break;
+        raw_int(raw_member(redrive->call->arena, buf_view(&redrive->reply), "Count"), &count);
+        redrive->left += count;
+        goes_on = page_goes_on(redrive, buf_view(&redrive->reply));
+    }
+    redrive->after = after;
+    if (!redrive->left && !goes_on && !redrive->trouble) redrive->is_over = true;
+}
+
+/* ---- the answer ---- */
+
+static void put_reason(struct buf *out, const struct reason *reason)
+{
+    buf_text(out, "{\"reason\":");
+    json_put_string(out, slice_of(reason->text));
+    buf_printf(out, ",\"count\":%u,\"ids\":[", reason->count);
+    for (unsigned i = 0; i < reason->count && i < REASON_IDS; i++) {
+        if (i) buf_byte(out, ',');
+        json_put_string(out, reason->ids[i]);
+    }
+    buf_text(out, "]}");
+}
+
+static void answer(struct redrive *redrive)
+{
+    struct rest_call *call = redrive->call;
+    struct buf *out = call->reply;
+    buf_printf(out, "{\"redriven\":%lld,\"refused\":%lld,\"left\":%lld,\"reasons\":[",
+               (long long)redrive->redriven, (long long)redrive->refused, (long long)redrive->left);
+    for (unsigned i = 0; i < REASONS && redrive->reasons[i].text; i++) {
+        if (i) buf_byte(out, ',');
+        put_reason(out, &redrive->reasons[i]);
+    }
+    buf_byte(out, ']');
+    if (!redrive->is_over && !redrive->id.len) {
+        buf_text(out, ",\"next\":");
+        json_put_string(out, arena_printf(call->arena, "%.*s/%.*s", SLICE_ARG(redrive->started),
+                                          SLICE_ARG(redrive->after)));
+    }
+    buf_text(out, "}\n");
+    call->status = 200;
+    call->done(call);
+}
+
+/* What was done before the trouble is told, and whoever goes on meets it again. */
+static void run(void *room, struct rest_call *call)
+{
+    struct func *func = room;
+    struct redrive redrive = {
+        .func = func, .call = call, .queue = call->parameters[0], .max = LIMIT_REDRIVE_MESSAGES};
+    redrive.started = queues_time(call->arena, clock_now_ms(func->options.clock));
+    if (read_request(&redrive)) {
+        bool found = true;
+        if (redrive.id.len)
+            found = take_one(&redrive);
+        else
+            while (!redrive.is_over && has_room(&redrive)) take_page(&redrive);
+        if (redrive.was_sent) func_queue_wake(func); /* also where it is not known what became of it */
+        if (redrive.id.len) redrive.after = SLICE_NONE;
+        const char *trouble = redrive.trouble;
+        if (found && (!trouble || redrive.redriven)) count_left(&redrive);
+        if (!found)
+            lambda_error(call, 404, "ResourceNotFoundException", "There is no message %.*s in the queue %.*s",
+                         SLICE_ARG(redrive.id), SLICE_ARG(redrive.queue));
+        else if (trouble && !redrive.redriven)
+            lambda_error(call, 503, "ServiceException", "Nothing was redriven: %s", trouble);
+        else
+            answer(&redrive);
+    }
+    buf_free(&redrive.request);
+    buf_free(&redrive.reply);
+}
+
+void redrive_serve(void *room, struct rest_call *call)
+{
+    struct func *func = room;
+    rest_workers_run(func->workers, run, func, call);
+}
