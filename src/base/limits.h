@@ -142,6 +142,7 @@
 #define LIMIT_CODE_ENTRIES          100000 /* files of an archive: ours, the disk has names to lose, too */
 #define LIMIT_FUNCTIONS             10000 /* ours: each has its place in memory */
 #define LIMIT_LAYERS                5     /* Lambda: of one function */
+#define LIMIT_LABELLED_FUNCTIONS    200   /* ours: functions with numbers of their own in /metrics, 8 lines each */
 #define LIMIT_FUNCTION_PARTS        1000  /* versions, aliases and settings of one function: ours */
 #define LIMIT_FUNCTION_CONCURRENCY  1600  /* Lambda: invocations at a time in one process */
 #define LIMIT_VARIABLES_BYTES       4096  /* Lambda: all environment variables of a function, as JSON */

@@ -33,7 +33,7 @@
  *  I5. Every state has an end by time: starting, running, answered without asking again, idle, told to stop.
  *
  * Locks, in this order: the registry's; pool->lock; a program's output in the sandbox; voice.lock of an
- * instance; and as leaves those inside logs and sandbox.
+ * instance; and as leaves those inside logs, meters and sandbox.
  * `done` of invocations, `forward`, bootstrap_command and all of net (a task that is posted
  * may be run at once, when the loops have ended) are called without any: what is to be done then is noted in
  * a struct after. Threads: requests of processes come on net's loops, ends and output on the sandbox's, all
@@ -66,6 +66,7 @@ struct pool *pool_open(struct func *func)
     pool->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     ensure(pool->wake_fd >= 0);
     pool->watcher = watcher_new();
+    pool->meters = meters_new();
     return pool;
 }
 
@@ -111,6 +112,7 @@ void pool_close(struct pool *pool)
         ring_each(struct group, group, all, &pool->buckets[i]) group_free(group);
     pool_debug_free(pool);
     watcher_free(pool->watcher);
+    meters_free(pool->meters);
     close(pool->wake_fd);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
@@ -190,6 +192,7 @@ void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision)
     }
     pool_unlock(pool);
     pool_wake_by(pool, 0);
+    if (below_revision == UINT64_MAX) meters_forget(pool->meters, name);
 }
 
 bool pool_is_idle(struct pool *pool)

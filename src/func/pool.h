@@ -20,6 +20,7 @@
 #define POOL_BACKOFF_MAX_MS  1000  /* ... up to here */
 #define POOL_GROUP_IDLE_MS   60000 /* a function without processes is forgotten after so long */
 #define POOL_BUCKETS         256
+#define METER_BUCKETS        64
 #define POOL_EXTENSIONS      10 /* Lambda: of one process; each may wait for an event */
 
 #define INSTANCE_ID_LETTERS     20
@@ -165,6 +166,7 @@ struct pool {
     int wake_fd;
     struct watcher *watcher;
     struct pool_stats stats;
+    struct meters *meters; /* the same for each function */
     bool has_said_own_tmp, has_said_folder, has_said_opt, has_said_layers;
     uint64_t refusals_unsaid; /* refused connections since the last line about them */
     int64_t refusal_line_us;  /* when the next such line may be written */
@@ -304,7 +306,17 @@ void pool_debug_tick(struct pool *pool, int64_t now_us, int64_t *due_us);
 void pool_debug_free(struct pool *pool);
 const char *const *debug_environment(const char *const *environment, uint16_t port, struct arena *arena);
 
+/* ---- pool_meter.c: what each function has done ---- */
+struct meters *meters_new(void);
+void meters_free(struct meters *meters);
+/* A call has ended, so long after its event was handed over; 0: it never was. */
+void meters_call(struct meters *meters, const struct run *run, int64_t call_us);
+void meters_log(struct meters *meters, struct slice name, size_t bytes);
+void meters_forget(struct meters *meters, struct slice name);
+void pool_put_meters(struct pool *pool, struct buf *out);
+
 /* ---- pool_show.c ---- */
+extern const char *const pool_end_names[];
 /* {"Processes":[...]} of a function. */
 void pool_put_processes(struct pool *pool, struct slice name, struct buf *out);
 

@@ -75,10 +75,16 @@ static void run_hear(const struct voice *voice, struct run *run, struct slice li
     }
 }
 
+static void log_put(struct instance *instance, struct slice lines)
+{
+    logs_append(instance->pool->func->logs, instance->function->name, lines);
+    meters_log(instance->pool->meters, instance->function->name, lines.len);
+}
+
 static void voice_put(struct instance *instance, struct slice lines)
 {
     struct voice *voice = &instance->voice;
-    logs_append(instance->pool->func->logs, instance->function->name, lines);
+    log_put(instance, lines);
     if (!voice->has_begun) tail_put(&voice->prologue, lines);
     ring_each(struct run, run, voice, &voice->runs)
     {
@@ -124,7 +130,7 @@ void voice_start(struct instance *instance, struct run *run)
     pthread_mutex_lock(&voice->lock);
     if (ring_empty(&voice->runs)) put_partial(instance);
     voice->has_begun = true;
-    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&line));
+    log_put(instance, buf_view(&line));
     if (run->wants_log) tail_put(&run->tail, buf_view(&line));
     ring_append(&voice->runs, &run->voice);
     pthread_mutex_unlock(&voice->lock);
@@ -244,7 +250,7 @@ void voice_end(struct instance *instance, struct run *run)
     if (run->memory_bytes > instance->memory_peak_bytes) instance->memory_peak_bytes = run->memory_bytes;
     put_partial(instance);
     put_report(&lines, instance, run, instance->memory_peak_bytes);
-    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&lines));
+    log_put(instance, buf_view(&lines));
     if (run->wants_log) tail_put(&run->tail, buf_view(&lines));
     ring_remove(&run->voice);
     pthread_mutex_unlock(&voice->lock);
@@ -259,7 +265,7 @@ void voice_fail(struct instance *instance, struct run *run)
     put_partial(instance);
     put_start(&lines, instance, run);
     put_report(&lines, instance, run, run->memory_bytes);
-    logs_append(instance->pool->func->logs, instance->function->name, buf_view(&lines));
+    log_put(instance, buf_view(&lines));
     if (run->wants_log) {
         tail_put(&run->tail, buf_view(&voice->prologue));
         tail_put(&run->tail, buf_view(&lines));

@@ -137,7 +137,9 @@ static void run_finish(struct pool *pool, struct run *run)
     invocation->started_us = run->given_us;
     snprintf(invocation->version, sizeof invocation->version, "%.*s", SLICE_ARG(run->function->version));
     stats_add(&pool->stats.ends[run->end], 1);
-    if (run->given_us) histogram_add(&pool->stats.duration_us, (uint64_t)(monotonic_us() - run->given_us));
+    int64_t call_us = run->given_us ? monotonic_us() - run->given_us : 0;
+    if (run->given_us) histogram_add(&pool->stats.duration_us, (uint64_t)call_us);
+    meters_call(pool->meters, run, call_us);
     run_release(run);
     invocation->done(invocation);
     atomic_fetch_sub(&pool->under_way, 1);

@@ -9,6 +9,12 @@ static const char *const state_names[] = {[INSTANCE_STARTING] = "Starting",
                                           [INSTANCE_ENDED] = "Ended"};
 #define STATES (sizeof state_names / sizeof *state_names)
 
+const char *const pool_end_names[] = {[INVOCATION_ANSWERED] = "answered",
+                                      [INVOCATION_FAILED] = "failed",
+                                      [INVOCATION_THROTTLED] = "throttled",
+                                      [INVOCATION_UNKNOWN] = "unknown",
+                                      [INVOCATION_REFUSED] = "refused"};
+
 static void put_process(struct buf *out, struct instance *instance, int64_t now_us)
 {
     uint64_t memory_bytes = instance->process ? sandbox_memory_bytes(instance->process) : 0;
@@ -70,16 +76,11 @@ static void put_histogram(struct buf *out, const char *name, const char *help,
 
 void pool_put_metrics(struct pool *pool, struct buf *out)
 {
-    static const char *const ends[] = {[INVOCATION_ANSWERED] = "answered",
-                                       [INVOCATION_FAILED] = "failed",
-                                       [INVOCATION_THROTTLED] = "throttled",
-                                       [INVOCATION_UNKNOWN] = "unknown",
-                                       [INVOCATION_REFUSED] = "refused"};
     const struct pool_stats *stats = &pool->stats;
     stats_put_head(out, "quipu_function_invocations_total", "counter",
                    "Invocations of processes by their end.");
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        buf_printf(out, "quipu_function_invocations_total{end=\"%s\"} %llu\n", ends[i],
+    for (size_t i = 0; i <= INVOCATION_REFUSED; i++)
+        buf_printf(out, "quipu_function_invocations_total{end=\"%s\"} %llu\n", pool_end_names[i],
                    (unsigned long long)stats_read(&stats->ends[i]));
     put_counter(out, "quipu_function_timeouts_total", "Invocations that took too long.", &stats->timeouts);
     put_counter(out, "quipu_function_starts_total", "Processes that were started.", &stats->starts);
@@ -98,4 +99,5 @@ void pool_put_metrics(struct pool *pool, struct buf *out)
                   "From a process's start to its first request for an event.", &stats->init_us);
     put_histogram(out, "quipu_function_handover_seconds", "From a call to the hand-over of its event.",
                   &stats->handover_us);
+    pool_put_meters(pool, out);
 }

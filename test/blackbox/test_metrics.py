@@ -2,6 +2,7 @@
 import re
 
 import pytest
+from lambdas import Function, eventually, lambda_client
 from support.process import Quipu
 from support.wire import Connection
 
@@ -92,3 +93,31 @@ def test_histograms_add_up(server):
             assert sorted(steps)[-1][0] == float("inf")
             assert values[-1] == samples[family + "_count"][series]
             assert samples[family + "_sum"][series] >= 0
+
+
+def test_functions_have_numbers_of_their_own(server, tmp_path):
+    functions = lambda_client(server.url)
+    source = "def handle(event):\n    print('x' * 1000)\n    return 1 // event\n"
+    for name in ("first", "second"):
+        Function(functions, tmp_path, name, source)
+    ends = {"answered": 3, "failed": 2, "throttled": 1, "refused": 0}
+    for _ in range(ends["answered"]):
+        assert "FunctionError" not in functions.invoke(FunctionName="first", Payload="1")
+    for _ in range(ends["failed"]):
+        assert functions.invoke(FunctionName="first", Payload="0")["FunctionError"] == "Unhandled"
+    functions.put_function_concurrency(FunctionName="first", ReservedConcurrentExecutions=0)
+    with pytest.raises(functions.exceptions.TooManyRequestsException):
+        functions.invoke(FunctionName="first", Payload="1")
+    functions.invoke(FunctionName="second", Payload="1")
+    samples, types = read_metrics(server)
+    assert types["quipu_function_calls_total"] == "counter" and types["quipu_function_live_processes"] == "gauge"
+    assert {end: samples["quipu_function_calls_total"][f'function="first",end="{end}"'] for end in ends} == ends
+    assert samples["quipu_function_calls_total"]['function="second",end="answered"'] == 1
+    assert samples["quipu_function_call_seconds_total"]['function="first"'] > 0
+    assert samples["quipu_function_log_bytes_total"]['function="first"'] > 5000
+    assert samples["quipu_function_live_processes"]['function="first"'] >= 1
+    assert samples["quipu_function_running_calls"]['function="first"'] == 0
+    functions.delete_function(FunctionName="first")
+    eventually(lambda: 'function="first"' not in str(read_metrics(server)[0]), "what was deleted is gone from here")
+    samples, _ = read_metrics(server)
+    assert samples["quipu_function_calls_total"]['function="second",end="answered"'] == 1

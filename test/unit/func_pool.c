@@ -387,6 +387,40 @@ TEST(pool_does_not_spin_with_what_dies_at_once)
     stage_close(&stage);
 }
 
+/* A pool that is nothing but its meters: no registry is asked, and no process runs. */
+TEST(few_functions_have_numbers_of_their_own)
+{
+    struct func func = {0};
+    struct pool pool = {.func = &func, .meters = meters_new()};
+    struct function function = {0};
+    struct run run = {.function = &function, .end = INVOCATION_FAILED};
+    struct buf metrics = {0};
+    char name[32];
+    pthread_mutex_init(&pool.lock, NULL);
+    ring_init(&pool.instances);
+    for (unsigned i = 0; i < LIMIT_LABELLED_FUNCTIONS + 5; i++) {
+        snprintf(name, sizeof name, "f\\%u\"\n", i);
+        function.name = slice_of(name);
+        meters_call(pool.meters, &run, 1500000);
+        meters_log(pool.meters, function.name, 7);
+    }
+    pool_put_meters(&pool, &metrics);
+    CHECK(contains(&metrics, "\nquipu_function_calls_total{function=\"f\\\\199\\\"\\n\",end=\"failed\"} 1\n"));
+    CHECK(contains(&metrics, "\nquipu_function_calls_total{function=\"f\\\\0\\\"\\n\",end=\"answered\"} 0\n"));
+    CHECK(!contains(&metrics, "f\\\\200"));
+    CHECK(contains(&metrics, "\nquipu_function_calls_total{function=\"(others)\",end=\"failed\"} 5\n"));
+    CHECK(contains(&metrics, "\nquipu_function_call_seconds_total{function=\"(others)\"} 7.500000\n"));
+    CHECK(contains(&metrics, "\nquipu_function_log_bytes_total{function=\"(others)\"} 35\n"));
+    meters_forget(pool.meters, SLICE("f\\0\"\n"));
+    meters_log(pool.meters, SLICE("next"), 7);
+    metrics.len = 0;
+    pool_put_meters(&pool, &metrics);
+    CHECK(!contains(&metrics, "f\\\\0\\") && contains(&metrics, "{function=\"next\"} 7\n"));
+    buf_free(&metrics);
+    meters_free(pool.meters);
+    pthread_mutex_destroy(&pool.lock);
+}
+
 struct wanted_count {
     struct stage *stage;
     const char *name, *state;
