@@ -4,12 +4,13 @@
  *
  * Table PREFIXhistory: hash key `item` (S): "TABLE/name=value&name=value", the item's key, percent-encoded,
  *   names in order (history_put_key); range key `version` (S): the change's time and its sequence number;
- *   `table`, `event` (S: INSERT, MODIFY, REMOVE), `time`, `sequence` (S), `keys` (M), `image` (M): the item
- *   behind the change, `imageText` (S) where it is nested too deep, `lost` (S) where there is none: "large"
- *   when it does not fit beside the rest, "no-image" when the stream had none; `cause` (S): the functions
- *   that it came of; `transaction` (S): the token of its transaction, both where the engine tells them; `by`
+ *   `table`, `event` (S: INSERT, MODIFY, REMOVE), `time`, `sequence` (S), `exact` (BOOL) where the time is one
+ *   of milliseconds; `keys` (M); `image` (M): the item behind the change, `imageText` (S) where it is nested
+ *   too deep, `lost` (S) where there is none: "large" when it does not fit beside the rest, "no-image" when
+ *   the stream had none; `before` (M, or `beforeText`, S): attributes that were changed or removed, as they
+ *   were, `added` (SS): names of new ones, both where they fit beside the image; `cause` (S): the functions
+ *   that it came of, `transaction` (S): the token of its transaction, both where the engine tells them; `by`
  *   (S): the service, where that removed it by its age.
- *
  * Table PREFIXhistories: hash key `table` (S); `hash`, `hashType`, `range`, `rangeType` (S): the table's
  *   key; `keep` (N, s): versions go when they have been replaced for so long; `versions` (N): so many of an
  *   item are kept; `since` (S), `stream` (S). One with `deleted` (S, a time) is no history any more, but its

@@ -4,12 +4,13 @@
  *   before, and sorts by time; `state` (S): OPEN, COMPLETE, FAILED (more tasks failed than are tolerated),
  *   EXPIRED (its deadline came first), and on the way there CLOSING, DELETING; `total` (N): tasks, there
  *   when it is known; `first` (N): the number of the first; `layout` (S): tree or set; `leaves` (N), `names`
- *   (S): of a job whose tasks have names, how many leaves there are, and a hash of the names; `full` (NS):
- *   branches all of whose tasks are done or failed; `failures` (N); `tolerate` (N, or S "5%"); `deadline`,
- *   `keep` (N, ms); `opened`, `closed` (S, ISO 8601); `counted` (N): tasks done when it EXPIRED, `forgiven`
- *   (N): of these, how many had failed before; `revived` (N, ms): the deadline that it EXPIRED by, if it was
- *   opened again since; `reach` (N): the last leaf that was written while the total is not known; `told`
- *   (S): who was told to be last, by its key or by the task, "done 17"; `then` (S).
+ *   (S): of a job whose tasks have names, how many leaves there are, and a hash of the names, `prepared`
+ *   (BOOL): all leaves are there; `full` (NS): branches all of whose tasks are done or failed; `failures`
+ *   (N); `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms); `opened`, `closed` (S, ISO 8601); `counted`
+ *   (N): tasks done when it EXPIRED, `forgiven` (N): of these, how many had failed before; `revived` (N,
+ *   ms): the deadline that it EXPIRED by, if it was opened again since; `reach` (N): the last leaf that was
+ *   written while the total is not known; `told` (S): who was told to be last, by its key or by the task,
+ *   "done 17"; `then` (S).
  *   Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3", FAILED, EXPIRED likewise; range `run`.
  *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it.
  * Table PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S).
@@ -17,8 +18,7 @@
  *     ones `waiting`, `done`, `failed` (SS): their names; `closed` (N, ms): nothing is counted any more
  *     since the deadline of that time, unless the head's `revived` has come to it.
  *   Item "-" of a branch: `wanted` (N): its leaves; `full` (NS): those that are; `failing` (NS): those with
- *     failures.
- *   Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_walk.c.
+ *     failures. Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_walk.c.
  *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task.
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write

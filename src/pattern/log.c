@@ -5,7 +5,8 @@
  * Table PREFIXlogs: hash key `log` (S), range key `part` (S).
  *   Part "log": `partitions` (N): of the beginning, numbered from 0; the hash h (XXH3, 64 bits) of a key
  *     belongs to partition h * partitions / 2^64; `slots` (N); `version` (N): grows with each split and
- *     merge; `next` (N): number of the next partition; `keep` (N, s), `created` (S).
+ *     merge; `next` (N): number of the next partition; `keep` (N, s), `created` (S); `deleted` (BOOL):
+ *     it is being removed.
  *   Part "from/HEX": a route: hashes from HEX `to` (S) belong to `partition` (N) now; where there is none,
  *     the beginning's rule holds.
  *   Part "group/GROUP": a group of consumers: `generation`, `since` (N, ms): positions of an older

@@ -12,7 +12,7 @@
  *     holds what can be claimed.
  *   Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`.
  * Table PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s),
- *   `then` (S).
+ *   `then` (S); `changed` (S): when they were set.
  *
  * A claim is one conditional write that raises the fence; beat, finish and fail only act on the fence that
  * they were given, so whoever lost its lease changes nothing. A unit that is submitted again answers what
