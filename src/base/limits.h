@@ -61,6 +61,8 @@
 #define LIMIT_SEND_MS               60000 /* a client that does not take LIMIT_SEND_BYTES of its reply ... */
 #define LIMIT_SEND_BYTES            (16 * 1024) /* ... in that time: slower than any modem */
 #define LIMIT_UNREAD_BYTES          (256 * 1024 * 1024) /* large replies that clients have not taken, together */
+#define LIMIT_ACTED_TIMES           4 /* times as many with the replies of what was done: it would be done again ... */
+#define LIMIT_ROOM_TIMES            2 /* ... and from so many on it is not begun where its reply may be large */
 #define LIMIT_SEND_PRESSED_MS       5000 /* the time for LIMIT_SEND_BYTES while more than half of that is in use */
 #define LIMIT_DRAIN_MS              10000 /* after SIGTERM, for what is in flight */
 #define LIMIT_PIPELINE_BYTES        (256 * 1024) /* unsent replies of a connection before its next request is served */

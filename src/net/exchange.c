@@ -87,10 +87,22 @@ bool exchange_charge_unread(struct exchange *exchange)
     size_t before = exchange->unread_bytes;
     size_t now = large_bytes(&exchange->http.reply) + large_bytes(&exchange->out) +
                  large_bytes(&exchange->out_body);
+    uint64_t limit = port ? LIMIT_PORT_BUFFERED_BYTES : server->limits.unread_bytes;
+    if (exchange->http.has_acted) limit *= LIMIT_ACTED_TIMES;
     exchange->unread_bytes = now;
     if (now == before || !has_accounts(exchange->connection)) return true;
-    if (port) return account_move(&port->unread_bytes, before, now, LIMIT_PORT_BUFFERED_BYTES);
-    return account_move(&server->unread_bytes, before, now, server->limits.unread_bytes);
+    return account_move(port ? &port->unread_bytes : &server->unread_bytes, before, now, limit);
+}
+
+bool http_has_room(const struct http_exchange *http)
+{
+    const struct exchange *exchange = (const struct exchange *)http;
+    struct net_server *server = http->loop->server;
+    struct net_port *port = exchange->connection->port;
+    uint64_t limit = port ? LIMIT_PORT_BUFFERED_BYTES : server->limits.unread_bytes;
+    if (!has_accounts(exchange->connection)) return true;
+    return atomic_load_explicit(port ? &port->unread_bytes : &server->unread_bytes, memory_order_relaxed) <=
+           limit * LIMIT_ROOM_TIMES;
 }
 
 /* Empties it; memory that only a large request needed goes back. */
@@ -116,6 +128,7 @@ void exchange_next(struct exchange *exchange)
     buf_forget(&exchange->trailer);
     exchange->http.user = exchange->port_context = NULL;
     exchange->http.left = NULL;
+    exchange->http.has_acted = false;
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
     exchange->packed = exchange->gzipped = exchange->begun = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;

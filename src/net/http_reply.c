@@ -235,3 +235,10 @@ void http_reply(struct http_exchange *http, int status, struct slice content_typ
     reply_put(exchange, status, content_type, extra_headers);
     reply_finish(exchange);
 }
+
+void http_reply_crowded(struct http_exchange *http)
+{
+    struct exchange *exchange = (struct exchange *)http;
+    struct slice content_type = reply_withhold(exchange);
+    http_reply(http, 503, content_type, SLICE_NONE);
+}

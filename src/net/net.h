@@ -58,6 +58,9 @@ struct http_exchange {
     /* Set by a handler that waits for something: called once on the loop's thread when the client leaves (see
      * http_client_left) before the reply. It must not answer within. NULL: nobody cares. */
     void (*left)(struct http_exchange *exchange);
+    /* Set by the handler before http_reply: what was asked for is done, and a client that is told to try again would
+     * do it twice. */
+    bool has_acted;
 };
 
 /* The value of a header, or an empty slice with NULL data. */
@@ -68,9 +71,15 @@ struct slice http_trailer_find(const struct http_exchange *exchange, struct slic
 /* Sends exchange->reply with this status. extra_headers: ready lines, each ended by CRLF, may be empty. Sets
  * Content-Length, Date, Connection; gzips the body when it is large and the client accepts it; leaves the
  * body out for HEAD. A large reply that does not fit limits.unread_bytes beside those that wait for their
- * clients becomes a 503. The exchange is gone afterwards. On the loop's thread only. */
+ * clients becomes a 503; with has_acted, one that does not fit LIMIT_ACTED_TIMES of it. The exchange is gone
+ * afterwards. On the loop's thread only. */
 void http_reply(struct http_exchange *exchange, int status, struct slice content_type,
                 struct slice extra_headers);
+
+/* For a handler that is about to do what it cannot take back, and whose reply may be large: where there is no room
+ * for one it does nothing and answers 503 with http_reply_crowded. So there is room for those under way. */
+bool http_has_room(const struct http_exchange *exchange);
+void http_reply_crowded(struct http_exchange *exchange);
 
 /* Compresses the reply's body now, where http_reply would; for a handler that must see the bytes as they are
  * sent, for a checksum of them. True when it was compressed. Once called, the body must not change. */

@@ -143,6 +143,8 @@ bool rest_role_find(struct slice name, enum rest_role *role);
 const char *rest_role_name(enum rest_role role);
 /* Whether the text is the name of a table of the server's own, its ARN, or that of what belongs to it. */
 bool rest_role_owns_table(struct slice name, struct slice prefix);
+/* Whether a DynamoDB operation, by its name, changes nothing. Statements (PartiQL) count as changes. */
+bool rest_operation_only_reads(struct slice operation);
 /* Whether a DynamoDB call may be made; `prefix` is that of the server's own tables. False and a sentence. */
 bool rest_role_admits_operation(enum rest_role role, struct slice operation, struct slice body,
                                 struct slice prefix, struct arena *arena, struct slice *message);

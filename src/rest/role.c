@@ -93,7 +93,7 @@ static void search_value(struct search *search, struct slice name, bool is_top)
     }
 }
 
-static bool only_reads(struct slice operation)
+bool rest_operation_only_reads(struct slice operation)
 {
     static const struct slice starts[] = {SLICE("Describe"), SLICE("List"), SLICE("Get")};
     static const struct slice others[] = {SLICE("BatchGetItem"), SLICE("Query"), SLICE("Scan"),
@@ -119,7 +119,7 @@ bool rest_role_admits_operation(enum rest_role role, struct slice operation, str
         *message = SLICE("The request is not JSON.");
         return false;
     }
-    if (role == ROLE_READ && (has_statements ? search.found_write : !only_reads(operation))) {
+    if (role == ROLE_READ && (has_statements ? search.found_write : !rest_operation_only_reads(operation))) {
         *message = arena_printf(arena, "This key has the role read, which may not call %.*s%s.",
                                 SLICE_ARG(operation), has_statements ? " with a statement that writes" : "");
         return false;

@@ -56,6 +56,12 @@ static struct slice all_headers(struct web_rest *rest)
     return arena_printf(&rest->exchange->arena, "%.*s%.*s", SLICE_ARG(common), SLICE_ARG(rest->call.headers));
 }
 
+/* Whether it was done for more than its reply. Targets on the path "/" only read. */
+static bool acts(const struct http_exchange *exchange)
+{
+    return exchange->method != HTTP_GET && exchange->method != HTTP_HEAD && exchange->path.len > 1;
+}
+
 /* ---- whole replies ---- */
 
 static void finish_on_loop(struct net_task *task)
@@ -63,6 +69,7 @@ static void finish_on_loop(struct net_task *task)
     struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, task));
     struct http_exchange *exchange = rest->exchange;
     exchange->left = NULL;
+    exchange->has_acted = rest->call.status < 400 && acts(exchange);
     if (!rest->in_pieces) {
         http_reply(exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
         return;
@@ -216,6 +223,10 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
     rest->call.role = role;
     if (!rest_role_admits_path(role, exchange->method_text, exchange->path, &exchange->arena, &message))
         return refuse(rest, "AccessDeniedException", message);
+    if (acts(exchange) && !http_has_room(exchange)) {
+        http_reply_crowded(exchange);
+        return true;
+    }
     return serve(web, &rest->call);
 }
 

@@ -188,6 +188,9 @@ static void answer_call(struct web_call *call)
     stats_add(&stats->requests, 1);
     histogram_add(&stats->latency_us, (uint64_t)(monotonic_us() - exchange->began_us));
     if (call->call.error) web_count_error(call->web, call->call.error);
+    if (exchange->reply.len >= LIMIT_SPARE_BUFFER_BYTES) /* others are never withheld */
+        exchange->has_acted = !call->call.error &&
+                              !rest_operation_only_reads(api_operation_name(call->call.operation));
     reply(call->web, exchange, call->call.status, call->content_type);
 }
 
@@ -281,6 +284,18 @@ static bool choose_region(struct web *web, struct http_exchange *exchange, struc
     return true;
 }
 
+/* A write that asks for an item back: such a reply may be large. */
+static bool returns_item(struct http_exchange *exchange, const struct operation *operation)
+{
+    struct raw_walk walk;
+    struct slice name, value;
+    if (rest_operation_only_reads(api_operation_name(operation))) return false;
+    if (raw_walk_begin(&walk, &exchange->arena, exchange->body) != JSON_OBJECT) return false;
+    while (raw_walk_next(&walk, &name, &value))
+        if (slice_equal(name, SLICE("ReturnValues"))) return true;
+    return false;
+}
+
 static void serve_dynamodb(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
@@ -299,6 +314,10 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
         return;
     }
     if (!admit(web, exchange, operation, type, trusted)) return;
+    if (!http_has_room(exchange) && returns_item(exchange, operation)) {
+        http_reply_crowded(exchange);
+        return;
+    }
     struct web_call *call = arena_alloc(&exchange->arena, sizeof *call);
     call->call = (struct dynamo_call){.operation = operation,
                                       .request = exchange->body,

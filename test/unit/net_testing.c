@@ -26,7 +26,7 @@ static struct turn turns[LOOPS_MAX];
 static _Atomic unsigned long_now; /* of the only loop */
 static _Atomic unsigned long_most;
 static _Atomic bool is_let_go;
-static _Atomic unsigned handled[LOOPS_MAX], turns_with_requests, kept_count, posters_running;
+static _Atomic unsigned handled[LOOPS_MAX], turns_with_requests, kept_count, posters_running, acted;
 static struct later {
     struct net_task task;
     struct http_exchange *exchange;
@@ -55,6 +55,13 @@ static void repeat(struct http_exchange *exchange)
     slice_to_u64(exchange->query, 100 * 1024 * 1024, &count);
     buf_reserve(&exchange->reply, count + 1);
     for (unsigned long long i = 0; i < count; i++) buf_byte(&exchange->reply, (unsigned char)('a' + i % 23));
+}
+
+static void act(struct http_exchange *exchange)
+{
+    acted++;
+    exchange->has_acted = true;
+    repeat(exchange);
 }
 
 static void run_later(struct net_task *task)
@@ -184,6 +191,8 @@ static void on_request(void *context, struct http_exchange *exchange)
         drip(exchange);
     } else if (slice_equal(path, SLICE("/packed"))) {
         reply_packed(exchange);
+    } else if (slice_equal(path, SLICE("/act")) && !http_has_room(exchange)) {
+        http_reply_crowded(exchange);
     } else if (slice_equal(path, SLICE("/empty"))) {
         http_reply(exchange, 204, SLICE_NONE, SLICE_NONE);
     } else if (slice_equal(path, SLICE("/coded"))) {
@@ -198,6 +207,8 @@ static void on_request(void *context, struct http_exchange *exchange)
             while (!is_let_go) sleep_ms(1);
         else if (slice_equal(path, SLICE("/repeat")))
             repeat(exchange);
+        else if (slice_equal(path, SLICE("/act")))
+            act(exchange);
         else if (slice_equal(path, SLICE("/size")))
             buf_printf(&exchange->reply, "%zu %zu", exchange->body.len, exchange->body_sent.len);
         else
@@ -238,6 +249,11 @@ void testing_let_go(void)
 unsigned testing_long_in_a_turn(void)
 {
     return atomic_exchange(&long_most, 0);
+}
+
+unsigned testing_acted(void)
+{
+    return acted;
 }
 
 unsigned testing_turns_with_requests(void)

@@ -12,6 +12,7 @@
  *   /headers  every header as "name=value" lines
  *   /size     the lengths of body and body_sent
  *   /repeat?N N bytes of text that compresses well
+ *   /act?N    the same as the reply of what cannot be taken back, where there is room for one
  *   /packed?N the same through http_reply_pack, with the length that it left in a header
  *   /coded    a body that the handler says is compressed already
  *   /empty    204
@@ -41,6 +42,7 @@ void testing_release(void);
 void testing_forget(void); /* what /keep holds is never answered */
 /* Requests that /keep holds. */
 unsigned testing_kept(void);
+unsigned testing_acted(void); /* by /act, of all servers */
 unsigned testing_turns_with_requests(void);
 void testing_let_go(void);
 /* The most requests of /long in one turn since the last call. */

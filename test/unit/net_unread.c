@@ -54,6 +54,49 @@ TEST(net_unread_replies_together_are_bounded)
     testing_end(&testing);
 }
 
+#define ACT "POST /act?20000000 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+
+static void one_large_reply(struct net_options *options)
+{
+    options->limits.unread_bytes = 25 * 1000 * 1000;
+    options->limits.send_pressed_ms = options->limits.send_ms;
+}
+
+/* A client that has its reply, by its first byte, and does not read on. */
+static int unread_client(struct testing *testing, const char *request)
+{
+    char byte;
+    int fd = client_connect(testing->port);
+    client_send(fd, request);
+    CHECK(recv(fd, &byte, 1, MSG_PEEK) == 1);
+    return fd;
+}
+
+/* Where no reply to a read is sent any more, those of what was done are, up to four times as much; and what is not
+ * begun is told so. Here 20 MB wait for a read and 40 MB for two that acted. */
+TEST(net_unread_replies_of_what_was_done_are_sent)
+{
+    enum { ACTED = 2 };
+    struct testing testing;
+    struct reply reply;
+    int fds[ACTED + 1];
+    unsigned before = testing_acted();
+    testing_start(&testing, one_large_reply);
+    fds[0] = unread_client(&testing, LARGE);
+    CHECK_INT(client_status(testing.port, LARGE), 503);
+    for (int i = 1; i <= ACTED; i++) fds[i] = unread_client(&testing, ACT);
+    CHECK_INT(client_status(testing.port, ACT), 503); /* 60 MB are more than twice the limit */
+    CHECK_INT(testing_acted(), before + ACTED);
+    CHECK_INT(client_status(testing.port, SMALL), 200);
+    for (int i = 0; i <= ACTED; i++) {
+        CHECK(client_read(fds[i], &reply) && reply.status == 200 && reply.body_len == LARGE_BYTES);
+        reply_free(&reply);
+        close(fds[i]);
+    }
+    CHECK_INT(client_status(testing.port, ACT), 200); /* there is room again */
+    testing_end(&testing);
+}
+
 static void little_patience_under_pressure(struct net_options *options)
 {
     options->limits.unread_bytes = 30 * 1000 * 1000;
