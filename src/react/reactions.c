@@ -151,6 +151,22 @@ static bool is_looped(struct func *func, struct slice cause, const struct patter
     return cause_count(cause, name) >= REACT_DEPTH && !func_allows_loops(func, name);
 }
 
+/* Whoever wonders why the function is not called looks into its log first. */
+static void tell_function_of_loop(struct round *round, const struct pattern_target *target)
+{
+    struct func *func = round->reaction->reactions->func;
+    struct slice name = bare_name(target->function);
+    struct buf line = {0};
+    if (!name.len) return;
+    buf_printf(&line,
+               "LOOP function %.*s was not called for a change in %s whose `then` names it: it caused the change "
+               "itself, at depth %u. The call is in the queue " REACT_QUEUE ". To allow it: aws lambda "
+               "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
+               SLICE_ARG(name), round->reaction->pattern->table, REACT_DEPTH, SLICE_ARG(name));
+    func_log(func, name, buf_view(&line));
+    buf_free(&line);
+}
+
 /* ---- payloads ---- */
 
 static bool names_image(const struct pattern_target *target)
@@ -248,6 +264,7 @@ static bool choose_targets(struct round *round, struct change *change, unsigned 
         if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
         if (is_looped(round->reaction->reactions->func, change->record.cause, &target)) {
             if (!refuse(round, &change->record, id, "was called by its own doing too often")) return false;
+            tell_function_of_loop(round, &target);
             continue;
         }
         change->targets[change->count] = target;

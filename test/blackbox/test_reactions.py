@@ -245,6 +245,35 @@ def test_chain_that_bites_its_tail_ends(here, unused_name):
     assert here.ok("GET", f"/v1/groups/{unused_name}/k")["generation"] < 25
 
 
+# Sends to the group whose completion it is called for, and so is the cause of its next call.
+BITES_ITS_TAIL = """
+import urllib.request
+
+def handle(event):
+    detail = event["detail"]
+    url = os.environ["AWS_ENDPOINT_URL"] + "/v1/groups/" + detail["name"] + "/" + detail["key"]
+    urllib.request.urlopen(urllib.request.Request(
+        url, json.dumps({"id": event["id"], "data": 1}).encode(), {
+            "Content-Type": "application/json",
+            "Authorization": "Bearer " + os.environ["QUIPU_TOKEN"]}), timeout=180).close()
+"""
+
+
+def test_function_that_calls_itself_is_told_in_its_own_log_that_it_was_stopped(here, tmp_path, unused_name):
+    function = Function(here.functions, tmp_path, unused_name, BITES_ITS_TAIL)
+    here.ok("PUT", "/v1/groups/" + unused_name, {"complete": {"size": 1}, "late": "new", "then": unused_name})
+    here.ok("POST", f"/v1/groups/{unused_name}/k", {"id": "first", "data": 1})
+
+    def told():
+        with urllib.request.urlopen(f"{here.url}/v1/functions/{unused_name}/logs", timeout=180) as reply:
+            return [line for line in reply.read().decode().splitlines() if line.startswith("LOOP ")]
+
+    line = eventually(told, "the log says that it was stopped")[0]
+    assert unused_name in line and "at depth 16" in line and "in groups" in line
+    settle(here)
+    assert len({event["id"] for event in function.events()}) == 16
+
+
 def test_function_that_is_not_there(here, unused_name):
     here.ok("PUT", "/v1/jobs/" + unused_name, {"total": 1, "then": "nobody-" + unused_name})
     here.ok("POST", f"/v1/jobs/{unused_name}/done", {"task": 0})
