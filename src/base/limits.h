@@ -85,6 +85,7 @@
 #define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
 #define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
 #define LIMIT_REMOTE_URL_BYTES      1024
+#define LIMIT_NODES_BYTES           (256 * 1024) /* the list of a cluster's nodes: thousands of addresses */
 #define LIMIT_REGION_BYTES          64
 #define LIMIT_ACCESS_KEY_BYTES      128 /* as long as AWS's may be */
 #define LIMIT_REGION_DATABASES      64  /* of --separate-regions: each has memory and files of its own */

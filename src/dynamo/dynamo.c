@@ -18,6 +18,16 @@ struct engine *dynamo_engine(struct dynamo *dynamo)
     return dynamo->engine;
 }
 
+enum dynamo_kind dynamo_kind(struct dynamo *dynamo)
+{
+    return dynamo->methods->kind ? dynamo->methods->kind(dynamo) : DYNAMO_KIND_USUAL;
+}
+
+enum dynamo_kind dynamo_kind_ask(struct dynamo *dynamo)
+{
+    return dynamo->methods->kind_ask ? dynamo->methods->kind_ask(dynamo) : DYNAMO_KIND_USUAL;
+}
+
 bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
 {
     call->dynamo = dynamo;
@@ -38,6 +48,16 @@ bool refuse_unknown_operation(struct dynamo_call *call)
 {
     call->error = "UnknownOperationException";
     call->status = api_put_error(call->reply, call->error, SLICE(""));
+    return true;
+}
+
+bool refuse_without_transactions(struct dynamo_call *call)
+{
+    call->error = DYNAMO_NO_TRANSACTIONS;
+    call->status = 400;
+    buf_text(call->reply,
+             "{\"__type\":\"" DYNAMO_NO_TRANSACTIONS "\",\"message\":"
+             "\"The database is ScyllaDB Alternator, which has no transactions, and this needs one.\"}");
     return true;
 }
 
@@ -68,14 +88,25 @@ int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice requ
 int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
                        struct slice request, struct buf *reply)
 {
+    return dynamo_call_wait(
+        dynamo, &(struct dynamo_call){.name = operation, .request = request, .cause = cause, .reply = reply});
+}
+
+int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struct slice request,
+                            struct buf *reply)
+{
+    return dynamo_call_wait(
+        dynamo, &(struct dynamo_call){
+                    .name = operation, .request = request, .needs_transactions = true, .reply = reply});
+}
+
+int dynamo_call_wait(struct dynamo *dynamo, const struct dynamo_call *call)
+{
     struct arena arena = {0};
     struct dynamo_turn turn = {0};
-    struct waited_call waited = {.call = {.name = operation,
-                                          .request = request,
-                                          .cause = cause,
-                                          .arena = &arena,
-                                          .reply = reply,
-                                          .done = wake_caller}};
+    struct waited_call waited = {.call = *call};
+    waited.call.arena = &arena;
+    waited.call.done = wake_caller;
     ensure(sem_init(&waited.answered, 0, 0) == 0);
     if (!dynamo_begin(dynamo, &waited.call, &turn)) {
         dynamo_turn_end(dynamo, &turn);

@@ -32,6 +32,13 @@
 
 struct dynamo;
 
+/* What a door leads to. The engine in this process and Amazon's names are USUAL without a question. */
+enum dynamo_kind {
+    DYNAMO_KIND_UNKNOWN,    /* nobody has answered yet */
+    DYNAMO_KIND_USUAL,      /* has all that DynamoDB has, as far as anybody knows */
+    DYNAMO_KIND_ALTERNATOR, /* ScyllaDB's: no transactions */
+};
+
 /* ---- opening ---- */
 
 /* Zeroed: the defaults. Texts are copied. */
@@ -60,6 +67,8 @@ struct dynamo_options {
     uint32_t in_flight;  /* calls on the wire, at most; more wait; 0: 64, up to LIMIT_REMOTE_CALLS */
     int64_t connect_ms;  /* to connect; 0: 5 s */
     int64_t attempt_ms;  /* from the begin of an attempt to the end of its reply; 0: 60 s */
+    /* Called once, on any thread, when the endpoint has turned out to be one; NULL: nobody. */
+    void (*on_alternator)(void);
 };
 
 /* Opens a folder, ":memory:", or http(s)://host[:port]. A folder or memory gets its own store, engine and
@@ -75,6 +84,12 @@ void dynamo_close(struct dynamo *dynamo);
 /* The engine behind the door, to watch its streams; NULL when the door is a remote one. */
 struct engine *dynamo_engine(struct dynamo *dynamo);
 
+/* Asks once, for a few seconds at most, if nobody has been told before, and waits. UNKNOWN when nobody was there:
+ * calls that must know it ask again. */
+enum dynamo_kind dynamo_kind_ask(struct dynamo *dynamo);
+/* What is known by now. Never waits. */
+enum dynamo_kind dynamo_kind(struct dynamo *dynamo);
+
 /* ---- calling ---- */
 
 /* Calls an operation ("PutItem", "GetRecords", ...; streams' operations find their own endpoint) and waits.
@@ -87,6 +102,13 @@ int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice requ
 int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
                        struct slice request, struct buf *reply);
 
+/* The same for a call that needs transactions, or leads to one (see struct dynamo_call). */
+int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struct slice request,
+                            struct buf *reply);
+
+/* The error of calls that need transactions (see dynamo_call) where the database has none: nothing was sent. */
+#define DYNAMO_NO_TRANSACTIONS "NoTransactionsException"
+
 /* The exception's short name and the message of an error's JSON; empty where there is none. In the arena, or
  * slices of the reply. */
 void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);
@@ -98,7 +120,8 @@ struct dynamo_table {
     char range_type; /* 'S', 'N' */
 };
 /* Makes the table unless it is there and waits until it is of use, also when somebody else makes it: on
- * Amazon's service nobody finds it before. False and a sentence when it is not to be had. */
+ * Amazon's service nobody finds it before. False and a sentence when it is not to be had, as where the database has
+ * no transactions. */
 bool dynamo_table_make(struct dynamo *dynamo, const struct dynamo_table *table, char *error,
                        size_t error_len);
 /* The same by whatever calls as dynamo_call does. */
@@ -131,6 +154,9 @@ struct dynamo_call {
     struct slice name;                 /* a remote door takes any, also one that the api does not have */
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
+    struct slice request_on_alternator; /* instead of the request, where it is one; NULL data: the same */
+    /* It is, or leads to, a transaction: refused at once, before anything is written, where there are none. */
+    bool needs_transactions;
     bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */
     bool is_quiet; /* the caller wakes those who wait for what it writes (engine.h); local only */
     bool
@@ -158,5 +184,7 @@ struct dynamo_turn {
 bool dynamo_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn);
 void dynamo_turn_end(struct dynamo *dynamo, struct dynamo_turn *turn);
 void dynamo_finish(struct dynamo_call *call);
+/* All of that for one call, of which arena and done need not be given: waits, and answers the status. */
+int dynamo_call_wait(struct dynamo *dynamo, const struct dynamo_call *call);
 
 #endif

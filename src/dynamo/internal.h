@@ -10,6 +10,8 @@ struct dynamo_methods {
     void (*turn_end)(struct dynamo *, struct dynamo_turn *);
     void (*finish)(struct dynamo_call *);
     void (*close)(struct dynamo *);
+    enum dynamo_kind (*kind)(struct dynamo *); /* these two NULL: USUAL */
+    enum dynamo_kind (*kind_ask)(struct dynamo *);
 };
 
 /* The first member of each door. */
@@ -20,6 +22,8 @@ struct dynamo {
 
 /* Ends a call whose operation nobody knows. Always true: it is finished. */
 bool refuse_unknown_operation(struct dynamo_call *call);
+/* The same for one that needs what the database does not have. */
+bool refuse_without_transactions(struct dynamo_call *call);
 
 /* ---- local.c ---- */
 
@@ -45,6 +49,11 @@ struct endpoint {
 /* Texts are in the arena. False and a sentence when it is no URL that can be called. */
 bool endpoint_parse(const char *url, struct arena *arena, struct endpoint *out, char *error,
                     size_t error_len);
+
+/* ---- kind.c ---- */
+
+/* Of the answer to GET /localnodes: 200, and a list of texts, with at least one. */
+bool kind_is_alternator(int status, struct slice body, struct arena *arena);
 
 /* ---- retry.c: what is tried again, and when ---- */
 

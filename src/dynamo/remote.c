@@ -40,7 +40,7 @@ static void answer(struct remote_call *call, const struct attempt *attempt)
     call->call->done(call->call);
 }
 
-static void end_attempt(struct client_call *http)
+void remote_attempt_end(struct client_call *http)
 {
     struct remote_call *call = http->context;
     struct remote *remote = call->remote;
@@ -82,19 +82,45 @@ static bool is_name(struct slice operation)
     return operation.len > 0;
 }
 
+/* Fills in the call itself. */
+static void call_prepare(struct remote_call *begun)
+{
+    struct dynamo_call *call = begun->call;
+    bool is_alternator = remote_kind(&begun->remote->door) == DYNAMO_KIND_ALTERNATOR;
+    if (is_alternator && call->request_on_alternator.data) call->request = call->request_on_alternator;
+    attempt_init(begun, with_token(begun->remote, call, begun->operation));
+    begun->http.done = remote_attempt_end;
+}
+
+void remote_call_go(struct remote_call *call)
+{
+    if (call->call->needs_transactions && remote_kind(&call->remote->door) == DYNAMO_KIND_ALTERNATOR) {
+        refuse_without_transactions(call->call);
+        call->call->done(call->call);
+        return;
+    }
+    call->attempts = 0; /* to ask was none */
+    call_prepare(call);
+    client_begin(call->remote->client, &call->http);
+}
+
 static bool remote_begin(struct dynamo *dynamo, struct dynamo_call *call, struct dynamo_turn *turn)
 {
     struct remote *remote = (struct remote *)dynamo;
     struct slice operation = call->operation ? api_operation_name(call->operation) : call->name;
+    enum dynamo_kind kind = remote_kind(dynamo);
     if (!is_name(operation)) return refuse_unknown_operation(call);
+    if (call->needs_transactions && kind == DYNAMO_KIND_ALTERNATOR) return refuse_without_transactions(call);
     struct remote_call *begun = arena_new(call->arena, struct remote_call);
     begun->call = call;
     begun->remote = remote;
     begun->operation = operation;
     begun->to_streams = is_of_streams(operation);
     begun->reply_start = call->reply->len;
-    attempt_init(begun, with_token(remote, call, operation));
-    begun->http.done = end_attempt;
+    if (kind == DYNAMO_KIND_UNKNOWN && (call->needs_transactions || call->request_on_alternator.data))
+        kind_ask_first(begun);
+    else
+        call_prepare(begun);
     call->remote = begun;
     *(turn->last ? &turn->last->next : &turn->first) = begun;
     turn->last = begun;
@@ -205,8 +231,12 @@ static void remote_close(struct dynamo *dynamo)
     free(remote);
 }
 
-static const struct dynamo_methods remote_methods = {
-    .begin = remote_begin, .turn_end = remote_turn_end, .finish = remote_finish, .close = remote_close};
+static const struct dynamo_methods remote_methods = {.begin = remote_begin,
+                                                     .turn_end = remote_turn_end,
+                                                     .finish = remote_finish,
+                                                     .close = remote_close,
+                                                     .kind = remote_kind,
+                                                     .kind_ask = remote_kind_ask};
 
 struct dynamo *remote_open(const char *url, const struct dynamo_options *options, char *error,
                            size_t error_len)
@@ -220,6 +250,7 @@ struct dynamo *remote_open(const char *url, const struct dynamo_options *options
     bool fine = endpoint_parse(url, &remote->arena, &remote->endpoint, error, error_len) &&
                 find_keys(remote, &remote->keys_arena, &remote->keys, error, error_len) &&
                 choose_region(remote, error, error_len);
+    if (fine && remote->endpoint.is_amazon) atomic_store(&remote->kind, DYNAMO_KIND_USUAL);
     if (fine)
         remote->client = client_open(&(struct client_options){.ca_file = remote->options.ca_file,
                                                               .in_flight = remote->options.in_flight},

@@ -6,6 +6,7 @@
 #define DYNAMO_REMOTE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "client/client.h"
 #include "dynamo/internal.h"
@@ -22,6 +23,7 @@ struct remote_call {
     bool keys_renewed, clock_corrected; /* each is a remedy once */
     unsigned attempts;                  /* made so far */
     size_t reply_start;
+    struct buf nodes; /* the answer to the question what it is, see kind.c */
     /* the attempt */
     struct client_call http; /* body: the request, with its token */
     bool has_checksum;
@@ -36,6 +38,9 @@ struct remote {
     struct endpoint endpoint;
     struct dynamo_options options; /* copied, defaults filled in */
     const struct clock *clock;
+
+    _Atomic int kind; /* an enum dynamo_kind */
+    _Atomic unsigned asked_in_vain;
 
     pthread_mutex_t lock; /* of the next one */
     struct random tokens;
@@ -58,7 +63,19 @@ void attempt_judge(struct remote_call *call, struct attempt *attempt, struct sli
 
 /* ---- remote.c ---- */
 
+/* Begins the call itself, or refuses it, now that it is known what the endpoint is. On the client's thread. */
+void remote_call_go(struct remote_call *call);
+/* The call's `done`: takes another attempt, or answers. */
+void remote_attempt_end(struct client_call *http);
+
 /* Reads the keys again. True when they are others than before. */
 bool remote_keys_renew(struct remote *remote);
+
+/* ---- kind.c ---- */
+
+enum dynamo_kind remote_kind(struct dynamo *dynamo);
+enum dynamo_kind remote_kind_ask(struct dynamo *dynamo);
+/* Fills the call's `http` with the question what the endpoint is; behind it comes remote_call_go. */
+void kind_ask_first(struct remote_call *call);
 
 #endif

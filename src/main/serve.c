@@ -49,6 +49,7 @@ struct settings {
     const char *host, *data, *on, *prefix, *functions, *function_user, *node_modules, *region, *credentials;
     const char *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
+    const char *function_flag; /* one that was given and speaks of functions only; NULL: none */
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
@@ -136,6 +137,14 @@ static const char **texts_of(const struct arguments *arguments, const char *flag
     return texts;
 }
 
+static const char *function_flag_of(const struct arguments *arguments)
+{
+    static const char *const names[] = {"functions", "function-user", "node-modules", "processes"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (argument_given(arguments, names[i])) return names[i];
+    return NULL;
+}
+
 static void read_words(struct settings *settings, const struct arguments *arguments)
 {
     settings->host = text_or(arguments, "host", "127.0.0.1");
@@ -152,6 +161,7 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->node_modules = argument_text(arguments, "node-modules");
     settings->function_user = argument_text(arguments, "function-user");
     settings->has_functions = !argument_given(arguments, "no-functions");
+    settings->function_flag = function_flag_of(arguments);
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
@@ -243,6 +253,7 @@ struct parts {
     char endpoint[300];
     char folder[4096]; /* of functions */
     bool owns_folder;  /* which goes with us */
+    bool has_functions; /* they are wanted and the database can keep them */
 };
 
 /* What starts functions first, then what runs them, and only then the loops, by which functions speak to us:
@@ -306,12 +317,24 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
     return parts->engine != NULL;
 }
 
+/* At the start, or when a database that was not there then has answered for the first time. */
+static void tell_alternator(void)
+{
+    log_line("the database is ScyllaDB Alternator. " PATTERN_ON_ALTERNATOR);
+}
+
 static bool open_elsewhere(struct parts *parts, const struct settings *settings, char *error,
                            size_t error_len)
 {
-    parts->dynamo = dynamo_open(settings->on, &(struct dynamo_options){.region = settings->region}, error,
-                                error_len);
-    return parts->dynamo != NULL;
+    struct dynamo_options options = {.region = settings->region, .on_alternator = tell_alternator};
+    parts->dynamo = dynamo_open(settings->on, &options, error, error_len);
+    if (!parts->dynamo) return false;
+    if (dynamo_kind_ask(parts->dynamo) != DYNAMO_KIND_ALTERNATOR) return true;
+    parts->has_functions = false;
+    if (!settings->function_flag) return true;
+    snprintf(error, error_len, "--%s makes no sense on this database. %s", settings->function_flag,
+             PATTERN_ON_ALTERNATOR);
+    return false;
 }
 
 static void open_local(struct parts *parts, const struct settings *settings)
@@ -359,11 +382,11 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 static bool open_functions(struct parts *parts, const struct settings *settings, char *error,
                            size_t error_len)
 {
-    if (!settings->has_functions && !settings->on) {
+    if (!parts->has_functions && !settings->on) {
         func_free_leases(parts->dynamo, settings->prefix);
         trigger_free_leases(parts->dynamo, settings->prefix);
     }
-    if (!settings->has_functions) return true;
+    if (!parts->has_functions) return true;
     if (!choose_folder(parts, settings, error, error_len)) return false;
     parts->func = func_open(&(struct func_options){.prefix = settings->prefix,
                                                    .node_modules = settings->node_modules,
@@ -453,6 +476,9 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
                                                .prefix = settings->prefix,
+                                               .no_functions = settings->has_functions && !parts->has_functions
+                                                                   ? PATTERN_ON_ALTERNATOR
+                                                                   : NULL,
                                                .host = settings->host,
                                                .allow_origins = settings->allow_origins,
                                                .allow_hosts = settings->allow_hosts,
@@ -484,7 +510,8 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     if (settings->function_user && !sandbox_user_find(settings->function_user, &user, error, error_len))
         return false;
     if (user.is_set) umask(022); /* another user reads the functions' code; the data folder itself is closed */
-    if (settings->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
+    parts->has_functions = settings->has_functions;
+    if (parts->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
     if (settings->on) {
         if (!open_elsewhere(parts, settings, error, error_len)) return false;
     } else {

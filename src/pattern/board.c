@@ -95,6 +95,7 @@ static void post_begin(struct flow *flow)
         flow_call(flow, post_done, "PutItem", "%r", put);
         return;
     }
+    flow_needs_transactions(flow);
     post->sent = token_digest(flow, flow_compose(flow, "%s%r", flow_text(flow, POST_TEXT), author));
     struct slice token = token_put(
         flow, "board", board, flow_text(flow, POST_KEY),

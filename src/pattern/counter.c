@@ -156,6 +156,7 @@ static void next_begin(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
     } else if (flow_given(flow, NEXT_KEY)) {
         flow->state = arena_new(flow->arena, struct next);
+        flow_needs_transactions(flow);
         flow_call(flow, next_read, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
                   &counters, flow_text(flow, NEXT_NAME));
     } else {

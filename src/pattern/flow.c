@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "dynamo/dynamo.h"
+#include "pattern/pattern.h"
 
 #define PAUSE_FIRST_MS 4 /* the bound of the first back-off; it doubles with each */
 #define PAUSE_MOST_MS  500
@@ -42,6 +43,7 @@ static void flow_take_step(struct flow *flow, flow_step *step)
 void flow_begin(struct flow *flow, const struct flow_start *start)
 {
     flow_init(flow, start);
+    flow->transacts = row_transacts(flow->row);
     if (fields_read(flow)) flow_take_step(flow, flow->row->begin);
 }
 
@@ -50,6 +52,7 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
     flow_init(flow, start);
     flow->makes_tables = false;
     flow->looks_first = true;
+    flow->transacts = true;
     flow_take_step(flow, sweep->begin);
 }
 
@@ -124,6 +127,8 @@ void flow_refuse_call(struct flow *flow)
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
     if (flow->reply.status == 0) {
         flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
+    } else if (slice_equal(name, SLICE(DYNAMO_NO_TRANSACTIONS))) {
+        flow_refuse(flow, 501, "not-on-this-database", "%s", PATTERN_ON_ALTERNATOR);
     } else if (slice_equal(name, SLICE("UnknownOperationException"))) {
         flow_refuse(flow, 501, "not-on-this-database",
                     "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
@@ -152,6 +157,8 @@ static bool trouble_taken(struct flow *flow)
     if (cancelled == CANCELLED_BY_CONDITION) return false;
     if (cancelled == CANCELLED_IN_PASSING || passes(error) || flow->reply.status >= 500) {
         call_repeat(flow);
+    } else if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) {
+        flow_refuse_call(flow);
     } else if (flow->sees_error) {
         return false;
     } else if (slice_equal(error, SLICE("ResourceNotFoundException")) && flow->makes_tables &&
@@ -253,8 +260,14 @@ void flow_call(struct flow *flow, flow_step *then, const char *operation, const 
     flow->want = FLOW_CALL;
     flow->operation = slice_of(operation);
     flow->call = cost_ask(flow, buf_view(&out));
+    flow->call_on_alternator = SLICE_NONE;
     flow->then = then;
     buf_free(&out);
+}
+
+void flow_needs_transactions(struct flow *flow)
+{
+    flow->transacts = true;
 }
 
 void flow_expect_error(struct flow *flow)

@@ -45,7 +45,7 @@ typedef void flow_step(struct flow *flow);
 
 struct flow_table {
     const char *name; /* without the prefix */
-    /* KeySchema, AttributeDefinitions, indexes, StreamSpecification: members of CreateTable's request, with '
+    /* KeySchema, AttributeDefinitions, indexes, and at the end a FLOW_STREAM: members of CreateTable's request, with '
      * for ". The billing mode is ours. */
     const char *definition;
     const char *expiry; /* the attribute with the time to live, in seconds since 1970; NULL: nothing ends */
@@ -125,6 +125,8 @@ struct flow {
     /* wanted, for those who run it */
     enum flow_want want;
     struct slice operation, call;                          /* CALL: the request's JSON */
+    struct slice call_on_alternator; /*   instead of it, on ScyllaDB's; NULL data: the same */
+    bool transacts;                  /*   it is, or leads to, a transaction: for dynamo_call */
     int64_t pause_ms;                                      /* PAUSE */
     uint64_t topic;          /* WATCH: flows wake it when they have written */
     uint64_t thing;          /*   what others than flows may write, see flow_thing */
@@ -236,6 +238,8 @@ void flow_call(struct flow *flow, flow_step *then, const char *operation, const 
 /* The call just asked for is of a table of the user's: its step sees a failure whatever it is, but for what
  * is repeated. */
 void flow_expect_error(struct flow *flow);
+/* Said before the first call, by a flow of a pattern that needs no transactions as a whole (rows.h): this one does. */
+void flow_needs_transactions(struct flow *flow);
 /* Ends with what the service said of such a call. */
 void flow_refuse_call(struct flow *flow);
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then);

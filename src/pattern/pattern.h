@@ -63,6 +63,12 @@ struct pattern_options {
 bool pattern_prefix_is_fit(const char *prefix);
 #define PATTERN_PREFIX_RULE "a prefix of tables is 1 to 128 letters, digits and _.-"
 
+/* What is told where the database is ScyllaDB Alternator. */
+#define PATTERN_ON_ALTERNATOR                                                                                \
+    "ScyllaDB Alternator has no transactions: tables, items, counters, leases, work, documents and boards "  \
+    "work on it; jobs, groups, periods, logs, histories, functions, triggers, schedules, a 'then', and an "  \
+    "Idempotency-Key of a counter or a board do not."
+
 struct pattern *pattern_open(const struct pattern_options *options);
 /* From here on no call waits: those that do are answered as if their time were over. */
 void pattern_stop(struct pattern *pattern);

@@ -6,14 +6,26 @@
 
 #include "pattern/flow.h"
 
+/* X(name, transacts): whether it needs transactions. Single rows and calls of those that do not as a whole may
+ * say so themselves, by flow_needs_transactions. */
 #define PATTERNS(X)                                                                                          \
-    X(counter)                                                                                               \
-    X(log) X(lease) X(document) X(work) X(job) X(group) X(period) X(history) X(board) X(original) X(openapi)
+    X(counter, false)                                                                                        \
+    X(log, true)                                                                                             \
+    X(lease, false)                                                                                          \
+    X(document, false)                                                                                       \
+    X(work, false)                                                                                           \
+    X(job, true)                                                                                             \
+    X(group, true)                                                                                           \
+    X(period, true)                                                                                          \
+    X(history, true)                                                                                         \
+    X(board, false)                                                                                          \
+    X(original, false)                                                                                       \
+    X(openapi, false)
 
-/* X(name): struct flow_sweep NAME_sweep. */
+/* X(name): struct flow_sweep NAME_sweep. All of them need transactions. */
 #define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history)
 
-#define X(name)                                                                                              \
+#define X(name, transacts)                                                                                   \
     extern const struct flow_row name##_rows[];                                                              \
     extern const uint32_t name##_row_count;
 PATTERNS(X)

@@ -19,7 +19,13 @@ static void call_make(struct pattern *pattern, struct flow *flow)
 {
     struct buf body = {0};
     struct slice cause = flow->request ? flow->request->cause : SLICE_NONE; /* a sweep has none */
-    int status = dynamo_call_caused(pattern->dynamo, cause, flow->operation, flow->call, &body);
+    int status = dynamo_call_wait(pattern->dynamo,
+                                  &(struct dynamo_call){.name = flow->operation,
+                                                        .request = flow->call,
+                                                        .request_on_alternator = flow->call_on_alternator,
+                                                        .needs_transactions = flow->transacts,
+                                                        .cause = cause,
+                                                        .reply = &body});
     struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
     buf_free(&body);
     flow_next(flow, clock_now_ms(pattern->clock), &reply);
@@ -97,7 +103,8 @@ int pattern_sweep(struct pattern *pattern, struct buf *reply)
         struct flow_start start = pattern_start_of(pattern, &arena, reply);
         flow_begin_sweep(&flow, &start, sweep);
         see_through(pattern, &flow, NULL);
-        bool is_unused = slice_equal(flow.reply.error, SLICE("ResourceNotFoundException"));
+        bool is_unused = slice_equal(flow.reply.error, SLICE("ResourceNotFoundException")) ||
+                         slice_equal(flow.reply.error, SLICE(DYNAMO_NO_TRANSACTIONS));
         if (flow.status != 200 && !is_unused)
             status = flow.status;
         else

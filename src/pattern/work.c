@@ -172,6 +172,7 @@ static struct slice set_value(struct flow *flow, unsigned field, const char *nam
 /* What is not given stays as it is. */
 static void set_begin(struct flow *flow)
 {
+    if (flow_given(flow, SET_THEN)) flow_needs_transactions(flow); /* as those do who carry it out */
     flow_call(flow, set_done, "UpdateItem",
               "{'TableName':%T,'Key':{'queue':%S},'UpdateExpression':'SET #changed = :changed%r%r%r%r%r',%#,"
               "'ExpressionAttributeValues':{':changed':%S%r%r%r%r%r},'ReturnValues':'ALL_NEW'}",

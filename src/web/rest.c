@@ -181,10 +181,30 @@ static bool is_ours(struct slice path)
     return false;
 }
 
+/* Lambda's paths and Scheduler's, all but those of patterns. */
+static bool is_of_functions(struct slice path)
+{
+    return slice_starts(path, SLICE("/20")) || slice_starts(path, SLICE("/schedule")) ||
+           slice_starts(path, SLICE("/tags/"));
+}
+
+static bool refuse_functions(struct web *web, struct rest_call *call)
+{
+    web_count_error(web, "NotImplementedException");
+    call->status = 501;
+    buf_text(call->reply, "{\"Type\":\"User\",\"Message\":");
+    json_put_string(call->reply, slice_of(web->no_functions));
+    buf_byte(call->reply, '}');
+    rest_add_header(call, "X-Amzn-ErrorType: NotImplementedException");
+    call_done(call);
+    return true;
+}
+
 static bool serve(struct web *web, struct rest_call *call)
 {
     /* However its path is written: nothing but patterns. */
     if (call->role != ROLE_ADMIN) return web->pattern && pattern_serve(web->pattern, call);
+    if (web->no_functions && is_of_functions(call->path)) return refuse_functions(web, call);
     /* Triggers first: of the paths for tags, which func takes all, they take those of mappings. */
     return (web->trigger && trigger_serve(web->trigger, call)) ||
            (web->func && func_serve(web->func, call)) || (web->pattern && pattern_serve(web->pattern, call));

@@ -45,6 +45,8 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->dynamo = options->dynamo;
     web->engine = options->engine;
     web->func = options->func;
+    web->no_functions = options->no_functions;
+    web->host = options->host ? options->host : "127.0.0.1";
     web->trigger = options->trigger;
     web->react = options->react;
     web->pattern = options->pattern;
@@ -381,6 +383,13 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
         buf_slice(&exchange->reply, web->region);
         buf_text(&exchange->reply, ".amazonaws.com ");
         reply(web, exchange, 200, text_type);
+    } else if (slice_equal(exchange->path, SLICE("/localnodes")) &&
+               dynamo_kind(web->dynamo) == DYNAMO_KIND_ALTERNATOR) {
+        /* Nobody gets transactions through us that the database does not have. */
+        buf_byte(&exchange->reply, '[');
+        json_put_string(&exchange->reply, slice_of(web->host));
+        buf_byte(&exchange->reply, ']');
+        reply(web, exchange, 200, SLICE("application/json"));
     } else {
         buf_text(&exchange->reply,
                  "There is nothing here. DynamoDB's API is POST /, patterns are described in "

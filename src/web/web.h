@@ -43,6 +43,7 @@ struct web_options {
     struct react *react;         /* nobody carries out reactions, */
     struct pattern *pattern;     /* and there are no patterns */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
+    const char *no_functions;    /* why not, for those who ask for them; NULL: nobody is told */
     const char *credentials;     /* a file of keys, or NULL: any key is taken */
     const char *host;            /* that the server listens on; NULL: the loopback */
     const char *const *allow_origins, *const *allow_hosts; /* of web pages, see rest_door; NULL ends each; may

@@ -58,10 +58,11 @@ def archive(files):
     return out.getvalue()
 
 
-def send(url, method, path, body=None):
+def send(url, method, path, body=None, headers=None):
     """A request as it is, for members that SDKs do not know: status and JSON."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url + path, data=data, method=method, headers={"Content-Type": "application/json"})
+    request = urllib.request.Request(url + path, data=data, method=method,
+                                     headers={"Content-Type": "application/json", **(headers or {})})
     try:
         with urllib.request.urlopen(request, timeout=180) as reply:
             text = reply.read()

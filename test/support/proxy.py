@@ -1,5 +1,5 @@
-"""Doors before a DynamoDB: one that writes down every call (what was asked, what came back, what it consumed), and one
-behind which new tables take their time, as they do on Amazon's."""
+"""Doors before a DynamoDB: one that writes down every call (what was asked, what came back, what it consumed), one
+behind which new tables take their time, as they do on Amazon's, and one that imitates ScyllaDB Alternator."""
 import http.client
 import json
 import threading
@@ -28,8 +28,8 @@ class Call:
 class Proxy:
     """Asks for the consumed capacity of indexes, too, where capacity is asked for at all."""
 
-    def __init__(self, upstream):
-        self.calls = []
+    def __init__(self, upstream, port=0):
+        self.calls, self.gets = [], []
         self.address = urlsplit(upstream)
         proxy = self
 
@@ -40,7 +40,13 @@ class Proxy:
             def do_POST(self):
                 text = self.rfile.read(int(self.headers["Content-Length"]))
                 operation = self.headers["X-Amz-Target"].split(".")[-1]
-                status, content_type, body = proxy.answer(operation, text, self.headers)
+                self.send(*proxy.answer(operation, text, self.headers))
+
+            def do_GET(self):
+                proxy.gets.append(self.path)
+                self.send(*proxy.answer_get(self.path))
+
+            def send(self, status, content_type, body):
                 self.send_response(status)
                 self.send_header("Content-Type", content_type)
                 self.send_header("Content-Length", str(len(body)))
@@ -50,7 +56,7 @@ class Proxy:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -66,6 +72,14 @@ class Proxy:
         connection.close()
         self.calls.append(Call(operation, json.loads(text), reply.status, json.loads(body)))
         return reply.status, reply.headers["Content-Type"], body
+
+    def answer_get(self, path):
+        return 404, "text/xml", b"<UnknownOperationException/>"
+
+    @staticmethod
+    def fault(name, message):
+        body = {"__type": f"com.amazonaws.dynamodb.v20120810#{name}", "message": message}
+        return 400, "application/x-amz-json-1.0", json.dumps(body).encode()
 
     def __enter__(self):
         return self
@@ -111,7 +125,29 @@ class SlowTables(Proxy):
             return self.fault("ResourceInUseException", f"Attempt to change a resource which is in use: {young[0]}")
         return self.fault("ResourceNotFoundException", "Requested resource not found")
 
-    @staticmethod
-    def fault(name, message):
-        body = {"__type": f"com.amazonaws.dynamodb.v20120810#{name}", "message": message}
-        return 400, "application/x-amz-json-1.0", json.dumps(body).encode()
+
+class Alternator(Proxy):
+    """An imitation of ScyllaDB Alternator, by its documentation: it lists its nodes, knows only these operations, and
+    has no streams, as where they are switched off. Nothing else of it is imitated."""
+
+    OPERATIONS = set("""BatchGetItem BatchWriteItem CreateTable DeleteItem DeleteTable DescribeContinuousBackups
+        DescribeEndpoints DescribeTable DescribeTimeToLive GetItem ListTables ListTagsOfResource PutItem Query Scan
+        TagResource UntagResource UpdateItem UpdateTable UpdateTimeToLive""".split())
+
+    def answer(self, operation, text, headers):
+        request = json.loads(text)
+        fault = None
+        if operation not in self.OPERATIONS:
+            fault = "UnknownOperationException", f"Unsupported operation {operation}"
+        elif request.get("StreamSpecification", {}).get("StreamEnabled"):
+            fault = "ValidationException", "StreamSpecification: streams are not supported here"
+        elif request.get("ReturnConsumedCapacity") == "INDEXES":
+            fault = "ValidationException", "INDEXES consumed capacity is not supported."
+        if not fault:
+            return super().answer(operation, text, headers)
+        status, content_type, body = self.fault(*fault)
+        self.calls.append(Call(operation, request, status, json.loads(body)))
+        return status, content_type, body
+
+    def answer_get(self, path):
+        return (200, "application/json", b'["127.0.0.1"]') if path == "/localnodes" else super().answer_get(path)

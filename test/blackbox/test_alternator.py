@@ -1,0 +1,284 @@
+"""ScyllaDB Alternator, which has no transactions: what works on it works, what cannot work is refused before anything
+is written, and nothing else is taken for it. An imitation stands for it (support/proxy.py)."""
+import os
+import re
+import subprocess
+import threading
+import urllib.request
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from cli import quipu
+from conftest import boto_client, create_table
+from lambdas import eventually, lambda_client, send
+from test_patterns import (Face, test_counters_never_repeat, test_errors_are_clear,  # noqa: F401
+                           test_long_polls_end_when_something_comes, test_the_original_counter_and_wall,
+                           test_those_who_wait_for_a_lease_take_turns, test_two_writers_on_one_document,
+                           test_work_goes_from_hand_to_hand)
+from support.process import ROOT, DynamoLocal, Quipu, StartError, clean_environment, free_port
+from support.proxy import Alternator, Proxy
+
+KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "us-east-1"}
+SENTENCE = ("ScyllaDB Alternator has no transactions: tables, items, counters, leases, work, documents and boards work "
+            "on it; jobs, groups, periods, logs, histories, functions, triggers, schedules, a 'then', and an "
+            "Idempotency-Key of a counter or a board do not.")
+REFUSAL = 501, {"error": "not-on-this-database", "message": SENTENCE}
+
+
+@pytest.fixture(scope="module")
+def database():
+    with Quipu("--memory", "--no-functions") as other:
+        yield other
+
+
+@pytest.fixture
+def alternator(database):
+    client = boto_client(database.url)
+    with Alternator(database.url) as imitation:
+        yield imitation
+    for table in client.list_tables()["TableNames"]:
+        client.delete_table(TableName=table)
+
+
+@pytest.fixture
+def server(alternator):
+    with Quipu("--on", alternator.url, env=KEYS) as running:
+        yield running
+
+
+def tables(alternator):
+    return boto_client(alternator.url).list_tables()["TableNames"]
+
+
+# ---- what works; so do the tests of test_patterns.py that are named above ----
+
+@pytest.fixture
+def face(server, alternator):
+    return Face(server.url, alternator.url)
+
+
+# Of the unit tests of these patterns those that give no Idempotency-Key and no `then`.
+UNIT_TESTS = ["counter_stops", "counter_refuses", "lease_is_granted", "lease_ends", "lease_respects", "document_",
+              "work_is_claimed_and", "work_is_listed", "work_that", "board_keeps", "board_deletes", "the_original"]
+
+
+@pytest.mark.parametrize("names", UNIT_TESTS)
+def test_patterns_that_need_no_transaction(alternator, names):
+    """The same unit tests that run on a database in memory."""
+    binary = os.path.join(ROOT, "build", "unit", "pattern")
+    subprocess.run(["make", "-s", "build/unit/pattern"], cwd=ROOT, check=True, capture_output=True)
+    run = subprocess.run([binary, names], env=clean_environment({"PATTERNS_ON": alternator.url}), text=True,
+                         timeout=600, capture_output=True)
+    assert run.returncode == 0, run.stderr
+    refused = [call.operation for call in alternator.calls if "Unknown" in str(call.reply.get("__type"))]
+    assert alternator.calls and not refused
+
+
+def test_numbers(server):
+    assert [send(server.url, "POST", "/v1/counters/c", body)[1] for body in ({}, {"by": 5}, {"block": 10})] == [
+        {"value": 1}, {"value": 6}, {"first": 7, "last": 16}]
+    assert send(server.url, "PUT", "/v1/counters/c", {"value": 3}) == (200, {"value": 3})
+    assert send(server.url, "GET", "/v1/counters/c") == (200, {"value": 3})
+    assert send(server.url, "DELETE", "/v1/counters/c") == (200, {"deleted": True})
+
+
+def test_tables_are_made_for_conditional_writes(server, alternator):
+    """By its tag, whatever the cluster's setting; and without a stream, which nobody would read."""
+    for method, path, body in [("POST", "/v1/counters/c", {}), ("POST", "/v1/leases/l", {"owner": "o"}),
+                               ("POST", "/v1/work/q/u", {"data": 1}), ("PUT", "/v1/documents/c/d", {"a": 1}),
+                               ("POST", "/v1/boards/b", {"text": "hello"})]:
+        assert send(server.url, method, path, body)[0] in (200, 201), path
+    made = [call.request for call in alternator.calls if call.operation == "CreateTable"]
+    assert {"quipu-counters", "quipu-leases", "quipu-work", "quipu-documents", "quipu-boards"} <= {
+        request["TableName"] for request in made}
+    for request in made:
+        assert request["Tags"] == [{"Key": "system:write_isolation", "Value": "always"}]
+        assert "StreamSpecification" not in request
+
+
+def test_tables_and_items(server):
+    client = boto_client(server.url)
+    create_table(client, "plain")
+    client.put_item(TableName="plain", Item={"pk": {"S": "a"}})
+    assert client.scan(TableName="plain")["Items"] == [{"pk": {"S": "a"}}]
+    with pytest.raises(ClientError) as refused:
+        client.transact_get_items(TransactItems=[{"Get": {"TableName": "plain", "Key": {"pk": {"S": "a"}}}}])
+    assert refused.value.response["Error"]["Code"] == "UnknownOperationException"
+
+
+# ---- what does not ----
+
+REFUSED = [
+    ("PUT", "/v1/jobs/j", {"total": 2}),
+    ("POST", "/v1/jobs/j/done", {"task": 0}),
+    ("GET", "/v1/jobs/j", None),
+    ("GET", "/v1/jobs", None),
+    ("PUT", "/v1/groups/g", {"complete": {"size": 2}}),
+    ("POST", "/v1/groups/g/k", {"id": "1"}),
+    ("PUT", "/v1/periods/p", {"every": "1h"}),
+    ("POST", "/v1/periods/p", {"id": "1", "data": 1}),
+    ("PUT", "/v1/logs/l", {"partitions": 2}),
+    ("POST", "/v1/logs/l", {"key": "k", "data": 1}),
+    ("POST", "/v1/logs/l/consumers/c/read", {"owner": "o"}),
+    ("PUT", "/v1/history/kept", None),
+    ("GET", "/v1/history/kept/a", None),
+    ("PUT", "/v1/work/q", {"then": "function-of-mine"}),
+]
+
+
+@pytest.mark.parametrize("method,path,body", REFUSED, ids=[f"{method} {path}" for method, path, _ in REFUSED])
+def test_what_needs_a_transaction(server, alternator, method, path, body):
+    assert send(server.url, method, path, body) == REFUSAL
+    assert not alternator.calls, "something was asked, or written, before it was refused"
+
+
+@pytest.mark.parametrize("path,body", [("/v1/counters/c", {}), ("/v1/boards/b", {"text": "hello"})])
+def test_keys_of_counters_and_boards(server, alternator, path, body):
+    assert send(server.url, "POST", path, body, {"Idempotency-Key": "k"}) == REFUSAL
+    assert not alternator.calls
+    assert send(server.url, "POST", path, body)[0] in (200, 201)
+
+
+def test_no_sweep_looks_there(server, alternator):
+    """Nothing is due in patterns that are not there."""
+    def sweeps():
+        with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
+            return int(re.search(r"^quipu_flow_calls_total (\d+)$", reply.read().decode(), re.M).group(1))
+
+    eventually(lambda: sweeps() >= 4, "every sweep has begun")
+    assert not alternator.calls
+
+
+def test_on_the_command_line(alternator):
+    """Commands run the patterns themselves, by the library."""
+    refused = quipu("job", "put", "pages", "--total", "5", on=alternator.url, env=KEYS)
+    assert refused.returncode != 0 and SENTENCE in refused.stderr
+    assert not alternator.calls and tables(alternator) == []
+    counted = quipu("counter", "add", "orders", on=alternator.url, env=KEYS)
+    assert (counted.returncode, counted.stdout.strip()) == (0, "1")
+
+
+def test_by_way_of_a_server(server, alternator):
+    """A Quipu before an Alternator has no transactions either, and says so to commands that run the patterns."""
+    refused = quipu("job", "put", "pages", "--total", "5", on=server.url, env=KEYS)
+    assert refused.returncode != 0 and SENTENCE in refused.stderr
+    assert tables(alternator) == []
+    assert quipu("counter", "add", "orders", on=server.url, env=KEYS).stdout.strip() == "1"
+
+
+# ---- functions, triggers, schedules ----
+
+def test_the_server_says_it_at_its_start(server):
+    assert server.stderr().count(SENTENCE) == 1
+
+
+@pytest.mark.parametrize("flag,value", [("--functions", "here"), ("--node-modules", "here"), ("--processes", "5")])
+def test_flags_of_functions_are_refused(alternator, flag, value, tmp_path):
+    with pytest.raises(StartError) as refused:
+        Quipu("--on", alternator.url, flag, str(tmp_path) if value == "here" else value, env=KEYS).close()
+    assert SENTENCE in str(refused.value) and f"{flag} makes no sense on this database" in str(refused.value)
+    assert not alternator.calls
+
+
+def test_functions_are_refused(server, alternator):
+    with pytest.raises(ClientError) as refused:
+        lambda_client(server.url).list_functions()
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
+    scheduler = boto3.client("scheduler", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="local",
+                             aws_secret_access_key="local")
+    with pytest.raises(ClientError) as refused:
+        scheduler.list_schedules()
+    assert SENTENCE in str(refused.value.response)
+    assert not alternator.calls
+    told = quipu("function", "ls", on=server.url, env=KEYS)
+    assert told.returncode != 0 and SENTENCE in told.stderr
+
+
+# ---- who is one, and when ----
+
+class Answering(Proxy):
+    """Answers GET /localnodes in its own way."""
+
+    def __init__(self, upstream, status, body):
+        self.reply = status, "application/json", body
+        super().__init__(upstream)
+
+    def answer_get(self, path):
+        return self.reply
+
+
+def is_usual(url):
+    """A server on it has all that a DynamoDB offers."""
+    with Quipu("--on", url, env=KEYS) as server:
+        assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2})[0] in (200, 201)
+        assert lambda_client(server.url).list_functions()["Functions"] == []
+        assert "Alternator" not in server.stderr()
+
+
+OTHERS = [(200, b"healthy: dynamodb.us-east-1.amazonaws.com "), (200, b'{"nodes":["127.0.0.1"]}'), (200, b"[]"),
+          (200, b"[1]"), (200, b'["127.0.0.1", null]'), (200, b'["127.0.0.1"'), (200, b'["127.0.0.1"] []'), (200, b""),
+          (404, b'["127.0.0.1"]'), (400, b'{"__type":"MissingAuthenticationToken"}'), (501, b""), (503, b"busy"),
+          (200, b'["' + b"x" * 300000 + b'"]')]
+
+
+@pytest.mark.parametrize("status,body", OTHERS, ids=[f"{status} {body[:30]}" for status, body in OTHERS])
+def test_others_are_not_taken_for_it(database, status, body):
+    with Answering(database.url, status, body) as other:
+        is_usual(other.url)
+        assert other.gets and set(other.gets) == {"/localnodes"}
+
+
+def test_quipu_is_not_taken_for_it(database):
+    is_usual(database.url)
+
+
+def test_dynamodb_local_is_not_taken_for_it():
+    with DynamoLocal() as other:
+        is_usual(other.url)
+
+
+def test_one_that_does_not_answer_the_question(database):
+    """It is waited for at the start, and not for long."""
+    class Silent(Proxy):
+        def answer_get(self, path):
+            if len(self.gets) == 1:
+                over.wait()
+            return super().answer_get(path)
+
+    over = threading.Event()
+    with Silent(database.url) as other:
+        try:
+            is_usual(other.url)
+        finally:
+            over.set()
+
+
+def test_it_is_asked_once(server, alternator):
+    for _ in range(3):
+        assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2}) == REFUSAL
+        assert send(server.url, "POST", "/v1/counters/c", {})[0] == 200
+    assert alternator.gets == ["/localnodes"]
+
+
+def test_one_that_starts_late(database):
+    """The server is there first; the database is asked before anything is written to it."""
+    port = free_port()
+    with Quipu("--on", f"http://127.0.0.1:{port}", "--no-functions", env=KEYS) as server:
+        assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2})[0] == 503
+        assert SENTENCE not in server.stderr()
+        with Alternator(database.url, port) as alternator:
+            assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2}) == REFUSAL
+            assert not alternator.calls
+            assert send(server.url, "POST", "/v1/counters/late", {})[0] == 200
+            eventually(lambda: server.stderr().count(SENTENCE) == 1, "the server says it")
+
+
+# ---- what is written about it ----
+
+def test_the_manual_says_the_same():
+    """One sentence, everywhere."""
+    with open(os.path.join(ROOT, "src", "pattern", "pattern.h")) as file:
+        text = "".join(re.findall(r'"(.*?)"', re.search(r"#define PATTERN_ON_ALTERNATOR((?:.*\\\n)*.*)",
+                                                        file.read()).group(1)))
+    assert text == SENTENCE
