@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "cli/nearest.h"
 
 // clang-format off
 #define SIGNING_FLAGS                                                                                        \
@@ -214,13 +215,31 @@ static const char *hide_value(struct arguments *arguments, const struct flag *fl
     return copy;
 }
 
+static bool refuse_flag(const struct arguments *arguments, struct slice typed)
+{
+    const struct command *command = arguments->command;
+    struct nearest nearest = {0};
+    size_t count;
+    const struct flag *common = common_flags(command, &count);
+    for (size_t i = 0; i < command->flag_count; i++)
+        if (command->flags[i].name) nearest_try(&nearest, typed, command->flags[i].name);
+    for (size_t i = 0; i < count; i++)
+        if (common[i].name) nearest_try(&nearest, typed, common[i].name);
+    if (nearest.name)
+        complain_of_usage(arguments, "unknown flag '--%.*s'; did you mean '--%s'?", SLICE_ARG(typed),
+                          nearest.name);
+    else
+        complain_of_usage(arguments, "unknown flag '--%.*s'", SLICE_ARG(typed));
+    return false;
+}
+
 /* One flag, whose value may be the next argument: *i moves on with it. */
 static bool read_flag(struct arguments *arguments, const char *name, int argc, char **argv, int *i)
 {
     const char *equals = strchr(name, '=');
     struct slice wanted = {name, equals ? (size_t)(equals - name) : strlen(name)};
     const struct flag *flag = find_flag(arguments->command, wanted);
-    if (!flag) return complain_of_usage(arguments, "unknown flag '--%.*s'", SLICE_ARG(wanted)), false;
+    if (!flag) return refuse_flag(arguments, wanted);
     bool is_switch = !flag->takes || (flag->takes[0] == '[' && !equals);
     if (is_switch) {
         if (equals) return complain_of_usage(arguments, "the flag '--%s' takes no value", flag->name), false;

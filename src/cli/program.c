@@ -5,6 +5,7 @@
 #include <quipu.h>
 
 #include "cli/arguments.h"
+#include "cli/nearest.h"
 
 #define FLAG_COLUMN 24 /* where the flags' explanations begin */
 
@@ -127,14 +128,32 @@ static bool is_any_of(const char *text, const char *a, const char *b, const char
     return strcmp(text, a) == 0 || strcmp(text, b) == 0 || strcmp(text, c) == 0;
 }
 
-static int unknown_command(const char *name)
+static int unknown_command(const struct program *program, const char *name)
 {
+    struct nearest nearest = {0};
+    for (size_t i = 0; i < program->count; i++)
+        nearest_try(&nearest, slice_of(name), program->commands[i]->name);
     if (name[0] == '-')
-        fprintf(stderr, "quipu: the command comes first, its flags behind it: quipu COMMAND %s ...\n", name);
+        complain("the command comes first, its flags behind it: quipu COMMAND %s ...", name);
+    else if (nearest.name)
+        complain("there is no command '%s'; did you mean '%s'?", name, nearest.name);
     else
-        fprintf(stderr, "quipu: there is no command '%s'\n", name);
+        complain("there is no command '%s'", name);
     fputs("Try 'quipu --help'.\n", stderr);
     return EXIT_USAGE;
+}
+
+static void complain_of_child(const struct command *command, const char *name)
+{
+    size_t count;
+    const struct command *children = command_children(command, &count);
+    struct nearest nearest = {0};
+    for (size_t i = 0; i < count; i++) nearest_try(&nearest, slice_of(name), children[i].name);
+    if (nearest.name)
+        complain("there is no command '%s %s'; did you mean '%s %s'?", command->name, name, command->name,
+                 nearest.name);
+    else
+        complain("there is no command '%s %s'", command->name, name);
 }
 
 static int run_command(const struct program *program, const struct command *command,
@@ -154,7 +173,7 @@ static int run_child(const struct program *program, const struct command *comman
     const struct command *child = argc > 0 ? find_child(command, argv[0]) : NULL;
     if (child) return run_command(program, child, command, argc - 1, argv + 1);
     if (argc > 0)
-        complain("there is no command '%s %s'", command->name, argv[0]);
+        complain_of_child(command, argv[0]);
     else
         complain("say what to do: quipu %s %s", command->name, command->usage);
     fprintf(stderr, "Try 'quipu %s --help'.\n", command->name);
@@ -165,7 +184,7 @@ static int help(const struct program *program, int argc, char **argv)
 {
     if (argc < 1) return print_help(program, NULL, NULL);
     const struct command *command = find_command(program, argv[0]);
-    if (!command) return unknown_command(argv[0]);
+    if (!command) return unknown_command(program, argv[0]);
     const struct command *child = argc > 1 ? find_child(command, argv[1]) : NULL;
     return child ? print_help(program, child, command) : print_help(program, command, NULL);
 }
@@ -185,7 +204,7 @@ int program_run(const struct program *program, int argc, char **argv)
         return EXIT_FINE;
     }
     const struct command *command = find_command(program, argv[1]);
-    if (!command) return unknown_command(argv[1]);
+    if (!command) return unknown_command(program, argv[1]);
     return command->run ? run_command(program, command, NULL, argc - 2, argv + 2)
                         : run_child(program, command, argc - 2, argv + 2);
 }

@@ -344,6 +344,7 @@ def test_unknown_commands():
         2, "quipu: the command comes first, its flags behind it: quipu COMMAND --on ...\nTry 'quipu --help'.\n")
     result = quipu("table", "frobnicate")
     assert result.returncode == 2 and "there is no command 'table frobnicate'" in result.stderr
+    assert "there is no command 'table lst'; did you mean 'table ls'?\n" in quipu("table", "lst").stderr
     assert quipu("table").returncode == 2
 
 

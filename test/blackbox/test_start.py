@@ -31,7 +31,7 @@ def alive(server):
 
 @pytest.mark.parametrize("arguments, words", [
     (["--nonsense"], "unknown flag '--nonsense'"),
-    (["--prot", "9"], "unknown flag '--prot'"),
+    (["--prot", "9"], "unknown flag '--prot'; did you mean '--port'?"),
     (["stray"], "unexpected argument 'stray'"),
     (["--port"], "the flag '--port' needs a value"),
     (["--port", "eighty"], "--port must be a number from 0 to 65535, not 'eighty'"),
@@ -85,7 +85,7 @@ def test_the_help_names_every_flag():
 def test_an_unknown_command():
     result = run_quipu("sreve")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "there is no command 'sreve'" in result.stderr
+    assert "there is no command 'sreve'; did you mean 'serve'?\n" in result.stderr
 
 
 # ---- environment ----
