@@ -143,6 +143,8 @@
 #define LIMIT_OUTPUT_READ_BYTES     (64 * 1024)   /* of a program's output at a time: what a pipe holds */
 #define LIMIT_OUTPUT_LEFT_BYTES     (1024 * 1024) /* read when it has ended: the most that a pipe may hold */
 #define LIMIT_CODE_ENTRIES          100000 /* files of an archive: ours, the disk has names to lose, too */
+#define LIMIT_CODE_FOLDERS          20000 /* of an archive: more than any 250 MB of packages, and slow to make */
+#define LIMIT_CODE_DEPTH            100 /* folders in folders of an archive: each name is looked up from the top */
 #define LIMIT_FUNCTIONS             10000 /* ours: each has its place in memory */
 #define LIMIT_LAYERS                5     /* Lambda: of one function */
 #define LIMIT_LABELLED_FUNCTIONS    200   /* ours: functions with numbers of their own in /metrics, 8 lines each */

@@ -28,7 +28,8 @@ struct unpacking {
     const struct zip_library *zip;
     zip_t *archive;
     const char *folder;
-    uint64_t bytes; /* unpacked so far */
+    uint64_t bytes;   /* unpacked so far */
+    uint32_t folders; /* made so far: an entry's name may ask for many */
     char *error;
     size_t error_len;
     char chunk[READ_BYTES];
@@ -57,10 +58,11 @@ static bool take_component(struct slice *rest, struct slice *component)
 bool archive_name_is_sound(struct slice name)
 {
     struct slice rest = name, component;
+    size_t depth = 0;
     if (!name.len || name.len >= PATH_MAX / 2 || memchr(name.data, 0, name.len)) return false;
     while (take_component(&rest, &component))
-        if (!component.len || component.len > NAME_MAX || slice_equal(component, SLICE("..")) ||
-            slice_equal(component, SLICE(".")))
+        if (++depth > LIMIT_CODE_DEPTH || !component.len || component.len > NAME_MAX ||
+            slice_equal(component, SLICE("..")) || slice_equal(component, SLICE(".")))
             return false;
     return true;
 }
@@ -101,7 +103,7 @@ static struct entry_kind kind_of_entry(struct unpacking *unpacking, zip_uint64_t
     zip_uint32_t attributes = 0;
     unpacking->zip->file_get_external_attributes(unpacking->archive, index, 0, &system, &attributes);
     mode_t mode = system == ZIP_OPSYS_UNIX || system == ZIP_OPSYS_OS_X ? (mode_t)(attributes >> 16) : 0;
-    struct entry_kind kind = {.mode = mode & 0777};
+    struct entry_kind kind = {.mode = mode & 0755}; /* nobody else writes what functions share */
     kind.is_folder = name.data[name.len - 1] == '/';
     kind.is_link = !kind.is_folder && S_ISLNK(mode);
     if (!kind.mode) kind.mode = slice_equal(name, SLICE("bootstrap")) ? 0755 : 0644;
@@ -116,17 +118,21 @@ static bool path_of(struct unpacking *unpacking, struct slice name, char path[PA
 
 /* Makes the folders above a path, beginning below the folder that is unpacked into. None of them is a link:
  * links are made last, and a link is no folder to mkdir. */
-static bool make_parents(struct unpacking *unpacking, char *path)
+static enum archive_end make_parents(struct unpacking *unpacking, char *path)
 {
     for (char *slash = path + strlen(unpacking->folder) + 1; (slash = strchr(slash, '/')); slash++) {
         struct stat stat;
         *slash = 0;
-        bool made = mkdir(path, 0755) == 0 ||
-                    (errno == EEXIST && lstat(path, &stat) == 0 && S_ISDIR(stat.st_mode));
+        bool made = mkdir(path, 0755) == 0;
+        bool is_there = made || (errno == EEXIST && lstat(path, &stat) == 0 && S_ISDIR(stat.st_mode));
         *slash = '/';
-        if (!made) return false;
+        if (made && ++unpacking->folders > LIMIT_CODE_FOLDERS)
+            return fail(unpacking, ARCHIVE_BAD, "The archive has too many folders", "more than 20000");
+        if (!is_there)
+            return fail(unpacking, errno == EEXIST || errno == ENOTDIR ? ARCHIVE_BAD : ARCHIVE_FAILED,
+                        strerror(errno), path);
     }
-    return true;
+    return ARCHIVE_UNPACKED;
 }
 
 static enum archive_end copy_bytes(struct unpacking *unpacking, zip_file_t *file, int to, const char *name)
@@ -163,8 +169,9 @@ static enum archive_end unpack_link(struct unpacking *unpacking, zip_file_t *fil
                                     const char *path)
 {
     char target[LINK_TARGET_MAX + 1];
-    zip_int64_t len = unpacking->zip->fread(file, target, LINK_TARGET_MAX);
+    zip_int64_t len = unpacking->zip->fread(file, target, sizeof target);
     if (len <= 0) return fail(unpacking, ARCHIVE_BAD, "The archive is broken", path);
+    if (len > LINK_TARGET_MAX) return fail(unpacking, ARCHIVE_BAD, "A symbolic link is too long", name.data);
     target[len] = 0;
     if (!archive_link_is_inside(name, (struct slice){target, (size_t)len}))
         return fail(unpacking, ARCHIVE_BAD, "A symbolic link leads out of the archive", name.data);
@@ -197,10 +204,10 @@ static enum archive_end unpack_entry(struct unpacking *unpacking, zip_uint64_t i
                     stat.name);
     struct entry_kind kind = kind_of_entry(unpacking, index, name);
     if (kind.is_link != links) return ARCHIVE_UNPACKED;
-    if (!make_parents(unpacking, path)) /* a folder's own path ends in a slash, so this makes it, too */
-        return fail(unpacking, errno == EEXIST || errno == ENOTDIR ? ARCHIVE_BAD : ARCHIVE_FAILED,
-                    strerror(errno), path);
-    return kind.is_folder ? ARCHIVE_UNPACKED : unpack_content(unpacking, index, name, kind, path);
+    enum archive_end end = make_parents(unpacking,
+                                        path); /* of a folder, whose path ends in a slash: itself */
+    if (end != ARCHIVE_UNPACKED || kind.is_folder) return end;
+    return unpack_content(unpacking, index, name, kind, path);
 }
 
 /* ---- the whole ---- */
@@ -210,7 +217,7 @@ static enum archive_end unpack_entries(struct unpacking *unpacking)
     zip_int64_t count = unpacking->zip->get_num_entries(unpacking->archive, 0);
     if (count <= 0) return fail(unpacking, ARCHIVE_BAD, "The archive is empty", "no entries");
     if (count > LIMIT_CODE_ENTRIES)
-        return fail(unpacking, ARCHIVE_LARGE, "The archive has too many entries", "");
+        return fail(unpacking, ARCHIVE_BAD, "The archive has too many files", "more than 100000");
     for (int links = 0; links <= 1; links++)
         for (zip_uint64_t i = 0; i < (zip_uint64_t)count; i++) {
             enum archive_end end = unpack_entry(unpacking, i, links);

@@ -9,8 +9,9 @@
 
 enum archive_end {
     ARCHIVE_UNPACKED,
-    ARCHIVE_BAD,    /* no archive, a broken one, or one whose names lead elsewhere: the sender's fault */
-    ARCHIVE_LARGE,  /* more than LIMIT_UNPACKED_BYTES or LIMIT_CODE_ENTRIES when unpacked */
+    ARCHIVE_BAD,    /* no archive, a broken one, one whose names lead elsewhere, or with more files
+                       or folders than LIMIT_CODE_ENTRIES and LIMIT_CODE_FOLDERS: the sender's fault */
+    ARCHIVE_LARGE,  /* more than LIMIT_UNPACKED_BYTES when unpacked */
     ARCHIVE_FAILED, /* the disk, or no libzip: the world's fault */
 };
 
@@ -21,7 +22,8 @@ enum archive_end archive_unpack(struct slice archive, const char *folder, char *
 /* Whether a symbolic link at `name` (relative to the folder) may point at `target`: inside, and so that no
  * link that it leads through can change that. */
 bool archive_link_is_inside(struct slice name, struct slice target);
-/* Whether an entry may have this name: relative, no "..", nothing empty, no NUL. */
+/* Whether an entry may have this name: relative, no "..", nothing empty, no NUL, not deeper than
+ * LIMIT_CODE_DEPTH. */
 bool archive_name_is_sound(struct slice name);
 
 /* Removes a folder and all in it, as far as that can be done. */

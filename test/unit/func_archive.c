@@ -10,11 +10,16 @@
 
 static char place[128], folder[192], error[512];
 
-static void place_make(void)
+static void place_make_below(const char *above)
 {
-    snprintf(place, sizeof place, "/tmp/quipu-archive-XXXXXX");
+    snprintf(place, sizeof place, "%s/quipu-archive-XXXXXX", above);
     CHECK(mkdtemp(place) != NULL);
     snprintf(folder, sizeof folder, "%s/code/unpacked", place);
+}
+
+static void place_make(void)
+{
+    place_make_below("/tmp");
 }
 
 static enum archive_end unpack(const struct lab_file *files, size_t count)
@@ -100,6 +105,70 @@ TEST(archive_names_that_lead_out_are_refused)
         CHECK(nothing_is_left());
         archive_remove(place);
     }
+}
+
+/* What functions share is not for others to write, whatever the archive says of it. */
+TEST(archive_files_can_be_written_by_their_owner_only)
+{
+    struct lab_file files[] = {{"all", "x", 0100777}, {"group", "x", 0100664}, {"set", "x", 0104755}};
+    place_make();
+    CHECK_INT(unpack(files, 3), ARCHIVE_UNPACKED);
+    CHECK_INT(mode_of("all"), 0100755);
+    CHECK_INT(mode_of("group"), 0100644);
+    CHECK_INT(mode_of("set"), 0100755);
+    archive_remove(place);
+}
+
+/* "d/d/d/file", as deep as that; and a digit in front, so that each is a folder of its own. */
+static void put_deep_name(struct buf *out, size_t number, size_t depth)
+{
+    buf_printf(out, "%zu", number);
+    for (size_t i = 1; i < depth; i++) buf_text(out, "/d");
+    buf_byte(out, 0);
+}
+
+TEST(archive_names_are_not_too_deep)
+{
+    struct buf deep = {0}, deeper = {0};
+    put_deep_name(&deep, 1, LIMIT_CODE_DEPTH);
+    put_deep_name(&deeper, 2, LIMIT_CODE_DEPTH + 1);
+    place_make();
+    CHECK_INT(unpack(&(struct lab_file){deeper.data, "x", 0100644}, 1), ARCHIVE_BAD);
+    CHECK(nothing_is_left());
+    CHECK_INT(unpack(&(struct lab_file){deep.data, "x", 0100644}, 1), ARCHIVE_UNPACKED);
+    archive_remove(place);
+    buf_free(&deep);
+    buf_free(&deeper);
+}
+
+/* A small archive must not fill the disk with folders. */
+TEST(archive_folders_are_counted)
+{
+    enum { COUNT = LIMIT_CODE_FOLDERS / (LIMIT_CODE_DEPTH - 1) + 2 };
+    static struct lab_file files[COUNT];
+    static struct buf names[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        put_deep_name(&names[i], i, LIMIT_CODE_DEPTH);
+        files[i] = (struct lab_file){names[i].data, "", 0100644};
+    }
+    place_make_below(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"); /* in memory it is quick */
+    CHECK_INT(unpack(files, COUNT), ARCHIVE_BAD);
+    CHECK(strstr(error, "too many folders"));
+    CHECK(nothing_is_left());
+    archive_remove(place);
+    for (size_t i = 0; i < COUNT; i++) buf_free(&names[i]);
+}
+
+TEST(archive_links_are_not_cut_off)
+{
+    char target[2000];
+    memset(target, 'a', sizeof target - 1);
+    for (size_t i = 100; i < sizeof target; i += 100) target[i] = '/';
+    target[sizeof target - 1] = 0;
+    place_make();
+    CHECK_INT(unpack(&(struct lab_file){"link", target, 0120777}, 1), ARCHIVE_BAD);
+    CHECK(nothing_is_left());
+    archive_remove(place);
 }
 
 TEST(archive_files_are_not_written_through_links)
