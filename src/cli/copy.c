@@ -203,7 +203,7 @@ const struct command command_copy = {
     .flag_count = sizeof flags / sizeof *flags,
     .examples = "  quipu copy ./data http://127.0.0.1:8000\n"
                 "  quipu copy https://dynamodb.eu-central-1.amazonaws.com ./data Music Users\n"
-                "  quipu copy http://127.0.0.1:8000 http://scylla:8080 --until-idle --delete",
+                "  quipu copy http://127.0.0.1:8000 http://10.0.0.7:8000 --until-idle --delete",
     .words_min = 2,
     .words_max = WORDS_MANY,
     .run = run};

@@ -603,7 +603,8 @@ static const struct flag flags[] = {
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
-     "(most of them need transactions, which ScyllaDB Alternator does not have)"},
+     "(on ScyllaDB Alternator, which has no transactions: counters, leases, work,\n"
+     "documents and boards, but no other patterns and no functions)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

@@ -9,7 +9,7 @@ import urllib.request
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from cli import quipu
+from cli import items, output, quipu
 from conftest import boto_client, create_table
 from lambdas import eventually, lambda_client, send
 from test_patterns import (Face, test_counters_never_repeat, test_errors_are_clear,  # noqa: F401
@@ -105,6 +105,22 @@ def test_tables_and_items(server):
     with pytest.raises(ClientError) as refused:
         client.transact_get_items(TransactItems=[{"Get": {"TableName": "plain", "Key": {"pk": {"S": "a"}}}}])
     assert refused.value.response["Error"]["Code"] == "UnknownOperationException"
+
+
+def test_commands_and_copies(alternator, tmp_path):
+    """Commands on items, and copies there and back."""
+    here, there, back = tmp_path / "here", alternator.url, tmp_path / "back"
+    output("table", "create", "Music", "Artist:S", "Song:S", "--index", "by-year:Year:N,Song:S", "--ttl", "gone",
+           on=here)
+    for song in ("Sinnerman", "Four Women"):
+        output("put", "Music", "Artist=Nina Simone", f"Song={song}", "Year:=1965", on=here)
+    output("copy", str(here), there, env=KEYS)
+    assert len(items("query", "Music", "1965", "--index", "by-year", on=there, env=KEYS)) == 2
+    output("update", "Music", "Nina Simone", "Sinnerman", "SET plays = if_not_exists(plays, 0) + 1", on=there, env=KEYS)
+    output("delete", "Music", "Nina Simone", "Four Women", on=there, env=KEYS)
+    output("copy", there, str(back), "--no-follow", env=KEYS)
+    assert items("scan", "Music", on=back) == [{"Artist": "Nina Simone", "Song": "Sinnerman", "Year": 1965, "plays": 1}]
+    assert output("dump", "Music", on=there, env=KEYS).count('"Item"') == 1
 
 
 # ---- what does not ----
@@ -276,9 +292,6 @@ def test_one_that_starts_late(database):
 
 # ---- what is written about it ----
 
-def test_the_manual_says_the_same():
-    """One sentence, everywhere."""
-    with open(os.path.join(ROOT, "src", "pattern", "pattern.h")) as file:
-        text = "".join(re.findall(r'"(.*?)"', re.search(r"#define PATTERN_ON_ALTERNATOR((?:.*\\\n)*.*)",
-                                                        file.read()).group(1)))
-    assert text == SENTENCE
+def test_the_documentation_quotes_the_sentence():
+    with open(os.path.join(ROOT, "doc", "patterns.md")) as file:
+        assert SENTENCE in " ".join(file.read().replace("\n>", "\n").split())
