@@ -202,6 +202,7 @@ const char *letter_read(struct func *func, struct slice item, struct arena *aren
     if (number.data && (!raw_int(raw_string(arena, number), &held) || held < 0 || held > QUEUE_PARTS + 1))
         held = 0;
     out->held = (unsigned)held;
+    out->is_batch = raw_member(arena, body, "DDBStreamBatchInfo").data != NULL;
     if (held) {
         if (read_held(func, arena, out, unreadable)) return NULL;
         return *unreadable ? "its call cannot be read now" : "the call that it held is gone";

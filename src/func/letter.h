@@ -8,6 +8,7 @@ struct letter {
     struct slice queue, id;
     struct func_call call; /* without an id */
     unsigned held;         /* in so many items of the table of calls; 0: in the letter itself */
+    bool is_batch;         /* its payload has records of a stream */
 };
 
 /* Appends members that put a document of a queue and the call that it tells of (NULL: none). Answers their

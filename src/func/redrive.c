@@ -21,7 +21,7 @@
 
 #define REASONS     8     /* there are fewer */
 #define REASON_IDS  10    /* that are named in an answer */
-#define TRIES       6     /* of a transaction that met another one ... */
+#define TRIES       10    /* of a transaction that met another one ... */
 #define TRY_WAIT_US 5000u /* ... with a pause that doubles */
 
 struct reason {
@@ -168,6 +168,17 @@ static void write_letter(struct redrive *redrive, struct arena *arena)
     note_trouble(redrive, arena);
 }
 
+/* Records of then would undo, in the table that their images are put into, what came after them. */
+static bool is_outdated(struct func *func, const struct letter *letter)
+{
+    struct slice name, qualifier;
+    if (!letter->is_batch || !function_name_parse(letter->call.function, &name, &qualifier)) return false;
+    struct function *function = registry_function(func, name, qualifier, 0);
+    bool is_table = function && function->kind == FUNCTION_TABLE;
+    function_release(function);
+    return is_table;
+}
+
 static void take_message(struct redrive *redrive, struct slice item)
 {
     struct arena arena = {0};
@@ -178,6 +189,8 @@ static void take_message(struct redrive *redrive, struct slice item)
         redrive->trouble = fault;
     else if (fault)
         note_refused(redrive, fault, letter.id);
+    else if (is_outdated(redrive->func, &letter))
+        note_refused(redrive, "its records would overwrite what their target table has got since", letter.id);
     else if (!put_transaction(redrive, &letter, &arena))
         note_refused(redrive, "its call cannot be put into the queue of asynchronous calls", letter.id);
     else

@@ -47,10 +47,10 @@ static void real_invoke(void *self, struct invocation *invocation)
 }
 
 static bool real_destination(void *self, struct slice destination, struct slice document, struct slice id,
-                             struct buf *members, unsigned *count)
+                             const struct func_call *call, struct buf *members, unsigned *count)
 {
     struct host *host = self;
-    return destination_put(host->trigger->options.func, destination, document, id, NULL, members, count);
+    return destination_put(host->trigger->options.func, destination, document, id, call, members, count);
 }
 
 static void real_wake_queue(void *self)

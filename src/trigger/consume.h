@@ -55,7 +55,7 @@ struct surroundings {
     enum effects (*effects)(struct slice reply, uint32_t count_max, struct arena *arena,
                             struct slice *members, uint32_t *count, char *error, size_t error_len);
     bool (*destination)(void *self, struct slice destination, struct slice document, struct slice id,
-                        struct buf *members, unsigned *count);
+                        const struct func_call *call, struct buf *members, unsigned *count);
     void (*wake_queue)(void *self);
     unsigned (*cause_count)(struct slice cause, struct slice function);
     struct slice (*cause_add)(struct arena *arena, struct slice cause, struct slice function);
@@ -288,6 +288,7 @@ void lane_free(struct lane *lane);
 bool lane_is_hungry(const struct lane *lane);
 /* The event of the first records. */
 void put_payload(struct buf *out, const struct lane *lane, uint32_t count);
+struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena);
 void lane_invoke(struct lane *lane, uint32_t count);
 void lane_answered(struct errand *errand);
 void lane_result(struct lane *lane, enum outcome outcome, uint32_t done);

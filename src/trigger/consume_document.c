@@ -1,5 +1,6 @@
 /* The document that tells a mapping's destination of records that were given up: Lambda's form, which
- * names the records by their numbers and does not hold them, but for a bucket (S3): there it has the event. */
+ * names the records by their numbers and does not hold them, but for a bucket (S3): there it has the event.
+ * A queue keeps the call beside it, so that the records can be sent again also when the stream has lost them. */
 #include <stdio.h>
 
 #include "calendar/calendar.h"
@@ -81,15 +82,20 @@ static bool is_bucket(struct slice destination)
 }
 
 /* The document's last brace becomes the member `payload`: the event, as a string. */
-static void add_payload(struct buf *document, const struct lane *lane, uint32_t count)
+static void add_payload(struct buf *document, struct slice event)
 {
-    struct buf event = {0};
-    put_payload(&event, lane, count);
     document->len--;
     buf_byte(document, ',');
-    put_text(document, "payload", buf_view(&event));
+    put_text(document, "payload", event);
     buf_byte(document, '}');
-    buf_free(&event);
+}
+
+/* An asynchronous call has no window, and nobody hears which of its records have failed. */
+static bool is_redrivable(const struct lane *lane, uint32_t count)
+{
+    const struct mapping *mapping = lane_mapping(lane);
+    return count && !mapping->reports_failures && !mapping->tumbling_ms && !lane->window.is_open &&
+           !mapping->watch;
 }
 
 /* Its members go into the lane's settlement; false when there is no destination, or it cannot be used. The
@@ -106,18 +112,27 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
              lane->number, SLICE_ARG(from), count);
     consumer->text.len = 0;
     put_document(&consumer->text, lane, count, condition, consumer_now_ms(consumer));
-    struct buf with_payload = {0};
+    struct arena arena = {0};
+    struct buf event = {0}, with_payload = {0};
+    put_payload(&event, lane, count);
+    const struct func_call own = {.function = lane_mapping(lane)->function,
+                                  .payload = buf_view(&event),
+                                  .cause = join_causes(lane, count, &arena),
+                                  .on_failure = destination};
+    const struct func_call *call = is_redrivable(lane, count) ? &own : NULL;
     if (count && is_bucket(destination)) {
         buf_slice(&with_payload, buf_view(&consumer->text));
-        add_payload(&with_payload, lane, count);
+        add_payload(&with_payload, buf_view(&event));
         settlement->has_document = consumer->world.destination(
-            consumer->world.self, destination, buf_view(&with_payload), slice_of(id), &settlement->members,
-            &settlement->member_count);
+            consumer->world.self, destination, buf_view(&with_payload), slice_of(id), call,
+            &settlement->members, &settlement->member_count);
     }
+    if (!settlement->has_document) /* else it is too large for an item, perhaps: without it */
+        settlement->has_document = consumer->world.destination(
+            consumer->world.self, destination, buf_view(&consumer->text), slice_of(id), call,
+            &settlement->members, &settlement->member_count);
+    buf_free(&event);
     buf_free(&with_payload);
-    if (settlement->has_document) return true; /* else it is too large for an item, perhaps: without it */
-    settlement->has_document = consumer->world.destination(consumer->world.self, destination,
-                                                           buf_view(&consumer->text), slice_of(id),
-                                                           &settlement->members, &settlement->member_count);
+    arena_free(&arena);
     return settlement->has_document;
 }

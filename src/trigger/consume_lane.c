@@ -269,7 +269,7 @@ void put_payload(struct buf *out, const struct lane *lane, uint32_t count)
     buf_byte(out, '}');
 }
 
-static struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena)
+struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena)
 {
     const struct surroundings *world = &lane->strand->feed->consumer->world;
     struct slice joined = SLICE("");

@@ -187,7 +187,7 @@ struct schedule_doors {
     unsigned (*queue_put)(void *self, struct slice function, struct slice payload, struct slice id,
                           struct buf *members);
     bool (*dead_letter)(void *self, struct slice destination, struct slice document, struct slice id,
-                        struct buf *members, unsigned *count);
+                        const struct func_call *call, struct buf *members, unsigned *count);
     void (*wake)(void *self);
 };
 

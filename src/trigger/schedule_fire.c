@@ -92,10 +92,12 @@ static void put_failure(struct buf *members, struct firing *firing, const struct
     firing->undelivered = message;
     if (firing->schedule.dead_letter.data) {
         put_letter(&letter, firing, attempt, code, message, event);
+        const struct func_call call = {.function = schedule_function(firing->schedule.target),
+                                       .payload = event};
         size_t len = members->len;
         buf_byte(members, ',');
         if (!doors->dead_letter(doors->self, firing->schedule.dead_letter, buf_view(&letter),
-                                attempt->execution_id, members, &count) ||
+                                attempt->execution_id, &call, members, &count) ||
             !count)
             members->len = len;
     }

@@ -23,12 +23,12 @@ static unsigned real_queue_put(void *self, struct slice function, struct slice p
 }
 
 static bool real_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
-                             struct buf *members, unsigned *count)
+                             const struct func_call *call, struct buf *members, unsigned *count)
 {
     struct trigger *trigger = self;
     const char *fault = destination_fault(trigger->options.func, destination);
     if (fault) log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(destination), fault);
-    return !fault && destination_put(trigger->options.func, destination, document, id, NULL, members, count);
+    return !fault && destination_put(trigger->options.func, destination, document, id, call, members, count);
 }
 
 static void real_wake(void *self)

@@ -1,6 +1,7 @@
 """Failed calls that ended in a queue are sent again: once, with the same payload, to the same target; on Quipu and on
 DynamoDB Local. What holds no call stays and is told of."""
 import concurrent.futures
+import contextlib
 import http.server
 import json
 import threading
@@ -26,7 +27,7 @@ class Place:
     """A server, and where it keeps its data."""
 
     def __init__(self, server, url):
-        self.server, self.url = server, server.url
+        self.server, self.url, self.data_url = server, server.url, url
         self.data, self.functions = boto_client(url), lambda_client(server.url)
 
     def items(self, table, **more):
@@ -56,8 +57,8 @@ class Place:
         eventually(lambda: all(item["id"]["S"].startswith("letter/") for item in self.items("quipu-invocations")),
                    "all calls are through")
 
-    def redrive(self, queue, **body):
-        status, reply = send(self.url, "POST", f"/v1/queues/{queue}/redrive", body or None)
+    def redrive(self, queue, url=None, **body):
+        status, reply = send(url or self.url, "POST", f"/v1/queues/{queue}/redrive", body or None)
         assert status == 200, reply
         return reply
 
@@ -87,11 +88,19 @@ def here():
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """Two servers share the work."""
     with DynamoLocal() as local:
-        first, second = (["--on", local.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
-        with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
+        with Quipu("--on", local.url, "--functions", str(tmp_path_factory.mktemp("functions")), env=KEYS) as server:
             yield Place(server, local.url)
+
+
+@contextlib.contextmanager
+def second_server(place, folder):
+    """The URL of another server on the same tables, where there can be one."""
+    if place.url == place.data_url:
+        yield place.url
+    else:
+        with Quipu("--on", place.data_url, "--functions", str(folder / "functions"), env=KEYS) as server:
+            yield server.url
 
 
 @pytest.fixture(params=["here", "elsewhere"])
@@ -175,11 +184,11 @@ def test_many_redrive_at_once(place, tmp_path, unused_name):
         function.call({"n": n})
     eventually(lambda: len(place.letters(unused_name)) == count, "all calls are in the queue")
     function.mend()
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        replies = list(pool.map(lambda _: place.redrive(unused_name), range(4)))
+    with second_server(place, tmp_path) as second, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(lambda url: place.redrive(unused_name, url=url), [place.url, second] * 2))
+        eventually(lambda: len(function.events()) >= 2 * count, "all calls are sent again")
+        place.settle()
     assert sum(reply["redriven"] for reply in replies) == count and not any(reply["refused"] for reply in replies)
-    eventually(lambda: len(function.events()) == 2 * count, "all calls are sent again")
-    place.settle()
     assert sorted(event["n"] for event in function.events()) == sorted([*range(count), *range(count)])
     assert not place.letters(unused_name)
 
@@ -351,3 +360,56 @@ def test_a_message_that_is_not_there(here):
     assert quipu("queue", "redrive", "none", on=here.url).returncode == 0
     assert quipu("queue", "redrive", "none", "--id", "a", "--max", "1", on=here.url).returncode == 2
     assert send(here.url, "GET", "/v1/queues/none/redrive")[0] == 405
+
+
+# ---- what triggers and schedules gave up ----
+
+def test_a_run_of_a_schedule_whose_function_was_not_there(here, unused_name):
+    function, out = unused_name + "-sink", unused_name + "-out"
+    result = quipu("schedule", "add", unused_name, "rate(9 days)", function, "--on-failure", unused_name,
+                   "--input", '{"n": 1}', on=here.url)
+    assert result.returncode == 0, result
+    here.letter(unused_name)
+    output("function", "add", function, "--to-queue", out, on=here.url)
+    assert here.redrive(unused_name)["redriven"] == 1
+    assert json.loads(here.letter(out)["body"]["S"]) == {"n": 1}
+    assert not here.letters(unused_name)
+    output("schedule", "rm", unused_name, on=here.url)
+
+
+def give_up(place, table, function, *flags):
+    """One record of a table that its function does not take."""
+    output("table", "create", table, "id:S", on=place.url)
+    result = quipu("trigger", "add", table, function, "--from", "oldest", "--retries", "0", "--on-failure", table,
+                   *flags, on=place.url)
+    assert result.returncode == 0, result
+    output("put", table, "id=1", on=place.url)
+    return place.letter(table)
+
+
+def test_a_batch_of_records(here, tmp_path, unused_name):
+    function = Flawed(here, tmp_path, unused_name)
+    letter = give_up(here, unused_name, function.name)
+    assert json.loads(letter["body"]["S"])["DDBStreamBatchInfo"]["batchSize"] == 1
+    function.mend()
+    assert here.redrive(unused_name) == {"redriven": 1, "refused": 0, "left": 0, "reasons": []}
+    eventually(lambda: len(function.events()) == 2, "the records are sent again")
+    first, second = function.events()
+    assert first == second and first["Records"][0]["dynamodb"]["Keys"] == {"id": {"S": "1"}}
+    assert not here.letters(unused_name)
+
+
+def test_batches_that_cannot_be_sent_again(here, tmp_path, unused_name):
+    # Nobody would hear which of the records fail.
+    function = Flawed(here, tmp_path, unused_name)
+    give_up(here, unused_name, function.name, "--partial")
+    [reason] = here.redrive(unused_name)["reasons"]
+    assert "names records of a stream and does not hold them" in reason["reason"] and reason["count"] == 1
+    # An old image would overwrite a newer one: the trigger's function copies into a table that is made later.
+    copy = unused_name + "-copy"
+    output("function", "add", copy, "--to-table", copy, on=here.url)
+    give_up(here, unused_name + "-2", copy)
+    output("table", "create", copy, "id:S", on=here.url)
+    [reason] = here.redrive(unused_name + "-2")["reasons"]
+    assert "would overwrite what their target table has got since" in reason["reason"]
+    assert len(here.letters(unused_name)) == len(here.letters(unused_name + "-2")) == 1

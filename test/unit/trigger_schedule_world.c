@@ -65,10 +65,11 @@ static unsigned world_queue_put(void *self, struct slice function, struct slice 
 }
 
 static bool world_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
-                              struct buf *members, unsigned *count)
+                              const struct func_call *call, struct buf *members, unsigned *count)
 {
     (void)self;
     (void)destination;
+    CHECK(call->function.len && slice_contains(document, call->payload));
     put_count(members, "letters", id, document);
     *count = 1;
     return true;

@@ -195,9 +195,10 @@ static void invoke(void *self, struct invocation *invocation)
 }
 
 static bool destination(void *self, struct slice where, struct slice document, struct slice id,
-                        struct buf *members, unsigned *count)
+                        const struct func_call *call, struct buf *members, unsigned *count)
 {
     (void)self;
+    CHECK(!call || (call->function.len && slice_starts(call->payload, SLICE("{\"Records\":[{"))));
     if (slice_equal(where, SLICE("nowhere"))) return false;
     if (members->len) buf_byte(members, ',');
     buf_text(members, "{\"Put\":{\"TableName\":");
