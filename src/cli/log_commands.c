@@ -233,7 +233,9 @@ static int events_read(struct reading *reading)
         }
         arena_free(&arena);
     }
-    return status == EXIT_FINE && !reading->read && !reading->follows ? EXIT_LATER : status;
+    if (status != EXIT_FINE || reading->read || reading->follows) return status;
+    if (errors_are_terminal()) fprintf(stderr, "There are no unread events.\n");
+    return EXIT_LATER;
 }
 
 int log_read(const struct arguments *arguments)

@@ -103,7 +103,11 @@ int heard_status(const struct heard *heard)
 int heard_complain(const struct arguments *arguments, const struct place *place, const struct heard *heard)
 {
     int status = heard_status(heard);
-    if (!heard->error) return status; /* nothing came, which is no fault */
+    if (!heard->error) { /* nothing came, which is no fault */
+        if (errors_are_terminal())
+            fprintf(stderr, "%s\n", heard->status == 304 ? "It has not changed." : "There is nothing now.");
+        return status;
+    }
     if (strcmp(heard->error, "no-reply") == 0)
         return place_complain(place, NULL, "NoReplyException", heard->message);
     if (status == EXIT_USAGE) return complain_of_usage(arguments, "%s", heard->message);

@@ -25,6 +25,16 @@ void place_reset_umask(void)
     if (has_umask) umask(usual_umask);
 }
 
+/* localhost:8000, ftp://x: what somebody typed who meant a URL. A folder may have such a name. */
+static bool place_is_meant_as_url(const char *where)
+{
+    struct stat found;
+    const char *colon = strchr(where, ':');
+    if (!colon || colon == where || stat(where, &found) == 0) return false;
+    if (strncmp(colon, "://", 3) == 0) return true;
+    return colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
 bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes)
 {
     char error[QUIPU_ERROR_BYTES];
@@ -35,6 +45,10 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
     options.prefix = place_prefix(arguments);
     *out = (struct place){.where = where, .prefix = options.prefix};
     out->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
+    if (!out->is_url && place_is_meant_as_url(where))
+        return complain("'%s' is no folder that is there; a URL begins with http:// or https://%s%s", where,
+                        strstr(where, "://") ? "" : ": did you mean http://", strstr(where, "://") ? "" : where),
+               false;
     if (!out->is_url && !has_umask) { /* what is made in a data folder is nobody else's */
         usual_umask = umask(077);
         has_umask = true;
@@ -89,13 +103,20 @@ const struct node *place_call(const struct place *place, struct arena *arena, co
     return NULL;
 }
 
+/* The sentences of those below begin with the URL, which ours has already. */
+static const char *without_url(const char *message, const char *url)
+{
+    const char *at = strstr(message, url), *behind = at ? strstr(at + strlen(url), ": ") : NULL;
+    return behind ? behind + 2 : message;
+}
+
 int place_complain(const struct place *place, const char *table, const char *error, const char *message)
 {
     if (strcmp(error, "NoReplyException") == 0)
-        return complain("nobody answers on %s: %s%s", place->where, message,
+        return complain("nobody answers on %s: %s\n%s", place->where, without_url(message, place->where),
                         place->is_default
-                            ? "\nStart a server with 'quipu serve', or say where the data is: --on WHERE"
-                            : "");
+                            ? "Start a server with 'quipu serve', or say where the data is: --on WHERE"
+                            : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
     if (table && strcmp(error, "ResourceNotFoundException") == 0)
         return complain("there is no table '%s' on %s ('quipu table ls' lists them)", table, place->where);
     return complain("%s%s%s", error, *message ? ": " : "", message);

@@ -222,9 +222,10 @@ bool service_ask(struct service *service, struct arena *arena, const struct requ
     out->body = arena_copy(arena, buf_view(&reply));
     buf_free(&reply);
     if (call.end != CLIENT_ANSWERED) {
-        complain("nobody answers on %s: %.*s%s", service->where, SLICE_ARG(call.failure),
-                 service->is_default ? "\nStart a server with 'quipu serve', or say where it is: --on URL"
-                                     : "");
+        complain("nobody answers on %s: %.*s\n%s", service->where, SLICE_ARG(call.failure),
+                 service->is_default
+                     ? "Start a server with 'quipu serve', or say where it is: --on URL"
+                     : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
         return false;
     }
     out->json = out->body.len ? node_parse(arena, out->body, &fault) : NULL;

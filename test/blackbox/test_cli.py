@@ -12,7 +12,7 @@ import time
 import pytest
 from cli import items, on_terminal, output, quipu
 from conftest import boto_client
-from support.process import BINARY, ROOT, Quipu, clean_environment
+from support.process import BINARY, ROOT, Quipu, clean_environment, run_quipu
 from values import N, S
 
 NINA = {"Artist": "Nina Simone", "Song": "Sinnerman", "Year": 1965}
@@ -361,6 +361,19 @@ def test_nobody_answers():
     result = quipu("table", "ls", "--on", "http://127.0.0.1:1")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("quipu: nobody answers on http://127.0.0.1:1: ")
+    assert result.stderr.count("http://") == 1 and "does a server run there?" in result.stderr
+
+
+@pytest.mark.parametrize("where, hint", [
+    ("localhost:8000", "begins with http:// or https://: did you mean http://localhost:8000"),
+    ("ftp://there", "'ftp://there' is no folder that is there; a URL begins with http:// or https://\n")])
+def test_a_url_without_its_beginning(where, hint, tmp_path):
+    for command in (["table", "ls"], ["load", os.devnull]):
+        result = run_quipu(*command, "--on", where, cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (1, "") and hint in result.stderr
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "a:1").mkdir()
+    assert run_quipu("table", "create", "Things", "id:S", "--on", "a:1", cwd=tmp_path).returncode == 0
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path):

@@ -467,6 +467,14 @@ def test_a_unit_is_kept_while_the_command_runs(server, unused_name, tmp_path):
     assert json.loads(running.stdout.read())["attempts"] == 1
 
 
+def test_nothing_there_is_said_on_a_terminal(server, unused_name):
+    assert on_terminal("work", "claim", unused_name, on=server.url) == (3, "There is nothing now.\n")
+    result = quipu("work", "claim", unused_name, on=server.url)
+    assert (result.returncode, result.stdout, result.stderr) == (3, "", "")
+    output("log", "put", unused_name, on=server.url)
+    assert on_terminal("log", "read", unused_name, "c", on=server.url) == (3, "There are no unread events.\n")
+
+
 def test_a_worker_that_is_killed(server, unused_name):
     """Its command dies with it, and another has the unit once its lease is over, with the next fence."""
     output("work", "put", unused_name, "--lease", "2s", on=server.url)
