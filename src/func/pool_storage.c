@@ -29,7 +29,8 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(absolute, above, len) == 0 && (!absolute[len] || absolute[len] == '/');
 }
 
-/* A script that starts the interpreter of another folder ("exec /opt/node/bin/node") names it. */
+/* A script that starts the interpreter of another folder ("exec /opt/node/bin/node") names it. A function's own
+ * bootstrap that does so means its layers. */
 static bool is_script_naming(const char *path, const char *folder)
 {
     char start[SCRIPT_BYTES];
@@ -71,8 +72,9 @@ static void choose_opt(struct instance *instance, struct sandbox_program *progra
     const struct func *func = pool->func;
     if (!instance->function->layers.len) return;
     bool can_mount = sandbox_has_own_opt(func->options.sandbox);
+    bool is_ours = runtime_is_concurrent(instance->function->runtime); /* an interpreter of the machine runs it */
     if (can_mount && !program_needs(func, program, "/opt") &&
-        !is_script_naming(program->arguments[0], "/opt/")) {
+        !(is_ours && is_script_naming(program->arguments[0], "/opt/"))) {
         program->opt = arena_printf(arena, "%.*s", SLICE_ARG(instance->function->layers)).data;
         say_once(pool, &pool->has_said_opt, "functions find their layers at /opt");
         return;

@@ -164,10 +164,7 @@ def test_an_interpreter_below_opt_is_not_hidden(place, mounts):
         assert seen["opt"] == ["data"] and seen["who"] == "first"
 
 
-def test_a_layer_may_bring_the_bootstrap(place):
-    with Quipu("--data", os.path.join(place, "data"), cwd=place, env=PATHS) as server:
-        client = lambda_client(server.url)
-        bootstrap = """#!/usr/bin/python3
+RUNTIME = """#!/usr/bin/python3
 import os, urllib.request
 base = "http://" + os.environ["AWS_LAMBDA_RUNTIME_API"] + "/2018-06-01/runtime/invocation/"
 while True:
@@ -176,8 +173,24 @@ while True:
     with open(os.path.join(os.environ["LAMBDA_TASK_ROOT"], "reply")) as file:
         urllib.request.urlopen(base + name + "/response", file.read().encode())
 """
+
+
+def test_a_bootstrap_that_names_opt_means_its_layers(place, mounts):
+    """Runtimes for Lambda do so: a layer has a bootstrap that starts a program of the layer."""
+    with Quipu("--data", os.path.join(place, "data"), cwd=place, env=PATHS) as server:
+        client = lambda_client(server.url)
+        arn = publish(client, "runtime", {"bin/runtime": RUNTIME})["LayerVersionArn"]
+        client.create_function(
+            FunctionName="f", Runtime="provided.al2023", Handler="any", Role=ROLE, Timeout=60, Layers=[arn],
+            Code={"ZipFile": archive({"bootstrap": "#!/bin/sh\nexec /opt/bin/runtime\n", "reply": '"from opt"'})})
+        assert invoke(client, "f") == "from opt"
+
+
+def test_a_layer_may_bring_the_bootstrap(place):
+    with Quipu("--data", os.path.join(place, "data"), cwd=place, env=PATHS) as server:
+        client = lambda_client(server.url)
         arn = client.publish_layer_version(LayerName="runtime", Content={
-            "ZipFile": archive({"bootstrap": bootstrap})})["LayerVersionArn"]
+            "ZipFile": archive({"bootstrap": RUNTIME})})["LayerVersionArn"]
         client.create_function(FunctionName="f", Runtime="provided.al2023", Handler="any", Role=ROLE, Timeout=60,
                                Code={"ZipFile": archive({"reply": '"by the layer"'})}, Layers=[arn])
         assert invoke(client, "f") == "by the layer"
