@@ -104,13 +104,11 @@ TEST(what_needs_transactions_is_not_sent_to_alternator)
         CHECK(reply_has(&place, DYNAMO_NO_TRANSACTIONS) && reply_has(&place, "ScyllaDB Alternator"));
         CHECK_INT(place.scripted.requests, 1); /* and it is asked once */
     }
-    CHECK(strstr(place.scripted.last_request, "GET /localnodes HTTP/1.1\r\n"));
-    CHECK(!strstr(place.scripted.last_request, "Authorization"));
     CHECK_INT(dynamo_kind(place.dynamo), DYNAMO_KIND_ALTERNATOR);
     CHECK_INT(told, 1);
-    place.reply.len = 0;
-    CHECK_INT(dynamo_call(place.dynamo, SLICE("GetItem"), SLICE("{}"), &place.reply), 200);
     place_close(&place);
+    CHECK(strstr(place.scripted.last_request, "GET /localnodes HTTP/1.1\r\n"));
+    CHECK(!strstr(place.scripted.last_request, "Authorization"));
 }
 
 TEST(what_needs_none_does_not_ask)
@@ -185,8 +183,8 @@ TEST(alternator_may_get_another_request)
                                                                  .request_on_alternator = SLICE("{\"a\":2}"),
                                                                  .reply = &place.reply}),
             200);
-        CHECK(strstr(place.scripted.last_request, sent[i]));
         place_close(&place);
+        CHECK(strstr(place.scripted.last_request, sent[i]));
     }
 }
 
@@ -200,5 +198,7 @@ TEST(asked_at_the_start)
     CHECK_INT(told, 1);
     CHECK_INT(transact(&place), 400);
     CHECK_INT(place.scripted.requests, 1);
+    place.reply.len = 0; /* what needs no transaction goes there */
+    CHECK_INT(dynamo_call(place.dynamo, SLICE("GetItem"), SLICE("{}"), &place.reply), 200);
     place_close(&place);
 }
