@@ -32,7 +32,8 @@ static const struct listing listings[] = {
 static const struct listing pattern_listing = {"GET", NULL, "next", "after"};
 static const char *const pattern_entries[] = {"jobs",      "missing",  "failures",   "results", "groups",
                                               "events",    "periods",  "buckets",    "work",    "documents",
-                                              "histories", "versions", "partitions", "parked",  "messages"};
+                                              "histories", "versions", "open",       "partitions",
+                                              "parked",    "messages"};
 #define PATTERN_ENTRIES (sizeof pattern_entries / sizeof *pattern_entries)
 
 struct quipu_pages {

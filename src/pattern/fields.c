@@ -76,6 +76,8 @@ static bool take_duration(struct flow *flow, const struct field *field, struct s
 {
     struct arena *arena = flow->arena;
     int64_t ms;
+    out->is_time = field->takes_time && moment_parse(text, &out->number);
+    if (out->is_time) return true;
     if (!duration_parse(text, INT64_MAX, &ms) && !bare_int(text, &ms))
         return fault(flow, field, "must be a duration like \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\"");
     out->number = ms;

@@ -512,6 +512,12 @@ int64_t flow_int(const struct flow *flow, unsigned field)
     return flow->fields[field].number;
 }
 
+int64_t flow_moment(const struct flow *flow, unsigned field)
+{
+    const struct field_value *value = &flow->fields[field];
+    return value->given ? value->number + (value->is_time ? 0 : flow->now_ms) : 0;
+}
+
 int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise)
 {
     return flow->fields[field].given ? flow->fields[field].number : otherwise;

@@ -59,6 +59,7 @@ struct field_value {
     bool given;
     struct slice text; /* NAME, TEXT, CHOICE, RAW: the characters; JSON, LIST: as it stands */
     int64_t number;    /* INT, DURATION in ms, BOOL, CHOICE */
+    bool is_time;      /* DURATION that takes a time: the number is ms since 1970 */
 };
 
 /* What a server does by itself every so often. Its flow has no request, and makes no tables for a pattern
@@ -189,6 +190,8 @@ bool flow_given(const struct flow *flow, unsigned field);
 struct slice flow_text(const struct flow *flow, unsigned field);
 int64_t flow_int(const struct flow *flow, unsigned field);
 int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
+/* A duration from now, or a time, where the field takes both: ms since 1970; 0 where it was not given. */
+int64_t flow_moment(const struct flow *flow, unsigned field);
 
 /* A reaction (FIELD_THEN) as it is stored, attribute "then" of type S: a string's characters, else the JSON
  * text. */

@@ -108,6 +108,10 @@ static const struct field put_fields[] = {
                   .help = "versions go when they have been replaced for this time; never"},
     [PUT_VERSIONS] = {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
                       .help = "the last so many of each item are kept, a little longer than needed; all"},
+    {"hash", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"range", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"since", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"stream", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
 static flow_step put_look, put_described, put_streams, put_write;

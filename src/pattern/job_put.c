@@ -26,7 +26,8 @@ enum {
     PUT_DEADLINE,
     PUT_TOLERATE,
     PUT_KEEP,
-    PUT_THEN
+    PUT_THEN,
+    PUT_REPLY /* what GET tells beside */
 };
 
 const struct field job_put_fields[] = {
@@ -39,13 +40,20 @@ const struct field job_put_fields[] = {
          .help = "tree: 1 write unit a task at any size; set: one growing item, as the original has it"},
     [PUT_FIRST] = {"first", IN_BODY, FIELD_INT, .min = -FIRST_MOST, .max = FIRST_MOST,
                    .help = "the number of the first task; 0"},
-    [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
-                      .help = "when it EXPIRES with what is done then"},
+    [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS, .takes_time = true,
+                      .help = "when it EXPIRES with what is done then: how long from now, or a time"},
     [PUT_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
                       .help = "so many failed tasks do no harm: a number, or \"5%\" of the total; 0"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
                   .help = "how long it is kept behind its end; for ever"},
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of its end"},
+    [PUT_REPLY] = {"state", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"done", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
+    {"missing", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
+    {"exact", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
+    {"failed", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
+    {"opened", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"closed", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
 /* Named tasks, in the order of their leaves. */
@@ -170,8 +178,11 @@ static void put_create(struct flow *flow)
 {
     struct job_work *work = flow->state;
     struct put *put = work->own;
-    struct job soon = {
-        .deadline_ms = flow_given(flow, PUT_DEADLINE) ? flow->now_ms + flow_int(flow, PUT_DEADLINE) : 0};
+    struct job soon = {.deadline_ms = flow_moment(flow, PUT_DEADLINE)};
+    if (soon.deadline_ms && (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS)) {
+        flow_refuse(flow, 400, "bad-request", "deadline must be a time to come, within ten years.");
+        return;
+    }
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),
@@ -243,7 +254,9 @@ static const char *other_setting(struct flow *flow)
     struct job_work *work = flow->state;
     const struct job *job = &work->job;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
-    int64_t within_ms = job->deadline_ms ? job->deadline_ms - job_opened_ms(job->run) : 0;
+    bool is_time = flow->fields[PUT_DEADLINE].is_time;
+    int64_t since_ms = is_time ? 0 : job_opened_ms(job->run);
+    int64_t within_ms = job->deadline_ms ? job->deadline_ms - since_ms : 0;
     if (flow_given(flow, PUT_DEADLINE) && flow_int(flow, PUT_DEADLINE) != within_ms) return "deadline";
     if (flow_given(flow, PUT_TOLERATE) &&
         !attribute_equal(flow->arena, flow_compose(flow, "%J", flow_text(flow, PUT_TOLERATE)),
@@ -263,12 +276,13 @@ static bool put_differs(struct flow *flow)
     const struct put *put = work->own;
     const struct job *job = &work->job;
     bool is_set = job->fan == JOB_SET_MOST;
+    bool names_stay = job->named && !put->count && flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
     if (job->state == JOB_DELETING)
         flow_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
-    else if (job->named != (put->count > 0) && !takes_names(job))
+    else if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
         flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
                     job->named ? "names" : "numbers");
-    else if (job->named && !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
+    else if (job->named && !names_stay && !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
         flow_refuse(flow, 409, "other-tasks",
                     "There is a job of this id with other tasks; PATCH adds to them.");
     else if (flow_given(flow, PUT_LAYOUT) && is_set != (flow_int(flow, PUT_LAYOUT) == 1))
@@ -299,7 +313,7 @@ static void put_loaded(struct flow *flow)
         return;
     else if (!work->job.named && put->count)
         put_names(flow);
-    else if (work->job.named && !work->job.prepared && work->job.state == JOB_OPEN)
+    else if (work->job.named && put->count && !work->job.prepared && work->job.state == JOB_OPEN)
         leaves_next(flow);
     else if (!work->job.named && flow_given(flow, PUT_TOTAL))
         grow(flow, flow_int(flow, PUT_TOTAL));

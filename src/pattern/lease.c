@@ -409,14 +409,17 @@ static void grant_look(struct flow *flow)
 
 /* ---- PUT: renew ---- */
 
-enum { RENEW_OWNER = NAME + 1, RENEW_FENCE, RENEW_FOR, RENEW_DATA };
+enum { RENEW_OWNER = NAME + 1, RENEW_FENCE, RENEW_FOR, RENEW_UNTIL, RENEW_DATA, RENEW_REPLY };
 
 static const struct field renew_fields[] = {
     FIELD_LEASE,
     [RENEW_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who holds it"},
     [RENEW_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = INT64_MAX, .help = "of the grant"},
     [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS, .help = "from now; 30s"},
+    [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see instead"},
+    [RENEW_REPLY] = {"held", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
+    {"waiting", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
 };
 
 /* The fence is not the lease's any more, or never was this owner's. */
@@ -454,8 +457,14 @@ static void renew_done(struct flow *flow)
 
 static void renew_begin(struct flow *flow)
 {
-    bool has_data = flow_given(flow, RENEW_DATA);
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+    bool has_data = flow_given(flow, RENEW_DATA), has_until = flow_given(flow, RENEW_UNTIL);
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS);
+    if (has_until && (flow_given(flow, RENEW_FOR) || !moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) ||
+                      until_ms <= flow->now_ms || until_ms > flow->now_ms + HOLD_MOST_MS)) {
+        flow_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
+        return;
+    }
+    until_ms += flow->world->skew_ms;
     flow_call(
         flow, renew_done, "UpdateItem",
         "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r',"

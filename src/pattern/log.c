@@ -270,7 +270,7 @@ void log_route_ask(struct flow *flow, flow_step *then, uint64_t hash)
 
 /* ---- making one ---- */
 
-enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP };
+enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP, PUT_REPLY };
 
 static const struct field put_fields[] = {
     FIELD_LOG,
@@ -280,6 +280,11 @@ static const struct field put_fields[] = {
                             "one order"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "events end after this time; never"},
+    [PUT_REPLY] = {"created", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"version", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
+    {"consumers", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
+    {"open", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
+    {"next", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
 static int64_t put_partitions(const struct flow *flow)
@@ -287,33 +292,67 @@ static int64_t put_partitions(const struct flow *flow)
     return flow_int_or(flow, PUT_PARTITIONS, 4);
 }
 
+struct slice log_settings(struct flow *flow, const struct log_layout *layout)
+{
+    struct slice keep = SLICE("");
+    if (layout->keep_s) keep = flow_compose(flow, ",'keep':%s", duration_text(flow->arena, layout->keep_s * 1000));
+    return flow_compose(flow, "'log':%s,'partitions':%d%A", flow_text(flow, LOG_NAME), layout->partitions, keep);
+}
+
+static flow_step put_begin, put_done, put_kept;
+
+static void put_tell(struct flow *flow, struct slice item, int status)
+{
+    struct log_layout layout;
+    if (log_layout_read(flow, item, &layout)) flow_answer(flow, status, "{%A}", log_settings(flow, &layout));
+}
+
+/* Events that are appended from now on end by it; the others as they were told. */
+static void put_keep(struct flow *flow)
+{
+    flow_call(flow, put_kept, "UpdateItem",
+              "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
+              "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
+              "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
+              &log_table, flow_text(flow, LOG_NAME), flow_int(flow, PUT_KEEP) / 1000);
+}
+
+static void put_kept(struct flow *flow)
+{
+    if (flow_failed(flow))
+        flow_again(flow, put_begin);
+    else
+        put_tell(flow, flow_item(flow), 200);
+}
+
 static void put_done(struct flow *flow)
 {
-    struct slice item = flow_item(flow);
-    int64_t partitions = flow_failed(flow) ? item_int(flow->arena, item, "partitions", 0)
-                                           : put_partitions(flow);
-    if (flow_failed(flow) && item_has(flow->arena, item, "deleted"))
+    struct slice item = flow_failed(flow) ? flow_item(flow) : *(struct slice *)flow->state;
+    int64_t partitions = item_int(flow->arena, item, "partitions", 0);
+    if (item_has(flow->arena, item, "deleted"))
         flow_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
     else if (flow_given(flow, PUT_PARTITIONS) && partitions != put_partitions(flow))
         flow_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
                          "This log began with %lld partitions; split and merge change them.",
                          (long long)partitions);
+    else if (flow_given(flow, PUT_KEEP) &&
+             item_int(flow->arena, item, "keep", 0) != flow_int(flow, PUT_KEEP) / 1000)
+        put_keep(flow);
     else
-        flow_answer(flow, flow_failed(flow) ? 200 : 201, "{'log':%s,'partitions':%d}",
-                    flow_text(flow, LOG_NAME), partitions);
+        put_tell(flow, item, flow_failed(flow) ? 200 : 201);
 }
 
 static void put_begin(struct flow *flow)
 {
     int64_t partitions = put_partitions(flow), slots = partitions < LOG_SLOTS ? partitions : LOG_SLOTS;
+    struct slice *item = flow->state = arena_new(flow->arena, struct slice);
+    *item = flow_compose(
+        flow,
+        "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},'next':%N,'created':%S%r}",
+        flow_text(flow, LOG_NAME), partitions, slots, partitions, moment_text(flow->arena, flow->now_ms),
+        flow_given(flow, PUT_KEEP) ? flow_compose(flow, ",'keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""));
     flow_call(flow, put_done, "PutItem",
-              "{'TableName':%T,'Item':{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,"
-              "'version':{'N':'0'},'next':%N,'created':%S%r},"
-              "'ConditionExpression':'attribute_not_exists(part)',%O}",
-              &log_table, flow_text(flow, LOG_NAME), partitions, slots, partitions,
-              moment_text(flow->arena, flow->now_ms),
-              flow_given(flow, PUT_KEEP) ? flow_compose(flow, ",'keep':%N", flow_int(flow, PUT_KEEP) / 1000)
-                                         : SLICE(""));
+              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}", &log_table, *item);
 }
 
 /* ---- rows ---- */
@@ -348,10 +387,12 @@ const struct flow_row log_rows[] = {
      "'data':{}}]}", "log parked -> parked"},
     {"DELETE", "/v1/logs/{log}/consumers/{name}", log_leave_begin, "Removes a group: positions and parked events.",
      FIELDS(group_fields), "{'deleted':true}", "log leave"},
-    {"PUT", "/v1/logs/{log}", put_begin, "Makes a log.", FIELDS(put_fields), "{'log':'clicks','partitions':4}",
+    {"PUT", "/v1/logs/{log}", put_begin, "Makes a log, or changes how long its events are kept.",
+     FIELDS(put_fields), "{'log':'clicks','partitions':4}",
      "log put"},
-    {"GET", "/v1/logs/{log}", log_get_begin, "The open partitions and the groups of a log.", FIELDS(log_get_fields),
-     "{'log':'clicks','created':'2026-11-15T03:42:06.250Z','version':0,'consumers':['mail'],'partitions':"
+    {"GET", "/v1/logs/{log}", log_get_begin, "The settings, the groups and the open partitions of a log.",
+     FIELDS(log_get_fields),
+     "{'log':'clicks','partitions':1,'created':'2026-11-15T03:42:06.250Z','version':0,'consumers':['mail'],'open':"
      "[{'partition':'0','from':'0000000000000000','to':'ffffffffffffffff','sequence':17}]}", "log show"},
     {"GET", "/v1/logs/{log}/partitions/{partition}", log_events_begin, "Events of a partition, without a group.",
      FIELDS(log_events_fields),

@@ -37,6 +37,8 @@ struct log_layout {
     struct slice created;
 };
 /* False when there is no such log: refused. */
+/* Members of an answer: what PUT takes. */
+struct slice log_settings(struct flow *flow, const struct log_layout *layout);
 bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);
 void log_layout_ask(struct flow *flow, flow_step *then);
 

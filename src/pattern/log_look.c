@@ -121,8 +121,8 @@ static void get_heads(struct flow *flow)
     struct get *get = flow->state;
     struct slice heads = log_batch_items(flow, &log_heads);
     buf_slice(flow->body,
-              flow_compose(flow, "{'log':%s,'created':%P,'version':%d,'consumers':[%A],'partitions':[",
-                           flow_text(flow, LOG_NAME), item_attribute(flow->arena, get->item, "created"),
+              flow_compose(flow, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
+                           log_settings(flow, &get->layout), item_attribute(flow->arena, get->item, "created"),
                            get->layout.version, get->consumers));
     for (unsigned i = 0; i < get->shown_count; i++) {
         const struct log_range *range = &get->shown[i];

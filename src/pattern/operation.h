@@ -39,6 +39,7 @@ struct field {
     const char *words; /* CHOICE */
     const char *help;  /* a phrase, for the description */
     bool takes_number; /* TEXT: a JSON number is its digits */
+    bool takes_time;   /* DURATION: or a time, as GET answers it, which may be over */
 };
 
 /* Fields that stand in the path come first, in its order. */

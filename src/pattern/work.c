@@ -117,7 +117,7 @@ void work_tell(struct flow *flow, int status, struct slice item)
 
 /* ---- the queue ---- */
 
-enum { SET_LEASE = WORK_QUEUE + 1, SET_ATTEMPTS, SET_BACKOFF, SET_KEEP, SET_THEN };
+enum { SET_LEASE = WORK_QUEUE + 1, SET_ATTEMPTS, SET_BACKOFF, SET_KEEP, SET_THEN, SET_REPLY };
 
 static const struct field set_fields[] = {
     FIELD_WORK_QUEUE,
@@ -130,6 +130,8 @@ static const struct field set_fields[] = {
     [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
                   .help = "how long what is DONE or DEAD is kept; 7d"},
     [SET_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of units that become DEAD"},
+    [SET_REPLY] = {"work", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
+    {"next", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
 void work_settings_read(struct flow *flow, struct slice item, struct work_settings *settings)
@@ -141,20 +143,19 @@ void work_settings_read(struct flow *flow, struct slice item, struct work_settin
     settings->then = item_text(flow->arena, item, "then");
 }
 
-static void tell_settings(struct flow *flow, struct slice item)
+static struct slice settings_members(struct flow *flow, struct slice item)
 {
     struct work_settings settings;
     work_settings_read(flow, item, &settings);
-    flow_answer(flow, 200, "{'lease':%s,'attempts':%d,'backoff':%s,'keep':%s%r}",
-                duration_text(flow->arena, settings.lease_ms), settings.attempts,
-                duration_text(flow->arena, settings.backoff_ms),
-                duration_text(flow->arena, settings.keep_s * 1000),
-                flow_then_member(flow, item));
+    return flow_compose(flow, "'lease':%s,'attempts':%d,'backoff':%s,'keep':%s%r",
+                        duration_text(flow->arena, settings.lease_ms), settings.attempts,
+                        duration_text(flow->arena, settings.backoff_ms),
+                        duration_text(flow->arena, settings.keep_s * 1000), flow_then_member(flow, item));
 }
 
 static void set_done(struct flow *flow)
 {
-    tell_settings(flow, flow_item(flow));
+    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
 }
 
 /* One of the settings as a piece of the update; nothing when it is not given. */
@@ -285,11 +286,14 @@ static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLI
 
 static void list_taken(struct flow *flow)
 {
+    const struct slice *settings = flow->state;
     struct raw_look look;
     struct slice item, last = flow_last_key(flow);
     bool first = true;
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    buf_text(flow->body, "{\"work\":[");
+    buf_byte(flow->body, '{');
+    if (settings) buf_slice(flow->body, flow_compose(flow, "%A,", *settings));
+    buf_text(flow->body, "\"work\":[");
     while (raw_look_next(&look, NULL, &item)) {
         if (!first) buf_byte(flow->body, ',');
         first = false;
@@ -302,7 +306,7 @@ static void list_taken(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-static void list_begin(struct flow *flow)
+static void list_ask(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), filter = SLICE(""), value = SLICE(""),
                  start = SLICE("");
@@ -321,6 +325,24 @@ static void list_begin(struct flow *flow)
               &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
               is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+}
+
+static void list_settings(struct flow *flow)
+{
+    struct slice *settings = flow->state = arena_new(flow->arena, struct slice);
+    *settings = settings_members(flow, flow_item(flow));
+    list_ask(flow);
+}
+
+/* The first page of the whole queue also tells its settings. */
+static void list_begin(struct flow *flow)
+{
+    if (flow_given(flow, LIST_STATE) || flow_given(flow, LIST_AFTER))
+        list_ask(flow);
+    else
+        flow_call(flow, list_settings, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
+                  &work_settings_table,
+                  flow_text(flow, WORK_QUEUE));
 }
 
 /* ---- again, or away ---- */
@@ -400,8 +422,8 @@ const struct flow_row work_rows[] = {
      "{'deleted':true}", "work rm"},
     {"PUT", "/v1/work/{queue}", set_begin, "Sets what a queue does by itself.", FIELDS(set_fields),
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}", "work put"},
-    {"GET", "/v1/work/{queue}", list_begin, "The units of a queue by id.", FIELDS(list_fields),
-     "{'work':[" UNIT "],'next':'a'}", "work ls -> work"},
+    {"GET", "/v1/work/{queue}", list_begin, "The settings of a queue, and its units by id.", FIELDS(list_fields),
+     "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d','work':[" UNIT "],'next':'a'}", "work ls -> work"},
 };
 /* clang-format on */
 ROW_COUNT(work);

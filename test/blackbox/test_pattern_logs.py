@@ -67,7 +67,7 @@ def test_numbers_have_no_gap_and_a_plain_sdk_sees_them(log):
     at_once(6, lambda i: [log("POST", body={"key": f"p{i}", "data": n, "token": f"{i}/{n}"}) for n in range(20)])
     client = boto_client(log.face.database)
     total = 0
-    for partition in log("GET")["partitions"]:
+    for partition in log("GET")["open"]:
         key = log.name.replace(" ", "%20") + "/" + partition["partition"]
         head = client.get_item(TableName="quipu-log-heads", Key={"partition": {"S": key}})["Item"]
         items = client.query(TableName="quipu-log-events", KeyConditionExpression="#p = :p",
@@ -143,7 +143,7 @@ def test_a_split_in_mid_stream_keeps_the_order_of_each_key(log):
     for thread in consumers:
         thread.join()
     assert in_order(events) == {f"k{i}": list(range(count)) for i in range(keys)}
-    assert [p["partition"] for p in log("GET")["partitions"]] == ["2", "6", "5"]
+    assert [p["partition"] for p in log("GET")["open"]] == ["2", "6", "5"]
 
 
 def test_another_takes_over_from_a_consumer_that_dies(log):

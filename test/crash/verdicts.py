@@ -188,7 +188,7 @@ def logs(server, records):
         for number, where in told_one + [[n, places]]:
             for part, place in enumerate(where):
                 told[(name, number, part)] = tuple(place)
-    open_partitions = [int(part["partition"]) for part in server.get("/v1/logs/crash")["partitions"]]
+    open_partitions = [int(part["partition"]) for part in server.get("/v1/logs/crash")["open"]]
     found, keys, sequences = {}, {}, {}
     for partition in range(max(open_partitions) + 1):
         events, page = partition_events(server, partition)

@@ -176,7 +176,7 @@ static void check_merges(struct outcome *outcome)
     struct slice log = outcome_ask(outcome, "GET /v1/logs/l", NULL), partition;
     unsigned done = 0, open = 0;
     for (unsigned i = 0; i < 2; i++) done += outcome->answers[i].status == 200;
-    raw_walk_begin(&walk, outcome->arena, raw_member(outcome->arena, log, "partitions"));
+    raw_walk_begin(&walk, outcome->arena, raw_member(outcome->arena, log, "open"));
     while (raw_walk_next(&walk, NULL, &partition)) open++;
     if (done != 1) outcome_fault(outcome, "%u merged", done);
     if (open != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(log));

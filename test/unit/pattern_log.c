@@ -50,6 +50,11 @@ TEST(log_appends_without_gap)
     CHECK_ASKS(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}", 200, "{\"log\":\"l\",\"partitions\":1}");
     CHECK_ASKS(&patterns, "PUT /v1/logs/l", NULL, 200, "{\"log\":\"l\",\"partitions\":1}");
     CHECK_REFUSES(&patterns, "PUT /v1/logs/l", "{\"partitions\":2}", 409, "exists");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/k", "{\"keep\":\"2h\"}", 201,
+               "{\"log\":\"k\",\"partitions\":4,\"keep\":\"2h\"}");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/k", NULL, 200, "{\"log\":\"k\",\"partitions\":4,\"keep\":\"2h\"}");
+    CHECK_ASKS(&patterns, "PUT /v1/logs/k", "{\"keep\":\"3h\"}", 200,
+               "{\"log\":\"k\",\"partitions\":4,\"keep\":\"3h\"}");
     CHECK_REFUSES(&patterns, "PUT /v1/logs/l", "{\"partitions\":0}", 400, "bad-request");
     CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k\",\"data\":{\"a\":[1,\"#x\"]}}", 201,
                "{\"partition\":\"0\",\"sequence\":1}");
@@ -64,9 +69,9 @@ TEST(log_appends_without_gap)
         "{\"sequence\":3,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l", NULL, 200,
-        "{\"log\":\"l\",\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
-        "\"partitions\":[{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\","
-        "\"sequence\":3}]}");
+        "{\"log\":\"l\",\"partitions\":1,\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
+        "\"open\":["
+        "{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\",\"sequence\":3}]}");
     CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/1", NULL, 404, "no-such-partition");
     CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/x", NULL, 400, "bad-request");
     patterns_close(&patterns);

@@ -94,13 +94,14 @@ TEST(log_keeps_order_across_splits_and_merges)
     read_all(&patterns, &order);
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l?limit=2", NULL, 200,
-        "{\"log\":\"l\",\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":3,\"consumers\":[\"g\"],"
-        "\"partitions\":[{\"partition\":\"2\",\"from\":\"0000000000000000\",\"to\":\"3fffffffffffffff\","
-        "\"sequence\":4},{\"partition\":\"4\",\"from\":\"4000000000000000\",\"to\":\"5fffffffffffffff\","
+        "{\"log\":\"l\",\"partitions\":2,\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":3,"
+        "\"consumers\":[\"g\"],\"open\":[{\"partition\":\"2\",\"from\":\"0000000000000000\","
+        "\"to\":\"3fffffffffffffff\",\"sequence\":4},{\"partition\":\"4\",\"from\":\"4000000000000000\","
+        "\"to\":\"5fffffffffffffff\","
         "\"sequence\":3}],\"next\":\"5fffffffffffffff\"}");
     struct slice rest = asks(&patterns, "GET /v1/logs/l?after=5fffffffffffffff", NULL);
     CHECK(slice_contains(rest,
-                         SLICE("\"partitions\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
+                         SLICE("\"open\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
                                "\"to\":\"ffffffffffffffff\"")));
     patterns_close(&patterns);
 }
