@@ -47,7 +47,8 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
     out->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
     if (!out->is_url && place_is_meant_as_url(where))
         return complain("'%s' is no folder that is there; a URL begins with http:// or https://%s%s", where,
-                        strstr(where, "://") ? "" : ": did you mean http://", strstr(where, "://") ? "" : where),
+                        strstr(where, "://") ? "" : ": did you mean http://",
+                        strstr(where, "://") ? "" : where),
                false;
     if (!out->is_url && !has_umask) { /* what is made in a data folder is nobody else's */
         usual_umask = umask(077);
@@ -113,10 +114,11 @@ static const char *without_url(const char *message, const char *url)
 int place_complain(const struct place *place, const char *table, const char *error, const char *message)
 {
     if (strcmp(error, "NoReplyException") == 0)
-        return complain("nobody answers on %s: %s\n%s", place->where, without_url(message, place->where),
-                        place->is_default
-                            ? "Start a server with 'quipu serve', or say where the data is: --on WHERE"
-                            : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
+        return complain(
+            "nobody answers on %s: %s\n%s", place->where, without_url(message, place->where),
+            place->is_default
+                ? "Start a server with 'quipu serve', or say where the data is: --on WHERE"
+                : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
     if (table && strcmp(error, "ResourceNotFoundException") == 0)
         return complain("there is no table '%s' on %s ('quipu table ls' lists them)", table, place->where);
     return complain("%s%s%s", error, *message ? ": " : "", message);

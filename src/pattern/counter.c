@@ -280,7 +280,8 @@ static const struct field name_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .
 
 static void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-counter", "There is no counter of this name; the first number makes it.");
+    flow_refuse(flow, 404, "no-such-counter", "There is no counter '%.*s'; its first number makes it.",
+                SLICE_ARG(flow_text(flow, NEXT_NAME)));
 }
 
 static void read_taken(struct flow *flow)

@@ -139,7 +139,8 @@ static void tell_written(struct flow *flow, int64_t version)
 
 static void refuse_missing(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-document", "There is no document of this key in this collection.");
+    flow_refuse(flow, 404, "no-such-document", "There is no document '%.*s' in the collection '%.*s'.",
+                SLICE_ARG(flow_text(flow, KEY)), SLICE_ARG(flow_text(flow, COLLECTION)));
 }
 
 /* The current state of the document does not fit the condition of the request. */

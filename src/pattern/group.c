@@ -185,7 +185,8 @@ const char *group_is_over(const struct flow *flow, const struct group *group)
 
 void group_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-group", "There is no group of this key.");
+    flow_refuse(flow, 404, "no-such-group", "There is no group '%.*s' of '%.*s'.",
+                SLICE_ARG(flow_text(flow, GROUP_KEY)), SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
 /* ---- GET ---- */

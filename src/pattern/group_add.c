@@ -126,7 +126,8 @@ static void add_rules(struct flow *flow)
     if (add->rules.data)
         add_write(flow);
     else
-        flow_refuse(flow, 404, "no-such-group", "There are no groups of this name: put its rules first.");
+        flow_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
+                    SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
 /* ---- late ones ---- */

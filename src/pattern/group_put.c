@@ -298,7 +298,8 @@ const struct field group_name_fields[] = {FIELD_GROUP_NAME};
 
 static void refuse_no_rules(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-group", "There are no groups of this name: put its rules first.");
+    flow_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
+                SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
 static void rules_taken(struct flow *flow)

@@ -52,7 +52,8 @@ bool history_settings_read(struct flow *flow, struct slice item, struct history_
                                           .keep_s = item_int(flow->arena, item, "keep", 0),
                                           .versions = item_int(flow->arena, item, "versions", 0)};
     if (settings->hash.data) return true;
-    flow_refuse(flow, 404, "no-such-history", "This table has no history; put makes it.");
+    flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history; put makes it.",
+                SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
     return false;
 }
 
@@ -215,7 +216,8 @@ static void put_write(struct flow *flow)
 void history_refuse_table(struct flow *flow)
 {
     if (slice_equal(flow->reply.error, SLICE("ResourceNotFoundException")))
-        flow_refuse(flow, 404, "no-such-table", "There is no table of this name.");
+        flow_refuse(flow, 404, "no-such-table", "There is no table '%.*s'.",
+                    SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
     else
         flow_refuse_call(flow);
 }
@@ -312,7 +314,8 @@ static void list_begin(struct flow *flow)
 static void delete_done(struct flow *flow)
 {
     if (flow_failed(flow))
-        flow_refuse(flow, 404, "no-such-history", "This table has no history.");
+        flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history.",
+                    SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
     else
         flow_answer(flow, 200, "{'deleted':true}");
 }

@@ -138,7 +138,7 @@ void job_load(struct flow *flow, bool fresh, flow_step *then)
 
 void job_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-job", "There is no job of this id.");
+    flow_refuse(flow, 404, "no-such-job", "There is no job '%.*s'.", SLICE_ARG(flow_text(flow, JOB_ID)));
 }
 
 void job_refuse_closed(struct flow *flow)

@@ -76,7 +76,8 @@ static struct slice holder_members(struct flow *flow, struct slice item)
 
 static void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-lease", "There is no lease of this name; the first grant makes it.");
+    flow_refuse(flow, 404, "no-such-lease", "There is no lease '%.*s'; its first grant makes it.",
+                SLICE_ARG(flow_text(flow, NAME)));
 }
 
 /* ---- the line ---- */

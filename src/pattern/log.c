@@ -176,7 +176,8 @@ struct slice log_batch_items(struct flow *flow, const struct flow_table *table)
 
 void log_refuse_partition(struct flow *flow, int64_t partition)
 {
-    flow_refuse(flow, 404, "no-such-partition", "This log has no partition %lld.", (long long)partition);
+    flow_refuse(flow, 404, "no-such-partition", "The log '%.*s' has no partition %lld.",
+                SLICE_ARG(flow_text(flow, LOG_NAME)), (long long)partition);
 }
 
 /* An event that is read again tells where it was first. */
@@ -208,7 +209,8 @@ bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *la
     layout->created = item_text(flow->arena, item, "created");
     bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
     if (is_sane && !item_has(flow->arena, item, "deleted")) return true;
-    flow_refuse(flow, 404, "no-such-log", "There is no log of this name; put makes it.");
+    flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'; put makes it.",
+                SLICE_ARG(flow_text(flow, LOG_NAME)));
     return false;
 }
 

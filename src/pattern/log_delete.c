@@ -170,7 +170,7 @@ static void delete_marked(struct flow *flow)
 {
     struct deletion *deletion = flow->state;
     if (flow_failed(flow)) {
-        flow_refuse(flow, 404, "no-such-log", "There is no log of this name.");
+        flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(flow_text(flow, LOG_NAME)));
         return;
     }
     deletion->slots = item_int(flow->arena, flow_item(flow), "slots", 1);

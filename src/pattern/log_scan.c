@@ -37,7 +37,8 @@ void log_group_read(struct flow *flow, struct slice item, struct log_group *grou
 void log_refuse_group(struct flow *flow)
 {
     flow_refuse(flow, 404, "no-such-consumer",
-                "This log has no group of consumers of this name; reading makes it.");
+                "The log '%.*s' has no group of consumers '%.*s'; its first read makes it.",
+                SLICE_ARG(flow_text(flow, LOG_NAME)), SLICE_ARG(flow_text(flow, LOG_GROUP)));
 }
 
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,

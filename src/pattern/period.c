@@ -90,7 +90,8 @@ const struct flow_table period_parts = {
 
 void period_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-period", "There is no period of this name; put makes it.");
+    flow_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
+                SLICE_ARG(flow_text(flow, PERIOD_NAME)));
 }
 
 /* NULL and a sentence for what is no timetable, or one that is due once. */

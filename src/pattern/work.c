@@ -73,7 +73,8 @@ void work_wake_watchers(struct flow *flow)
 
 void work_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-work", "There is no unit of this id in this queue.");
+    flow_refuse(flow, 404, "no-such-work", "There is no unit '%.*s' in the queue '%.*s'.",
+                SLICE_ARG(flow_text(flow, WORK_ID)), SLICE_ARG(flow_text(flow, WORK_QUEUE)));
 }
 
 static void put_attribute(struct flow *flow, struct slice item, const char *name)
