@@ -64,6 +64,16 @@ struct change {
 
 /* ---- what is put aside ---- */
 
+/* What may be shown of a `then`: whoever reads the queue need not see a URL's secret, password or key. */
+static struct slice then_shown(struct slice then)
+{
+    bool has_url = slice_contains(then, SLICE("://")) &&
+                   (slice_contains(then, SLICE("@")) || slice_contains(then, SLICE("?")));
+    if (then.len > LIMIT_THEN_BYTES) return SLICE("(too long)");
+    return has_url || slice_contains(then, SLICE("secret")) ? SLICE("(not shown: it may hold a secret)")
+                                                            : then;
+}
+
 /* In the form of what is told of other calls that have failed. */
 static struct slice refusal_document(struct round *round, const struct pattern_record *record,
                                      struct slice id, const char *why)
@@ -72,7 +82,7 @@ static struct slice refusal_document(struct round *round, const struct pattern_r
     buf_text(&out, "{\"version\":\"1.0\",\"requestContext\":{\"requestId\":");
     json_put_string(&out, id);
     buf_text(&out, ",\"condition\":\"BadReaction\"},\"then\":");
-    json_put_string(&out, record->then.len > LIMIT_THEN_BYTES ? SLICE("(too long)") : record->then);
+    json_put_string(&out, then_shown(record->then));
     buf_text(&out, ",\"requestPayload\":");
     pattern_put_event(&out, round->reaction->pattern, record, id, PATTERN_EVENT_BRIEF, round->arena);
     buf_text(&out, ",\"responsePayload\":{\"errorType\":\"BadReaction\",\"errorMessage\":");
@@ -111,8 +121,10 @@ static bool queue_is_known(struct reactions *reactions)
     return atomic_load(&reactions->queue_state) != QUEUE_IN_THE_MAKING;
 }
 
-/* False when it cannot be put aside yet. Where there can be no queue, the log alone tells of it (X2). */
-static bool refuse(struct round *round, const struct pattern_record *record, struct slice id, const char *why)
+/* `call` is what could be sent again later; NULL: nothing. False when it cannot be put aside yet. Where there
+ * can be no queue, the log alone tells of it (X2). */
+static bool refuse(struct round *round, const struct pattern_record *record, struct slice id, const char *why,
+                   const struct func_call *call)
 {
     struct reactions *reactions = round->reaction->reactions;
     struct buf members = {0};
@@ -123,7 +135,7 @@ static bool refuse(struct round *round, const struct pattern_record *record, str
     bool is_ready = atomic_load(&reactions->queue_state) == QUEUE_READY;
     if (!is_ready) atomic_store(&reactions->queue_state, QUEUE_UNKNOWN); /* for the next */
     if (is_ready &&
-        destination_put(reactions->func, reactions->queue, document, id, NULL, &members, &round->count)) {
+        destination_put(reactions->func, reactions->queue, document, id, call, &members, &round->count)) {
         if (round->members->len) buf_byte(round->members, ',');
         buf_slice(round->members, buf_view(&members));
     }
@@ -155,9 +167,9 @@ static bool is_looped(struct func *func, struct slice cause, const struct patter
 static void tell_function_of_loop(struct round *round, const struct pattern_target *target)
 {
     struct func *func = round->reaction->reactions->func;
-    struct slice name = bare_name(target->function);
     struct buf line = {0};
-    if (!name.len) return;
+    if (!target->function.len) return;
+    struct slice name = bare_name(target->function);
     buf_printf(&line,
                "LOOP function %.*s was not called for a change in %s whose `then` names it: it caused the change "
                "itself, at depth %u. The call is in the queue " REACT_QUEUE ". To allow it: aws lambda "
@@ -237,15 +249,22 @@ static struct slice function_text(const struct pattern_target *target, struct ar
     return text;
 }
 
-/* False when the queue cannot be had now. */
+/* A call that comes of itself too often is put aside, so that a person may send it on. False when the queue
+ * cannot be had now. */
 static bool put_call(struct round *round, const struct change *change, unsigned index)
 {
     struct reactions *reactions = round->reaction->reactions;
-    struct func_call call = {.function = function_text(&change->targets[index], round->arena),
-                             .payload = change->payloads[index],
-                             .cause = change->record.cause,
-                             .id = change->ids[index],
-                             .on_failure = reactions->queue};
+    const struct func_call call = {.function = function_text(&change->targets[index], round->arena),
+                                   .payload = change->payloads[index],
+                                   .cause = change->record.cause,
+                                   .id = change->ids[index],
+                                   .on_failure = reactions->queue};
+    if (is_looped(reactions->func, call.cause, &change->targets[index])) {
+        if (!refuse(round, &change->record, call.id, "was called by its own doing too often", &call))
+            return false;
+        tell_function_of_loop(round, &change->targets[index]);
+        return true;
+    }
     if (round->members->len) buf_byte(round->members, ',');
     unsigned count = func_queue_put_call(reactions->func, &call, round->members);
     round->count += count;
@@ -253,24 +272,17 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
     return count > 0;
 }
 
-/* Those that are for its state, each with its id: its place in the list is part of it. False when one cannot
- * be put aside yet. */
-static bool choose_targets(struct round *round, struct change *change, unsigned named)
+/* Those that are for its state, each with its id: its place in the list is part of it. */
+static void choose_targets(struct round *round, struct change *change, unsigned named)
 {
     for (unsigned i = 0; i < named; i++) {
         const struct pattern_target target = change->targets[i];
         struct slice id = change->record.id;
         if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
         if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
-        if (is_looped(round->reaction->reactions->func, change->record.cause, &target)) {
-            if (!refuse(round, &change->record, id, "was called by its own doing too often")) return false;
-            tell_function_of_loop(round, &target);
-            continue;
-        }
         change->targets[change->count] = target;
         change->ids[change->count++] = id;
     }
-    return true;
 }
 
 static bool take_record(struct round *round, struct slice text)
@@ -279,8 +291,8 @@ static bool take_record(struct round *round, struct slice text)
     unsigned named;
     if (!pattern_record_read(text, round->arena, &change.record)) return true;
     const char *fault = pattern_then_read(change.record.then, round->arena, change.targets, &named);
-    if (fault) return refuse(round, &change.record, change.record.id, fault);
-    if (!choose_targets(round, &change, named)) return false;
+    if (fault) return refuse(round, &change.record, change.record.id, fault, NULL);
+    choose_targets(round, &change, named);
     if (change.count && !gather(round, &change.record)) return false;
     fit_payloads(round, &change);
     for (unsigned i = 0; i < change.count; i++)

@@ -223,6 +223,23 @@ def test_a_reaction_that_failed(place, tmp_path, unused_name):
     assert first == second and first["detail"]["id"] == unused_name
 
 
+def test_a_chain_that_was_cut_goes_on_for_a_round(here, unused_name):
+    group, said = "/v1/groups/" + unused_name, "was called by its own doing too often"
+    then = {"call": f"POST {group}/k", "body": {"id": "{eventID}", "data": 1}}
+    assert send(here.url, "PUT", group, {"complete": {"size": 1}, "late": "new", "then": then})[0] in (200, 201)
+    assert send(here.url, "POST", group + "/k", {"id": "first", "data": 1})[0] in (200, 201)
+
+    def letters():
+        return [item["id"]["S"] for item in here.letters("reactions")
+                if unused_name in item["body"]["S"] and said in item["body"]["S"]]
+
+    [first] = eventually(letters, "the chain is cut")
+    generation = send(here.url, "GET", group + "/k")[1]["generation"]
+    assert here.redrive("reactions", id=first)["redriven"] == 1
+    eventually(lambda: letters() not in ([], [first]), "it is cut again")
+    assert send(here.url, "GET", group + "/k")[1]["generation"] == generation + 1 and len(letters()) == 1
+
+
 @pytest.fixture
 def hook():
     """A URL that fails until `mended` is set, and what was sent to it."""

@@ -210,7 +210,7 @@ TEST(what_cannot_be_carried_out_is_put_aside_and_holds_up_nobody)
         char request[300];
         snprintf(request, sizeof request,
                  "{\"TableName\":\"quipu-jobs\",\"Item\":{\"id\":{\"S\":\"odd\"},\"state\":{\"S\":\"%s\"},"
-                 "\"then\":{\"S\":\"two words\"}}}",
+                 "\"then\":{\"S\":\"two words with http://a?k3y\"}}}",
                  states[i]);
         CHECK_INT(dynamo_call(house.dynamo, SLICE("PutItem"), slice_of(request), &reply), 200);
     }
@@ -220,6 +220,8 @@ TEST(what_cannot_be_carried_out_is_put_aside_and_holds_up_nobody)
     CHECK(was_put_aside(&house, "FunctionNotFound"));
     CHECK(was_put_aside(&house, "answered with status 400"));
     CHECK(was_put_aside(&house, "BadReaction"));
+    CHECK(was_put_aside(&house, "it may hold a secret"));
+    CHECK(!was_put_aside(&house, "k3y"));
     reply.len = 0;
     react_put_metrics(house.react, &reply); /* once, though the first try only has the queue made */
     CHECK(slice_contains(buf_view(&reply), SLICE("quipu_reactions_total{what=\"refused\"} 1\n")));
