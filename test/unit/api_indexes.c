@@ -194,37 +194,33 @@ TEST(compound_keys_are_all_in_the_last_key)
 {
     static const struct exchange exchanges[] = {
         {"Query", DEEP_PAGE("", "") ",'Limit':2,'ProjectionExpression':'id'}",
-         "{'Items':[{'id':{'S':'3'}},{'id':{'S':'4'}}],'Count':2,'ScannedCount':2,'LastEvaluatedKey'"
-         ":" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}"},
+         "{'Items':[{'id':{'S':'3'}},{'id':{'S':'4'}}],'Count':2,'ScannedCount':2,"
+         "'LastEvaluatedKey':" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}"},
         {"Query",
-         DEEP_PAGE("", "") ",'ProjectionExpression':'id','ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "a",
-                                                                                        "10", "AA==") "}",
+         DEEP_PAGE("", "") ",'ProjectionExpression':'id',"
+         "'ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}",
          "{'Items':[{'id':{'S':'2'}},{'id':{'S':'5'}},{'id':{'S':'1'}}],'Count':3,'ScannedCount':3}"},
         {"Query",
-         DEEP_PAGE("", "") ",'ScanIndexForward':false,'Select':'COUNT','ExclusiveStartKey':" DEEP_KEY(
-             "4", "c", "1", "a", "10", "AA==") "}",
+         DEEP_PAGE("", "") ",'ScanIndexForward':false,'Select':'COUNT',"
+         "'ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}",
          "{'Count':1,'ScannedCount':1}"},
         {"Query",
-         DEEP_PAGE("", "") ",'ExclusiveStartKey':{'id':{'S':'4'},'cup':{'S':'c'},'year':{'N':'1'},'round':{'"
-                           "S':'a'},'team':{'N':'10'}}}",
+         DEEP_PAGE("", "") ",'ExclusiveStartKey':{'id':{'S':'4'},'cup':{'S':'c'},'year':{'N':'1'},"
+         "'round':{'S':'a'},'team':{'N':'10'}}}",
          INVALID "The provided starting key is invalid"},
         {"Query", DEEP_PAGE("", "") ",'ExclusiveStartKey':" DEEP_KEY("4", "c", "2", "a", "10", "AA==") "}",
          INVALID "The provided starting key is outside query boundaries based on provided conditions"},
         {"Query",
-         DEEP_PAGE(" and round = :r and team > :t",
-                   ",':r':{'S':'a'},':t':{'N':'9'}") ",'ExclusiveStartKey'"
-                                                     ":" DEEP_KEY("4", "c", "1", "b", "10", "AA==") "}",
+         DEEP_PAGE(" and round = :r and team > :t", ",':r':{'S':'a'},':t':{'N':'9'}")
+         ",'ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "b", "10", "AA==") "}",
          INVALID "The provided starting key does not match the range key predicate"},
         {"Query",
-         DEEP_PAGE(" and round = :r and team > :t",
-                   ",':r':{'S':'a'},':t':{'N':'9'}") ",'ExclusiveStartKey'"
-                                                     ":" DEEP_KEY("4", "c", "1", "a", "9", "AA==") "}",
+         DEEP_PAGE(" and round = :r and team > :t", ",':r':{'S':'a'},':t':{'N':'9'}")
+         ",'ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "a", "9", "AA==") "}",
          INVALID "The provided starting key does not match the range key predicate"},
         {"Query",
-         DEEP_PAGE(" and round = :r and team > :t",
-                   ",':r':{'S':'a'},':t':{'N':'9'}") ",'Select':'COUNT','"
-                                                     "ExclusiveStartKey'"
-                                                     ":" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}",
+         DEEP_PAGE(" and round = :r and team > :t", ",':r':{'S':'a'},':t':{'N':'9'}")
+         ",'Select':'COUNT','ExclusiveStartKey':" DEEP_KEY("4", "c", "1", "a", "10", "AA==") "}",
          "{'Count':1,'ScannedCount':1}"},
         {"Scan", "{'TableName':'games','IndexName':'deep','Select':'COUNT'}", "{'Count':6,'ScannedCount':6}"},
         {"Scan", "{'TableName':'games','IndexName':'wide','Select':'COUNT'}", "{'Count':8,'ScannedCount':8}"},

@@ -546,19 +546,15 @@ TEST(one_destination_is_active_at_a_time)
             "{'TableName':'abc','StreamArn':'" KINESIS("one") "','DestinationStatus':'DISABLING',"
                                                               "'EnableKinesisStreamingConfiguration':{}}");
     ANSWERS(&world, "EnableKinesisStreamingDestination",
-            DESTINATION("two",
-                        ",'EnableKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':"
-                        "'MICROSECOND'}"),
-            "{'TableName':'abc','StreamArn':'" KINESIS(
-                "two") "','DestinationStatus':'ENABLING',"
-                       "'EnableKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'MICROSECOND'}}");
+            DESTINATION("two", ",'EnableKinesisStreamingConfiguration':"
+                               "{'ApproximateCreationDateTimePrecision':'MICROSECOND'}"),
+            "{'TableName':'abc','StreamArn':'" KINESIS("two") "','DestinationStatus':'ENABLING',"
+            "'EnableKinesisStreamingConfiguration':{'ApproximateCreationDateTimePrecision':'MICROSECOND'}}");
     reopen(&world);
     ANSWERS(&world, "DescribeKinesisStreamingDestination", "{'TableName':'abc'}",
-            "{'TableName':'abc','KinesisDataStreamDestinations':[{'StreamArn':'" KINESIS(
-                "two") "',"
-                       "'DestinationStatus':'ACTIVE','ApproximateCreationDateTimePrecision':'MICROSECOND'},"
-                       "{'StreamArn':"
-                       "'" KINESIS("one") "','DestinationStatus':'DISABLED'}]}");
+            "{'TableName':'abc','KinesisDataStreamDestinations':[{'StreamArn':'" KINESIS("two") "',"
+            "'DestinationStatus':'ACTIVE','ApproximateCreationDateTimePrecision':'MICROSECOND'},"
+            "{'StreamArn':'" KINESIS("one") "','DestinationStatus':'DISABLED'}]}");
     world_close(&world);
 }
 

@@ -72,35 +72,20 @@ TEST(one_action_that_fails_leaves_everything_alone)
         {"GetItem", GET("hash", ONE), "{'Item':{" ONE ",'v':{'S':'old'}}}"},
         /* the item is told only where it was asked for, and where there is one */
         {"TransactWriteItems",
-         WRITE(PUT_IF("hash", ONE, IS_NEW ",'ReturnValuesOnConditionCheckFailure':'ALL_OLD'") "," CHECK_IF(
-             "hash", TWO,
-             "'attribute_exists(a)','ReturnValuesOnConditionCheckFailure':'ALL_OLD'") "," CHECK_IF("hash",
-                                                                                                   "'a':{'S':'3'}",
-                                                                                                   "'attribut"
-                                                                                                   "e_exists("
-                                                                                                   "a)','"
-                                                                                                   "ReturnVal"
-                                                                                                   "uesOnCond"
-                                                                                                   "itionChec"
-                                                                                                   "kFailure'"
-                                                                                                   ":"
-                                                                                                   "'NONE'")),
-         CANCELLED(
-             "ConditionalCheckFailed, ConditionalCheckFailed, ConditionalCheckFailed") "{'Code':'"
-                                                                                       "ConditionalCheckFailed',"
-                                                                                       "'Item':{" ONE
-                                                                                       ",'v':{'S':'old'}},"
-                                                                                       "'Message':'The "
-                                                                                       "conditional request "
-                                                                                       "failed'}," FAILED
-                                                                                       "," FAILED "]}"},
+         WRITE(PUT_IF("hash", ONE, IS_NEW ",'ReturnValuesOnConditionCheckFailure':'ALL_OLD'")
+               "," CHECK_IF("hash", TWO, "'attribute_exists(a)','ReturnValuesOnConditionCheckFailure':'ALL_OLD'")
+               "," CHECK_IF("hash", "'a':{'S':'3'}",
+                            "'attribute_exists(a)','ReturnValuesOnConditionCheckFailure':'NONE'")),
+         CANCELLED("ConditionalCheckFailed, ConditionalCheckFailed, ConditionalCheckFailed")
+         "{'Code':'ConditionalCheckFailed','Item':{" ONE ",'v':{'S':'old'}},"
+         "'Message':'The conditional request failed'}," FAILED "," FAILED "]}"},
         {"TransactWriteItems",
-         WRITE(
-             "{'Delete':{'TableName':'hash','Key':{" ONE "},'ConditionExpression':'v = :v','"
-             "ExpressionAttributeValues':{':v':{'S':'other'}},'ReturnValuesOnConditionCheckFailure':'ALL_OLD'}}"),
-         CANCELLED(
-             "ConditionalCheckFailed") "{'Code':'ConditionalCheckFailed','Item':{" ONE
-                                       ",'v':{'S':'old'}},'Message':'The conditional request failed'}]}"},
+         WRITE("{'Delete':{'TableName':'hash','Key':{" ONE "},'ConditionExpression':'v = :v',"
+               "'ExpressionAttributeValues':{':v':{'S':'other'}},"
+               "'ReturnValuesOnConditionCheckFailure':'ALL_OLD'}}"),
+         CANCELLED("ConditionalCheckFailed")
+         "{'Code':'ConditionalCheckFailed','Item':{" ONE ",'v':{'S':'old'}},"
+         "'Message':'The conditional request failed'}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -148,13 +133,9 @@ TEST(keys_that_do_not_fit_cancel)
     static const struct exchange exchanges[] = {
         {"PutItem", "{'TableName':'hash','Item':{" ONE "}}", "{}"},
         {"TransactWriteItems",
-         WRITE(PUT("hash", "'b':{'S':'1'}") "," PUT("hash", "'a':{'N':'1'}") "," PUT_IF(
-             "hash", ONE,
-             IS_NEW) "," DELETE("hash", "'b':{'S':'1'}") "," DELETE("pair",
-                                                                    ONE) "," CHECK_IF("hash", "'a':{'L':[]}",
-                                                                                      "'attribute_exists(a)"
-                                                                                      "'") "," PUT("hash",
-                                                                                                   TWO)),
+         WRITE(PUT("hash", "'b':{'S':'1'}") "," PUT("hash", "'a':{'N':'1'}") "," PUT_IF("hash", ONE, IS_NEW)
+               "," DELETE("hash", "'b':{'S':'1'}") "," DELETE("pair", ONE)
+               "," CHECK_IF("hash", "'a':{'L':[]}", "'attribute_exists(a)'") "," PUT("hash", TWO)),
          CANCELLED("ValidationError, ValidationError, ConditionalCheckFailed, ValidationError, "
                    "ValidationError, ValidationError, None")
              WRONG("One or more parameter values were invalid: Missing the key a in the item") "," WRONG(
@@ -202,9 +183,8 @@ TEST(index_keys_that_do_not_fit_cancel)
          "attribute cannot contain an empty string value."},
         {"TransactWriteItems", WRITE(UPDATE("indexed", ONE_ONE, SET("SET d = :v") STRING("x"))), "{}"},
         {"Query",
-         "{'TableName':'indexed','IndexName':'gall','KeyConditionExpression':'d = :v'" STRING(
-             "x") ",'Select':'"
-                  "COUNT'}",
+         "{'TableName':'indexed','IndexName':'gall','KeyConditionExpression':'d = :v'" STRING("x")
+         ",'Select':'COUNT'}",
          "{'Count':1,'ScannedCount':1}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
@@ -302,8 +282,8 @@ TEST(transactions_tell_their_capacity)
          "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1,'WriteCapacityUnits':1},"
          "'gall':{'CapacityUnits':1,'WriteCapacityUnits':1}}},"
          "{'TableName':'hash','CapacityUnits':2,'WriteCapacityUnits':2,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}],'ItemCollectionMetrics':{'"
-         "indexed':[{'ItemCollectionKey':{" ONE "},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
+         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}],"
+         "'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{" ONE "},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
         {"TransactWriteItems",
          "{'TransactItems':[" CHECK_IF("indexed", ONE_ONE, "'attribute_exists(a)'") "," DELETE(
              "hash", TWO) "],'ReturnConsumedCapacity':'INDEXES'}",
@@ -320,8 +300,8 @@ TEST(transactions_tell_their_capacity)
          "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2,'WriteCapacityUnits':2},"
          "'gall':{'CapacityUnits':2,'WriteCapacityUnits':2}}}]}"},
         {"TransactWriteItems",
-         "{'TransactItems':[" PUT("hash", ONE) "," PUT("hash", TWO) "],'ReturnConsumedCapacity':'TOTAL','"
-                                                                    "ReturnItemCollectionMetrics':'SIZE'}",
+         "{'TransactItems':[" PUT("hash", ONE) "," PUT("hash", TWO) "],"
+         "'ReturnConsumedCapacity':'TOTAL','ReturnItemCollectionMetrics':'SIZE'}",
          "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4,'WriteCapacityUnits':4}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);

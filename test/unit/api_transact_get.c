@@ -22,8 +22,8 @@ TEST(a_transaction_reads_items_in_order)
          "{'Responses':[{'Item':{'m':{'M':{'x':{'S':'y'}}},'n':{'N':'1'}}}]}"},
         /* what the projection leaves nothing of is left out like what is missing */
         {"TransactGetItems",
-         READ(GET_SOME("hash", ONE, "'ProjectionExpression':'z'") "," GET_SOME("hash", TWO,
-                                                                               "'ProjectionExpression':'z'")),
+         READ(GET_SOME("hash", ONE, "'ProjectionExpression':'z'")
+              "," GET_SOME("hash", TWO, "'ProjectionExpression':'z'")),
          "{'Responses':[{},{}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
@@ -41,8 +41,8 @@ TEST(a_transaction_tells_what_reading_cost)
          "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4,'ReadCapacityUnits':4},"
          "{'TableName':'pair','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
         {"TransactGetItems", "{'TransactItems':[" GET("hash", ONE) "],'ReturnConsumedCapacity':'INDEXES'}",
-         "{'Responses':[{'Item':{" ONE ",'n':{'N':'1'}}}],'ConsumedCapacity':[{'TableName':'hash','"
-         "CapacityUnits':2,'ReadCapacityUnits':2,'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}]}"},
+         "{'Responses':[{'Item':{" ONE ",'n':{'N':'1'}}}],'ConsumedCapacity':[{'TableName':'hash',"
+         "'CapacityUnits':2,'ReadCapacityUnits':2,'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
@@ -76,8 +76,8 @@ TEST(reading_transactions_are_refused_or_cancelled)
          "not allowed: Key: a"},
         /* here empty keys cancel like any other that does not fit */
         {"TransactGetItems",
-         READ(GET("hash", ONE) "," GET("hash", "") "," GET("hash", "'a':{'N':'1'}") "," GET("hash",
-                                                                                            "'a':{'S':''}")),
+         READ(GET("hash", ONE) "," GET("hash", "") "," GET("hash", "'a':{'N':'1'}")
+              "," GET("hash", "'a':{'S':''}")),
          "{'__type':'com.amazonaws.dynamodb.v20120810#TransactionCanceledException','Message':'Transaction "
          "cancelled, please refer cancellation reasons for specific reasons [None, ValidationError, "
          "ValidationError, ValidationError]','CancellationReasons':[{'Code':'None'}," MISMATCH "," MISMATCH

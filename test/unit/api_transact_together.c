@@ -112,14 +112,11 @@ TEST(a_token_does_not_speak_for_another_table)
     check_exchange(&world, &put);
     ask_quoted(&world, "DeleteTable", "{'TableName':'indexed'}");
     ask_quoted(&world, "CreateTable",
-               "{'TableName':'indexed'," KEYS(
-                   "x", "y") ",'BillingMode':'PAY_PER_REQUEST','AttributeDefinitions':["
-                             "{'AttributeName':'x','AttributeType':'S'},"
-                             "{'AttributeName':'y','AttributeType':'S'},"
-                             "{'AttributeName':'z','AttributeType':'S'}],"
-                             "'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS(
-                                 "x", "z") ",'Projection':{'"
-                                           "ProjectionType':'ALL'}}]}");
+               "{'TableName':'indexed'," KEYS("x", "y") ",'BillingMode':'PAY_PER_REQUEST',"
+               "'AttributeDefinitions':[{'AttributeName':'x','AttributeType':'S'},"
+               "{'AttributeName':'y','AttributeType':'S'},{'AttributeName':'z','AttributeType':'S'}],"
+               "'LocalSecondaryIndexes':[{'IndexName':'lsi'," KEYS("x", "z")
+               ",'Projection':{'ProjectionType':'ALL'}}]}");
     CHECK_INT(world.status, 200);
     check_exchange(&world, &cancelled);
     world_close(&world);

@@ -153,8 +153,8 @@ TEST(letter_holds_secrets_elsewhere)
     CHECK(!slice_contains(item_of(&lab, &arena), SLICE("s3cret")));
     CHECK(!read_again(&lab, &call, &arena));
     lab_dynamo(&lab, "DeleteItem",
-               "{\"TableName\":\"quipu-invocations\",\"Key\":{\"id\":{\"S\":\"letter/q/i\"},\"part\":{\"N\":"
-               "\"1\"}}}",
+               "{\"TableName\":\"quipu-invocations\",\"Key\":{\"id\":{\"S\":\"letter/q/i\"},"
+               "\"part\":{\"N\":\"1\"}}}",
                &arena);
     CHECK_TEXT(slice_of(read_again(&lab, &call, &arena)), "the call that it held is gone");
     arena_free(&arena);

@@ -131,14 +131,12 @@ TEST(target_table_keeps_the_last_of_each_key)
 {
     struct func func = {.options.clock = &fixed_clock};
     expect_reply(&func, table_function(),
-                 "{\"Records\":[" RECORD("INSERT", KEYS("a") "," IMAGE("a", "1")) "," RECORD(
-                     "INSERT", KEYS("b") "," IMAGE(
-                                   "b", "1")) "," RECORD("REMOVE", KEYS("a")) "," RECORD("MODIFY",
-                                                                                         KEYS("b") "," IMAGE(
-                                                                                             "b", "2")) "]}",
+                 "{\"Records\":[" RECORD("INSERT", KEYS("a") "," IMAGE("a", "1"))
+                 "," RECORD("INSERT", KEYS("b") "," IMAGE("b", "1")) "," RECORD("REMOVE", KEYS("a"))
+                 "," RECORD("MODIFY", KEYS("b") "," IMAGE("b", "2")) "]}",
                  INVOCATION_ANSWERED,
-                 "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"mirror\",\"Key\":{\"id\":{"
-                 "\"S\":\"a\"}}}}," PUT("b", "2") "]}}");
+                 "{\"quipu\":{\"transact\":[{\"Delete\":{\"TableName\":\"mirror\","
+                 "\"Key\":{\"id\":{\"S\":\"a\"}}}}," PUT("b", "2") "]}}");
     expect_reply(
         &func, table_function(),
         "{\"Records\":[" RECORD("REMOVE", KEYS("a")) "," RECORD("INSERT", KEYS("a") "," IMAGE("a", "3")) "]}",

@@ -32,10 +32,10 @@ static const struct {
     {"GET /v1/documents/c/d%2Fe", NULL, "There is no document 'd/e' in the collection 'c'."},
     {"GET /v1/leases/l", NULL, "There is no lease 'l'; its first grant makes it."},
     {"PUT /v1/leases/l", "{\"owner\":\"o\",\"fence\":1}", "There is no lease 'l'; its first grant makes it."},
-    {"PUT /v1/history/orders", NULL, "There is no table 'orders'."},
-    {"GET /v1/history/orders", NULL, "The table 'orders' has no history; put makes it."},
-    {"GET /v1/history/orders/1", NULL, "The table 'orders' has no history; put makes it."},
-    {"DELETE /v1/history/orders", NULL, "The table 'orders' has no history."},
+    {"PUT /v1/history/no-such-table", NULL, "There is no table 'no-such-table'."},
+    {"GET /v1/history/no-such-table", NULL, "The table 'no-such-table' has no history; put makes it."},
+    {"GET /v1/history/no-such-table/1", NULL, "The table 'no-such-table' has no history; put makes it."},
+    {"DELETE /v1/history/no-such-table", NULL, "The table 'no-such-table' has no history."},
     {"GET /v1/logs/l", NULL, "There is no log 'l'; put makes it."},
     {"POST /v1/logs/l", "{\"key\":\"k\",\"data\":1}", "There is no log 'l'; put makes it."},
     {"POST /v1/logs/l/split", "{\"partition\":\"0\"}", "There is no log 'l'; put makes it."},
@@ -54,7 +54,8 @@ TEST(what_is_not_there_is_called_by_its_name)
     }
     asks(&patterns, "PUT /v1/logs/there", "{\"partitions\":1}");
     struct slice reply = asks(&patterns, "GET /v1/logs/there/consumers/g/lag", NULL);
-    CHECK(slice_contains(reply, SLICE("The log 'there' has no group of consumers 'g'; its first read makes it.")));
+    CHECK(slice_contains(reply,
+                         SLICE("The log 'there' has no group of consumers 'g'; its first read makes it.")));
     reply = asks(&patterns, "GET /v1/logs/there/partitions/7", NULL);
     CHECK(slice_contains(reply, SLICE("The log 'there' has no partition 7.")));
     patterns_close(&patterns);

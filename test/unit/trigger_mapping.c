@@ -308,9 +308,9 @@ TEST(sources_and_functions_must_be_there)
                 "{\"EventSourceArn\":\"plain\",\"FunctionName\":\"f\",\"StartingPosition\":\"LATEST\"}", 400,
                 "InvalidParameterValueException", "Stream not found: the table plain has no stream.");
     check_error(&fixture,
-                "{\"EventSourceArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/orders/stream/"
-                "2000-01-01T00:00:00."
-                "000\",\"FunctionName\":\"f\",\"StartingPosition\":\"LATEST\"}",
+                "{\"EventSourceArn\":"
+                "\"arn:aws:dynamodb:us-east-1:000000000000:table/orders/stream/2000-01-01T00:00:00.000\","
+                "\"FunctionName\":\"f\",\"StartingPosition\":\"LATEST\"}",
                 400, "InvalidParameterValueException",
                 "Stream not found: "
                 "arn:aws:dynamodb:us-east-1:000000000000:table/orders/stream/2000-01-01T00:00:00.000");
