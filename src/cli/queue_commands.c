@@ -366,9 +366,12 @@ static int redrive_queue(const struct arguments *arguments)
     do {
         fine = redrive_page(&redrive);
         progress.total = redrive.redriven + redrive.left;
-        if (fine) progress_show(&progress, redrive.redriven);
+        if (fine && redrive.next.len) progress_show(&progress, redrive.redriven);
     } while (fine && redrive.next.len && redrive.redriven < redrive.max);
-    if (fine || redrive.redriven) progress_end(&progress, "redriven", redrive.redriven);
+    if (fine && !redrive.redriven && !redrive.refused && !redrive.left && !redrive.id)
+        fprintf(stderr, "There are no messages in the queue '%s'.\n", redrive.queue);
+    else if (fine || redrive.redriven)
+        progress_end(&progress, "redriven", redrive.redriven);
     if (fine && redrive.left && !redrive.id)
         fprintf(stderr, "%s: %llu message%s left\n", redrive.queue, redrive.left,
                 redrive.left == 1 ? "" : "s");

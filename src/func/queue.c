@@ -160,10 +160,10 @@ void queue_put_metrics(struct queue *queue, struct buf *out)
         out,
         "quipu_async_calls_total{what=\"accepted\"} %llu\nquipu_async_calls_total{what=\"succeeded\"} %llu\n"
         "quipu_async_calls_total{what=\"failed\"} %llu\nquipu_async_calls_total{what=\"retried\"} %llu\n"
-        "quipu_async_calls_total{what=\"throttled\"} %llu\n",
+        "quipu_async_calls_total{what=\"throttled\"} %llu\nquipu_async_calls_total{what=\"redriven\"} %llu\n",
         (unsigned long long)stats_read(&stats->accepted), (unsigned long long)stats_read(&stats->succeeded),
         (unsigned long long)stats_read(&stats->failed), (unsigned long long)stats_read(&stats->retried),
-        (unsigned long long)stats_read(&stats->throttled));
+        (unsigned long long)stats_read(&stats->throttled), (unsigned long long)stats_read(&stats->redriven));
 }
 
 /* ---- calls that come with the transactions of others ---- */

@@ -78,7 +78,7 @@ struct put {
 struct acceptance;
 
 struct queue_stats {
-    _Atomic uint64_t accepted, succeeded, failed, retried, throttled;
+    _Atomic uint64_t accepted, succeeded, failed, retried, throttled, redriven;
 };
 
 struct queue {

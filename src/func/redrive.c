@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "base/raw.h"
+#include "base/stats.h"
 #include "func/letter.h"
 #include "func/queue.h"
 #include "func/routes.h"
@@ -155,6 +156,7 @@ static void write_letter(struct redrive *redrive, struct arena *arena)
                                  buf_view(&redrive->request), &redrive->reply);
         if (status == 200) {
             redrive->redriven++;
+            stats_add(&redrive->func->queue->stats.redriven, 1);
             return;
         }
         dynamo_error(buf_view(&redrive->reply), arena, &error, &message);

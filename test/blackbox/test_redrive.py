@@ -5,6 +5,7 @@ import contextlib
 import http.server
 import json
 import threading
+import urllib.request
 
 import pytest
 from cli import output, quipu
@@ -208,6 +209,35 @@ def test_a_server_that_is_killed_after_the_answer(tmp_path, unused_name):
         assert not Place(server, server.url).letters(unused_name)
 
 
+def test_a_database_that_refuses_the_transaction(tmp_path, unused_name):
+    with Quipu("--memory", "--test-hooks") as base, \
+            Quipu("--on", base.url, "--functions", str(tmp_path / "functions"), env=KEYS) as server:
+        place = Place(server, base.url)
+        function = Flawed(place, tmp_path, unused_name, unused_name)
+        for n in range(2):
+            function.call({"n": n})
+        eventually(lambda: len(place.letters(unused_name)) == 2, "both calls are in the queue")
+        place.settle()
+        function.mend()
+        rule = {"error": "ResourceNotFoundException", "operation": "TransactWriteItems"}
+        assert send(base.url, "POST", "/_quipu/rules", rule)[0] == 200
+        status, reply = send(place.url, "POST", f"/v1/queues/{unused_name}/redrive")
+        assert status == 503 and "Nothing was redriven: ResourceNotFoundException" in json.dumps(reply), reply
+        result = quipu("queue", "redrive", unused_name, on=place.url)
+        assert result.returncode == 1 and "Nothing was redriven" in result.stderr
+        assert len(place.letters(unused_name)) == 2 and len(function.events()) == 2
+        assert send(base.url, "DELETE", "/_quipu/rules")[0] == 200
+        # What meets another transaction is tried again.
+        rule = {"error": "TransactionCanceledException", "operation": "TransactWriteItems", "count": 3}
+        assert send(base.url, "POST", "/_quipu/rules", rule)[0] == 200
+        assert place.redrive(unused_name)["redriven"] == 2
+        eventually(lambda: len(function.events()) == 4, "both calls are sent again")
+        place.settle()
+        assert sorted(event["n"] for event in function.events()) == [0, 0, 1, 1]
+        with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
+            assert 'quipu_async_calls_total{what="redriven"} 2\n' in reply.read().decode()
+
+
 # ---- reactions ----
 
 def test_a_reaction_that_failed(place, tmp_path, unused_name):
@@ -374,7 +404,8 @@ def test_a_message_that_is_not_there(here):
     assert (status, reply["Message"]) == (404, "There is no message absent in the queue none")
     result = quipu("queue", "redrive", "none", "--id", "absent", on=here.url)
     assert result.returncode == 1 and "There is no message absent" in result.stderr
-    assert quipu("queue", "redrive", "none", on=here.url).returncode == 0
+    result = quipu("queue", "redrive", "none", on=here.url)
+    assert (result.returncode, result.stderr) == (0, "There are no messages in the queue 'none'.\n")
     assert quipu("queue", "redrive", "none", "--id", "a", "--max", "1", on=here.url).returncode == 2
     assert send(here.url, "GET", "/v1/queues/none/redrive")[0] == 405
 
