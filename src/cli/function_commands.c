@@ -66,7 +66,8 @@ static void show_words(struct arena *arena, const struct node *reply)
 {
     const struct node *function = node_member(reply, "Configuration");
     const struct node *variables = node_member(node_member(function, "Environment"), "Variables");
-    const struct pair pairs[] = {
+    const struct node *layers = node_member(function, "Layers");
+    const struct pair settings[] = {
         {"name", node_text(function, "FunctionName")},
         {"description", node_text(function, "Description")},
         {"runs on", runs_on(arena, function)},
@@ -80,17 +81,16 @@ static void show_words(struct arena *arena, const struct node *reply)
         {"code size", with_unit(arena, function, "CodeSize", " bytes")},
         {"arn", node_text(function, "FunctionArn")},
     };
-    pairs_print(pairs, sizeof pairs / sizeof *pairs);
-    const struct node *layers = node_member(function, "Layers");
-    for (const struct node *one = layers ? layers->first : NULL; one; one = one->next) {
-        struct pair layer = {"layer      ", layer_shown(node_text(one, "Arn"))};
-        pairs_print(&layer, 1);
-    }
-    for (const struct node *one = variables ? variables->first : NULL; one; one = one->next) {
-        struct pair variable = {"env        ",
-                                arena_printf(arena, "%.*s=%.*s", SLICE_ARG(one->name), SLICE_ARG(one->text))};
-        pairs_print(&variable, 1);
-    }
+    size_t count = sizeof settings / sizeof *settings;
+    struct pair *pairs = arena_array(arena, struct pair,
+                                     count + node_children(layers) + node_children(variables));
+    memcpy(pairs, settings, sizeof settings);
+    for (const struct node *one = layers ? layers->first : NULL; one; one = one->next)
+        pairs[count++] = (struct pair){"layer", layer_shown(node_text(one, "Arn"))};
+    for (const struct node *one = variables ? variables->first : NULL; one; one = one->next)
+        pairs[count++] = (struct pair){
+            "env", arena_printf(arena, "%.*s=%.*s", SLICE_ARG(one->name), SLICE_ARG(one->text))};
+    pairs_print(pairs, count);
 }
 
 static int show(const struct arguments *arguments)

@@ -233,7 +233,7 @@ static void list_one(struct listing *listing, struct arena *arena, const struct 
     if (!row) return;
     put_runtimes(&runtimes, version);
     row[0] = layer_shown(node_text(version, "LayerVersionArn"));
-    row[1] = runtimes.len ? arena_copy(arena, buf_view(&runtimes)) : SLICE("-");
+    row[1] = runtimes.len ? arena_copy(arena, buf_view(&runtimes)) : SLICE("any");
     row[2] = node_text(version, "CreatedDate");
     if (row[2].len > 19) row[2].len = 19;
     row[3] = node_text(version, "Description");
@@ -266,42 +266,52 @@ static int list(const struct arguments *arguments)
 
 /* ---- removing ---- */
 
-static bool remove_version(struct service *service, struct arena *arena, const char *name,
-                           const struct node *version)
+/* What one word means: a version, or all of them. */
+struct removal {
+    const char *name;
+    const struct node **versions;
+    size_t count;
+};
+
+static bool removal_find(struct service *service, struct arena *arena, const char *text, struct removal *out)
 {
-    struct response response;
-    const char *number = arena_printf(arena, "%.*s", SLICE_ARG(node_text(version, "Version"))).data;
-    struct request request = request_to("lambda", "DELETE",
-                                        path_of(arena, LAYERS_PATH "/%s/versions/%s", name, number), NULL);
-    return service_call(service, arena, &request, &response);
+    *out = (struct removal){.name = name_of(arena, text)};
+    if (!version_of(text)) {
+        out->versions = versions_of(service, arena, out->name, &out->count);
+        return out->versions != NULL;
+    }
+    out->versions = arena_array(arena, const struct node *, 1);
+    out->versions[0] = layer_find(service, arena, text);
+    out->count = 1;
+    return out->versions[0] != NULL;
 }
 
-/* One version, or all of them. */
-static bool remove_layer(struct service *service, struct arena *arena, const char *text)
+static bool removal_do(struct service *service, struct arena *arena, const struct removal *removal)
 {
-    const char *name = name_of(arena, text);
-    size_t count;
-    bool fine = true;
-    if (version_of(text)) {
-        const struct node *version = layer_find(service, arena, text);
-        return version && remove_version(service, arena, name, version);
+    for (size_t i = 0; i < removal->count; i++) {
+        struct response response;
+        struct slice number = node_text(removal->versions[i], "Version");
+        const char *path = path_of(arena, LAYERS_PATH "/%s/versions/%s", removal->name,
+                                   arena_printf(arena, "%.*s", SLICE_ARG(number)).data);
+        struct request request = request_to("lambda", "DELETE", path, NULL);
+        if (!service_call(service, arena, &request, &response)) return false;
     }
-    const struct node **versions = versions_of(service, arena, name, &count);
-    for (size_t i = 0; versions && fine && i < count; i++)
-        fine = remove_version(service, arena, name, versions[i]);
-    return versions && fine;
+    return true;
 }
 
 static int remove_layers(const struct arguments *arguments)
 {
     struct service service;
     struct arena arena = {0};
+    size_t count = argument_words(arguments);
     bool fine = true;
-    for (size_t i = 0; i < argument_words(arguments); i++)
+    for (size_t i = 0; i < count; i++)
         if (!layer_name_is_sound(argument_word(arguments, i), arguments)) return EXIT_USAGE;
     if (!service_open(&service, arguments)) return EXIT_FAULT;
-    for (size_t i = 0; fine && i < argument_words(arguments); i++)
-        fine = remove_layer(&service, &arena, argument_word(arguments, i));
+    struct removal *removals = arena_array(&arena, struct removal, count);
+    for (size_t i = 0; fine && i < count; i++) /* all of them first: a wrong one among them removes nothing */
+        fine = removal_find(&service, &arena, argument_word(arguments, i), &removals[i]);
+    for (size_t i = 0; fine && i < count; i++) fine = removal_do(&service, &arena, &removals[i]);
     arena_free(&arena);
     service_close(&service);
     return fine ? EXIT_FINE : EXIT_FAULT;

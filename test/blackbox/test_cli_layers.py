@@ -115,6 +115,8 @@ def test_lists_and_removal(on, tmp_path, unused_name):
     assert status == 0 and all(word in shown.split("\n")[0] for word in ("LAYER", "RUNTIMES", "MADE", "DESCRIPTION"))
     assert [line.split()[0] for line in shown.split("\n")[1:3]] == [first + ":1", second + ":3"]
     assert [version["Version"] for version in items("layer", "ls", second, on=on)] == [3, 2, 1]
+    assert "has no version 9" in fails("layer", "rm", second + ":2", first, second + ":9", on=on)
+    assert len(items("layer", "ls", on=on)) == 2 and len(items("layer", "ls", second, on=on)) == 3  # all or nothing
     output("layer", "rm", second + ":2", on=on)
     assert [version["Version"] for version in items("layer", "ls", second, on=on)] == [3, 1]
     output("layer", "rm", second, first + ":1", on=on)
