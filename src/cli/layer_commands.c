@@ -195,6 +195,18 @@ static void put_publication(struct buf *out, const struct arguments *arguments, 
     buf_text(out, "}}");
 }
 
+/* The mistake that everybody makes once: packages at the top, or all of it in one folder more. */
+static void hint_at_places(const char *name, struct slice archive)
+{
+    static const char *const places[] = {"python/", "nodejs/", "bin/", "lib/", "bootstrap", NULL};
+    if (pack_has_any(archive, places)) return;
+    fprintf(
+        stderr,
+        "Nothing in %s is where functions look by themselves: python, nodejs/node_modules, bin and lib at "
+        "its top.\nThey find what is there below /opt, by its name.\n",
+        name);
+}
+
 static int add(const struct arguments *arguments)
 {
     const char *name = argument_word(arguments, 0);
@@ -212,6 +224,7 @@ static int add(const struct arguments *arguments)
             struct request request = request_to("lambda", "POST", path, &body);
             if (service_call(&service, &arena, &request, &response)) {
                 printf("%s:%.*s\n", name, SLICE_ARG(node_text(response.json, "Version")));
+                hint_at_places(name, buf_view(&archive));
                 status = EXIT_FINE;
             }
             service_close(&service);

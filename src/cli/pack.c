@@ -32,6 +32,14 @@
 #define HEAD_IN_LIST  0x02014b50
 #define HEAD_OF_END   0x06054b50
 
+/* Of the list's heads and the end's: their lengths, and where something stands in them. */
+#define LIST_HEAD_BYTES 46
+#define LIST_NAME_AT    28 /* the length of the name; those of what is extra and of a comment follow */
+#define END_BYTES       22
+#define END_COUNT_AT    10
+#define END_LIST_AT     16
+#define COMMENT_MAX     65535
+
 struct packing {
     struct buf *out;
     struct buf list; /* what stands behind the entries */
@@ -216,4 +224,49 @@ bool pack_folder(const char *folder, struct buf *out)
     if (fine) put_end(&packing);
     buf_free(&packing.list);
     return fine;
+}
+
+/* ---- reading the list ---- */
+
+static uint32_t little_at(struct slice bytes, size_t at, int count)
+{
+    uint32_t number = 0;
+    while (count--) number = number << 8 | (unsigned char)bytes.data[at + (size_t)count];
+    return number;
+}
+
+/* Where the end's head stands: a comment may follow it. False: nowhere. */
+static bool find_end(struct slice archive, size_t *at)
+{
+    for (size_t back = END_BYTES; back <= archive.len && back <= END_BYTES + COMMENT_MAX; back++) {
+        *at = archive.len - back;
+        if (little_at(archive, *at, 4) == HEAD_OF_END) return true;
+    }
+    return false;
+}
+
+static bool starts_with_any(struct slice name, const char *const *starts)
+{
+    for (; *starts; starts++)
+        if (slice_starts(name, slice_of(*starts))) return true;
+    return false;
+}
+
+bool pack_has_any(struct slice archive, const char *const *starts)
+{
+    size_t end;
+    if (!find_end(archive, &end)) return true;
+    size_t at = little_at(archive, end + END_LIST_AT, 4);
+    uint32_t count = little_at(archive, end + END_COUNT_AT, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        if (at > end || end - at < LIST_HEAD_BYTES || little_at(archive, at, 4) != HEAD_IN_LIST) return true;
+        size_t name_len = little_at(archive, at + LIST_NAME_AT, 2);
+        size_t more = little_at(archive, at + LIST_NAME_AT + 2, 2) +
+                      little_at(archive, at + LIST_NAME_AT + 4, 2);
+        if (end - at - LIST_HEAD_BYTES < name_len + more) return true;
+        if (starts_with_any((struct slice){archive.data + at + LIST_HEAD_BYTES, name_len}, starts))
+            return true;
+        at += LIST_HEAD_BYTES + name_len + more;
+    }
+    return false;
 }

@@ -105,6 +105,14 @@ def test_an_archive_becomes_a_layer(on, tmp_path):
     assert newest["CompatibleRuntimes"] == ["python3.11", "python3.12"] and newest["Description"] == "of an archive"
 
 
+def test_what_lies_in_the_wrong_place_is_told(on, tmp_path):
+    folder = make_folder(tmp_path / "above" / "shared", "one")
+    for path, is_told in ((folder, False), (os.path.dirname(folder), True)):
+        result = quipu("layer", "add", "shared", path, on=on)
+        assert result.returncode == 0 and result.stdout.startswith("shared:")
+        assert ("python, nodejs/node_modules, bin and lib at its top" in result.stderr) == is_told
+
+
 def test_lists_and_removal(on, tmp_path, unused_name):
     first, second = unused_name + "-a", unused_name + "-b"
     folder = make_folder(tmp_path / "one", "one")
