@@ -305,7 +305,7 @@ struct quipu_job_options {
     int64_t first;
     int one_set;          /* not 0: one growing item for all tasks, as small jobs may have; 0: a tree */
     int64_t deadline_ms;  /* from now; 0: none */
-    const char *tolerate; /* so many failed tasks do no harm: "3", "5%"; NULL: none */
+    const char *tolerate; /* so many tasks may fail: "3", "5%"; NULL: none */
     int64_t keep_ms;      /* behind its end; 0: for ever */
     const char *then;
 };

@@ -118,7 +118,8 @@ enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
 
 static const struct field list_fields[] = {
     FIELD_BOARD,
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "only messages behind this id"},
     [LIST_BEFORE] = {"before", IN_QUERY, FIELD_NAME,
                      .help = "the last ones before this id, the latest first; "

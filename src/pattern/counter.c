@@ -32,11 +32,12 @@ enum { NEXT_NAME, NEXT_BY, NEXT_BLOCK, NEXT_START, NEXT_MAX, NEXT_MIN, NEXT_KEY 
 
 static const struct field next_fields[] = {
     [NEXT_NAME] = {"name", IN_PATH, FIELD_NAME, true, .help = "the counter"},
-    [NEXT_BY] = {"by", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST, .help = "what to add; 1"},
+    [NEXT_BY] = {"by", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
+                 .help = "what to add (default: 1)"},
     [NEXT_BLOCK] = {"block", IN_BODY, FIELD_INT, .min = 1, .max = 1000000000,
                     .help = "how many numbers to take at once"},
     [NEXT_START] = {"start", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
-                    .help = "the first number of a new counter; what is added to 0"},
+                    .help = "the first number of a new counter (default: what is added to 0)"},
     [NEXT_MAX] = {"max", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,
                   .help = "the value is never raised above it"},
     [NEXT_MIN] = {"min", IN_BODY, FIELD_INT, .min = -NUMBER_MOST, .max = NUMBER_MOST,

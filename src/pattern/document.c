@@ -431,7 +431,8 @@ enum { LIST_COLLECTION, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
     [LIST_COLLECTION] = FIELD_COLLECTION,
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 

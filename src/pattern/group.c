@@ -197,11 +197,11 @@ static const struct field get_fields[] = {
     FIELD_GROUP_NAME,
     FIELD_GROUP_KEY,
     [GET_GENERATION] = {"generation", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
-                        .help = "this one; the latest"},
+                        .help = "which generation (default: the latest)"},
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
                   .help = "wait so long until it is complete"},
     [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                   .help = "of events with items of their own, at most so many; 100"},
+                   .help = "of events with items of their own, at most so many (default: 100)"},
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 
@@ -369,7 +369,8 @@ static const struct field list_fields[] = {
                         "open: the groups that are not complete, the oldest first; without it, the rules"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = GROUP_LONG_MS,
                     .help = "only those opened before that"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 

@@ -26,10 +26,11 @@ const struct field group_put_fields[] = {
         {"late", IN_BODY, FIELD_CHOICE, .words = "discard|append|new",
          .help =
              "what becomes of events that come to a complete group: refused, added, or they open the next "
-             "generation; discard"},
+             "generation (default: discard)"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = GROUP_LONG_MS,
-                  .help = "how long complete groups are kept; for ever"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of complete groups"},
+                  .help = "how long complete groups are kept (default: for ever)"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
+                  .help = "what runs when a group is complete: a function, a URL or a call"},
 };
 
 struct put {

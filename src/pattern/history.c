@@ -106,9 +106,9 @@ enum { PUT_KEEP = HISTORY_TABLE + 1, PUT_VERSIONS };
 static const struct field put_fields[] = {
     FIELD_HISTORY_TABLE,
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "versions go when they have been replaced for this time; never"},
+                  .help = "versions go when they have been replaced for this time (default: never)"},
     [PUT_VERSIONS] = {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
-                      .help = "the last so many of each item are kept, a little longer than needed; all"},
+                      .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
     {"hash", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"range", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"since", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
@@ -280,7 +280,8 @@ static void settings_begin(struct flow *flow)
 enum { LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 

@@ -382,10 +382,11 @@ enum { LIST_STATE, LIST_OLDER, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
     [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open|failed|expired",
-                    .help = "only these; open"},
+                    .help = "only these (default: open)"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = JOB_LONG_MS,
                     .help = "only those opened before that"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 

@@ -17,7 +17,8 @@ const struct field job_done_fields[] = {
     [DONE_TASK] = {"task", IN_BODY, FIELD_JSON, .help = "its number, from 0 on, or its name"},
     [DONE_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "several, instead of one"},
     [DONE_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of the task; the first one stays"},
-    [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL, .help = "tell how many are done, of a large job at least"},
+    [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL,
+                       .help = "tell how many are done, of a large job at least"},
     [DONE_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                   .help = "tells callers apart that do the same tasks; without it, they are one caller"},
 };

@@ -10,7 +10,7 @@
 
 const struct field job_events_fields[] = {
     FIELD_JOB_ID,
-    {"for", IN_QUERY, FIELD_DURATION, .min = 1, .max = STREAM_MS, .help = "how long the stream lasts; 10m"},
+    {"for", IN_QUERY, FIELD_DURATION, .min = 1, .max = STREAM_MS, .help = "how long the stream lasts (default: 10m)"},
 };
 
 struct events {

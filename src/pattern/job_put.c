@@ -33,20 +33,20 @@ enum {
 const struct field job_put_fields[] = {
     FIELD_JOB_ID,
     [PUT_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 1, .max = JOB_TASKS_MOST,
-                   .help = "how many tasks; without it and names, it is told later"},
+                   .help = "how many tasks; may be given later, as may names"},
     [PUT_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "the names of the tasks, instead of their number"},
     [PUT_LAYOUT] =
         {"layout", IN_BODY, FIELD_CHOICE, .words = "tree|set",
-         .help = "tree: 1 write unit a task at any size; set: one growing item, as the original has it"},
+         .help = "tree: 1 write unit a task at any size; set: one growing item, as the service that it replaces did"},
     [PUT_FIRST] = {"first", IN_BODY, FIELD_INT, .min = -FIRST_MOST, .max = FIRST_MOST,
-                   .help = "the number of the first task; 0"},
+                   .help = "the number of the first task (default: 0)"},
     [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS, .takes_time = true,
                       .help = "when it EXPIRES with what is done then: how long from now, or a time"},
     [PUT_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
-                      .help = "so many failed tasks do no harm: a number, or \"5%\" of the total; 0"},
+                      .help = "so many tasks may fail: a number, or \"5%\" of the total (default: 0)"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
-                  .help = "how long it is kept behind its end; for ever"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of its end"},
+                  .help = "how long it is kept after its end (default: for ever)"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what runs when it ends: a function, a URL or a call"},
     [PUT_REPLY] = {"state", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"done", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
     {"missing", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
@@ -531,7 +531,7 @@ const struct field job_patch_fields[] = {
     [PATCH_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
                         .help = "another one, from now on; opens a job again that has EXPIRED"},
     [PATCH_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
-                        .help = "so many failed tasks do no harm, or \"5%\""},
+                        .help = "so many tasks may fail, or \"5%\" of them"},
 };
 
 void job_patch(struct flow *flow)

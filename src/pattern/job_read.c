@@ -13,7 +13,7 @@ enum { PAGE_LIMIT = JOB_ID + 1, PAGE_AFTER };
 const struct field job_page_fields[] = {
     FIELD_JOB_ID,
     [PAGE_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = PAGE_MOST,
-                    .help = "so many, and the rest of the last 256; 1000"},
+                    .help = "so many, and the rest of the last 256 (default: 1000)"},
     [PAGE_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = JOB_TASKS_MOST,
                     .help = "the \"next\" of the page before"},
 };

@@ -148,9 +148,9 @@ static const struct field grant_fields[] = {
     [GRANT_OWNER] = {"owner", IN_BODY, FIELD_NAME, true,
                      .help = "who wants it; nobody else may use the same"},
     [GRANT_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "for how long; 30s"},
+                   .help = "for how long (default: 30s)"},
     [GRANT_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "how long to wait for it; not at all"},
+                    .help = "how long to wait for it (default: not at all)"},
     [GRANT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see"},
 };
 
@@ -416,7 +416,8 @@ static const struct field renew_fields[] = {
     FIELD_LEASE,
     [RENEW_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who holds it"},
     [RENEW_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = INT64_MAX, .help = "of the grant"},
-    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS, .help = "from now; 30s"},
+    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
+                   .help = "from now (default: 30s)"},
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see instead"},
     [RENEW_REPLY] = {"held", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},

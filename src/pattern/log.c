@@ -277,11 +277,10 @@ enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP, PUT_REPLY };
 static const struct field put_fields[] = {
     FIELD_LOG,
     [PUT_PARTITIONS] = {"partitions", IN_BODY, FIELD_INT, .min = 1, .max = LOG_PARTITIONS_MOST,
-                        .help =
-                            "how many may be written and read beside each other; 4. One: all events are in "
-                            "one order"},
+                        .help = "how many may be written and read side by side (default: 4); with one, all "
+                                "events are in one order"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "events end after this time; never"},
+                  .help = "events end after this time (default: never)"},
     [PUT_REPLY] = {"created", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"version", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
     {"consumers", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},

@@ -78,7 +78,7 @@ static bool refuse_unfit(struct flow *flow, struct slice item)
 const struct field log_ack_fields[] = {
     FIELDS_OF_ACT(false, "all up to this number is done with; not given: only the lease is renewed"),
     [ACT_MORE] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition stays the reader's; as long as before"},
+                  .help = "how long the partition stays the reader's (default: as long as before)"},
 };
 
 static flow_step ack_done;
@@ -256,7 +256,7 @@ const struct field log_parked_fields[] = {
     FIELD_LOG,
     FIELD_LOG_GROUP,
     [PARKED_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                      .help = "at most so many; 100"},
+                      .help = "at most so many (default: 100)"},
     [PARKED_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 

@@ -15,7 +15,7 @@ const struct field log_split_fields[] = {
     FIELD_LOG,
     [SPLIT_PARTITION] = {"partition", IN_BODY, FIELD_NAME, true, .help = "the partition"},
     [SPLIT_AT] = {"at", IN_BODY, FIELD_NAME, .max = 16,
-                  .help = "the first hash of the second child, 16 hexadecimal digits; the middle"},
+                  .help = "the first hash of the second child, 16 hexadecimal digits (default: the middle)"},
 };
 
 enum { MERGE_PARTITIONS = LOG_NAME + 1 };

@@ -13,7 +13,7 @@ enum { GET_LIMIT = LOG_NAME + 1, GET_AFTER };
 const struct field log_get_fields[] = {
     FIELD_LOG,
     [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                   .help = "so many partitions at most; 100"},
+                   .help = "so many partitions at most (default: 100)"},
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
 };
 
@@ -149,9 +149,9 @@ const struct field log_events_fields[] = {
     FIELD_LOG,
     [EVENTS_PARTITION] = {"partition", IN_PATH, FIELD_NAME, true, .help = "the partition"},
     [EVENTS_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = LOG_NUMBER_MOST,
-                      .help = "only behind this number; 0"},
+                      .help = "only behind this number (default: 0)"},
     [EVENTS_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = EVENTS_MOST,
-                      .help = "at most so many; 100"},
+                      .help = "at most so many (default: 100)"},
 };
 
 struct events {

@@ -23,11 +23,11 @@ const struct field log_read_fields[] = {
     FIELD_LOG_GROUP,
     [READ_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who reads; nobody else may use the same"},
     [READ_MAX] = {"max", IN_BODY, FIELD_INT, .min = 1, .max = READ_MOST,
-                  .help = "at most so many events; 100"},
+                  .help = "at most so many events (default: 100)"},
     [READ_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = LOG_WAIT_MOST_MS,
-                   .help = "how long to wait for one; not at all"},
+                   .help = "how long to wait for one (default: not at all)"},
     [READ_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition is the reader's without an ack; 30s"},
+                  .help = "how long the partition is the reader's without an ack (default: 30s)"},
 };
 
 struct read {

@@ -213,14 +213,16 @@ static const struct field put_fields[] = {
                    .help = "how long a bucket is; whole ones since 1970, so hours begin with the hour"},
     [PUT_CRON] = {"cron", IN_BODY, FIELD_TEXT, .min = 1, .max = CRON_BYTES,
                   .help = "or when one ends and the next begins: \"0 9 * * 1-5\", cron(0 9 ? * MON-FRI *)"},
-    [PUT_ZONE] = {"zone", IN_BODY, FIELD_NAME, .max = LIMIT_ZONE_NAME, .help = "whose clock cron means; UTC"},
+    [PUT_ZONE] = {"zone", IN_BODY, FIELD_NAME, .max = LIMIT_ZONE_NAME,
+                  .help = "whose clock cron means (default: UTC)"},
     [PUT_GRACE] = {"grace", IN_BODY, FIELD_DURATION, .max = GRACE_MOST_MS,
-                   .help = "how long a bucket is still open behind its end; not at all"},
+                   .help = "how long a bucket stays open after its end (default: not at all)"},
     [PUT_SHARDS] = {"shards", IN_BODY, FIELD_INT, .min = 1, .max = PERIOD_SHARDS_MOST,
-                    .help = "how many events can be added beside each other; 4"},
+                    .help = "how many events can be added side by side (default: 4)"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "how long buckets are kept behind their end; 7d"},
-    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of each bucket that is DONE"},
+                  .help = "how long buckets are kept after their end (default: 7d)"},
+    [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
+                  .help = "what runs for each bucket that is DONE: a function, a URL or a call"},
     [PUT_BUCKET] = {"bucket", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     [PUT_END] = {"end", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
@@ -373,7 +375,8 @@ static void delete_begin(struct flow *flow)
 enum { LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 300, .help = "the \"next\" of the page before"},
 };
 

@@ -18,10 +18,11 @@ enum { ADD_ID = PERIOD_NAME + 1, ADD_DATA, ADD_TIME, ADD_TOKEN };
 
 const struct field period_add_fields[] = {
     FIELD_PERIOD,
-    [ADD_ID] = {"id", IN_BODY, FIELD_NAME, .help = "the same id is added once, for a day; one is made"},
+    [ADD_ID] = {"id", IN_BODY, FIELD_NAME,
+                .help = "the same id is added once, for a day (default: a new one)"},
     [ADD_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what is collected"},
     [ADD_TIME] = {"time", IN_BODY, FIELD_NAME, .max = 40,
-                  .help = "when it happened, 2026-11-15T03:42:06Z; now"},
+                  .help = "when it happened, 2026-11-15T03:42:06Z (default: now)"},
     [ADD_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                    .help = "the event's id, where the body has none"},
 };

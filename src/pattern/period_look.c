@@ -17,7 +17,7 @@ const struct field period_get_fields[] = {
     [GET_BUCKET] = {"bucket", IN_PATH, FIELD_NAME, true, .max = 40,
                     .help = "its begin, or any time within it; \"now\", \"last\": the one before"},
     [GET_PART] = {"part", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
-                  .help = "of a large bucket that is DONE; 1"},
+                  .help = "of a large bucket that is DONE (default: 1)"},
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = 60000, .help = "wait so long until it is DONE"},
 };
 
@@ -204,8 +204,9 @@ enum { LIST_STATE = PERIOD_NAME + 1, LIST_LIMIT, LIST_AFTER };
 const struct field period_list_fields[] = {
     FIELD_PERIOD,
     [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "done|open",
-                    .help = "open: with events, and not handed over yet; done"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST, .help = "at most so many; 100"},
+                    .help = "open: with events, and not handed over yet (default: done)"},
+    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+                    .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 40, .help = "the \"next\" of the page before"},
 };
 

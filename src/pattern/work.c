@@ -123,14 +123,15 @@ enum { SET_LEASE = WORK_QUEUE + 1, SET_ATTEMPTS, SET_BACKOFF, SET_KEEP, SET_THEN
 static const struct field set_fields[] = {
     FIELD_WORK_QUEUE,
     [SET_LEASE] = {"lease", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
-                   .help = "how long a claim lasts without a beat; 30s"},
+                   .help = "how long a claim lasts without a beat (default: 30s)"},
     [SET_ATTEMPTS] = {"attempts", IN_BODY, FIELD_INT, .min = 1, .max = 1000,
-                      .help = "claims before a unit is DEAD; 5"},
+                      .help = "claims before a unit is DEAD (default: 5)"},
     [SET_BACKOFF] = {"backoff", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
-                     .help = "the pause behind the first failure, doubled with each; 1s"},
+                     .help = "the pause after the first failure, doubled with each (default: 1s)"},
     [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
-                  .help = "how long what is DONE or DEAD is kept; 7d"},
-    [SET_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what is told of units that become DEAD"},
+                  .help = "how long what is DONE or DEAD is kept (default: 7d)"},
+    [SET_THEN] = {"then", IN_BODY, FIELD_THEN,
+                  .help = "what runs for each unit that becomes DEAD: a function, a URL or a call"},
     [SET_REPLY] = {"work", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
     {"next", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
@@ -278,7 +279,7 @@ static const struct field list_fields[] = {
     [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "ready|claimed|done|dead",
                     .help = "only these; dead ones have an index, the others are picked out of all"},
     [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "look at so many at most; 100"},
+                    .help = "look at so many at most (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
