@@ -281,7 +281,7 @@ static int remove_messages(const struct arguments *arguments)
 struct redrive {
     struct service service;
     const char *queue, *id;
-    unsigned long long max, redriven, refused, left;
+    unsigned long long max, redriven, refused, later, left;
     struct slice next; /* where the server is to go on; empty: at the beginning */
     struct {
         struct slice text, id;
@@ -332,6 +332,7 @@ static bool redrive_page(struct redrive *redrive)
     if (fine) {
         redrive->redriven += node_count(response.json, "redriven");
         redrive->refused += node_count(response.json, "refused");
+        redrive->later += node_count(response.json, "later");
         redrive->left = node_count(response.json, "left");
         redrive->next = arena_copy(&redrive->arena, node_text(response.json, "next"));
         add_reasons(redrive, node_member(response.json, "reasons"));
@@ -368,10 +369,13 @@ static int redrive_queue(const struct arguments *arguments)
         progress.total = redrive.redriven + redrive.left;
         if (fine && redrive.next.len) progress_show(&progress, redrive.redriven);
     } while (fine && redrive.next.len && redrive.redriven < redrive.max);
-    if (fine && !redrive.redriven && !redrive.refused && !redrive.left && !redrive.id)
+    if (fine && !redrive.redriven && !redrive.refused && !redrive.later && !redrive.left && !redrive.id)
         fprintf(stderr, "There are no messages in the queue '%s'.\n", redrive.queue);
     else if (fine || redrive.redriven)
         progress_end(&progress, "redriven", redrive.redriven);
+    if (redrive.later)
+        fprintf(stderr, "%s: %llu message%s came after this was begun and stay%s\n", redrive.queue,
+                redrive.later, redrive.later == 1 ? "" : "s", redrive.later == 1 ? "s" : "");
     if (fine && redrive.left && !redrive.id)
         fprintf(stderr, "%s: %llu message%s left\n", redrive.queue, redrive.left,
                 redrive.left == 1 ? "" : "s");

@@ -197,7 +197,9 @@ const char *letter_read(struct func *func, struct slice item, struct arena *aren
     int64_t held = 0;
     struct slice body = attribute(arena, item, "body");
     *unreadable = false;
-    *out = (struct letter){.queue = attribute(arena, item, "queue"), .id = attribute(arena, item, "id")};
+    *out = (struct letter){.queue = attribute(arena, item, "queue"),
+                           .id = attribute(arena, item, "id"),
+                           .sent = attribute(arena, item, "sent")};
     struct slice number = raw_member(arena, raw_member(arena, item, "held"), "N");
     if (number.data && (!raw_int(raw_string(arena, number), &held) || held < 0 || held > QUEUE_PARTS + 1))
         held = 0;

@@ -5,7 +5,7 @@
 #include "func/internal.h"
 
 struct letter {
-    struct slice queue, id;
+    struct slice queue, id, sent;
     struct func_call call; /* without an id */
     unsigned held;         /* in so many items of the table of calls; 0: in the letter itself */
     bool is_batch;         /* its payload has records of a stream */

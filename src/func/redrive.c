@@ -8,7 +8,7 @@
  * is where another one goes on. It begins with the time of the first request, and what came into the queue
  * after that is left alone, so that a function that fails at once does not keep a redrive going for ever.
  *
- * {"redriven":2,"refused":1,"left":5,"reasons":[{"reason":"...","count":1,"ids":["..."]}],"next":"..."} */
+ * {"redriven":2,"refused":1,"later":0,"left":5,"reasons":[{"reason":"...","count":1,"ids":["..."]}],"next":"..."} */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct redrive {
     struct slice started;   /* a time: what was sent later is left alone */
     struct slice after;     /* the id of the last message that was looked at; empty: none yet */
     int64_t max;            /* to be redriven by this request */
-    int64_t seen, redriven, refused, left;
+    int64_t seen, redriven, refused, later, left;
     size_t bytes;
     bool was_sent;       /* a transaction */
     bool is_over;        /* the end of the queue was reached */
@@ -189,6 +189,8 @@ static void take_message(struct redrive *redrive, struct slice item)
     const char *fault = letter_read(redrive->func, item, &arena, &letter, &unreadable);
     if (unreadable)
         redrive->trouble = fault;
+    else if (!redrive->id.len && slice_compare(letter.sent, redrive->started) > 0)
+        redrive->later++;
     else if (fault)
         note_refused(redrive, fault, letter.id);
     else if (is_outdated(redrive->func, &letter))
@@ -216,11 +218,9 @@ static void put_query(struct redrive *redrive, const char *more)
     json_put_string(out, queues_table(redrive->func, &arena));
     buf_printf(out,
                ",\"ConsistentRead\":true,%s,\"KeyConditionExpression\":\"queue = :queue%s\","
-               "\"FilterExpression\":\"sent <= :started\",\"ExpressionAttributeValues\":{\":queue\":{\"S\":",
+               "\"ExpressionAttributeValues\":{\":queue\":{\"S\":",
                more, redrive->after.len ? " AND id > :after" : "");
     json_put_string(out, redrive->queue);
-    buf_text(out, "},\":started\":{\"S\":");
-    json_put_string(out, redrive->started);
     if (redrive->after.len) {
         buf_text(out, "},\":after\":{\"S\":");
         json_put_string(out, redrive->after);
@@ -275,7 +275,6 @@ static void take_page(struct redrive *redrive)
     put_query(redrive, limit);
     if (ask(redrive, "Query")) {
         struct slice page = arena_copy(&arena, buf_view(&redrive->reply));
-        int64_t seen = redrive->seen;
         bool is_whole = true;
         raw_walk_begin(&walk, &arena, raw_member(&arena, page, "Items"));
         while (raw_walk_next(&walk, NULL, &item)) {
@@ -283,10 +282,7 @@ static void take_page(struct redrive *redrive)
             if (!is_whole) break;
             take_message(redrive, item);
         }
-        if (is_whole && !redrive->trouble) {
-            redrive->is_over = !page_goes_on(redrive, page);
-            if (redrive->seen == seen) redrive->seen++; /* a page of newer ones alone; the walk ends, too */
-        }
+        if (is_whole && !redrive->trouble) redrive->is_over = !page_goes_on(redrive, page);
     }
     arena_free(&arena);
 }
@@ -348,8 +344,9 @@ static void answer(struct redrive *redrive)
 {
     struct rest_call *call = redrive->call;
     struct buf *out = call->reply;
-    buf_printf(out, "{\"redriven\":%lld,\"refused\":%lld,\"left\":%lld,\"reasons\":[",
-               (long long)redrive->redriven, (long long)redrive->refused, (long long)redrive->left);
+    buf_printf(out, "{\"redriven\":%lld,\"refused\":%lld,\"later\":%lld,\"left\":%lld,\"reasons\":[",
+               (long long)redrive->redriven, (long long)redrive->refused, (long long)redrive->later,
+               (long long)redrive->left);
     for (unsigned i = 0; i < REASONS && redrive->reasons[i].text; i++) {
         if (i) buf_byte(out, ',');
         put_reason(out, &redrive->reasons[i]);

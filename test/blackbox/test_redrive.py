@@ -123,7 +123,7 @@ def test_a_failed_call_arrives_once_after_its_function_was_mended(place, tmp_pat
     eventually(lambda: len(function.events()) == 2, "the call is sent again")
     place.settle()
     assert function.events() == [payload, payload] and not place.letters(unused_name)
-    assert place.redrive(unused_name) == {"redriven": 0, "refused": 0, "left": 0, "reasons": []}
+    assert place.redrive(unused_name) == {"redriven": 0, "refused": 0, "later": 0, "left": 0, "reasons": []}
 
 
 def test_a_payload_that_fills_several_items(place, tmp_path, unused_name):
@@ -380,7 +380,10 @@ def test_what_came_later_is_left_alone(here, sink, unused_name):
     here.data.put_item(TableName="quipu-queues", Item={
         "queue": {"S": unused_name}, "id": {"S": "later"}, "sent": {"S": "9999-01-01T00:00:00.000Z"},
         "body": {"S": "{}"}, "function": {"S": function}})
-    assert here.redrive(unused_name, next=first["next"])["redriven"] == 1
+    second = here.redrive(unused_name, next=first["next"])
+    assert (second["redriven"], second["later"], second["left"]) == (1, 1, 0) and "next" not in second
+    result = quipu("queue", "redrive", unused_name, on=here.url)
+    assert result.returncode == 0 and "1 message came after this was begun and stays" in result.stderr
     assert [letter["id"]["S"] for letter in here.letters(unused_name)] == ["later"]
 
 
@@ -440,7 +443,7 @@ def test_a_batch_of_records(here, tmp_path, unused_name):
     letter = give_up(here, unused_name, function.name)
     assert json.loads(letter["body"]["S"])["DDBStreamBatchInfo"]["batchSize"] == 1
     function.mend()
-    assert here.redrive(unused_name) == {"redriven": 1, "refused": 0, "left": 0, "reasons": []}
+    assert here.redrive(unused_name) == {"redriven": 1, "refused": 0, "later": 0, "left": 0, "reasons": []}
     eventually(lambda: len(function.events()) == 2, "the records are sent again")
     first, second = function.events()
     assert first == second and first["Records"][0]["dynamodb"]["Keys"] == {"id": {"S": "1"}}
