@@ -178,11 +178,29 @@ static const char *const *provided_command(const struct function *function, stru
     return arguments;
 }
 
+/* A program that is given the command and runs it, mostly one of a layer: as the function sees it, below /opt.
+ * NULL and a sentence: it cannot be run. */
+static const char *wrapper_file(const struct function *function, struct slice wrapper, struct arena *arena,
+                                char *error, size_t error_len)
+{
+    bool is_of_layer = function->layers.len && slice_starts(wrapper, SLICE("/opt/"));
+    const char *file = is_of_layer ? arena_printf(arena, "%.*s%.*s", SLICE_ARG(function->layers),
+                                                  SLICE_ARG(slice_from(wrapper, 4)))
+                                         .data
+                                   : arena_printf(arena, "%.*s", SLICE_ARG(wrapper)).data;
+    errno = ENOENT;
+    if (*file == '/' && is_file(file) && access(file, X_OK) == 0) return file;
+    snprintf(error, error_len, "AWS_LAMBDA_EXEC_WRAPPER cannot be run: %.*s: %s", SLICE_ARG(wrapper),
+             *file == '/' ? strerror(errno) : "it should be an absolute path");
+    return NULL;
+}
+
 static const char *const *interpreter_command(const struct language *language, const char *folder,
                                               const struct function *function, struct arena *arena,
                                               char *error, size_t error_len)
 {
-    const char **arguments = arena_array(arena, const char *, 4);
+    const char **arguments = arena_array(arena, const char *, 5);
+    struct slice wrapper = function_variable(function, SLICE(WRAPPER_VARIABLE));
     struct slice interpreter = find_interpreter(arena, language, function->runtime);
     const char *file = runtime_file(arena, folder, language->file);
     size_t count = 0;
@@ -194,6 +212,8 @@ static const char *const *interpreter_command(const struct language *language, c
                      language->name, SLICE_ARG(function->runtime), language->interpreters[0]);
         return NULL;
     }
+    if (wrapper.len && !(arguments[count++] = wrapper_file(function, wrapper, arena, error, error_len)))
+        return NULL;
     arguments[count++] = interpreter.data;
     if (language->interpreters == node_names)
         arguments[count++] = arena_printf(arena, "--max-old-space-size=%u",

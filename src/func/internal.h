@@ -83,6 +83,8 @@ struct function {
 
 void function_release(struct function *function);
 struct function *function_keep(struct function *function);
+/* A variable of the user's; NULL data: there is none. In pool_environment.c. */
+struct slice function_variable(const struct function *function, struct slice name);
 
 /* ---- table.c: tables of our own ---- */
 
@@ -214,6 +216,8 @@ void logs_api_serve(void *func, struct rest_call *call);
 const char *const *bootstrap_command(struct func *func, const struct function *function, struct arena *arena,
                                      char *error, size_t error_len);
 bool bootstrap_install(const char *folder, char *error, size_t error_len);
+/* The function's variable that names a program which is put in front of the command. */
+#define WRAPPER_VARIABLE "AWS_LAMBDA_EXEC_WRAPPER"
 /* Runtimes that CreateFunction accepts here. */
 bool runtime_is_known(struct slice runtime);
 bool runtime_is_named(struct slice runtime); /* Lambda has such a one, whether it can run here or not */

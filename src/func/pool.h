@@ -227,8 +227,6 @@ void instance_drop(struct instance *instance);  /* one hold less; frees it with 
 const char *const *environment_make(struct func *func, const struct function *function, uint16_t port,
                                     const struct instance_keys *keys, uint64_t stream,
                                     const struct sandbox_program *program, struct arena *arena);
-/* A variable of the user's; NULL data: there is none. */
-struct slice function_variable(const struct function *function, struct slice name);
 
 /* ---- pool_storage.c: temporary files, and layers at /opt ---- */
 /* Fills the program's has_own_tmp, temporary, storage_bytes and opt. */

@@ -29,6 +29,12 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(absolute, above, len) == 0 && (!absolute[len] || absolute[len] == '/');
 }
 
+static bool is_any_below(const char *const *paths, const char *folder)
+{
+    while (*paths && !is_below(*paths, folder)) paths++;
+    return *paths != NULL;
+}
+
 /* A script that starts the interpreter of another folder ("exec /opt/node/bin/node") names it. A function's own
  * bootstrap that does so means its layers. */
 static bool is_script_naming(const char *path, const char *folder)
@@ -45,7 +51,7 @@ static bool is_script_naming(const char *path, const char *folder)
 static bool program_needs(const struct func *func, const struct sandbox_program *program, const char *folder)
 {
     return is_below(program->folder, folder) || is_below(func->options.folder, folder) ||
-           is_below(program->arguments[0], folder) || is_below(func->options.node_modules, folder);
+           is_any_below(program->arguments, folder) || is_below(func->options.node_modules, folder);
 }
 
 /* FOLDER/tmp, absolute; NULL data when there is none. */
@@ -73,8 +79,9 @@ static void choose_opt(struct instance *instance, struct sandbox_program *progra
     if (!instance->function->layers.len) return;
     bool can_mount = sandbox_has_own_opt(func->options.sandbox);
     bool is_ours = runtime_is_concurrent(instance->function->runtime); /* an interpreter of the machine runs it */
+    bool is_wrapped = function_variable(instance->function, SLICE(WRAPPER_VARIABLE)).len != 0;
     if (can_mount && !program_needs(func, program, "/opt") &&
-        !(is_ours && is_script_naming(program->arguments[0], "/opt/"))) {
+        !(is_ours && is_script_naming(program->arguments[is_wrapped], "/opt/"))) {
         program->opt = arena_printf(arena, "%.*s", SLICE_ARG(instance->function->layers)).data;
         say_once(pool, &pool->has_said_opt, "functions find their layers at /opt");
         return;

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
+import botocore.exceptions
 import pytest
 from lambdas import ROLE, archive, lambda_client
 from support.process import Quipu
@@ -184,6 +185,27 @@ def test_a_bootstrap_that_names_opt_means_its_layers(place, mounts):
             FunctionName="f", Runtime="provided.al2023", Handler="any", Role=ROLE, Timeout=60, Layers=[arn],
             Code={"ZipFile": archive({"bootstrap": "#!/bin/sh\nexec /opt/bin/runtime\n", "reply": '"from opt"'})})
         assert invoke(client, "f") == "from opt"
+
+
+def test_a_layer_may_bring_the_wrapper(place):
+    """AWS_LAMBDA_EXEC_WRAPPER, as the layers of those who watch functions have it."""
+    with Quipu("--data", os.path.join(place, "data"), cwd=place, env=PATHS) as server:
+        client = lambda_client(server.url)
+        wrapper = '#!/bin/sh\nexport WRAPPED="$QUIPU_LAYERS $#"\nexec "$@"\n'
+        arn = publish(client, "wrapper", {"bin/wrapper": wrapper, "plain": "no program"})["LayerVersionArn"]
+        code = "import os\ndef handler(event, context):\n    return os.environ['WRAPPED'].split()\n"
+        client.create_function(FunctionName="f", Runtime="python3.11", Handler="main.handler", Role=ROLE, Timeout=60,
+                               Code={"ZipFile": archive({"main.py": code})}, Layers=[arn],
+                               Environment={"Variables": {"AWS_LAMBDA_EXEC_WRAPPER": "/opt/bin/wrapper"}})
+        folder, count = invoke(client, "f")
+        assert os.path.isabs(folder) and count == "2"
+        for path, sentence in (("/opt/none", "No such file or directory"), ("/opt/plain", "Permission denied"),
+                               ("wrapper", "it should be an absolute path")):
+            client.update_function_configuration(
+                FunctionName="f", Environment={"Variables": {"AWS_LAMBDA_EXEC_WRAPPER": path}})
+            with pytest.raises(botocore.exceptions.ClientError) as error:
+                client.invoke(FunctionName="f", Payload=b"{}")
+            assert f"AWS_LAMBDA_EXEC_WRAPPER cannot be run: {path}: {sentence}" in str(error.value)
 
 
 def test_a_layer_may_bring_the_bootstrap(place):
