@@ -236,6 +236,7 @@ static bool create(struct service *service, struct addition *add, struct respons
     if (add->config.len) buf_printf(&body, ",%.*s", SLICE_ARG(buf_view(&add->config)));
     buf_byte(&body, '}');
     struct request request = request_to("lambda", "POST", FUNCTIONS_PATH, &body);
+    request.total_ms = UPLOAD_MS;
     bool fine = service_call(service, &add->arena, &request, response);
     buf_free(&body);
     return fine;
@@ -249,6 +250,7 @@ static bool put_part(struct service *service, struct addition *add, const char *
     const char *path = path_of(&add->arena, FUNCTIONS_PATH "/%s/", argument_word(add->arguments, 0), NULL);
     struct request request = request_to("lambda", "PUT", arena_printf(&add->arena, "%s%s", path, what).data,
                                         &body);
+    request.total_ms = UPLOAD_MS;
     bool fine = service_call(service, &add->arena, &request, response);
     buf_free(&body);
     return fine;

@@ -222,6 +222,7 @@ static int add(const struct arguments *arguments)
         if (service_open(&service, arguments)) {
             const char *path = path_of(&arena, LAYERS_PATH "/%s/versions", name, NULL);
             struct request request = request_to("lambda", "POST", path, &body);
+            request.total_ms = UPLOAD_MS;
             if (service_call(&service, &arena, &request, &response)) {
                 printf("%s:%.*s\n", name, SLICE_ARG(node_text(response.json, "Version")));
                 hint_at_places(name, buf_view(&archive));

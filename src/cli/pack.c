@@ -148,6 +148,13 @@ static bool read_content(const FTSENT *file, struct buf *content)
     return true;
 }
 
+/* Whoever runs a function can read what is in its layers, and run what can be run, whatever umask made it. */
+static mode_t plain_mode(mode_t mode)
+{
+    if (S_ISLNK(mode)) return S_IFLNK | 0777;
+    return (mode & S_IFMT) | (S_ISDIR(mode) || mode & S_IXUSR ? 0755 : 0644);
+}
+
 static bool pack_one(struct packing *packing, const FTSENT *file, struct slice name)
 {
     struct buf content = {0}, path = {0};
@@ -163,7 +170,7 @@ static bool pack_one(struct packing *packing, const FTSENT *file, struct slice n
         if (is_folder) buf_byte(&path, '/');
         packing->bytes += content.len;
         put_entry(packing, &(struct packed_entry){.name = buf_view(&path),
-                                                  .mode = file->fts_statp->st_mode,
+                                                  .mode = plain_mode(file->fts_statp->st_mode),
                                                   .bytes = buf_view(&content)});
     }
     buf_free(&content);

@@ -4,9 +4,9 @@
 
 #include "base/buf.h"
 
-/* Appends an archive of all that lies below the folder: files and links with their modes, folders. The same
- * files give the same bytes. False after complaining: what cannot be read, or be in an archive; nothing in
- * it; more than a server takes. */
+/* Appends an archive of all that lies below the folder: files, which may be run or not, links and folders.
+ * The same files give the same bytes. False after complaining: what cannot be read, or be in an archive;
+ * nothing in it; more than a server takes. */
 bool pack_folder(const char *folder, struct buf *out);
 
 /* Whether an entry of the archive begins with one of these names ("python/"), ended by NULL. True also when the

@@ -228,7 +228,7 @@ def test_arguments_that_make_no_sense(arguments, sentence, on):
 
 
 def test_the_same_files_make_the_same_archive(on, tmp_path, unused_name):
-    """Whenever they were written, and in whatever order."""
+    """Whenever they were written, in whatever order, and with whatever umask."""
     client, hashes = lambda_client(on), set()
     for number, order in enumerate(("ab", "ba"), 1):
         folder = tmp_path / order
@@ -236,6 +236,8 @@ def test_the_same_files_make_the_same_archive(on, tmp_path, unused_name):
         for name in order:
             (folder / name).write_text(name)
             os.utime(folder / name, (number, number))
+            (folder / name).chmod(0o700 if number == 1 else 0o755)
+        folder.chmod(0o700 if number == 1 else 0o755)
         output("layer", "add", unused_name, str(folder), on=on)
         hashes.add(client.get_layer_version(LayerName=unused_name, VersionNumber=number)["Content"]["CodeSha256"])
     assert len(hashes) == 1
