@@ -117,7 +117,8 @@ def newcomer(tmp_path):
     server = Quipu()
     try:
         yield clean_environment({"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "CURL_HOME": str(tmp_path),
-                                 "QUIPU_ON": server.url, "SERVER": server.url.split("//")[1]})
+                                 "QUIPU_ON": server.url, "SERVER": server.url.split("//")[1],
+                                 "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull})
     finally:
         server.kill()
         server.close()
