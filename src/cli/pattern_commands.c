@@ -22,7 +22,7 @@
                                            .examples = lines,                                                \
                                            .grow = operation_commands}
 
-PATTERN(counter, "numbers that are never given twice",
+PATTERN(counter, "hand out numbers, none of them twice",
         "Counters give numbers: unique, ever larger, one by one or in blocks.",
         "  quipu counter add orders                        # 1, then 2, ...\n"
         "  quipu counter add orders --block 10 --json      # {\"first\":3,\"last\":12}\n"
@@ -32,9 +32,9 @@ PATTERN(counter, "numbers that are never given twice",
         "  quipu counter set orders 100\n"
         "  quipu counter rm orders");
 
-PATTERN(job, "many tasks, and one who is told to be last",
-        "A job counts its tasks, each once however often it is reported, and tells exactly one caller that it\n"
-        "was the last.",
+PATTERN(job, "count tasks and run the last step once",
+        "A job counts its tasks, each once however often it is reported. Exactly one caller is told that it was\n"
+        "the last, and what --then names runs once.",
         "  quipu job put pages --total 500 --then consolidate --deadline 1h\n"
         "  quipu job put letters --tasks a,b,c\n"
         "  quipu job done pages 17\n"
@@ -50,7 +50,7 @@ PATTERN(job, "many tasks, and one who is told to be last",
         "  quipu job ls --limit 10\n"
         "  quipu job rm pages");
 
-PATTERN(group, "events that belong together, told once when complete",
+PATTERN(group, "collect events until they are complete, then act on them once",
         "Groups collect events under a key until a rule says that they are complete: by number, by kinds, by\n"
         "a condition, by quiet or by a deadline.",
         "  quipu group put clicks --complete '{\"size\":10}' --quiet 5m --then digest\n"
@@ -62,7 +62,7 @@ PATTERN(group, "events that belong together, told once when complete",
         "  quipu group rm clicks session-7\n"
         "  quipu group forget clicks");
 
-PATTERN(period, "events by the hour or day, handed over once",
+PATTERN(period, "collect events by the hour or day and hand them over once",
         "Periods collect events in buckets, which are handed over once when their time is over.",
         "  quipu period put digest --every 1h --then mail\n"
         "  quipu period put digest --cron '0 9 * * 1-5' --zone Europe/Berlin\n"
@@ -75,7 +75,7 @@ PATTERN(period, "events by the hour or day, handed over once",
         "  quipu period ls\n"
         "  quipu period rm digest");
 
-PATTERN(work, "units of work for whoever claims them",
+PATTERN(work, "queues of work: claims, heartbeats, retries, dead letters",
         "A queue holds units of work. Whoever claims one has it for some time, keeps it by beats, saves its\n"
         "progress and finishes it; what nobody finishes is claimed again, and after many tries it is dead.",
         "  quipu work put mails --lease 1m --attempts 3 --backoff 10s\n"
@@ -91,7 +91,7 @@ PATTERN(work, "units of work for whoever claims them",
         "  quipu work retry mails m-1\n"
         "  quipu work rm mails m-1");
 
-PATTERN(doc, "JSON documents with versions",
+PATTERN(doc, "JSON documents with versions, which nobody overwrites unseen",
         "Documents have a version, so that nobody overwrites what they have not seen.",
         "  quipu doc put users ann '{\"name\":\"Ann\"}'        # 1, its version\n"
         "  quipu doc put users ann @ann.json --if-match 1\n"
@@ -102,7 +102,7 @@ PATTERN(doc, "JSON documents with versions",
         "  quipu doc ls users\n"
         "  quipu doc rm users ann --if-match 3");
 
-PATTERN(lease, "locks that end by themselves, with fences",
+PATTERN(lease, "locks that end by themselves: one process at a time",
         "A lease is a lock for some time. Its fence grows with each grant: hand it to what you write to, and\n"
         "let that refuse smaller ones.",
         "  quipu lease run nightly -- ./report             # holds it while the command runs\n"
@@ -112,7 +112,7 @@ PATTERN(lease, "locks that end by themselves, with fences",
         "  quipu lease release nightly me 7\n"
         "  quipu lease get nightly");
 
-PATTERN(history, "every change of a table, as it was and when",
+PATTERN(history, "keep every change of a table; see and restore what was",
         "A history keeps every change of a table from the moment on when it is asked for.",
         "  quipu history put orders --keep 30d\n"
         "  quipu history get orders 4711\n"
@@ -123,7 +123,7 @@ PATTERN(history, "every change of a table, as it was and when",
         "  quipu history feed orders < records.json        # by hand, where no server does it\n"
         "  quipu history rm orders");
 
-PATTERN(log, "ordered events with groups of readers",
+PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "A log keeps events in order by key, without gaps; groups of consumers share the reading.",
         "  quipu log put clicks --partitions 4\n"
         "  quipu log append clicks ann '{\"page\":\"/\"}'\n"
@@ -143,7 +143,7 @@ PATTERN(log, "ordered events with groups of readers",
         "  quipu log leave clicks mailer\n"
         "  quipu log rm clicks");
 
-PATTERN(board, "messages for whoever looks",
+PATTERN(board, "messages in the order of their time",
         "A board holds messages, the oldest first.",
         "  quipu board post team 'lunch at noon' --author ann\n"
         "  date | quipu board post team -\n"
