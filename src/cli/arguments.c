@@ -314,7 +314,7 @@ static bool check_words(const struct arguments *arguments)
         return false;
     }
     if (arguments->word_count >= command->words_min) return true;
-    complain_of_usage(arguments, "there is something missing: quipu %s%s%s %s",
+    complain_of_usage(arguments, "an argument is missing: quipu %s%s%s %s",
                       arguments->parent ? arguments->parent->name : "", arguments->parent ? " " : "",
                       command->name, command->usage);
     return false;

@@ -98,7 +98,7 @@ def test_dropping_asks_first(place, music):
     (["create", "T", "id:X"], "'id:X' should be a key and its type, S, N or B: Artist:S"),
     (["create", "T", "id:S", "--index", "i"], "'i' should be NAME:HASH:TYPE or NAME:HASH:TYPE,RANGE:TYPE"),
     (["create", "T", "id:S", "--stream", "all"], "'all' should be new-and-old, new, old or keys"),
-    (["create", "T"], "there is something missing: quipu table create TABLE HASH:TYPE [RANGE:TYPE] [flags]"),
+    (["create", "T"], "an argument is missing: quipu table create TABLE HASH:TYPE [RANGE:TYPE] [flags]"),
     (["create", "T", "a:S", "b:S", "c:S"], "unexpected argument 'c:S'"),
     (["ls", "--frobnicate"], "unknown flag '--frobnicate'"),
     (["ls", "--on"], "the flag '--on' needs a value: --on WHERE"),

@@ -147,7 +147,7 @@ def test_what_only_the_target_has(tmp_path):
 
 @pytest.mark.parametrize("arguments, status, sentence", [
     (["same", "same"], 2, "source and target are the same"),
-    (["one"], 2, "there is something missing"),
+    (["one"], 2, "an argument is missing"),
     (["a", "b", "--until-idle", "--no-follow"], 2, "--until-idle and --no-follow exclude each other"),
     (["nothing", "b"], 1, "nothing"),
 ])

@@ -213,7 +213,7 @@ def test_a_folder_that_is_too_large(on, tmp_path):
     (["layer", "add", "a b", "."], "a layer's name should be 1 to 64 letters, digits, '-' or '_', not 'a b'"),
     (["layer", "add", "a:1", "."], "not 'a:1'"), (["layer", "ls", ""], "not ''"),
     (["layer", "rm", "a:x"], "a layer's version should be a number, not 'x'"), (["layer", "rm", "a:"], "not ''"),
-    (["layer", "add", "a"], "there is something missing: quipu layer add NAME FILE|DIR"),
+    (["layer", "add", "a"], "an argument is missing: quipu layer add NAME FILE|DIR"),
     (["function", "add", "f", "--dir", ".", "--runtime", "python3.11", "--layer", "a:b"], "should be a number"),
     (["function", "add", "f", "--to-queue", "q", "--layer", "a"], "--layer goes with --dir or --zip"),
     (["function", "add", "f", "--dir", ".", "--runtime", "python3.11", "--layer", "a", "--no-layers"],

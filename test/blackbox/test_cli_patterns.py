@@ -297,14 +297,14 @@ def test_help(operations, manual, pattern):
 @pytest.mark.parametrize("arguments, sentence", [
     (["counter", "add", "x", "y"], "by must be a whole number."),
     (["counter", "add", "x", "1", "--by", "2"], "by is given twice"),
-    (["counter", "add"], "there is something missing: quipu counter add NAME [BY] [flags]"),
+    (["counter", "add"], "an argument is missing: quipu counter add NAME [BY] [flags]"),
     (["counter", "add", ""], "name must not be empty"),
     (["counter", "add", "x", "--idempotency-key", "a\nb"], "--idempotency-key must not hold control characters"),
     (["job", "put", "x", "--deadline", "soon"],
      'deadline must be a duration like "250ms", "30s", "5m", "1h" or "7d".'),
     (["job", "put", "x", "--layout", "heap"], "layout must be one of tree|set."),
     (["work", "submit", "q", "a", '{"n":'], "data should be JSON: something is missing at the end"),
-    (["lease", "take", "x"], "there is something missing: quipu lease take NAME OWNER [flags]"),
+    (["lease", "take", "x"], "an argument is missing: quipu lease take NAME OWNER [flags]"),
 ])
 def test_wrong_usage(tmp_path, arguments, sentence):
     result = quipu(*arguments, on=tmp_path / "data")
