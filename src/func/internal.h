@@ -163,6 +163,7 @@ struct queued {
     void (*accepted)(struct queued *queued);
     void *context;
     int status;
+    char id[37]; /* of the call, a UUID */
 };
 void queue_accept(struct queue *queue, struct queued *queued);
 /* Nothing is under way; what is due may wait. */

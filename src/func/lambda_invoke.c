@@ -113,6 +113,7 @@ static void answer_result(struct invoking *invoking)
 {
     struct rest_call *call = invoking->call;
     struct invocation *invocation = &invoking->invocation;
+    call->request_id = arena_copy(call->arena, slice_of(invocation->request_id));
     rest_add_header(call, "X-Amz-Executed-Version: %s", invocation->version);
     if (invocation->end == INVOCATION_FAILED)
         rest_add_header(call, "X-Amz-Function-Error: %s",
@@ -151,6 +152,7 @@ static void accepted(struct queued *queued)
         lambda_unavailable(call);
         return;
     }
+    call->request_id = arena_copy(call->arena, slice_of(queued->id));
     if (invoking->is_async_api) buf_text(call->reply, "{\"Status\":202}");
     lambda_done(call, 202);
 }

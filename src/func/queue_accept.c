@@ -70,6 +70,7 @@ void queue_accept(struct queue *queue, struct queued *queued)
     acceptance->queue = queue;
     acceptance->queued = queued;
     queue_name(queue, acceptance->id);
+    memcpy(queued->id, acceptance->id, sizeof queued->id);
     buf_text(&acceptance->request, "{\"TransactItems\":[");
     struct func_call call = {.function = queued->function,
                              .payload = queued->payload,

@@ -51,41 +51,43 @@ static void put_function_arn(struct buf *out, struct errand *errand)
     json_put_string(out, is_qualified ? arn : arena_printf(&errand->arena, "%.*s:$LATEST", SLICE_ARG(arn)));
 }
 
-static void put_contexts(struct buf *out, struct errand *errand, const char *condition, unsigned invocations)
+static bool has_run(const struct errand *errand)
+{
+    return errand->invocation.version[0] != 0;
+}
+
+static void put_document(struct buf *out, struct errand *errand, const char *condition, bool with_payloads)
 {
     const struct invocation *invocation = &errand->invocation;
+    unsigned runs = errand->attempts + (has_run(errand) ? 1 : 0);
     buf_text(out, "{\"version\":\"1.0\",\"timestamp\":");
     put_time(out, queue_now_ms(errand->queue));
     buf_text(out, ",\"requestContext\":{\"requestId\":");
     json_put_string(out, (struct slice){errand->id, errand->id_len});
     buf_text(out, ",\"functionArn\":");
     put_function_arn(out, errand);
-    buf_printf(out, ",\"condition\":\"%s\",\"approximateInvokeCount\":%u}", condition, invocations);
-    if (!invocation->version[0]) return; /* it was not run this time */
-    buf_text(out, ",\"responseContext\":{\"statusCode\":200,\"executedVersion\":");
-    json_put_string(out, slice_of(invocation->version));
-    if (invocation->end == INVOCATION_FAILED || errand->rejected)
-        buf_text(out, ",\"functionError\":\"Unhandled\"");
+    buf_printf(out, ",\"condition\":\"%s\",\"approximateInvokeCount\":%u},\"requestPayload\":", condition, runs);
+    put_payload(out, with_payloads ? errand->payload : SLICE_NONE, &errand->arena);
+    if (has_run(errand)) {
+        buf_text(out, ",\"responseContext\":{\"statusCode\":200,\"executedVersion\":");
+        json_put_string(out, slice_of(invocation->version));
+        if (invocation->end == INVOCATION_FAILED || errand->rejected)
+            buf_text(out, ",\"functionError\":\"Unhandled\"");
+        buf_text(out, "},\"responsePayload\":");
+        put_payload(out, with_payloads ? reply_of(errand) : SLICE_NONE, &errand->arena);
+    }
     buf_byte(out, '}');
 }
 
-/* Too large with the payloads, it goes without them. */
-static struct slice document_of(struct errand *errand, const char *condition, unsigned invocations)
+/* Lambda: too large with the payloads, it goes without them. */
+static struct slice document_of(struct errand *errand, const char *condition)
 {
     struct buf out = {0};
-    put_contexts(&out, errand, condition, invocations);
-    size_t before = out.len;
-    buf_text(&out, ",\"requestPayload\":");
-    put_payload(&out, errand->payload, &errand->arena);
-    if (errand->invocation.version[0]) {
-        buf_text(&out, ",\"responsePayload\":");
-        put_payload(&out, reply_of(errand), &errand->arena);
+    put_document(&out, errand, condition, true);
+    if (out.len > LIMIT_DESTINATION_BYTES) {
+        out.len = 0;
+        put_document(&out, errand, condition, false);
     }
-    if (out.len >= LIMIT_DESTINATION_BYTES) {
-        out.len = before;
-        buf_text(&out, ",\"requestPayload\":null,\"responsePayload\":null");
-    }
-    buf_byte(&out, '}');
     struct slice document = arena_copy(&errand->arena, buf_view(&out));
     buf_free(&out);
     return document;
@@ -182,9 +184,8 @@ static void errand_end(struct errand *errand, const char *condition, struct slic
         buf_slice(&errand->request, effects);
     }
     if (destination.len) {
-        unsigned runs = errand->attempts + (errand->invocation.version[0] ? 1 : 0);
         bool has_failed = !slice_equal(slice_of(condition), SLICE("Success"));
-        put_destination(errand, destination, document_of(errand, condition, runs), has_failed);
+        put_destination(errand, destination, document_of(errand, condition), has_failed);
     }
     buf_text(&errand->request, "]}");
     end_again(errand);
@@ -264,9 +265,22 @@ static void errand_retry_or_fail(struct errand *errand)
         errand_end(errand, "RetriesExhausted", SLICE_NONE, errand->settings.on_failure);
         return;
     }
+    int64_t due_ms = queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (errand->attempts + 1);
+    if (due_ms - errand->accepted_ms > errand->settings.age_max_ms) { /* its last answer can still be told */
+        errand_end(errand, "EventAgeExceeded", SLICE_NONE, errand->settings.on_failure);
+        return;
+    }
     stats_add(&queue->stats.retried, 1);
-    errand_retry(errand, errand->attempts + 1,
-                 queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (errand->attempts + 1));
+    errand_retry(errand, errand->attempts + 1, due_ms);
+}
+
+/* Lambda: a function whose reserved concurrency is 0 is switched off, and calls of it are not tried again.
+ * Where nobody is told of them they wait here, as long as they may. */
+static bool is_switched_off(const struct errand *errand)
+{
+    struct slice name, qualifier;
+    return errand->settings.on_failure.len && function_name_parse(errand->function, &name, &qualifier) &&
+           registry_reserved(errand->queue->func, name) == 0;
 }
 
 /* It was not run: that is no attempt. Where others share, one of them may have more room. */
@@ -317,12 +331,26 @@ static void errand_unknown(struct errand *errand)
     errand_end(errand, "FunctionNotFound", SLICE_NONE, errand->failure);
 }
 
+/* Without having been run this time. */
+static void errand_give_up(struct errand *errand, const char *condition)
+{
+    buf_free(&errand->invocation.reply);
+    buf_free(&errand->invocation.log);
+    errand->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
+    errand_end(errand, condition, SLICE_NONE, errand->settings.on_failure);
+}
+
 void errand_settle(struct errand *errand)
 {
     switch (errand->invocation.end) {
     case INVOCATION_ANSWERED: settle_answered(errand); break;
     case INVOCATION_FAILED: errand_retry_or_fail(errand); break;
     case INVOCATION_THROTTLED:
+        if (is_switched_off(errand))
+            errand_give_up(errand, "ZeroReservedConcurrency");
+        else
+            errand_put_off(errand);
+        break;
     case INVOCATION_REFUSED: errand_put_off(errand); break;
     case INVOCATION_UNKNOWN: errand_unknown(errand); break;
     }
@@ -330,6 +358,5 @@ void errand_settle(struct errand *errand)
 
 void errand_expire(struct errand *errand)
 {
-    errand->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
-    errand_end(errand, "EventAgeExceeded", SLICE_NONE, errand->settings.on_failure);
+    errand_give_up(errand, "EventAgeExceeded");
 }

@@ -51,6 +51,7 @@ struct rest_call {
     int status;
     struct slice content_type; /* empty: application/json */
     struct slice headers;      /* ready lines, each ended by CRLF, in the arena */
+    struct slice request_id;   /* of x-amzn-RequestId, in the arena; empty: any */
     struct buf *reply;
 
     /* filled by rest_route */

@@ -53,7 +53,8 @@ struct web {
 /* ---- web.c ---- */
 
 /* The headers every reply carries, in the exchange's arena; a checksum where the reply is whole already. */
-struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole);
+struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole,
+                                struct slice request_id);
 
 /* NULL when no signature is asked for or the request has a good one; else as signature_fault. */
 const char *web_signature_fault(struct web *web, struct http_exchange *exchange, enum signed_door door,

@@ -51,7 +51,8 @@ static struct slice content_type_of(const struct rest_call *call)
 
 static struct slice all_headers(struct web_rest *rest)
 {
-    struct slice common = web_common_headers(rest->web, rest->exchange, !rest->in_pieces);
+    struct slice common = web_common_headers(rest->web, rest->exchange, !rest->in_pieces,
+                                             rest->call.request_id);
     if (!rest->call.headers.len) return common;
     return arena_printf(&rest->exchange->arena, "%.*s%.*s", SLICE_ARG(common), SLICE_ARG(rest->call.headers));
 }

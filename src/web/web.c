@@ -111,7 +111,6 @@ static struct web_loop *loop_of(struct web *web, struct net_loop *loop)
 static void put_request_id(struct buf *out, struct random *random)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"; /* 32: five bits each */
-    buf_text(out, "x-amzn-RequestId: ");
     buf_reserve(out, REQUEST_ID_LETTERS);
     uint64_t bits = 0;
     for (int i = 0; i < REQUEST_ID_LETTERS; i++) {
@@ -119,7 +118,6 @@ static void put_request_id(struct buf *out, struct random *random)
         out->data[out->len++] = letters[bits & 31];
         bits >>= 5;
     }
-    buf_text(out, "\r\n");
 }
 
 static struct rest_head head_of(const struct http_exchange *exchange)
@@ -132,13 +130,19 @@ static struct rest_head head_of(const struct http_exchange *exchange)
 }
 
 /* The headers every reply carries; the checksum is of the body as it is sent, compressed or not. */
-struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole)
+struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole,
+                                struct slice request_id)
 {
     struct rest_head head = head_of(exchange);
     struct slice origin = rest_door_origin(web->door, &head);
-    size_t room = 512 + origin.len;
+    size_t room = 512 + origin.len + request_id.len;
     struct buf out = {.data = arena_alloc(&exchange->arena, room), .cap = room};
-    put_request_id(&out, &loop_of(web, exchange->loop)->random);
+    buf_text(&out, "x-amzn-RequestId: ");
+    if (request_id.len)
+        buf_slice(&out, request_id);
+    else
+        put_request_id(&out, &loop_of(web, exchange->loop)->random);
+    buf_text(&out, "\r\n");
     if (is_whole) {
         http_reply_pack(exchange);
         buf_text(&out, "x-amz-crc32: ");
@@ -158,7 +162,7 @@ struct slice web_common_headers(struct web *web, struct http_exchange *exchange,
 
 static void reply(struct web *web, struct http_exchange *exchange, int status, struct slice type)
 {
-    http_reply(exchange, status, type, web_common_headers(web, exchange, true));
+    http_reply(exchange, status, type, web_common_headers(web, exchange, true, SLICE_NONE));
 }
 
 static void reply_error(struct web *web, struct http_exchange *exchange, struct slice type, const char *error,
@@ -175,7 +179,7 @@ static bool serve_foreign(struct web *web, struct http_exchange *exchange)
     struct slice type, headers;
     if (!rest_foreign_put(&head, &exchange->arena, &exchange->reply, &type, &headers)) return false;
     web_count_error(web, "NotImplemented");
-    struct slice common = web_common_headers(web, exchange, true);
+    struct slice common = web_common_headers(web, exchange, true, SLICE_NONE);
     headers = arena_printf(&exchange->arena, "%.*s%.*s", SLICE_ARG(common), SLICE_ARG(headers));
     http_reply(exchange, 400, type, headers);
     return true;
@@ -345,7 +349,7 @@ static void serve_options(struct web *web, struct http_exchange *exchange)
     struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
     struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
     bool from_outside = http_header_find(exchange, SLICE("Access-Control-Request-Private-Network")).len > 0;
-    struct slice extra = web_common_headers(web, exchange, true);
+    struct slice extra = web_common_headers(web, exchange, true, SLICE_NONE);
     extra = arena_printf(&exchange->arena, "%.*sAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n",
                          SLICE_ARG(extra));
     if (rest_door_origin(web->door, &head).len)

@@ -265,13 +265,26 @@ TEST(queue_drops_what_is_too_old)
     struct stage stage;
     stage_open(&stage, &plain);
     stage_function(&stage, "f", "", "");
-    set_async(&stage, "f", "{\"MaximumEventAgeInSeconds\":60,\"MaximumRetryAttempts\":2}");
+    set_async(&stage, "f", "{\"MaximumEventAgeInSeconds\":300,\"MaximumRetryAttempts\":2}");
     CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
     CHECK(stage_until(has_retried, &stage));
-    atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS + 30000);
+    atomic_store(&stage.ahead_ms, 330000);
     CHECK(stage_until(has_failed, &stage));
     CHECK_INT(waiting_calls(&stage), 0);
     CHECK_INT(stats_read(&stage.func->queue->stats.retried), 1);
+    stage_close(&stage);
+}
+
+TEST(queue_makes_no_attempt_that_would_come_too_late)
+{
+    struct stage stage;
+    stage_open(&stage, &plain);
+    stage_function(&stage, "f", "", "");
+    set_async(&stage, "f", "{\"MaximumEventAgeInSeconds\":60,\"MaximumRetryAttempts\":2}");
+    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    CHECK(stage_until(has_failed, &stage));
+    CHECK_INT(waiting_calls(&stage), 0);
+    CHECK_INT(stats_read(&stage.func->queue->stats.retried), 0);
     stage_close(&stage);
 }
 
