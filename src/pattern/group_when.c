@@ -1,5 +1,6 @@
 /* Groups: conditions as people write them, "count >= 3 and contains(kinds, 'vip')", as DynamoDB takes them.
  * What is written in its own way (#count) stays as it is. Called by group_put.c. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "expr/expr.h"
@@ -36,36 +37,88 @@ struct slice group_when_read(struct flow *flow, struct slice written, struct sli
     return expression;
 }
 
-/* ---- words and types ---- */
+/* ---- words and types ----
+ *
+ * What a condition asks of the group is known by type, so a condition that can never hold is refused when it is
+ * put, and not found out when no group is ever complete. Only types are looked at; what the service would not
+ * understand it refuses itself, and nothing is said of it here. */
 
-enum when_type { WHEN_NONE, WHEN_NUMBER, WHEN_KINDS, WHEN_EVENTS };
+#define NESTED_MOST 50 /* parentheses: deeper ones are left to the service */
+
+/* X(name, letter of DynamoDB's type, what it is called). */
+#define WHEN_TYPES(X)                                                                                        \
+    X(TEXT, "S", "a text")                                                                                   \
+    X(NUMBER, "N", "a number")                                                                               \
+    X(BOOL, "BOOL", "true or false")                                                                         \
+    X(NULL, "NULL", "null")                                                                                  \
+    X(LIST, "L", "a list")                                                                                   \
+    X(MAP, "M", "an object")                                                                                 \
+    X(TEXTS, "SS", "a set of texts")
+enum { /* of bits: a value out of an event's data may be any */
+#define X(name, letter, called) AT_##name,
+       WHEN_TYPES(X)
+#undef X
+           WHEN_TYPE_COUNT
+};
+#define WHEN(name) (1u << AT_##name)
+#define WHEN_ANY   ((1u << WHEN_TYPE_COUNT) - 1)
+
 static const struct {
+    const char *letter, *called;
+} type_words[] = {
+#define X(name, letter, called) {letter, called},
+    WHEN_TYPES(X)
+#undef X
+};
+
+/* What a group has; `always`: from its first event on. */
+struct when_name {
     const char *name;
-    enum when_type type;
-} attributes[] = {{"count", WHEN_NUMBER},  {"sum", WHEN_NUMBER},  {"opened", WHEN_NUMBER},
-                  {"touched", WHEN_NUMBER}, {"kinds", WHEN_KINDS}, {"events", WHEN_EVENTS}};
+    unsigned types;
+    bool always;
+};
+static const struct when_name group_names[] = {
+    {"count", WHEN(NUMBER), true},   {"sum", WHEN(NUMBER), false},  {"opened", WHEN(NUMBER), true},
+    {"touched", WHEN(NUMBER), true}, {"kinds", WHEN(TEXTS), false}, {"events", WHEN(LIST), false}};
+static const struct when_name event_names[] = {{"id", WHEN(TEXT), true},   {"kind", WHEN(TEXT), false},
+                                               {"data", WHEN_ANY, false},  {"amount", WHEN(NUMBER), false},
+                                               {"time", WHEN(TEXT), true}, {"late", WHEN(BOOL), false}};
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static bool is_word(struct slice token, const char *word)
+{
+    return slice_equal_ignoring_case(token, slice_of(word));
+}
+
 /* Words of the language, and its functions. */
 static bool is_language(struct slice word)
 {
-    static const char *const words[] = {"and",         "or",       "not",    "between",          "in",
-                                        "begins_with", "contains", "size",   "attribute_exists", "attribute_type",
+    static const char *const words[] = {"and",
+                                        "or",
+                                        "not",
+                                        "between",
+                                        "in",
+                                        "begins_with",
+                                        "contains",
+                                        "size",
+                                        "attribute_exists",
+                                        "attribute_type",
                                         "attribute_not_exists"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (slice_equal_ignoring_case(word, slice_of(words[i]))) return true;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (is_word(word, words[i])) return true;
     return false;
 }
 
-static enum when_type type_of(struct slice word)
+static const struct when_name *name_find(const struct when_name *names, size_t count, struct slice word)
 {
-    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (slice_equal(word, slice_of(attributes[i].name))) return attributes[i].type;
-    return WHEN_NONE;
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(word, slice_of(names[i].name))) return &names[i];
+    return NULL;
 }
 
 /* The next piece of it: a word with its # or :, or another character; empty at the end. */
@@ -85,98 +138,293 @@ static struct slice when_token(struct slice *rest)
     return token;
 }
 
-static bool is_comparison(struct slice token)
-{
-    return token.len && memchr("<>=", token.data[0], 3);
-}
+/* ---- a walk over the condition ---- */
 
-/* What a value is compared with must be of its type, or it never holds. */
-static const char *value_fault(struct flow *flow, struct slice attribute, struct slice value, struct slice values)
-{
-    struct slice name = arena_printf(flow->arena, "%.*s", SLICE_ARG(value));
-    struct slice given = raw_member(flow->arena, values, name.data);
-    if (!given.data || raw_kind(given) == JSON_NUMBER) return NULL;
-    return arena_printf(flow->arena, "%.*s is a number, which it compares with %.*s", SLICE_ARG(attribute),
-                        SLICE_ARG(flow_shown(given)))
-        .data;
-}
-
-static bool is_word(struct slice token, const char *word)
-{
-    return slice_equal_ignoring_case(token, slice_of(word));
-}
-
-/* The kinds are texts: nothing else is among them. */
-static const char *kind_fault(struct flow *flow, struct slice value, struct slice values)
-{
-    struct slice name = arena_printf(flow->arena, "%.*s", SLICE_ARG(value));
-    struct slice given = raw_member(flow->arena, values, name.data);
-    if (!given.data || raw_kind(given) == JSON_STRING) return NULL;
-    return arena_printf(flow->arena, "kinds are texts, and it looks for %.*s among them",
-                        SLICE_ARG(flow_shown(given)))
-        .data;
-}
-
-/* What stands behind "between", "in" and "contains(": the attribute in question, and whose values follow. */
-struct when_list {
-    enum { LIST_NONE, LIST_BETWEEN, LIST_IN, LIST_CONTAINS } kind;
-    struct slice attribute;
-    unsigned values; /* so far */
+struct when {
+    struct flow *flow;
+    struct slice rest, token; /* what is left, and the piece that is looked at */
+    struct slice values;      /* a plain object */
+    unsigned nested;
+    bool negated; /* by an odd number of "not" */
+    const char *fault;
+    bool stuck; /* it is not understood here; or there is a fault */
 };
 
-static const char *list_take(struct flow *flow, struct when_list *list, struct slice before, struct slice token,
-                             struct slice values)
+struct when_operand {
+    unsigned types;
+    struct slice shown;
+    bool is_value;
+    bool always; /* what it names is in every group */
+};
+
+static void when_next(struct when *when)
 {
-    struct slice word = token.data[0] == '#' ? slice_from(token, 1) : token;
-    if (is_word(token, "between") || is_word(token, "in")) {
-        struct slice name = before.len && before.data[0] == '#' ? slice_from(before, 1) : before;
-        *list = (struct when_list){is_word(token, "in") ? LIST_IN : LIST_BETWEEN, name, 0};
-        return NULL;
+    when->token = when_token(&when->rest);
+}
+
+static bool when_takes(struct when *when, const char *word)
+{
+    bool is = is_word(when->token, word);
+    if (is) when_next(when);
+    return is;
+}
+
+static void when_expects(struct when *when, const char *word)
+{
+    if (!when_takes(when, word)) when->stuck = true;
+}
+
+static void when_fails(struct when *when, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void when_fails(struct when *when, const char *format, ...)
+{
+    va_list args;
+    if (when->stuck) return;
+    va_start(args, format);
+    when->fault = arena_vprintf(when->flow->arena, format, args).data;
+    va_end(args);
+    when->stuck = true;
+}
+
+static const char *called(unsigned types)
+{
+    for (unsigned i = 0; i < WHEN_TYPE_COUNT; i++)
+        if (types == 1u << i) return type_words[i].called;
+    return "anything";
+}
+
+static struct slice without_mark(struct slice token)
+{
+    return token.len && token.data[0] == '#' ? slice_from(token, 1) : token;
+}
+
+/* ".name" or "[7]" behind what has such parts. */
+static void part_take(struct when *when, struct when_operand *path, bool *in_event)
+{
+    bool is_member = is_word(when->token, ".");
+    const char *start = when->token.data;
+    when_next(when);
+    if (path->types != WHEN_ANY && path->types != (is_member ? WHEN(MAP) : WHEN(LIST))) {
+        when_fails(when, "%.*s is %s, which has no %s", SLICE_ARG(path->shown), called(path->types),
+                   is_member ? "members" : "places");
+    } else if (!is_member) {
+        while (when->token.len && !is_word(when->token, "]")) when_next(when);
+        *in_event = path->types == WHEN(LIST);
+        if (*in_event) path->types = WHEN(MAP);
+    } else if (*in_event) {
+        const struct when_name *name = name_find(event_names, COUNT_OF(event_names),
+                                                 without_mark(when->token));
+        if (!name)
+            when_fails(when, "there is no \"%.*s\" in an event, only id, kind, data, amount, time and late",
+                       SLICE_ARG(flow_shown(without_mark(when->token))));
+        else
+            path->types = name->types;
+        *in_event = false;
     }
-    if (is_word(token, "contains")) *list = (struct when_list){LIST_CONTAINS, SLICE(""), 0};
-    if (list->kind == LIST_NONE) return NULL;
-    if (list->kind == LIST_CONTAINS && type_of(word) != WHEN_NONE && !list->attribute.len) {
-        list->attribute = word;
-        if (type_of(word) == WHEN_NUMBER)
-            return arena_printf(flow->arena, "%.*s is a number, which contains nothing", SLICE_ARG(word)).data;
+    path->always = false;
+    struct slice part = {start, (size_t)(when->token.data + when->token.len - start)};
+    if (is_member) part = arena_printf(when->flow->arena, ".%.*s", SLICE_ARG(without_mark(when->token)));
+    path->shown = arena_printf(when->flow->arena, "%.*s%.*s", SLICE_ARG(path->shown), SLICE_ARG(part));
+    when_next(when);
+}
+
+static struct when_operand value_take(struct when *when)
+{
+    static const unsigned types[] = {
+        [JSON_STRING] = WHEN(TEXT), [JSON_NUMBER] = WHEN(NUMBER), [JSON_TRUE] = WHEN(BOOL),
+        [JSON_FALSE] = WHEN(BOOL),  [JSON_NULL] = WHEN(NULL),     [JSON_ARRAY] = WHEN(LIST),
+        [JSON_OBJECT] = WHEN(MAP)};
+    struct slice name = arena_printf(when->flow->arena, "%.*s", SLICE_ARG(when->token));
+    struct slice given = raw_member(when->flow->arena, when->values, name.data);
+    if (!given.data) when->stuck = true;
+    enum json_kind kind = raw_kind(given);
+    when_next(when);
+    return (struct when_operand){.types = !when->stuck && (size_t)kind < COUNT_OF(types) ? types[kind]
+                                                                                         : WHEN_ANY,
+                                 .shown = flow_shown(given),
+                                 .is_value = true};
+}
+
+static struct when_operand operand_take(struct when *when)
+{
+    struct when_operand operand = {.types = WHEN_ANY, .shown = without_mark(when->token)};
+    bool in_event = false;
+    if (when->token.len && when->token.data[0] == ':') return value_take(when);
+    if (when_takes(when, "size")) {
+        when_expects(when, "(");
+        struct when_operand path = operand_take(when);
+        if (path.types == WHEN(NUMBER) || path.types == WHEN(BOOL))
+            when_fails(when, "%.*s is %s, which has no size", SLICE_ARG(path.shown), called(path.types));
+        when_expects(when, ")");
+        return (struct when_operand){
+            .types = WHEN(NUMBER),
+            .shown = arena_printf(when->flow->arena, "size(%.*s)", SLICE_ARG(path.shown))};
     }
-    if (token.data[0] == ')') list->kind = LIST_NONE;
-    if (token.data[0] != ':') return NULL;
-    list->values++;
-    enum when_type type = type_of(list->attribute);
-    const char *fault = NULL;
-    if (list->kind == LIST_CONTAINS && type == WHEN_KINDS)
-        fault = kind_fault(flow, token, values);
-    else if (list->kind != LIST_CONTAINS && type == WHEN_NUMBER)
-        fault = value_fault(flow, list->attribute, token, values);
-    if (list->kind == LIST_BETWEEN && list->values == 2) list->kind = LIST_NONE;
-    return fault;
+    const struct when_name *name = name_find(group_names, COUNT_OF(group_names), operand.shown);
+    if (!name) when->stuck = true;
+    if (when->stuck) return operand;
+    operand.types = name->types;
+    operand.always = name->always;
+    when_next(when);
+    while (!when->stuck && (is_word(when->token, ".") || is_word(when->token, "[")))
+        part_take(when, &operand, &in_event);
+    return operand;
+}
+
+/* ---- what compares ---- */
+
+static void types_compare(struct when *when, const struct when_operand *a, const struct when_operand *b,
+                          bool by_order)
+{
+    const struct when_operand *name = a->is_value ? b : a, *other = a->is_value ? a : b;
+    const unsigned ordered = WHEN(NUMBER) | WHEN(TEXT);
+    if (a->types & b->types & (by_order ? ordered : WHEN_ANY)) return;
+    if (name->types == WHEN(TEXTS))
+        when_fails(
+            when,
+            "%.*s is a set of texts, which it compares with %.*s: use contains(kinds, ...) or size(kinds)",
+            SLICE_ARG(name->shown), SLICE_ARG(other->shown));
+    else if (name->types & other->types)
+        when_fails(when, "%.*s is %s, which is not less or more than anything", SLICE_ARG(name->shown),
+                   called(name->types));
+    else
+        when_fails(when, "%.*s is %s, which it compares with %.*s", SLICE_ARG(name->shown),
+                   called(name->types), SLICE_ARG(other->shown));
+}
+
+static void comparison_take(struct when *when)
+{
+    struct when_operand left = operand_take(when), right;
+    bool by_order = when->token.len && !is_word(when->token, "=") && !is_word(when->token, "<>");
+    if (when->token.len && memchr("<>=", when->token.data[0], 3)) {
+        when_next(when);
+        right = operand_take(when);
+        types_compare(when, &left, &right, by_order);
+    } else if (when_takes(when, "between")) {
+        right = operand_take(when);
+        types_compare(when, &left, &right, true);
+        when_expects(when, "and");
+        right = operand_take(when);
+        types_compare(when, &left, &right, true);
+    } else if (when_takes(when, "in")) {
+        when_expects(when, "(");
+        do {
+            right = operand_take(when);
+            types_compare(when, &left, &right, false);
+        } while (!when->stuck && when_takes(when, ","));
+        when_expects(when, ")");
+    } else {
+        when->stuck = true;
+    }
+}
+
+/* ---- functions that say yes or no ---- */
+
+static void begins_check(struct when *when, const struct when_operand *path, const struct when_operand *with)
+{
+    if (!(path->types & WHEN(TEXT)))
+        when_fails(when, "%.*s is %s, which begins with nothing", SLICE_ARG(path->shown),
+                   called(path->types));
+    else if (!(with->types & WHEN(TEXT)))
+        when_fails(when, "%.*s is %s, and a text begins with a text only", SLICE_ARG(with->shown),
+                   called(with->types));
+}
+
+static void contains_check(struct when *when, const struct when_operand *in, const struct when_operand *what)
+{
+    const unsigned holders = WHEN(TEXT) | WHEN(TEXTS) | WHEN(LIST);
+    bool is_events = in->types == WHEN(LIST) && is_word(in->shown, "events");
+    if (!(in->types & holders))
+        when_fails(when, "%.*s is %s, which contains nothing", SLICE_ARG(in->shown), called(in->types));
+    else if (in->types == WHEN(TEXTS) && !(what->types & WHEN(TEXT)))
+        when_fails(when, "kinds are texts, and it looks for %.*s among them", SLICE_ARG(what->shown));
+    else if (in->types == WHEN(TEXT) && !(what->types & WHEN(TEXT)))
+        when_fails(when, "%.*s is a text, and it looks for %.*s in it", SLICE_ARG(in->shown),
+                   SLICE_ARG(what->shown));
+    else if (is_events && !(what->types & WHEN(MAP)))
+        when_fails(when, "events are objects, and it looks for %.*s among them", SLICE_ARG(what->shown));
+}
+
+static void type_check(struct when *when, const struct when_operand *path, const struct when_operand *type)
+{
+    struct slice letters = raw_text(when->flow->arena, type->shown);
+    for (unsigned i = 0; i < WHEN_TYPE_COUNT; i++)
+        if ((path->types & 1u << i) && slice_equal(letters, slice_of(type_words[i].letter))) return;
+    if (path->types != WHEN_ANY)
+        when_fails(when, "%.*s is %s, and no attribute of the type %.*s", SLICE_ARG(path->shown),
+                   called(path->types), SLICE_ARG(type->shown));
+}
+
+static bool function_take(struct when *when, const char *word,
+                          void (*check)(struct when *, const struct when_operand *,
+                                        const struct when_operand *))
+{
+    if (!when_takes(when, word)) return false;
+    when_expects(when, "(");
+    struct when_operand first = operand_take(when), second = {0};
+    if (check) {
+        when_expects(when, ",");
+        second = operand_take(when);
+        if (!when->stuck) check(when, &first, &second);
+    } else if (first.always && when->negated != (strcmp(word, "attribute_not_exists") == 0)) {
+        when_fails(when, "%.*s is in every group", SLICE_ARG(first.shown));
+    }
+    when_expects(when, ")");
+    return true;
+}
+
+static void or_take(struct when *when);
+
+static void unit_take(struct when *when)
+{
+    bool negated = when->negated;
+    if (when->stuck) return;
+    while (when_takes(when, "not")) when->negated = !when->negated;
+    if (is_word(when->token, "(")) {
+        if (++when->nested > NESTED_MOST) when->stuck = true;
+        when_next(when);
+        or_take(when);
+        when_expects(when, ")");
+        when->nested--;
+    } else if (!function_take(when, "begins_with", begins_check) &&
+               !function_take(when, "contains", contains_check) &&
+               !function_take(when, "attribute_type", type_check) &&
+               !function_take(when, "attribute_exists", NULL) &&
+               !function_take(when, "attribute_not_exists", NULL))
+        comparison_take(when);
+    when->negated = negated;
+}
+
+/* Which of "and" and "or" binds more does not matter for types. */
+static void or_take(struct when *when)
+{
+    do unit_take(when);
+    while (!when->stuck && (when_takes(when, "and") || when_takes(when, "or")));
+}
+
+/* Names that groups do not have, wherever they stand. */
+static const char *names_fault(struct flow *flow, struct slice expression)
+{
+    struct slice before = SLICE(""), token;
+    while ((token = when_token(&expression)).len) {
+        bool is_name = token.data[0] == '#' || (is_letter(token.data[0]) && !is_language(token));
+        if (is_name && !is_word(before, ".") &&
+            !name_find(group_names, COUNT_OF(group_names), without_mark(token)))
+            return arena_printf(
+                       flow->arena,
+                       "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched and events",
+                       SLICE_ARG(flow_shown(without_mark(token))))
+                .data;
+        before = token;
+    }
+    return NULL;
 }
 
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values)
 {
-    struct slice before = SLICE(""), compared = SLICE(""), token, left = SLICE("");
-    struct when_list list = {0};
-    while ((token = when_token(&expression)).len) {
-        bool is_name = token.data[0] == '#' || (is_letter(token.data[0]) && !is_language(token));
-        bool is_path = before.len == 1 && before.data[0] == '.';
-        struct slice word = token.data[0] == '#' ? slice_from(token, 1) : token;
-        if (is_name && !is_path && type_of(word) == WHEN_NONE)
-            return arena_printf(flow->arena,
-                                "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched and events",
-                                SLICE_ARG(flow_shown(word)))
-                .data;
-        const char *fault = is_path ? NULL : list_take(flow, &list, before, token, values);
-        if (token.data[0] == ':' && is_comparison(before) && type_of(compared) == WHEN_NUMBER)
-            fault = value_fault(flow, compared, token, values);
-        if (is_name && type_of(word) == WHEN_NUMBER && is_comparison(before) && left.len && left.data[0] == ':')
-            fault = value_fault(flow, word, left, values);
-        if (fault) return fault;
-        if (is_comparison(token)) {
-            left = before;
-            compared = before.len && before.data[0] == '#' ? slice_from(before, 1) : before;
-        }
-        before = token;
-    }
-    return NULL;
+    struct when when = {.flow = flow, .rest = expression, .values = values};
+    const char *fault = names_fault(flow, expression);
+    if (fault) return fault;
+    when_next(&when);
+    or_take(&when);
+    return when.fault;
 }

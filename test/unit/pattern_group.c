@@ -198,7 +198,22 @@ TEST(group_conditions_have_known_words_and_fitting_types)
         {"\"cuont between 1 and 3\"", "there is no \\\"cuont\\\" in a group"},
         {"\"count between 1 and 'x'\"", "count is a number, which it compares with"},
         {"\"count in (1, 'x')\"", "count is a number, which it compares with"},
-        {"\"kinds = 'x' or sum in ('a')\"", "sum is a number"},
+        {"\"kinds = 'x' or sum in ('a')\"", "kinds is a set of texts, which it compares with"},
+        {"\"size(kinds) > 1 or sum in ('a')\"", "sum is a number"},
+        {"\"begins_with(count, '1')\"", "count is a number, which begins with nothing"},
+        {"\"begins_with(kinds, 'a')\"", "kinds is a set of texts, which begins with nothing"},
+        {"\"kinds = [\\\"a\\\"]\"", "kinds is a set of texts"},
+        {"\"kinds < 'x'\"", "kinds is a set of texts"},
+        {"\"size(count) > 1\"", "count is a number, which has no size"},
+        {"\"count > kinds\"", "is a"},
+        {"\"contains(events, 'x')\"", "events are objects"},
+        {"\"events[0].kind = 3\"", "events[0].kind is a text, which it compares with 3"},
+        {"\"events[0].kid = 'a'\"", "there is no \\\"kid\\\" in an event"},
+        {"\"events.kind = 'a'\"", "events is a list, which has no members"},
+        {"\"count[0] = 1\"", "count is a number, which has no places"},
+        {"\"attribute_not_exists(count)\"", "count is in every group"},
+        {"\"not (count > 1 and attribute_exists(opened))\"", "opened is in every group"},
+        {"\"attribute_type(kinds, 'S')\"", "kinds is a set of texts, and no attribute of the type"},
         {"\"contains(kinds, 5)\"", "kinds are texts"},
         {"\"contains(count, 'x')\"", "count is a number, which contains nothing"},
         {"{\"expression\":\"kind > :n\",\"values\":{\":n\":1}}", "there is no \\\"kind\\\" in a group"},
@@ -215,6 +230,11 @@ TEST(group_conditions_have_known_words_and_fitting_types)
     CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
     static const char fine[] = "{\"complete\":{\"when\":\"count between 1 and 3 and contains(kinds, 'a') or "
                                "sum in (1, 2) or (contains(kinds, 'b') and count > 4)\"}}";
+    static const char parts[] =
+        "{\"complete\":{\"when\":\"size(events[0].data) < count or events[1].data.x[2].y = true "
+        "or not attribute_not_exists(count) or events[0].data = [\\\"x\\\"]\"}}";
+    asks(&patterns, "PUT /v1/groups/fine", parts);
+    CHECK_INT(patterns.call.status, 200);
     asks(&patterns, "PUT /v1/groups/fine", fine);
     CHECK_INT(patterns.call.status, 200);
     struct slice reply = asks(&patterns, "PUT /v1/groups/g",
