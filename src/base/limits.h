@@ -51,6 +51,8 @@
 #define LIMIT_HEADER_BYTES          (64 * 1024)        /* request line and headers together; XRay causes are long */
 #define LIMIT_HEADER_COUNT          100
 #define LIMIT_CONNECTIONS           10000
+#define LIMIT_FIBER_STACK_BYTES     (64 * 1024) /* only patterns' code runs there; what is used takes memory */
+#define LIMIT_FIBER_STACKS_KEPT     512 /* for the next ones, of those that are over */
 #define LIMIT_CROWDED_PART          16   /* the last part of all connections: newcomers take the place of idle ones */
 #define LIMIT_CROWDED_IDLE_MS       1000 /* ... that have been idle for so long, */
 #define LIMIT_CROWDED_HASTE         5    /* ... or of requests that have used this part of their time */

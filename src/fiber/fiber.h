@@ -1,0 +1,45 @@
+/* Fibers: ordinary functions that may wait.
+ *
+ * A fiber is a function on a small stack of its own. Whoever starts it runs it on his own thread until it waits
+ * (fiber_wait) or ends, and goes on with it when what it waits for has come. So code that waits for a reply of
+ * the network reads from top to bottom, its variables stay where they are, and no thread is held meanwhile.
+ * A fiber knows nothing of what it waits for: that is said between it and whoever runs it.
+ *
+ *  Z1. A fiber runs on the thread that goes on with it, and on one at a time. It may be another one each time, so
+ *      what is kept across a wait must not be of a thread (errno, a lock, a variable with _Thread_local).
+ *  Z2. Nothing of a fiber runs after it has ended or was dropped: one that is dropped is not told. So what it owns
+ *      beyond its stack belongs to somebody else, such as an arena.
+ *  Z3. A stack that is used up ends the process at once: below it lies a page that nobody may touch. So recursion
+ *      in a fiber is bounded, and large arrays are not on its stack. */
+#ifndef FIBER_FIBER_H
+#define FIBER_FIBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fiber;
+
+/* Runs `body` until it waits. NULL: it has ended already. */
+struct fiber *fiber_start(void (*body)(void *argument), void *argument);
+/* Goes on with one that waits. False: it has ended, and is gone. */
+bool fiber_resume(struct fiber *fiber);
+/* Ends one that waits, where it stands. */
+void fiber_drop(struct fiber *fiber);
+
+/* Of the fiber that runs: gives the thread back to whoever started it or went on with it. */
+void fiber_wait(void);
+/* The fiber that runs on this thread; NULL: none does. */
+struct fiber *fiber_current(void);
+
+struct fiber_counts {
+    uint64_t running; /* begun and not ended: nearly all of them wait */
+    uint64_t stacks;  /* in memory, with those that are kept for later */
+    size_t stack_bytes,
+        stack_used_bytes; /* what each has, and the most that one of those kept for later has used */
+};
+struct fiber_counts fiber_count(void);
+/* Gives back the stacks that are kept for later. */
+void fiber_trim(void);
+
+#endif
