@@ -140,12 +140,19 @@ static void stack_run(void)
     }
 }
 
+_Noreturn void fiber_end(void)
+{
+    struct fiber *fiber = fiber_current();
+    ensure(fiber);
+    _longjmp(fiber->beginning, 1);
+}
+
 void fiber_wait(void)
 {
     struct fiber *fiber = fiber_current();
     ensure(fiber);
     fiber_leave(fiber);
-    if (fiber->is_dropped) _longjmp(fiber->beginning, 1);
+    if (fiber->is_dropped) fiber_end();
 }
 
 /* ---- stacks ---- */

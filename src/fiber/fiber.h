@@ -29,6 +29,8 @@ void fiber_drop(struct fiber *fiber);
 
 /* Of the fiber that runs: gives the thread back to whoever started it or went on with it. */
 void fiber_wait(void);
+/* Of the fiber that runs: ends it here, whoever has called. */
+_Noreturn void fiber_end(void);
 /* The fiber that runs on this thread; NULL: none does. */
 struct fiber *fiber_current(void);
 

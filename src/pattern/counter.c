@@ -45,15 +45,6 @@ static const struct field next_fields[] = {
     [NEXT_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call gets its number again"},
 };
 
-/* With a key: the counter that the transaction is made on. */
-struct next {
-    bool exists, has_keys;
-    int64_t value;
-    struct slice keys; /* its own, or those that it gets */
-};
-
-static flow_step next_taken, next_read, next_transact, next_transacted;
-
 static int64_t by_of(const struct flow *flow)
 {
     return flow_given(flow, NEXT_BLOCK) ? flow_int(flow, NEXT_BLOCK) : flow_int_or(flow, NEXT_BY, 1);
@@ -72,14 +63,15 @@ static void refuse_no_number(struct flow *flow, struct slice value)
                 SLICE_ARG(value));
 }
 
-/* The number of a counter; SLICE_NONE where there is none yet. False after refusing what is no number. */
-static bool value_of(struct flow *flow, struct slice item, struct slice *out)
+/* The number of a counter; SLICE_NONE where there is none yet. What is no number ends the task. */
+static struct slice value_of(struct flow *flow, struct slice item)
 {
     struct slice attribute = item_attribute(flow->arena, item, "value");
-    *out = attribute_text(flow->arena, attribute);
-    if (!attribute.data || raw_member(flow->arena, attribute, "N").data) return true;
-    refuse_no_number(flow, flow_compose(flow, "%P", attribute));
-    return false;
+    if (attribute.data && !raw_member(flow->arena, attribute, "N").data) {
+        refuse_no_number(flow, flow_compose(flow, "%P", attribute));
+        task_end(flow);
+    }
+    return attribute_text(flow->arena, attribute);
 }
 
 static void tell(struct flow *flow, struct slice value)
@@ -137,114 +129,88 @@ static struct slice limit_condition(struct flow *flow, struct slice *bound)
 }
 
 /* ADD begins at 0 by itself and is the shorter request. */
-static void next_add(struct flow *flow)
+static void next_without_key(struct flow *flow)
 {
     int64_t start = origin_of(flow);
     struct slice bound, condition = limit_condition(flow, &bound);
-    flow_call(flow, next_taken, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,"
               "'ExpressionAttributeValues':{':by':%N%r%r},'ReturnValues':'UPDATED_NEW',%O}",
               &counters, flow_text(flow, NEXT_NAME),
               start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
               condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound);
-}
-
-static void next_begin(struct flow *flow)
-{
-    if (flow_given(flow, NEXT_BLOCK) && flow_given(flow, NEXT_BY)) {
-        flow_refuse(flow, 400, "bad-request", "by and block exclude each other.");
-    } else if (by_of(flow) == 0) {
-        flow_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
-    } else if (flow_given(flow, NEXT_KEY)) {
-        flow->state = arena_new(flow->arena, struct next);
-        flow_needs_transactions(flow);
-        flow_call(flow, next_read, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-                  &counters, flow_text(flow, NEXT_NAME));
-    } else {
-        next_add(flow);
-    }
-}
-
-static void next_taken(struct flow *flow)
-{
-    struct slice value;
+    struct slice value = value_of(flow, flow_item(flow));
     if (!flow_failed(flow))
-        tell(flow, item_text(flow->arena, flow_item(flow), "value"));
-    else if (value_of(flow, flow_item(flow), &value))
-        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", origin_of(flow)));
+        tell(flow, value);
+    else
+        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", start));
 }
 
-void counter_add_one(struct flow *flow, flow_step *then, struct slice name)
+struct slice counter_add_one(struct flow *flow, struct slice name)
 {
-    flow_call(flow, then, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',"
               "'ConditionExpression':'attribute_not_exists(#value) or #value < :most',%#,"
               "'ExpressionAttributeValues':{':one':{'N':'1'},':most':%N},'ReturnValues':'UPDATED_NEW',%O}",
               &counters, name, (int64_t)NUMBER_MOST);
-}
-
-void counter_refuse_end(struct flow *flow)
-{
-    struct slice value;
-    if (value_of(flow, flow_item(flow), &value)) refuse_end(flow, value, true);
+    struct slice value = value_of(flow, flow_item(flow));
+    if (!flow_failed(flow)) return value;
+    refuse_end(flow, value, true);
+    task_end(flow);
 }
 
 /* ---- with a key ---- */
 
-static bool value_take(struct flow *flow, struct slice item)
-{
-    struct next *next = flow->state;
-    struct slice value;
-    if (!value_of(flow, item, &value)) return false;
-    next->exists = value.data != NULL;
-    next->has_keys = item_has(flow->arena, item, "keys");
-    next->keys = next->has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow);
-    next->value = origin_of(flow);
-    if (!value.data || raw_int(value, &next->value)) return true;
-    refuse_no_number(flow, value);
-    return false;
-}
+/* The counter as it was seen, on which the transaction is made. */
+struct seen {
+    bool exists, has_keys;
+    int64_t value;
+    struct slice keys; /* its own, or those that it gets */
+};
 
-static void next_read(struct flow *flow)
+static struct seen see(struct flow *flow, struct slice item)
 {
-    if (value_take(flow, flow_item(flow))) next_transact(flow);
+    struct slice value = value_of(flow, item);
+    bool has_keys = item_has(flow->arena, item, "keys");
+    struct seen seen = {.exists = value.data != NULL,
+                        .has_keys = has_keys,
+                        .value = origin_of(flow),
+                        .keys = has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow)};
+    if (value.data && !raw_int(value, &seen.value)) {
+        refuse_no_number(flow, value);
+        task_end(flow);
+    }
+    return seen;
 }
 
 /* What its keys are known by. */
-static struct slice token_name(struct flow *flow)
+static struct slice token_name(struct flow *flow, const struct seen *seen)
 {
-    const struct next *next = flow->state;
     return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(flow_text(flow, NEXT_NAME)),
-                        SLICE_ARG(next->keys));
+                        SLICE_ARG(seen->keys));
 }
 
 /* It is the counter that was seen, and stands where it stood. */
-static struct slice unchanged(struct flow *flow, struct slice *old)
+static struct slice unchanged(struct flow *flow, const struct seen *seen, struct slice *old)
 {
-    const struct next *next = flow->state;
-    *old = next->exists ? flow_compose(flow, ",':old':%N", next->value) : SLICE("");
+    *old = seen->exists ? flow_compose(flow, ",':old':%N", seen->value) : SLICE("");
     return flow_compose(flow, "%r and %r",
-                        next->exists ? SLICE("#value = :old") : SLICE("attribute_not_exists(#value)"),
-                        next->has_keys ? SLICE("#keys = :keys") : SLICE("attribute_not_exists(#keys)"));
+                        seen->exists ? SLICE("#value = :old") : SLICE("attribute_not_exists(#value)"),
+                        seen->has_keys ? SLICE("#keys = :keys") : SLICE("attribute_not_exists(#keys)"));
 }
 
-static void next_transact(struct flow *flow)
+/* Writes the new value and the key's item together. */
+static void transact(struct flow *flow, const struct seen *seen, int64_t value)
 {
-    struct next *next = flow->state;
-    int64_t value, by = by_of(flow);
-    if (is_beyond(flow, (__int128)next->value + by) || __builtin_add_overflow(next->value, by, &value)) {
-        token_find(flow, next_transacted, "counter", token_name(flow), flow_text(flow, NEXT_KEY));
-        return;
-    }
-    struct slice old, condition = unchanged(flow, &old);
+    struct slice old, condition = unchanged(flow, seen, &old);
     struct slice update = flow_compose(
         flow,
         "{'Update':{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :new, #keys = :keys',"
         "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':keys':%S%r},%O}}",
-        &counters, flow_text(flow, NEXT_NAME), condition, value, next->keys, old);
-    struct slice token = token_put(flow, "counter", token_name(flow), flow_text(flow, NEXT_KEY),
-                                   flow_compose(flow, ",'value':%N,'by':%N", value, by));
-    flow_call(flow, next_transacted, "TransactWriteItems", "{'TransactItems':[%r,%r]}", update, token);
+        &counters, flow_text(flow, NEXT_NAME), condition, value, seen->keys, old);
+    struct slice token = token_put(flow, "counter", token_name(flow, seen), flow_text(flow, NEXT_KEY),
+                                   flow_compose(flow, ",'value':%N,'by':%N", value, by_of(flow)));
+    task_call(flow, "TransactWriteItems", "{'TransactItems':[%r,%r]}", update, token);
 }
 
 static void tell_again(struct flow *flow, struct slice token)
@@ -255,24 +221,53 @@ static void tell_again(struct flow *flow, struct slice token)
         tell(flow, item_text(flow->arena, token, "value"));
 }
 
-static void next_transacted(struct flow *flow)
+/* The limit is reached, but perhaps by this very call. */
+static void at_the_limit(struct flow *flow, const struct seen *seen)
 {
-    struct next *next = flow->state;
-    struct slice counter, token;
-    if (slice_equal(flow->operation,
-                    SLICE("GetItem"))) { /* the limit is reached, but perhaps by this very call */
-        token = flow_item(flow);
-        if (token.data)
-            tell_again(flow, token);
-        else
-            refuse_limit(flow, flow_compose(flow, "%d", next->value));
-    } else if (!flow_failed(flow)) {
-        tell(flow, flow_compose(flow, "%d", next->value + by_of(flow)));
-    } else if (flow_reason(flow, 1, &token)) {
+    struct slice token = token_find(flow, "counter", token_name(flow, seen), flow_text(flow, NEXT_KEY));
+    if (token.data)
         tell_again(flow, token);
-    } else if (flow_reason(flow, 0, &counter) && value_take(flow, counter)) {
-        flow_again(flow, next_transact);
+    else
+        refuse_limit(flow, flow_compose(flow, "%d", seen->value));
+}
+
+static void next_with_key(struct flow *flow)
+{
+    struct slice counter, token;
+    flow_needs_transactions(flow);
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &counters,
+              flow_text(flow, NEXT_NAME));
+    struct seen seen = see(flow, flow_item(flow));
+    for (;;) {
+        int64_t value, by = by_of(flow);
+        if (is_beyond(flow, (__int128)seen.value + by) || __builtin_add_overflow(seen.value, by, &value)) {
+            at_the_limit(flow, &seen);
+            return;
+        }
+        transact(flow, &seen, value);
+        if (!flow_failed(flow)) {
+            tell(flow, flow_compose(flow, "%d", value));
+            return;
+        }
+        if (flow_reason(flow, 1, &token)) {
+            tell_again(flow, token);
+            return;
+        }
+        if (flow_reason(flow, 0, &counter)) seen = see(flow, counter);
+        task_again(flow);
     }
+}
+
+static void next_number(struct flow *flow)
+{
+    if (flow_given(flow, NEXT_BLOCK) && flow_given(flow, NEXT_BY))
+        flow_refuse(flow, 400, "bad-request", "by and block exclude each other.");
+    else if (by_of(flow) == 0)
+        flow_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
+    else if (flow_given(flow, NEXT_KEY))
+        next_with_key(flow);
+    else
+        next_without_key(flow);
 }
 
 /* ---- read, set, delete, list ---- */
@@ -285,20 +280,15 @@ static void refuse_unknown(struct flow *flow)
                 SLICE_ARG(flow_text(flow, NEXT_NAME)));
 }
 
-static void read_taken(struct flow *flow)
+static void read_value(struct flow *flow)
 {
-    struct slice value;
-    if (!value_of(flow, flow_item(flow), &value)) return;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &counters,
+              flow_text(flow, 0));
+    struct slice value = value_of(flow, flow_item(flow));
     if (value.data)
         flow_answer(flow, 200, "{'value':%r}", value);
     else
         refuse_unknown(flow);
-}
-
-static void read_begin(struct flow *flow)
-{
-    flow_call(flow, read_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &counters, flow_text(flow, 0));
 }
 
 enum { SET_NAME, SET_VALUE };
@@ -309,45 +299,37 @@ static const struct field set_fields[] = {
                    .help = "the last number that counts as given"},
 };
 
-static void set_done(struct flow *flow)
-{
-    flow_answer(flow, 200, "{'value':%d}", flow_int(flow, SET_VALUE));
-}
-
 /* It stays the same counter: calls with keys that were made before are known. */
-static void set_begin(struct flow *flow)
+static void set_value(struct flow *flow)
 {
-    flow_call(flow, set_done, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :value',%#,"
               "'ExpressionAttributeValues':{':value':%N}}",
               &counters, flow_text(flow, SET_NAME), flow_int(flow, SET_VALUE));
+    flow_answer(flow, 200, "{'value':%d}", flow_int(flow, SET_VALUE));
 }
 
-static void delete_done(struct flow *flow)
+static void delete_counter(struct flow *flow)
 {
+    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}", &counters,
+              flow_text(flow, 0));
     if (flow_item(flow).data)
         flow_answer(flow, 200, "{'deleted':true}");
     else
         refuse_unknown(flow);
 }
 
-static void delete_begin(struct flow *flow)
-{
-    flow_call(flow, delete_done, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
-              &counters, flow_text(flow, 0));
-}
-
 /* ---- rows ---- */
 
 /* clang-format off */
 const struct flow_row counter_rows[] = {
-    {"POST", "/v1/counters/{name}", next_begin, "The next number of a counter, or a block of them.",
+    {"POST", "/v1/counters/{name}", next_number, "The next number of a counter, or a block of them.",
      FIELDS(next_fields), "{'value':42}", "counter add by? -> value"},
-    {"GET", "/v1/counters/{name}", read_begin, "The last number that a counter gave.", FIELDS(name_fields),
+    {"GET", "/v1/counters/{name}", read_value, "The last number that a counter gave.", FIELDS(name_fields),
      "{'value':42}", "counter get -> value"},
-    {"PUT", "/v1/counters/{name}", set_begin, "Sets a counter: numbers may be given again.", FIELDS(set_fields),
+    {"PUT", "/v1/counters/{name}", set_value, "Sets a counter: numbers may be given again.", FIELDS(set_fields),
      "{'value':42}", "counter set value -> value"},
-    {"DELETE", "/v1/counters/{name}", delete_begin, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}",
+    {"DELETE", "/v1/counters/{name}", delete_counter, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}",
      "counter rm"},
 };
 /* clang-format on */

@@ -4,9 +4,7 @@
 
 #include "pattern/flow.h"
 
-/* Adds one; the reply's item has the new `value`. The call has failed where the counter is at its end: the step
- * then refuses with counter_refuse_end. */
-void counter_add_one(struct flow *flow, flow_step *then, struct slice name);
-void counter_refuse_end(struct flow *flow);
+/* Adds one, and answers the number; a counter that is at its end ends the task. */
+struct slice counter_add_one(struct flow *flow, struct slice name);
 
 #endif

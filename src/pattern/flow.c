@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "dynamo/dynamo.h"
+#include "fiber/fiber.h"
 #include "pattern/pattern.h"
 
 #define PAUSE_FIRST_MS 4 /* the bound of the first back-off; it doubles with each */
@@ -40,11 +41,57 @@ static void flow_take_step(struct flow *flow, flow_step *step)
     ensure(flow->then || flow->want == FLOW_DONE);
 }
 
+/* ---- the first step, which may wait ---- */
+
+struct first_step {
+    struct flow *flow;
+    flow_step *step;
+};
+
+static void first_step_run(void *argument)
+{
+    struct first_step first = *(const struct first_step *)argument; /* which is gone when it has waited */
+    first.step(first.flow);
+}
+
+static void flow_take_first_step(struct flow *flow, flow_step *step)
+{
+    struct first_step first = {flow, step};
+    flow->fiber = fiber_start(first_step_run, &first);
+    ensure(flow->then || flow->want == FLOW_DONE);
+}
+
+static void task_go_on(struct flow *flow)
+{
+    if (!fiber_resume(flow->fiber)) flow->fiber = NULL;
+}
+
+void flow_release(struct flow *flow)
+{
+    if (!flow->fiber || fiber_current() == flow->fiber) return;
+    fiber_drop(flow->fiber);
+    flow->fiber = NULL;
+}
+
+static void task_wait(struct flow *flow)
+{
+    flow->then = task_go_on;
+    fiber_wait();
+}
+
+_Noreturn void task_end(struct flow *flow)
+{
+    ensure(flow->want == FLOW_DONE);
+    fiber_end();
+}
+
+/* ---- beginning ---- */
+
 void flow_begin(struct flow *flow, const struct flow_start *start)
 {
     flow_init(flow, start);
     flow->transacts = row_transacts(flow->row);
-    if (fields_read(flow)) flow_take_step(flow, flow->row->begin);
+    if (fields_read(flow)) flow_take_first_step(flow, flow->row->begin);
 }
 
 void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const struct flow_sweep *sweep)
@@ -53,7 +100,7 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
     flow->makes_tables = false;
     flow->looks_first = true;
     flow->transacts = true;
-    flow_take_step(flow, sweep->begin);
+    flow_take_first_step(flow, sweep->begin);
 }
 
 /* ---- troubles ---- */
@@ -249,20 +296,34 @@ void flow_when_gone(struct flow *flow, flow_step *leave)
     flow->leave = leave;
 }
 
-void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
+static void flow_vcall(struct flow *flow, const char *operation, const char *format, va_list args)
 {
     struct buf out = {0};
-    va_list args;
     buf_reserve(&out, 512);
-    va_start(args, format);
     flow_vcompose(flow, &out, format, args);
-    va_end(args);
     flow->want = FLOW_CALL;
     flow->operation = slice_of(operation);
     flow->call = cost_ask(flow, buf_view(&out));
     flow->call_on_alternator = SLICE_NONE;
-    flow->then = then;
     buf_free(&out);
+}
+
+void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcall(flow, operation, format, args);
+    va_end(args);
+    flow->then = then;
+}
+
+void task_call(struct flow *flow, const char *operation, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcall(flow, operation, format, args);
+    va_end(args);
+    task_wait(flow);
 }
 
 void flow_needs_transactions(struct flow *flow)
@@ -291,6 +352,19 @@ void flow_again(struct flow *flow, flow_step *then)
         return;
     }
     flow_pause(flow, back_off_ms(flow, flow->races - 1), then);
+}
+
+void task_sleep(struct flow *flow, int64_t ms)
+{
+    flow_pause(flow, ms, NULL);
+    task_wait(flow);
+}
+
+void task_again(struct flow *flow)
+{
+    flow_again(flow, NULL);
+    if (flow->want == FLOW_DONE) task_end(flow);
+    task_wait(flow);
 }
 
 void flow_look(struct flow *flow)
@@ -381,6 +455,7 @@ void flow_finish(struct flow *flow, int status)
     flow->want = FLOW_DONE;
     flow->status = status;
     cost_tell(flow);
+    flow_release(flow); /* where the task is not asked any more */
 }
 
 void flow_answer(struct flow *flow, int status, const char *format, ...)

@@ -9,6 +9,9 @@
  *   flow_piece    to send a piece of a reply that goes on (server-sent events)
  *   flow_join     to do something together with the flows of this process that want the same
  *   flow_answer / flow_finish / flow_refuse   the end
+ * The first step is a task (fiber/fiber.h): it need not name a step that goes on, but may wait where it stands, by
+ * task_call, task_sleep and task_again, and read from top to bottom. New operations are written so; those that are
+ * chains of steps become so one by one.
  * Whoever runs the flow (run.c, server.c, the explorer of the tests) does that and calls flow_next. A step
  * reads no clock, no random source and no memory but the flow's own: flow->now_ms, flow_random and
  * flow->serial are given. So the same replies at the same times make the same calls, which is what lets the
@@ -157,6 +160,7 @@ struct flow {
 
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;
+    struct fiber *fiber; /* of the first step, as long as it waits; NULL: steps follow each other */
     flow_step *then;
     flow_step *led;           /* JOIN: instead of it, when others did it */
     flow_step *leave;         /* see flow_when_gone */
@@ -278,6 +282,16 @@ void flow_rewind(struct flow *flow, struct arena_mark mark);
  * conditional on it, and who finds its guess wrong says flow_drop_baton. */
 void flow_hand_on(struct flow *flow, const struct flow_baton *baton);
 void flow_drop_baton(struct flow *flow);
+/* ---- the same for tasks: each comes back when what was asked for has happened ---- */
+
+/* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
+void task_call(struct flow *flow, const char *operation, const char *format, ...);
+void task_sleep(struct flow *flow, int64_t ms);
+/* After losing a race: a pause; too many of them end the task here. */
+void task_again(struct flow *flow);
+/* Ends the task here, from within whatever it has called; the answer must have been given. */
+_Noreturn void task_end(struct flow *flow);
+
 /* The whole answer by a format; or the end of what was appended to flow->body. */
 void flow_answer(struct flow *flow, int status, const char *format, ...);
 void flow_finish(struct flow *flow, int status);
@@ -336,6 +350,8 @@ void flow_rest(struct flow *flow);
 const struct flow_sweep *sweep_at(size_t number);
 /* Ends a flow that waits, because whoever runs it ends. */
 void flow_give_up(struct flow *flow);
+/* Whoever runs the flow goes on with it no more, although it is not done. */
+void flow_release(struct flow *flow);
 /* The client of a flow that watches has gone: ends it, or has it leave first. (Who pauses is at work, and
  * others may rely on it: that is finished.) */
 void flow_abandon(struct flow *flow, int64_t now_ms);

@@ -19,17 +19,9 @@ static const struct field counter_fields[] = {
     {"systemKey", IN_QUERY, FIELD_NAME, true, .help = "the counter"},
 };
 
-static void counter_taken(struct flow *flow)
+static void counter_next(struct flow *flow)
 {
-    if (flow_failed(flow))
-        counter_refuse_end(flow);
-    else
-        flow_answer(flow, 200, "%r", item_text(flow->arena, flow_item(flow), "value"));
-}
-
-static void counter_begin(struct flow *flow)
-{
-    counter_add_one(flow, counter_taken, flow_text(flow, 0));
+    flow_answer(flow, 200, "%r", counter_add_one(flow, flow_text(flow, 0)));
 }
 
 /* ---- the wall ---- */
@@ -102,7 +94,7 @@ static void wall_other(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row original_rows[] = {
-    {"GET", "/counter", counter_begin, "The next number of a counter, bare.", FIELDS(counter_fields), "42", NULL},
+    {"GET", "/counter", counter_next, "The next number of a counter, bare.", FIELDS(counter_fields), "42", NULL},
     {"GET", "/wall", wall_begin, "All messages of the wall.", FIELDS(wall_fields), "hello\n", NULL},
     {"POST", "/wall", wall_post, "Writes the body on the wall; answers all messages.", FIELDS(wall_fields),
      "hello\n", NULL},

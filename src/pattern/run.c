@@ -67,8 +67,9 @@ static bool see_through(struct pattern *pattern, struct flow *flow, struct rest_
         case FLOW_CALL: call_make(pattern, flow); break;
         case FLOW_WATCH: watch(pattern, flow); break;
         case FLOW_PIECE:
-            if (!piece_send(pattern, flow, call)) return false;
-            break;
+            if (piece_send(pattern, flow, call)) break;
+            flow_release(flow);
+            return false;
         case FLOW_JOIN: flow_next(flow, clock_now_ms(pattern->clock), NULL); break;
         default: sleep_ms(flow->pause_ms); flow_next(flow, clock_now_ms(pattern->clock), NULL);
         }

@@ -466,6 +466,7 @@ static void run_end(struct run *run)
 {
     struct server *server = run->server;
     struct rest_call *rest = run->rest;
+    flow_release(&run->flow);
     buf_free(&run->reply);
     if (run->wait.scouts_for) scout_end(run);
     if (run->sweep) {

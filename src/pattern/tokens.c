@@ -41,8 +41,9 @@ void token_refuse(struct flow *flow)
     flow_refuse(flow, 422, "key-reused", "This Idempotency-Key belongs to a call that sent something else.");
 }
 
-void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key)
+struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {
-    flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &tokens,
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &tokens,
               token_of(flow, kind, name, key));
+    return flow_item(flow);
 }

@@ -16,7 +16,7 @@ struct slice token_put(struct flow *flow, const char *kind, struct slice name, s
 struct slice token_digest(struct flow *flow, struct slice sent);
 /* 422 key-reused: it came with something else. */
 void token_refuse(struct flow *flow);
-/* Reads it. */
-void token_find(struct flow *flow, flow_step *then, const char *kind, struct slice name, struct slice key);
+/* What the call with this key has left; SLICE_NONE: it was not done. For tasks. */
+struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key);
 
 #endif

@@ -51,6 +51,27 @@ static void body_that_does_not_wait(void *argument)
     tell(argument, "x");
 }
 
+static void end_early(struct story *story)
+{
+    tell(story, "e");
+    fiber_end();
+}
+
+static void body_that_ends_early(void *argument)
+{
+    fiber_wait();
+    end_early(argument);
+    tell(argument, "never");
+}
+
+TEST(fiber_ends_from_within_what_it_calls)
+{
+    struct story story = {0};
+    struct fiber *fiber = fiber_start(body_that_ends_early, &story);
+    CHECK(fiber && !fiber_resume(fiber));
+    CHECK_TEXT(slice_of(story.text), "e");
+}
+
 TEST(fiber_that_does_not_wait_is_over_at_once)
 {
     struct story story = {0};

@@ -124,6 +124,7 @@ static void explorer_close(struct explorer *explorer)
     api_free(explorer->api);
     for (unsigned i = 0; i < DEPTH; i++) arena_free(&explorer->levels[i]);
     for (unsigned i = 0; i < EXPLORED_FLOWS; i++) {
+        flow_release(&explorer->flows[i]);
         arena_free(&explorer->flow_arenas[i]);
         buf_free(&explorer->bodies[i]);
     }
@@ -228,6 +229,7 @@ static void flow_rebuild(struct explorer *explorer, unsigned number, const struc
     const struct event *events[DEPTH];
     unsigned count = 0;
     if (explorer->places[number] == track->place) return;
+    flow_release(&explorer->flows[number]);
     arena_reset(arena);
     explorer->bodies[number].len = 0;
     struct flow_start start = {.world = &explorer->world,

@@ -1,4 +1,5 @@
 /* What all flows have in common, with replies made up: troubles of the service, tables, formats, costs. */
+#include "fiber/fiber.h"
 #include "pattern/flow.h"
 #include "pattern/sweep.h"
 #include "unit/test.h"
@@ -48,6 +49,7 @@ static void trial_begin(struct trial *trial, const char *query)
 
 static void trial_end(struct trial *trial)
 {
+    flow_release(&trial->flow);
     arena_free(&trial->arena);
     buf_free(&trial->body);
 }
@@ -385,5 +387,92 @@ TEST(flow_says_when_the_database_lacks_an_operation)
         "{\"error\":\"not-on-this-database\",\"message\":\"The database has no TransactWriteItems, which this "
         "operation needs. ScyllaDB Alternator has no transactions; Amazon DynamoDB, DynamoDB Local and "
         "Quipu do.\"}");
+    trial_end(&trial);
+}
+
+/* ---- tasks ---- */
+
+static void task_two_calls(struct flow *flow)
+{
+    int64_t number = 0;
+    task_call(flow, "GetItem", "{'a':%d}", (int64_t)1);
+    struct slice first = item_text(flow->arena, flow_item(flow), "x");
+    task_sleep(flow, 70);
+    do {
+        task_call(flow, "PutItem", "{'a':%d,'x':%s}", ++number, first);
+        if (flow_failed(flow)) task_again(flow);
+    } while (flow_failed(flow));
+    flow_answer(flow, 200, "{'x':%s,'number':%d}", first, number);
+}
+
+static const struct flow_row task_row = {"POST", "/x", task_two_calls, "Two calls.", NULL, 0, NULL, NULL};
+
+static const char refused[] = "ConditionalCheckFailedException";
+
+static void task_begin(struct trial *trial)
+{
+    trial_begin_row(trial, &task_row, "");
+    CHECK_INT(fiber_count().running, 1);
+    check_call(trial, "GetItem", "{\"a\":1}");
+}
+
+/* Over, and nothing is left of it. */
+static void task_check_end(struct trial *trial, int status, const char *part)
+{
+    CHECK_INT(trial->flow.want, FLOW_DONE);
+    CHECK_INT(trial->flow.status, status);
+    CHECK(slice_contains(buf_view(&trial->body), slice_of(part)));
+    CHECK_INT(fiber_count().running, 0);
+    trial_end(trial);
+}
+
+TEST(task_reads_from_top_to_bottom)
+{
+    struct trial trial;
+    task_begin(&trial);
+    give(&trial, 200, "", "{\"Item\":{\"x\":{\"S\":\"seen\"}}}");
+    CHECK_INT(trial.flow.want, FLOW_PAUSE);
+    CHECK_INT(trial.flow.pause_ms, 70);
+    flow_next(&trial.flow, 1000, NULL);
+    check_call(&trial, "PutItem", "{\"a\":1,\"x\":\"seen\"}");
+    give(&trial, 400, refused, "{}");
+    CHECK_INT(trial.flow.want, FLOW_PAUSE);
+    flow_next(&trial.flow, 1000, NULL);
+    check_call(&trial, "PutItem", "{\"a\":2,\"x\":\"seen\"}");
+    give(&trial, 200, "", "{}");
+    task_check_end(&trial, 200, "{\"x\":\"seen\",\"number\":2}");
+}
+
+TEST(task_is_over_when_a_call_cannot_be_made)
+{
+    struct trial trial;
+    task_begin(&trial);
+    give(&trial, 400, "ValidationException", "{\"__type\":\"ValidationException\",\"message\":\"no\"}");
+    task_check_end(&trial, 400, "refused");
+}
+
+TEST(task_that_loses_too_many_races_is_over)
+{
+    struct trial trial;
+    task_begin(&trial);
+    give(&trial, 200, "", "{\"Item\":{\"x\":{\"S\":\"seen\"}}}");
+    for (int i = 0; i < 1000 && trial.flow.want != FLOW_DONE; i++) {
+        if (trial.flow.want == FLOW_CALL)
+            give(&trial, 400, refused, "{}");
+        else
+            flow_next(&trial.flow, 1000, NULL);
+    }
+    task_check_end(&trial, 503, "busy");
+}
+
+TEST(task_is_given_up_or_dropped_where_it_waits)
+{
+    struct trial trial;
+    task_begin(&trial);
+    flow_give_up(&trial.flow);
+    task_check_end(&trial, 503, "stopping");
+    task_begin(&trial);
+    flow_release(&trial.flow);
+    CHECK_INT(fiber_count().running, 0);
     trial_end(&trial);
 }
