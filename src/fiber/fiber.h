@@ -5,11 +5,11 @@
  * the network reads from top to bottom, its variables stay where they are, and no thread is held meanwhile.
  * A fiber knows nothing of what it waits for: that is said between it and whoever runs it.
  *
- *  Z1. A fiber runs on the thread that goes on with it, and on one at a time. It may be another one each time, so
+ *  W1. A fiber runs on the thread that goes on with it, and on one at a time. It may be another one each time, so
  *      what is kept across a wait must not be of a thread (errno, a lock, a variable with _Thread_local).
- *  Z2. Nothing of a fiber runs after it has ended or was dropped: one that is dropped is not told. So what it owns
+ *  W2. Nothing of a fiber runs after it has ended or was dropped: one that is dropped is not told. So what it owns
  *      beyond its stack belongs to somebody else, such as an arena.
- *  Z3. A stack that is used up ends the process at once: below it lies a page that nobody may touch. So recursion
+ *  W3. A stack that is used up ends the process at once: below it lies a page that nobody may touch. So recursion
  *      in a fiber is bounded, and large arrays are not on its stack. */
 #ifndef FIBER_FIBER_H
 #define FIBER_FIBER_H
