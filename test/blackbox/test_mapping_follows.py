@@ -3,7 +3,7 @@ embedded, and by servers that have their data elsewhere (`quipu serve --on URL`)
 import pytest
 from cli import output
 from conftest import boto_client, create_table
-from lambdas import Function, Mapping, eventually, lambda_client
+from lambdas import Function, Mapping, eventually, lambda_client, send
 from support.process import DynamoLocal, Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
@@ -53,7 +53,7 @@ class World:
             self.servers.append(Quipu("--on", self.data.url, "--functions", folder, env=KEYS))
         else:
             port = str(self.servers.pop().port if self.servers else 0)
-            self.servers.append(Quipu("--data", str(self.folder / "data"), "--port", port))
+            self.servers.append(Quipu("--test-hooks", "--data", str(self.folder / "data"), "--port", port))
         return self.servers[-1]
 
     def restart(self, between=lambda: None):
@@ -231,5 +231,13 @@ def test_where_another_mapping_reads_the_new_stream_the_old_one_stays(embedded):
     world.write()
     world.wait_until_told()
     assert old.get()["EventSourceArn"] != new.get()["EventSourceArn"]
+    world.drop()  # the new one goes on; the stream that it has read is not for the old one either
+    world.make()
+    eventually(lambda: new.get()["EventSourceArn"] == world.stream(), "the new one follows")
+    world.write()
+    # All that can be done has been done when it is idle: an answer of 504 says that it takes long.
+    eventually(lambda: send(world.server.url, "POST", "/_quipu/idle")[0] == 200, "nothing is left to do")
+    world.wait_until_told()
+    assert new.id in old.get()["LastProcessingResult"]
     new.delete()
     eventually(lambda: old.get()["EventSourceArn"] == world.stream(), "when that is gone, it follows")
