@@ -182,18 +182,23 @@ static bool is_ours(struct slice path)
     return false;
 }
 
-/* Lambda's paths and Scheduler's, all but those of patterns. */
+/* All but the patterns' paths. */
 static bool is_of_functions(struct slice path)
 {
-    return slice_starts(path, SLICE("/20")) || slice_starts(path, SLICE("/schedule")) ||
-           slice_starts(path, SLICE("/tags/"));
+    static const struct slice starts[] = {SLICE("/20"), SLICE("/schedule"), SLICE("/tags/"), SLICE("/v1/functions/"),
+                                          SLICE("/v1/queues/")};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (slice_starts(path, starts[i])) return true;
+    return false;
 }
 
 static bool refuse_functions(struct web *web, struct rest_call *call)
 {
     web_count_error(web, "NotImplementedException");
     call->status = 501;
-    buf_text(call->reply, "{\"Type\":\"User\",\"Message\":");
+    buf_slice(call->reply, slice_starts(call->path, SLICE("/v1/"))
+                               ? SLICE("{\"error\":\"not-on-this-database\",\"message\":")
+                               : SLICE("{\"Type\":\"User\",\"Message\":"));
     json_put_string(call->reply, slice_of(web->no_functions));
     buf_byte(call->reply, '}');
     rest_add_header(call, "X-Amzn-ErrorType: NotImplementedException");

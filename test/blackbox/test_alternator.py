@@ -211,6 +211,8 @@ def test_functions_are_refused(server, alternator):
     with pytest.raises(ClientError) as refused:
         scheduler.list_schedules()
     assert SENTENCE in str(refused.value.response)
+    assert send(server.url, "POST", "/v1/queues/aside/redrive", {}) == REFUSAL
+    assert send(server.url, "GET", "/v1/functions/any/logs") == REFUSAL
     assert not alternator.calls
     told = quipu("function", "ls", on=server.url, env=KEYS)
     assert told.returncode != 0 and SENTENCE in told.stderr
