@@ -128,9 +128,11 @@ static bool passes(struct slice error)
 }
 
 /* What became of a transaction: NONE where no reason was found. */
-enum cancellation { CANCELLED_BY_NOTHING, CANCELLED_IN_PASSING, CANCELLED_BY_CONDITION, CANCELLED_FOR_GOOD };
+enum cancellation { CANCELLED_BY_NOTHING, CANCELLED_BY_CONDITION, CANCELLED_IN_PASSING, CANCELLED_FOR_GOOD };
 
-/* A failed condition weighs more than a conflict: it will still be there when the conflict has passed. */
+/* A conflict weighs more than a failed condition. The conditions of the item with the conflict were not looked
+ * at, and whoever writes it may be half done: its other items are new already, which is why a condition failed.
+ * A step takes what did not fail for what holds, so it is shown reasons only when all of them are decided. */
 static enum cancellation cancellation_of(struct flow *flow)
 {
     struct raw_look look;
@@ -645,12 +647,6 @@ static struct slice reason_of(const struct flow *flow, unsigned nth, struct slic
 bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
 {
     return slice_equal(reason_of(flow, nth, item), SLICE("ConditionalCheckFailed"));
-}
-
-bool flow_reason_is_conflict(const struct flow *flow, unsigned nth)
-{
-    struct slice item, code = reason_of(flow, nth, &item);
-    return code.len && passes(code);
 }
 
 struct slice flow_items(const struct flow *flow)

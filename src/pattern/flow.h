@@ -19,7 +19,8 @@
  *
  * What a step need not care about, because flow_next deals with it before the step sees a reply:
  *  - tables that do not exist are made (tables.c), and the call is repeated;
- *  - throttling, conflicts of transactions and faults of the service are repeated after a pause;
+ *  - throttling, conflicts of transactions (also beside failed conditions) and faults of the service are
+ *    repeated after a pause;
  *  - everything else but success and a failed condition ends the flow with a clear error.
  * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item / flow_reason tell
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
@@ -210,10 +211,10 @@ bool flow_failed(const struct flow *flow);
 /* The reply's Item or Attributes; after a failed condition with ALL_OLD, the item as it is. SLICE_NONE: none.
  */
 struct slice flow_item(const struct flow *flow);
-/* Of a cancelled transaction: did the condition of its nth action fail, and on which item? */
+/* Of a cancelled transaction: did the condition of its nth action fail, and on which item? Else it held: where
+ * an item could not be looked at, because somebody else was writing it, the call is repeated before the step sees
+ * a reply. */
 bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item);
-/* ... or did somebody else write its item at the same time? Then its condition was not looked at. */
-bool flow_reason_is_conflict(const struct flow *flow, unsigned nth);
 /* The array of a Query or Scan, and where its next page begins (SLICE_NONE: nowhere). */
 struct slice flow_items(const struct flow *flow);
 struct slice flow_last_key(const struct flow *flow);

@@ -589,7 +589,7 @@ static void append_written(struct flow *flow)
     twins_take(flow);
     if (has_raced && !head_take(flow, head))
         round_end(flow, true);
-    else if (has_raced || flow_reason_is_conflict(flow, 0)) /* a conflict: the next reply tells the head */
+    else if (has_raced)
         flow_again(flow, append_write);
     else
         append_rest(flow, left);
