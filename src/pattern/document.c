@@ -156,11 +156,11 @@ static void refuse_mismatch(struct flow *flow, struct slice item)
                      "The document has version %lld. Read it and decide again.", (long long)version);
 }
 
-static void ask_item(struct flow *flow, flow_step *then)
+static struct slice read_item(struct flow *flow)
 {
-    flow_call(flow, then, "GetItem",
-              "{'TableName':%T,'Key':{'collection':%S,'key':%S},'ConsistentRead':true}", &documents,
-              flow_text(flow, COLLECTION), flow_text(flow, KEY));
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'collection':%S,'key':%S},'ConsistentRead':true}",
+              &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY));
+    return flow_item(flow);
 }
 
 /* ---- GET ---- */
@@ -176,46 +176,36 @@ static const struct field get_fields[] = {
                   .help = "wait so long for a document, or for another version than that of If-None-Match"},
 };
 
-struct get {
-    int64_t until_ms;
-};
-
-static flow_step get_taken;
-
-static void get_ask(struct flow *flow)
+/* Looks once. False: it is not there, or has a version that is known. */
+static bool get_new(struct flow *flow, bool *is_known)
 {
-    flow_look(flow);
-    ask_item(flow, get_taken);
-}
-
-static void get_begin(struct flow *flow)
-{
-    struct get *get = flow->state = arena_new(flow->arena, struct get);
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_ask(flow);
-}
-
-static void get_taken(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct slice item = flow_item(flow);
+    struct slice item = read_item(flow);
     struct etag known = etag_read(flow, GET_IF_NONE_MATCH, true);
     int64_t version = version_of(flow, item);
-    bool there = is_there(flow, item);
-    bool same = there && etag_has(&known, version);
-    if (there) tell_etag(flow, version);
-    if (there && !same) {
-        flow->is_bare = true;
-        flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
-    } else if (flow->now_ms < get->until_ms) {
-        flow_watch(flow, topic_of(flow),
-                   flow_item_thing(&documents, flow_text(flow, COLLECTION), flow_text(flow, KEY)),
-                   get->until_ms, get_ask);
-    } else if (same) {
-        flow_finish(flow, 304);
-    } else {
-        refuse_missing(flow);
+    *is_known = is_there(flow, item) && etag_has(&known, version);
+    if (!is_there(flow, item)) return false;
+    tell_etag(flow, version);
+    if (*is_known) return false;
+    flow->is_bare = true;
+    flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
+    return true;
+}
+
+static void get_document(struct flow *flow)
+{
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
+    bool is_known;
+    for (;;) {
+        flow_look(flow);
+        if (get_new(flow, &is_known)) return;
+        if (flow->now_ms >= until_ms) break;
+        task_watch(flow, topic_of(flow),
+                   flow_item_thing(&documents, flow_text(flow, COLLECTION), flow_text(flow, KEY)), until_ms);
     }
+    if (is_known)
+        flow_finish(flow, 304);
+    else
+        refuse_missing(flow);
 }
 
 /* ---- PUT ---- */
@@ -252,18 +242,17 @@ static struct slice put_condition(struct flow *flow, struct slice *values)
     return wanted.len ? flow_compose(flow, "'ConditionExpression':'%r',", wanted) : SLICE("");
 }
 
-/* The update of a document to new data: its parts before and behind the condition, without the closing brace.
- */
-static void write_document(struct flow *flow, flow_step *then, struct slice data, struct slice condition,
-                           struct slice values, unsigned token_field)
+/* Writes new data, and answers the item: as it is now, or as it was where the condition did not hold. */
+static struct slice write_document(struct flow *flow, struct slice data, struct slice condition,
+                                   struct slice values, unsigned token_field)
 {
     bool has_token = flow_given(flow, token_field);
     struct slice token = has_token
                              ? flow_compose(flow, ",':token':%S,':sent':%S", flow_text(flow, token_field),
                                             token_digest(flow, flow->request->body))
                              : SLICE("");
-    flow_call(
-        flow, then, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
         "'UpdateExpression':'SET #version = if_not_exists(#version, :zero) + :one, #data = :data, #changed = "
         ":now%r "
@@ -273,6 +262,7 @@ static void write_document(struct flow *flow, flow_step *then, struct slice data
         has_token ? SLICE(", #token = :token, #sent = :sent") : SLICE(""),
         has_token ? SLICE("") : SLICE(", #token, #sent"), condition, data,
         moment_text(flow->arena, flow->now_ms), token, values);
+    return flow_item(flow);
 }
 
 /* The item is what this very call has written before, and its reply was lost. */
@@ -290,24 +280,20 @@ static void tell_again(struct flow *flow, struct slice item)
         token_refuse(flow);
 }
 
-static void put_done(struct flow *flow)
+static void put_document(struct flow *flow)
 {
-    struct slice item = flow_item(flow);
+    struct slice values, condition = put_condition(flow, &values);
+    if (flow_given(flow, PUT_IF_NONE_MATCH) && !slice_equal(flow_text(flow, PUT_IF_NONE_MATCH), SLICE("*"))) {
+        flow_refuse(flow, 400, "bad-request", "If-None-Match of a PUT can only be *.");
+        return;
+    }
+    struct slice item = write_document(flow, flow_text(flow, PUT_DATA), condition, values, PUT_TOKEN);
     if (!flow_failed(flow))
         tell_written(flow, version_of(flow, item));
     else if (is_own(flow, item, PUT_TOKEN))
         tell_again(flow, item);
     else
         refuse_mismatch(flow, item);
-}
-
-static void put_begin(struct flow *flow)
-{
-    struct slice values, condition = put_condition(flow, &values);
-    if (flow_given(flow, PUT_IF_NONE_MATCH) && !slice_equal(flow_text(flow, PUT_IF_NONE_MATCH), SLICE("*")))
-        flow_refuse(flow, 400, "bad-request", "If-None-Match of a PUT can only be *.");
-    else
-        write_document(flow, put_done, flow_text(flow, PUT_DATA), condition, values, PUT_TOKEN);
 }
 
 /* ---- PATCH ---- */
@@ -324,18 +310,10 @@ static const struct field patch_fields[] = {
     [PATCH_DATA] = {"patch", WHOLE_BODY, FIELD_JSON, true, .help = "a merge patch: null removes a member"},
 };
 
-struct patch {
-    struct slice item; /* as it was seen */
-};
-
-static flow_step patch_apply, patch_done;
-
-/* Decides by an image of the document: it is refused, done already, or patched. */
-static void patch_decide(struct flow *flow, struct slice item, bool again)
+/* Whether an image of the document is to be patched; else the call has been answered. */
+static bool is_patched(struct flow *flow, struct slice item)
 {
-    struct patch *patch = flow->state;
     struct etag match = etag_read(flow, PATCH_IF_MATCH, false);
-    patch->item = item;
     if (is_own(flow, item, PATCH_TOKEN))
         tell_again(flow, item);
     else if (match.kind == ETAG_VERSIONS &&
@@ -343,44 +321,36 @@ static void patch_decide(struct flow *flow, struct slice item, bool again)
         refuse_mismatch(flow, item);
     else if (!is_there(flow, item))
         refuse_missing(flow);
-    else if (again)
-        flow_again(flow, patch_apply);
     else
-        patch_apply(flow);
+        return true;
+    return false;
 }
 
-static void patch_read(struct flow *flow)
+/* The data of the document with the patch; what cannot be stored ends the task. */
+static struct slice patched(struct flow *flow, struct slice item)
 {
-    patch_decide(flow, flow_item(flow), false);
-}
-
-static void patch_begin(struct flow *flow)
-{
-    flow->state = arena_new(flow->arena, struct patch);
-    ask_item(flow, patch_read);
-}
-
-static void patch_apply(struct flow *flow)
-{
-    struct patch *patch = flow->state;
-    struct slice old = flow_compose(flow, "%P", item_attribute(flow->arena, patch->item, "data"));
+    struct slice old = flow_compose(flow, "%P", item_attribute(flow->arena, item, "data"));
     struct slice data = merge_patch(flow->arena, old, flow_text(flow, PATCH_DATA));
     const char *fault = plain_fault(flow->arena, data);
-    if (fault) {
-        flow_refuse(flow, 400, "bad-request", "The patched document cannot be stored: %s.", fault);
-        return;
-    }
-    write_document(flow, patch_done, data,
-                   SLICE("\"ConditionExpression\":\"#version = :seen and attribute_not_exists(#deleted)\","),
-                   flow_compose(flow, ",':seen':%N", version_of(flow, patch->item)), PATCH_TOKEN);
+    if (!fault) return data;
+    flow_refuse(flow, 400, "bad-request", "The patched document cannot be stored: %s.", fault);
+    task_end(flow);
 }
 
-static void patch_done(struct flow *flow)
+static void patch_document(struct flow *flow)
 {
-    if (flow_failed(flow))
-        patch_decide(flow, flow_item(flow), true);
-    else
-        tell_written(flow, version_of(flow, flow_item(flow)));
+    struct slice item = read_item(flow);
+    while (is_patched(flow, item)) {
+        item = write_document(
+            flow, patched(flow, item),
+            SLICE("\"ConditionExpression\":\"#version = :seen and attribute_not_exists(#deleted)\","),
+            flow_compose(flow, ",':seen':%N", version_of(flow, item)), PATCH_TOKEN);
+        if (!flow_failed(flow)) {
+            tell_written(flow, version_of(flow, item));
+            return;
+        }
+        task_again(flow);
+    }
 }
 
 /* ---- DELETE ---- */
@@ -394,28 +364,14 @@ static const struct field delete_fields[] = {
                          .help = "the version that is deleted, a list of such, or *"},
 };
 
-static void delete_done(struct flow *flow)
-{
-    struct slice item = flow_item(flow);
-    bool wants_version = etag_read(flow, DELETE_IF_MATCH, false).kind == ETAG_VERSIONS;
-    if (!flow_failed(flow)) {
-        flow_wake(flow, topic_of(flow));
-        flow_answer(flow, 200, "{'deleted':true,'version':%d}", version_of(flow, item));
-    } else if (wants_version && is_there(flow, item)) {
-        refuse_mismatch(flow, item);
-    } else {
-        refuse_missing(flow);
-    }
-}
-
-static void delete_begin(struct flow *flow)
+static void delete_document(struct flow *flow)
 {
     struct etag match = etag_read(flow, DELETE_IF_MATCH, false);
     struct slice values = SLICE(""), condition = SLICE("");
     if (match.kind == ETAG_VERSIONS)
         condition = flow_compose(flow, " and %r", etag_condition(flow, &match, &values));
-    flow_call(
-        flow, delete_done, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
         "'UpdateExpression':'SET #version = #version + :one, #deleted = :true, #changed = :now, #expires = "
         ":expires REMOVE #data, #token','ConditionExpression':'attribute_exists(#version) and "
@@ -423,6 +379,15 @@ static void delete_begin(struct flow *flow)
         "':true':{'BOOL':true},':now':%S,':expires':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), condition,
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + TOMBSTONE_S, values);
+    struct slice item = flow_item(flow);
+    if (!flow_failed(flow)) {
+        flow_wake(flow, topic_of(flow));
+        flow_answer(flow, 200, "{'deleted':true,'version':%d}", version_of(flow, item));
+    } else if (match.kind == ETAG_VERSIONS && is_there(flow, item)) {
+        refuse_mismatch(flow, item);
+    } else {
+        refuse_missing(flow);
+    }
 }
 
 /* ---- the documents of a collection ---- */
@@ -436,11 +401,26 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 
-static void list_taken(struct flow *flow)
+static void list_page(struct flow *flow)
+{
+    struct slice collection = flow_text(flow, LIST_COLLECTION), start = SLICE("");
+    if (flow_given(flow, LIST_AFTER))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'collection':%S,'key':%S}", collection,
+                             flow_text(flow, LIST_AFTER));
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection',"
+              "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
+              "'ExpressionAttributeValues':{':collection':%S},'Limit':%d,'ConsistentRead':true%r}",
+              &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+}
+
+static void list_documents(struct flow *flow)
 {
     struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
+    struct slice item;
     bool first = true;
+    list_page(flow);
+    struct slice last = flow_last_key(flow);
     raw_look_begin(&look, flow->arena, flow_items(flow));
     buf_text(flow->body, "{\"documents\":[");
     while (raw_look_next(&look, NULL, &item)) {
@@ -457,32 +437,19 @@ static void list_taken(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-static void list_begin(struct flow *flow)
-{
-    struct slice collection = flow_text(flow, LIST_COLLECTION), start = SLICE("");
-    if (flow_given(flow, LIST_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'collection':%S,'key':%S}", collection,
-                             flow_text(flow, LIST_AFTER));
-    flow_call(flow, list_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection',"
-              "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
-              "'ExpressionAttributeValues':{':collection':%S},'Limit':%d,'ConsistentRead':true%r}",
-              &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-}
-
 /* ---- rows ---- */
 
 /* clang-format off */
 const struct flow_row document_rows[] = {
-    {"GET", "/v1/documents/{collection}/{key}", get_begin, "A document; its ETag is its version.", FIELDS(get_fields),
+    {"GET", "/v1/documents/{collection}/{key}", get_document, "A document; its ETag is its version.", FIELDS(get_fields),
      "{'any':'JSON'}", "doc get -> *"},
-    {"PUT", "/v1/documents/{collection}/{key}", put_begin, "Writes a document.", FIELDS(put_fields), "{'version':7}",
+    {"PUT", "/v1/documents/{collection}/{key}", put_document, "Writes a document.", FIELDS(put_fields), "{'version':7}",
      "doc put document? -> version"},
-    {"PATCH", "/v1/documents/{collection}/{key}", patch_begin, "Changes members of a document.", FIELDS(patch_fields),
+    {"PATCH", "/v1/documents/{collection}/{key}", patch_document, "Changes members of a document.", FIELDS(patch_fields),
      "{'version':8}", "doc patch patch? -> version"},
-    {"DELETE", "/v1/documents/{collection}/{key}", delete_begin, "Deletes a document.", FIELDS(delete_fields),
+    {"DELETE", "/v1/documents/{collection}/{key}", delete_document, "Deletes a document.", FIELDS(delete_fields),
      "{'deleted':true,'version':9}", "doc rm"},
-    {"GET", "/v1/documents/{collection}", list_begin, "The documents of a collection, by key.", FIELDS(list_fields),
+    {"GET", "/v1/documents/{collection}", list_documents, "The documents of a collection, by key.", FIELDS(list_fields),
      "{'documents':[{'key':'a','version':7,'data':{'any':'JSON'}}],'next':'a'}", "doc ls -> documents"},
 };
 /* clang-format on */

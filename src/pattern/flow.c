@@ -400,6 +400,13 @@ void flow_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until
     flow->then = then;
 }
 
+void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms)
+{
+    flow_watch(flow, topic, thing, until_ms, NULL);
+    if (flow->want == FLOW_DONE) task_end(flow);
+    task_wait(flow);
+}
+
 void flow_watch_change(struct flow *flow, int64_t change_ms)
 {
     flow->change_ms = change_ms;

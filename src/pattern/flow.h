@@ -288,6 +288,8 @@ void flow_drop_baton(struct flow *flow);
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
 void task_call(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
+/* Waits until the topic is woken, `until_ms` at the latest, or for no reason: see flow_look and flow_watch. */
+void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms);
 /* After losing a race: a pause; too many of them end the task here. */
 void task_again(struct flow *flow);
 /* Ends the task here, from within whatever it has called; the answer must have been given. */
