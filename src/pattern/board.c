@@ -38,10 +38,10 @@ static uint64_t topic_of(struct slice board)
 
 /* ---- putting ---- */
 
-void board_put(struct flow *flow, flow_step *then, struct slice board, struct slice text)
+void board_put(struct flow *flow, struct slice board, struct slice text)
 {
-    flow_call(flow, then, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S}}",
-              &boards, board, flow_new_id(flow), moment_text(flow->arena, flow->now_ms), text);
+    task_call(flow, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S}}", &boards,
+              board, flow_new_id(flow), moment_text(flow->arena, flow->now_ms), text);
 }
 
 void board_wake(struct flow *flow, struct slice board)
@@ -60,54 +60,55 @@ static const struct field post_fields[] = {
 
 struct post {
     struct slice id, time;
-    struct slice sent; /* a digest of it, where there is a key */
+    struct slice put;  /* the request */
+    struct slice sent; /* a digest of the message */
 };
 
-static void post_done(struct flow *flow)
+static struct post post_of(struct flow *flow)
 {
-    struct post *post = flow->state;
-    struct slice token;
-    if (flow_failed(flow) && flow_reason(flow, 1, &token)) { /* posted before */
-        if (!slice_equal(item_text(flow->arena, token, "sent"), post->sent)) {
-            token_refuse(flow);
-            return;
-        }
-        post->id = item_text(flow->arena, token, "id");
-        post->time = item_text(flow->arena, token, "time");
-    }
-    board_wake(flow, flow_text(flow, NAME));
-    flow_answer(flow, 201, "{'id':%s,'time':%s}", post->id, post->time);
+    struct post post = {.id = flow_new_id(flow), .time = moment_text(flow->arena, flow->now_ms)};
+    struct slice text = flow_text(flow, POST_TEXT), author = SLICE("");
+    if (flow_given(flow, POST_AUTHOR))
+        author = flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR));
+    post.put = flow_compose(flow, "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%r}}",
+                            &boards, flow_text(flow, NAME), post.id, post.time, text, author);
+    post.sent = token_digest(flow, flow_compose(flow, "%s%r", text, author));
+    return post;
 }
 
-static void post_begin(struct flow *flow)
+/* With a key: one that was posted before is told again. */
+static void post_once(struct flow *flow, struct post *post)
 {
-    struct post *post = flow->state = arena_new(flow->arena, struct post);
-    struct slice board = flow_text(flow, NAME);
-    post->id = flow_new_id(flow);
-    post->time = moment_text(flow->arena, flow->now_ms);
-    struct slice author = flow_given(flow, POST_AUTHOR)
-                              ? flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR))
-                              : SLICE("");
-    struct slice put = flow_compose(flow,
-                                    "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%r}}",
-                                    &boards, board, post->id, post->time, flow_text(flow, POST_TEXT), author);
-    if (!flow_given(flow, POST_KEY)) {
-        flow_call(flow, post_done, "PutItem", "%r", put);
-        return;
-    }
-    flow_needs_transactions(flow);
-    post->sent = token_digest(flow, flow_compose(flow, "%s%r", flow_text(flow, POST_TEXT), author));
     struct slice token = token_put(
-        flow, "board", board, flow_text(flow, POST_KEY),
+        flow, "board", flow_text(flow, NAME), flow_text(flow, POST_KEY),
         flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", post->id, post->time, post->sent));
-    flow_call(flow, post_done, "TransactWriteItems", "{'TransactItems':[{'Put':%r},%r]}", put, token);
+    flow_needs_transactions(flow);
+    task_call(flow, "TransactWriteItems", "{'TransactItems':[{'Put':%r},%r]}", post->put, token);
+    if (!flow_failed(flow) || !flow_reason(flow, 1, &token)) return;
+    if (!slice_equal(item_text(flow->arena, token, "sent"), post->sent)) {
+        token_refuse(flow);
+        task_end(flow);
+    }
+    post->id = item_text(flow->arena, token, "id");
+    post->time = item_text(flow->arena, token, "time");
+}
+
+static void post_message(struct flow *flow)
+{
+    struct post post = post_of(flow);
+    if (flow_given(flow, POST_KEY))
+        post_once(flow, &post);
+    else
+        task_call(flow, "PutItem", "%r", post.put);
+    board_wake(flow, flow_text(flow, NAME));
+    flow_answer(flow, 201, "{'id':%s,'time':%s}", post.id, post.time);
 }
 
 /* ---- reading ---- */
 
-void board_list(struct flow *flow, flow_step *then, struct slice board, struct slice more)
+void board_list(struct flow *flow, struct slice board, struct slice more)
 {
-    flow_call(flow, then, "Query",
+    task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#board = "
               ":board',%#,'ExpressionAttributeValues':{':board':%S},"
               "'ConsistentRead':true%r}",
@@ -128,12 +129,6 @@ static const struct field list_fields[] = {
                    .help = "wait so long for a message"},
 };
 
-struct list {
-    int64_t until_ms;
-};
-
-static flow_step list_taken;
-
 static void put_messages(struct flow *flow, struct slice items)
 {
     struct raw_look look;
@@ -151,9 +146,8 @@ static void put_messages(struct flow *flow, struct slice items)
     }
 }
 
-static void list_ask(struct flow *flow)
+static void list_page(struct flow *flow)
 {
-    flow_look(flow);
     bool back = flow_given(flow, LIST_BEFORE);
     struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER);
     bool from_end = back && slice_equal(edge, SLICE("now"));
@@ -161,28 +155,22 @@ static void list_ask(struct flow *flow)
                                      flow_int_or(flow, LIST_LIMIT, LIST_USUAL), (int)!back);
     if ((back || flow_given(flow, LIST_AFTER)) && !from_end)
         more = flow_compose(flow, "%r,'ExclusiveStartKey':{'board':%S,'id':%S}", more, board, edge);
-    board_list(flow, list_taken, board, more);
+    board_list(flow, board, more);
 }
 
-static void list_begin(struct flow *flow)
+static void list_messages(struct flow *flow)
 {
-    struct list *list = flow->state = arena_new(flow->arena, struct list);
-    list->until_ms = flow->now_ms + flow_int_or(flow, LIST_WAIT, 0);
-    list_ask(flow);
-}
-
-static void list_taken(struct flow *flow)
-{
-    struct list *list = flow->state;
-    struct slice items = flow_items(flow), last = flow_last_key(flow);
-    if (!raw_count(flow->arena, items) && flow->now_ms < list->until_ms) {
-        struct slice board = flow_text(flow, NAME);
-        flow_watch(flow, topic_of(board), flow_item_thing(&boards, board, SLICE("")), list->until_ms,
-                   list_ask);
-        return;
+    struct slice board = flow_text(flow, NAME);
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, LIST_WAIT, 0);
+    for (;;) {
+        flow_look(flow);
+        list_page(flow);
+        if (raw_count(flow->arena, flow_items(flow)) || flow->now_ms >= until_ms) break;
+        task_watch(flow, topic_of(board), flow_item_thing(&boards, board, SLICE("")), until_ms);
     }
+    struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"messages\":[");
-    put_messages(flow, items);
+    put_messages(flow, flow_items(flow));
     buf_slice(flow->body, last.data ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "id"))
                                     : SLICE("]}"));
     flow_finish(flow, 200);
@@ -190,85 +178,51 @@ static void list_taken(struct flow *flow)
 
 /* ---- deleting ---- */
 
-/* The keys of what is deleted, in pieces of a batch. */
-struct deletion {
-    struct slice board;
-    flow_step *then;
-    struct slice *keys;
-    size_t count, done;
-    struct slice last_key; /* of the page that is being deleted; SLICE_NONE: it was the last */
-    struct slice bound;    /* ids of further pages are not above */
-};
-
-static flow_step deletion_listed, deletion_next;
-
-/* The flow's state becomes the deletion's. */
-void board_delete(struct flow *flow, flow_step *then, struct slice board)
+/* Deletes the messages of the page that was read, in batches. */
+static int64_t delete_page(struct flow *flow, struct slice board)
 {
-    struct deletion *deletion = flow->state = arena_new(flow->arena, struct deletion);
-    deletion->board = board;
-    deletion->then = then;
-    deletion->bound = arena_printf(flow->arena, "%.*s~", SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
-    board_list(flow, deletion_listed, board, SLICE(",\"ProjectionExpression\":\"id\""));
-}
-
-size_t board_deleted(const struct flow *flow)
-{
-    return ((const struct deletion *)flow->state)->done;
-}
-
-static void deletion_listed(struct flow *flow)
-{
-    struct deletion *deletion = flow->state;
-    struct slice items = flow_items(flow), item;
-    struct slice *all = arena_array(flow->arena, struct slice,
-                                    deletion->count + raw_count(flow->arena, items));
+    struct slice items = flow_items(flow), item, keys[SWEEP_REMOVED];
     struct raw_look look;
-    memcpy(all, deletion->keys ? deletion->keys : all, deletion->count * sizeof *all);
-    deletion->keys = all;
-    deletion->last_key = flow_last_key(flow);
+    size_t count = 0;
+    int64_t deleted = 0;
+    bool more = true;
     raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &item))
-        all[deletion->count++] = flow_compose(flow, "{'board':%S,'id':%A}", deletion->board,
-                                              item_attribute(flow->arena, item, "id"));
-    deletion_next(flow);
+    while (more) {
+        more = raw_look_next(&look, NULL, &item);
+        if (more)
+            keys[count++] = flow_compose(flow, "{'board':%S,'id':%A}", board,
+                                         item_attribute(flow->arena, item, "id"));
+        if (!count || (more && count < SWEEP_REMOVED)) continue;
+        sweep_remove(flow, &boards, keys, count, task_goes_on);
+        task_wait_for_steps(flow);
+        deleted += (int64_t)count;
+        count = 0;
+    }
+    return deleted;
 }
 
-static void deletion_go_on(struct flow *flow)
+int64_t board_delete(struct flow *flow, struct slice board)
 {
-    struct deletion *deletion = flow->state;
-    flow_call(flow, deletion_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#board = :board and #id <= :bound',%#,"
-              "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id',"
-              "'ConsistentRead':true,'ExclusiveStartKey':%r}",
-              &boards, deletion->board, deletion->bound, deletion->last_key);
-}
-
-static void deletion_next(struct flow *flow)
-{
-    struct deletion *deletion = flow->state;
-    const struct slice *keys = deletion->keys + deletion->done;
-    size_t count = deletion->count - deletion->done;
-    if (count > SWEEP_REMOVED) count = SWEEP_REMOVED;
-    deletion->done += count;
-    if (count)
-        sweep_remove(flow, &boards, keys, count, deletion_next);
-    else if (deletion->last_key.data)
-        deletion_go_on(flow);
-    else
-        deletion->then(flow);
+    struct slice last_key,
+        bound = arena_printf(flow->arena, "%.*s~", SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
+    int64_t deleted = 0;
+    board_list(flow, board, SLICE(",\"ProjectionExpression\":\"id\""));
+    while ((last_key = flow_last_key(flow)).data) {
+        deleted += delete_page(flow, board);
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#board = :board and #id <= :bound',%#,"
+                  "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id',"
+                  "'ConsistentRead':true,'ExclusiveStartKey':%r}",
+                  &boards, board, bound, last_key);
+    }
+    return deleted + delete_page(flow, board);
 }
 
 static const struct field board_fields[] = {FIELD_BOARD};
 
-static void delete_done(struct flow *flow)
+static void delete_messages(struct flow *flow)
 {
-    flow_answer(flow, 200, "{'deleted':%d}", (int64_t)board_deleted(flow));
-}
-
-static void delete_begin(struct flow *flow)
-{
-    board_delete(flow, delete_done, flow_text(flow, NAME));
+    flow_answer(flow, 200, "{'deleted':%d}", board_delete(flow, flow_text(flow, NAME)));
 }
 
 /* ---- one message ---- */
@@ -280,33 +234,28 @@ static const struct field remove_fields[] = {
     [REMOVE_ID] = {"id", IN_PATH, FIELD_NAME, true, .help = "the message"},
 };
 
-static void remove_done(struct flow *flow)
+static void remove_message(struct flow *flow)
 {
+    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'board':%S,'id':%S},'ReturnValues':'ALL_OLD'}",
+              &boards, flow_text(flow, NAME), flow_text(flow, REMOVE_ID));
     if (flow_item(flow).data)
         flow_answer(flow, 200, "{'deleted':1}");
     else
         flow_refuse(flow, 404, "no-such-message", "There is no message of this id on this board.");
 }
 
-static void remove_begin(struct flow *flow)
-{
-    flow_call(flow, remove_done, "DeleteItem",
-              "{'TableName':%T,'Key':{'board':%S,'id':%S},'ReturnValues':'ALL_OLD'}", &boards,
-              flow_text(flow, NAME), flow_text(flow, REMOVE_ID));
-}
-
 /* ---- rows ---- */
 
 /* clang-format off */
 const struct flow_row board_rows[] = {
-    {"GET", "/v1/boards/{name}", list_begin, "The messages of a board, oldest first.", FIELDS(list_fields),
+    {"GET", "/v1/boards/{name}", list_messages, "The messages of a board, oldest first.", FIELDS(list_fields),
      "{'messages':[{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z','text':'hello'}]}",
      "board ls -> messages"},
-    {"POST", "/v1/boards/{name}", post_begin, "Posts a message.", FIELDS(post_fields),
+    {"POST", "/v1/boards/{name}", post_message, "Posts a message.", FIELDS(post_fields),
      "{'id':'2026-11-15T03:42:06.250Z-000001-5f3c9d','time':'2026-11-15T03:42:06.250Z'}", "board post text -> id"},
-    {"DELETE", "/v1/boards/{name}", delete_begin, "Deletes the messages that are there now.", FIELDS(board_fields),
+    {"DELETE", "/v1/boards/{name}", delete_messages, "Deletes the messages that are there now.", FIELDS(board_fields),
      "{'deleted':3}", "board clear"},
-    {"DELETE", "/v1/boards/{name}/{id}", remove_begin, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}",
+    {"DELETE", "/v1/boards/{name}/{id}", remove_message, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}",
      "board rm"},
 };
 /* clang-format on */

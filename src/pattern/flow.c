@@ -61,7 +61,7 @@ static void flow_take_first_step(struct flow *flow, flow_step *step)
     ensure(flow->then || flow->want == FLOW_DONE);
 }
 
-static void task_go_on(struct flow *flow)
+void task_goes_on(struct flow *flow)
 {
     if (!fiber_resume(flow->fiber)) flow->fiber = NULL;
 }
@@ -75,7 +75,13 @@ void flow_release(struct flow *flow)
 
 static void task_wait(struct flow *flow)
 {
-    flow->then = task_go_on;
+    flow->then = task_goes_on;
+    fiber_wait();
+}
+
+void task_wait_for_steps(struct flow *flow)
+{
+    ensure(flow->then);
     fiber_wait();
 }
 

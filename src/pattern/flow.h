@@ -292,6 +292,9 @@ void task_sleep(struct flow *flow, int64_t ms);
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms);
 /* After losing a race: a pause; too many of them end the task here. */
 void task_again(struct flow *flow);
+/* Waits for what is still made of steps, and has been given task_goes_on as the step behind it. */
+void task_wait_for_steps(struct flow *flow);
+flow_step task_goes_on;
 /* Ends the task here, from within whatever it has called; the answer must have been given. */
 _Noreturn void task_end(struct flow *flow);
 

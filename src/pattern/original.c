@@ -32,56 +32,47 @@ static const struct field wall_fields[] = {
     {"message", WHOLE_BODY, FIELD_RAW, .max = TEXT_BYTES, .help = "the message"},
 };
 
-static flow_step wall_page;
-
-static void wall_begin(struct flow *flow)
-{
-    board_list(flow, wall_page, wall, SLICE(""));
-}
-
-static void wall_page(struct flow *flow)
+static void put_wall_page(struct flow *flow)
 {
     struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
+    struct slice item;
     raw_look_begin(&look, flow->arena, flow_items(flow));
     while (raw_look_next(&look, NULL, &item)) {
         buf_slice(flow->body, item_text(flow->arena, item, "text"));
         buf_byte(flow->body, '\n');
     }
-    if (flow->body->len - flow->body_start > LIMIT_BODY_BYTES) {
-        flow_refuse(flow, 413, "too-large",
-                    "The wall has too many messages to show at once: GET /v1/boards/wall has pages.");
-        return;
-    }
-    if (last.data) {
-        board_list(flow, wall_page, wall, flow_compose(flow, ",'ExclusiveStartKey':%r", last));
-        return;
-    }
+    if (flow->body->len - flow->body_start <= LIMIT_BODY_BYTES) return;
+    flow_refuse(flow, 413, "too-large",
+                "The wall has too many messages to show at once: GET /v1/boards/wall has pages.");
+    task_end(flow);
+}
+
+static void wall_show(struct flow *flow)
+{
+    struct slice start = SLICE(""), last;
+    do {
+        board_list(flow, wall, start);
+        put_wall_page(flow);
+        last = flow_last_key(flow);
+        if (last.data) start = flow_compose(flow, ",'ExclusiveStartKey':%r", last);
+    } while (last.data);
     if (flow->body->len == flow->body_start) buf_text(flow->body, "No message yet.");
     flow->content_type = plain_text;
     flow_finish(flow, 200);
 }
 
-static void wall_posted(struct flow *flow)
-{
-    board_wake(flow, wall);
-    wall_begin(flow);
-}
-
 static void wall_post(struct flow *flow)
 {
-    board_put(flow, wall_posted, wall, flow_text(flow, 0));
-}
-
-static void wall_deleted(struct flow *flow)
-{
-    flow->content_type = plain_text;
-    flow_answer(flow, 200, "Messages deleted.");
+    board_put(flow, wall, flow_text(flow, 0));
+    board_wake(flow, wall);
+    wall_show(flow);
 }
 
 static void wall_delete(struct flow *flow)
 {
-    board_delete(flow, wall_deleted, wall);
+    board_delete(flow, wall);
+    flow->content_type = plain_text;
+    flow_answer(flow, 200, "Messages deleted.");
 }
 
 static void wall_other(struct flow *flow)
@@ -95,7 +86,7 @@ static void wall_other(struct flow *flow)
 /* clang-format off */
 const struct flow_row original_rows[] = {
     {"GET", "/counter", counter_next, "The next number of a counter, bare.", FIELDS(counter_fields), "42", NULL},
-    {"GET", "/wall", wall_begin, "All messages of the wall.", FIELDS(wall_fields), "hello\n", NULL},
+    {"GET", "/wall", wall_show, "All messages of the wall.", FIELDS(wall_fields), "hello\n", NULL},
     {"POST", "/wall", wall_post, "Writes the body on the wall; answers all messages.", FIELDS(wall_fields),
      "hello\n", NULL},
     {"DELETE", "/wall", wall_delete, "Clears the wall.", FIELDS(wall_fields), "Messages deleted.", NULL},
