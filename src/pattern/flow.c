@@ -316,6 +316,11 @@ static void flow_vcall(struct flow *flow, const char *operation, const char *for
     buf_free(&out);
 }
 
+void task_outlives_client(struct flow *flow)
+{
+    flow->leave = task_goes_on;
+}
+
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
 {
     va_list args;
@@ -413,6 +418,16 @@ void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until
     task_wait(flow);
 }
 
+void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t kin, int64_t change_ms,
+                   int64_t until_ms)
+{
+    flow_watch(flow, topic, thing, until_ms, NULL);
+    if (flow->want == FLOW_DONE) task_end(flow);
+    flow->kin = kin;
+    flow->change_ms = change_ms;
+    task_wait(flow);
+}
+
 void flow_watch_change(struct flow *flow, int64_t change_ms)
 {
     flow->change_ms = change_ms;
@@ -443,6 +458,13 @@ void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_
     flow->baton = flow->next_baton = (struct flow_baton){0};
     flow->then = lead;
     flow->led = led;
+}
+
+bool task_join(struct flow *flow, uint64_t topic, struct flow_share share)
+{
+    flow_join(flow, topic, share, NULL, task_goes_on);
+    task_wait(flow);
+    return flow->leads;
 }
 
 void flow_disband(struct flow *flow)

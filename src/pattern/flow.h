@@ -290,8 +290,15 @@ void task_call(struct flow *flow, const char *operation, const char *format, ...
 void task_sleep(struct flow *flow, int64_t ms);
 /* Waits until the topic is woken, `until_ms` at the latest, or for no reason: see flow_look and flow_watch. */
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms);
+/* With what flow_watch_kin and flow_watch_change say; change_ms: INT64_MAX: it does not change by itself. */
+void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t kin, int64_t change_ms,
+                   int64_t until_ms);
 /* After losing a race: a pause; too many of them end the task here. */
 void task_again(struct flow *flow);
+/* See flow_join. True: this task leads; false: another one has led it, and flow->led_status tells how that ended. */
+bool task_join(struct flow *flow, uint64_t topic, struct flow_share share);
+/* From now on the task goes on when its client leaves while it watches, and finds flow->is_gone. */
+void task_outlives_client(struct flow *flow);
 /* Waits for what is still made of steps, and has been given task_goes_on as the step behind it. */
 void task_wait_for_steps(struct flow *flow);
 flow_step task_goes_on;

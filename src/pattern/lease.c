@@ -80,6 +80,13 @@ static void refuse_unknown(struct flow *flow)
                 SLICE_ARG(flow_text(flow, NAME)));
 }
 
+static struct slice read_item(struct flow *flow)
+{
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &leases,
+              flow_text(flow, NAME));
+    return flow_item(flow);
+}
+
 /* ---- the line ---- */
 
 struct line {
@@ -154,25 +161,22 @@ static const struct field grant_fields[] = {
     [GRANT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see"},
 };
 
-struct grant {
-    int64_t until_ms; /* of the waiting */
-    struct slice item;
-    bool is_gone; /* nobody is there to hold it */
-};
-
-static flow_step grant_taken, grant_seen, grant_look, grant_gone, leave_read, leave_seen, leave_written;
-
 static struct slice grant_owner(const struct flow *flow)
 {
     return flow_text(flow, GRANT_OWNER);
 }
 
-/* The write that grants; `condition` besides that it is free, `line` what becomes of those who wait. */
-static void grant_write(struct flow *flow, struct slice condition, struct slice line, struct slice values)
+static int64_t held_until_ms(const struct flow *flow)
+{
+    return flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+}
+
+/* The write that grants; `condition` besides that it is free, `line` what becomes of those who wait. Whether it did;
+ * the item is as it is now, or as it was seen. */
+static bool grant_write(struct flow *flow, struct slice condition, struct slice line, struct slice values)
 {
     bool has_data = flow_given(flow, GRANT_DATA);
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
-    flow_call(flow, grant_taken, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #owner = :owner, "
               "#fence = if_not_exists(#fence, :zero) + :one, #until = :until%r%r',"
               "'ConditionExpression':'(attribute_not_exists(#owner) or #until < :now) and "
@@ -180,45 +184,34 @@ static void grant_write(struct flow *flow, struct slice condition, struct slice 
               "':zero':{'N':'0'},':one':{'N':'1'},':until':%N,':now':%N%r%r},'ReturnValues':'ALL_NEW',%O}",
               &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
               has_data ? line : flow_compose(flow, "%r REMOVE #data", line), condition, grant_owner(flow),
-              until_ms, flow->now_ms,
+              held_until_ms(flow), flow->now_ms,
               has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, GRANT_DATA)) : SLICE(""), values);
+    return !flow_failed(flow);
 }
 
-/* First in the hope that nobody holds it and nobody waits. */
-static void grant_begin(struct flow *flow)
+/* In the hope that nobody holds it and nobody waits. */
+static bool grant_at_once(struct flow *flow)
 {
-    struct grant *grant = flow->state = arena_new(flow->arena, struct grant);
-    grant->until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
-    flow_when_gone(flow, grant_gone);
-    flow_look(flow);
-    grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
-                SLICE(""));
-}
-
-static void grant_taken(struct flow *flow)
-{
-    if (flow_failed(flow))
-        grant_seen(flow);
-    else
-        tell_grant(flow, flow_item(flow));
+    return grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
+                       SLICE(""));
 }
 
 /* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
  * now. */
-static void grant_again(struct flow *flow, struct slice item)
+static bool grant_again(struct flow *flow, struct slice item)
 {
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
-    flow_call(
-        flow, grant_taken, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until',"
         "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
         "'ExpressionAttributeValues':{':owner':%S,':fence':%A,':until':%N},'ReturnValues':'ALL_NEW',%O}",
         &leases, flow_text(flow, NAME), grant_owner(flow), item_attribute(flow->arena, item, "fence"),
-        until_ms);
+        held_until_ms(flow));
+    return !flow_failed(flow);
 }
 
 /* It is the asker's turn: on the line as it was seen, without the asker and those who missed theirs. */
-static void grant_turn(struct flow *flow, const struct line *line)
+static bool grant_turn(struct flow *flow, const struct line *line)
 {
     struct slice rest = line->is_in ? line->behind : SLICE("");
     struct slice condition = SLICE("attribute_not_exists(#waiting)"), values = SLICE(""), set = SLICE("");
@@ -227,15 +220,13 @@ static void grant_turn(struct flow *flow, const struct line *line)
         set = SLICE(", #waiting = :rest");
         values = flow_compose(flow, ",':seen':{'L':%r},':rest':{'L':[%r]}", line->places, line_text(rest));
     }
-    grant_write(flow, condition, set, values);
+    return grant_write(flow, condition, set, values);
 }
 
-/* A place at the end of the line; those that are over go away with it. */
-static void grant_queue(struct flow *flow, const struct line *line)
+/* A place at the end of the line, until then; those that are over go away with it. */
+static void stand_in_line(struct flow *flow, const struct line *line, int64_t until_ms)
 {
-    struct grant *grant = flow->state;
-    struct slice mine = flow_compose(flow, "{'M':{'owner':%S,'until':%N}}", grant_owner(flow),
-                                     grant->until_ms);
+    struct slice mine = flow_compose(flow, "{'M':{'owner':%S,'until':%N}}", grant_owner(flow), until_ms);
     struct slice update, condition, values;
     if (line->has_old) {
         update = SLICE("SET #waiting = :line");
@@ -249,43 +240,13 @@ static void grant_queue(struct flow *flow, const struct line *line)
         values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S,':most':%N",
                               mine, mine, grant_owner(flow), (int64_t)WAITING_MOST);
     }
-    flow_call(flow, grant_seen, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
               "'ExpressionAttributeValues':{%r},'ReturnValues':'ALL_NEW',%O}",
               &leases, flow_text(flow, NAME), update, condition, values);
 }
 
 /* ---- leaving the line ---- */
-
-static void grant_refuse(struct flow *flow)
-{
-    const struct grant *grant = flow->state;
-    struct slice owner = item_text(flow->arena, grant->item, "owner");
-    if (is_held(flow, grant->item))
-        flow_refuse_with(flow, holder_members(flow, grant->item), 409, "held", "The lease is held by %.*s.",
-                         SLICE_ARG(owner));
-    else
-        flow_refuse_with(flow, holder_members(flow, grant->item), 409, "others-wait",
-                         "The lease is free, but others have waited for it longer.");
-}
-
-/* The time is over, or nobody is there any more: gives the place back, so that nobody waits for it. Those who
- * leave at the same time do so by one write, else each would spoil the others'. */
-static void grant_leave(struct flow *flow, const struct line *line)
-{
-    struct flow_share share = {.actions = 1, .bytes = LEAVE_BYTES};
-    if (line->is_in)
-        flow_join(flow, flow_topic("lease line", flow_text(flow, NAME), SLICE("")), share, leave_read,
-                  grant_refuse);
-    else
-        grant_refuse(flow);
-}
-
-static void leave_read(struct flow *flow)
-{
-    flow_call(flow, leave_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &leases, flow_text(flow, NAME));
-}
 
 static bool leaves(const struct flow *flow, struct slice owner)
 {
@@ -295,117 +256,116 @@ static bool leaves(const struct flow *flow, struct slice owner)
     return false;
 }
 
-/* Whoever is next must not wait for a place that is empty. */
-static void leave_end(struct flow *flow)
+/* Those who stay, each behind a comma. False: all do. */
+static bool line_left(struct flow *flow, struct slice places, struct slice *rest)
 {
-    struct grant *grant = flow->state;
-    struct line line;
-    line_read(flow, grant->item, grant_owner(flow), &line);
-    if (line.count && !is_held(flow, grant->item)) flow_wake(flow, topic_of(flow, line.first));
-    flow_disband(flow);
-    grant_refuse(flow);
-}
-
-static void leave_seen(struct flow *flow)
-{
-    struct grant *grant = flow->state;
     struct raw_look look;
     struct slice place;
-    struct buf rest = {0};
-    bool is_same = true;
-    grant->item = flow_item(flow);
-    struct slice places = item_content(flow->arena, grant->item, "waiting");
+    struct buf stay = {0};
+    bool has_left = false;
     raw_look_begin(&look, flow->arena, places);
     while (raw_look_next(&look, NULL, &place)) {
         bool goes = place_until(flow, place) < flow->now_ms || leaves(flow, place_owner(flow, place));
-        is_same = is_same && !goes;
+        has_left |= goes;
         if (goes) continue;
-        if (rest.len) buf_byte(&rest, ',');
-        buf_slice(&rest, place);
+        buf_byte(&stay, ',');
+        buf_slice(&stay, place);
     }
-    if (is_same)
-        leave_end(flow);
-    else
-        flow_call(flow, leave_written, "UpdateItem",
+    *rest = arena_copy(flow->arena, buf_view(&stay));
+    buf_free(&stay);
+    return has_left;
+}
+
+/* Takes this task and those it leads out of the line; the item as it is then. */
+static struct slice leave_line(struct flow *flow)
+{
+    for (;;) {
+        struct slice item = read_item(flow), rest;
+        struct slice places = item_content(flow->arena, item, "waiting");
+        if (!line_left(flow, places, &rest)) return item;
+        task_call(flow, "UpdateItem",
                   "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = :rest',"
                   "'ConditionExpression':'#waiting = :seen',%#,"
                   "'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
                   "'ReturnValues':'ALL_NEW'}",
-                  &leases, flow_text(flow, NAME), places, buf_view(&rest));
-    buf_free(&rest);
+                  &leases, flow_text(flow, NAME), places, line_text(rest));
+        if (!flow_failed(flow)) return flow_item(flow);
+        task_again(flow);
+    }
 }
 
-static void leave_written(struct flow *flow)
+static void grant_refuse(struct flow *flow, struct slice item)
 {
-    struct grant *grant = flow->state;
-    if (flow_failed(flow)) {
-        flow_again(flow, leave_read);
-        return;
+    struct slice owner = item_text(flow->arena, item, "owner");
+    if (is_held(flow, item))
+        flow_refuse_with(flow, holder_members(flow, item), 409, "held", "The lease is held by %.*s.",
+                         SLICE_ARG(owner));
+    else
+        flow_refuse_with(flow, holder_members(flow, item), 409, "others-wait",
+                         "The lease is free, but others have waited for it longer.");
+}
+
+/* The time is over, or nobody is there any more: gives the place back, so that nobody waits for it. Those who
+ * leave at the same time do so by one write, else each would spoil the others'. */
+static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct line *line)
+{
+    struct flow_share share = {.actions = 1, .bytes = LEAVE_BYTES};
+    if (line->is_in && task_join(flow, flow_topic("lease line", flow_text(flow, NAME), SLICE("")), share)) {
+        item = leave_line(flow);
+        line_read(flow, item, grant_owner(flow), line);
+        /* whoever is next must not wait for a place that is empty */
+        if (line->count && !is_held(flow, item)) flow_wake(flow, topic_of(flow, line->first));
+        flow_disband(flow);
     }
-    grant->item = flow_item(flow);
-    leave_end(flow);
+    grant_refuse(flow, item);
+    task_end(flow);
 }
 
 /* ---- taking and waiting ---- */
 
-static void grant_read(struct flow *flow)
+/* A wake is for one owner, the first in line. Looks again afterwards. */
+static void grant_wait(struct flow *flow, struct slice item, int64_t until_ms)
 {
+    int64_t change_ms = is_held(flow, item) ? item_int(flow->arena, item, "until", 0) + 1 : INT64_MAX;
+    task_watch_as(flow, topic_of(flow, grant_owner(flow)), flow_thing("lease", flow_text(flow, NAME)),
+                  kin_of(flow), change_ms, until_ms);
     flow_look(flow);
-    flow_call(flow, grant_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &leases, flow_text(flow, NAME));
+    read_item(flow);
 }
 
-/* Those behind must not wait for one who is not there. */
-static void grant_gone(struct flow *flow)
+/* Does what is to be done by the image of the lease that was seen last, and sees another; true: it is granted. */
+static bool grant_try(struct flow *flow, int64_t until_ms)
 {
-    struct grant *grant = flow->state;
-    grant->is_gone = true;
-    grant_read(flow);
-}
-
-/* Decides by an image of the lease, from wherever it came. */
-static void grant_seen(struct flow *flow)
-{
-    struct grant *grant = flow->state;
-    grant->item = flow_item(flow);
-    grant_look(flow);
-}
-
-/* A wake is for one owner, the first in line. */
-static void grant_wait(struct flow *flow, int64_t turn_ms)
-{
-    const struct grant *grant = flow->state;
-    uint64_t lease = flow_thing("lease", flow_text(flow, NAME));
-    flow_watch(flow, topic_of(flow, grant_owner(flow)), lease,
-               turn_ms < grant->until_ms ? turn_ms : grant->until_ms, grant_read);
-    flow_watch_kin(flow, kin_of(flow));
-    if (is_held(flow, grant->item))
-        flow_watch_change(flow, item_int(flow->arena, grant->item, "until", 0) + 1);
-}
-
-static void grant_look(struct flow *flow)
-{
-    struct grant *grant = flow->state;
-    struct slice item = grant->item;
+    struct slice item = flow_item(flow);
     struct line line;
     bool held = is_held(flow, item);
     line_read(flow, item, grant_owner(flow), &line);
     int64_t turn_ms = item_int(flow->arena, item, "until", 0) + (held ? 1 : 0) +
                       line.ahead * (int64_t)GRACE_MS;
-    if (grant->is_gone)
-        grant_leave(flow, &line);
-    else if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
-        grant_again(flow, item);
-    else if (!held && (line.ahead == 0 || flow->now_ms >= turn_ms))
-        grant_turn(flow, &line);
-    else if (flow->now_ms >= grant->until_ms)
-        grant_leave(flow, &line);
-    else if (line.is_in)
-        grant_wait(flow, turn_ms);
-    else if (line.count >= WAITING_MOST)
+    if (flow->is_gone) grant_leave(flow, item, &line);
+    if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
+        return grant_again(flow, item);
+    if (!held && (line.ahead == 0 || flow->now_ms >= turn_ms)) return grant_turn(flow, &line);
+    if (flow->now_ms >= until_ms) grant_leave(flow, item, &line);
+    if (line.is_in) {
+        grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
+    } else if (line.count >= WAITING_MOST) {
         flow_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
-    else
-        grant_queue(flow, &line);
+        task_end(flow);
+    } else {
+        stand_in_line(flow, &line, until_ms);
+    }
+    return false;
+}
+
+static void grant_lease(struct flow *flow)
+{
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
+    task_outlives_client(flow); /* those behind must not wait for one who is not there */
+    flow_look(flow);
+    bool is_granted = grant_at_once(flow);
+    while (!is_granted) is_granted = grant_try(flow, until_ms);
+    tell_grant(flow, flow_item(flow));
 }
 
 /* ---- PUT: renew ---- */
@@ -444,10 +404,32 @@ static void refuse_expired(struct flow *flow, struct slice item)
                      "The lease ended at %.*s: take it again.", SLICE_ARG(until_text(flow, item)));
 }
 
-static void renew_done(struct flow *flow)
+/* Until when, where it is said; what is no good time ends the task. */
+static int64_t renewed_until_ms(struct flow *flow)
 {
-    struct slice item = flow_item(flow), owner = flow_text(flow, RENEW_OWNER);
-    int64_t fence = flow_int(flow, RENEW_FENCE);
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS);
+    if (!flow_given(flow, RENEW_UNTIL)) return until_ms + flow->world->skew_ms;
+    if (!flow_given(flow, RENEW_FOR) && moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) &&
+        until_ms > flow->now_ms && until_ms <= flow->now_ms + HOLD_MOST_MS)
+        return until_ms + flow->world->skew_ms;
+    flow_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
+    task_end(flow);
+}
+
+static void renew_lease(struct flow *flow)
+{
+    bool has_data = flow_given(flow, RENEW_DATA);
+    struct slice owner = flow_text(flow, RENEW_OWNER);
+    int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = renewed_until_ms(flow);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r',"
+              "'ConditionExpression':'#owner = :owner and #fence = :fence and #until >= :now',%#,"
+              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N,':until':%N%r},"
+              "'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""), owner, fence,
+              flow->now_ms, until_ms,
+              has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, RENEW_DATA)) : SLICE(""));
+    struct slice item = flow_item(flow);
     if (!flow_failed(flow))
         tell_grant(flow, item);
     else if (slice_equal(item_text(flow->arena, item, "owner"), owner) &&
@@ -455,27 +437,6 @@ static void renew_done(struct flow *flow)
         refuse_expired(flow, item);
     else
         refuse_stale(flow, item, owner, fence);
-}
-
-static void renew_begin(struct flow *flow)
-{
-    bool has_data = flow_given(flow, RENEW_DATA), has_until = flow_given(flow, RENEW_UNTIL);
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS);
-    if (has_until && (flow_given(flow, RENEW_FOR) || !moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) ||
-                      until_ms <= flow->now_ms || until_ms > flow->now_ms + HOLD_MOST_MS)) {
-        flow_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
-        return;
-    }
-    until_ms += flow->world->skew_ms;
-    flow_call(
-        flow, renew_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r',"
-        "'ConditionExpression':'#owner = :owner and #fence = :fence and #until >= "
-        ":now',%#,'ExpressionAttributeValues':{':owner':%S,"
-        "':fence':%N,':now':%N,':until':%N%r},'ReturnValues':'ALL_NEW',%O}",
-        &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
-        flow_text(flow, RENEW_OWNER), flow_int(flow, RENEW_FENCE), flow->now_ms, until_ms,
-        has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, RENEW_DATA)) : SLICE(""));
 }
 
 /* ---- DELETE: release ---- */
@@ -503,10 +464,21 @@ static int64_t release_fence(const struct flow *flow)
     return flow_int(flow, flow_given(flow, RELEASE_FENCE) ? RELEASE_FENCE : RELEASE_FENCE_QUERY);
 }
 
-static void release_done(struct flow *flow)
+static void release_lease(struct flow *flow)
 {
-    struct slice item = flow_item(flow);
+    bool has_owner = flow_given(flow, RELEASE_OWNER) || flow_given(flow, RELEASE_OWNER_QUERY);
+    bool has_fence = flow_given(flow, RELEASE_FENCE) || flow_given(flow, RELEASE_FENCE_QUERY);
     struct line line;
+    if (!has_owner || !has_fence) {
+        flow_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
+        return;
+    }
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE #owner, #data',"
+              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
+              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), release_owner(flow), release_fence(flow), flow->now_ms);
+    struct slice item = flow_item(flow);
     bool was_released = flow_failed(flow) && item.data && !item_has(flow->arena, item, "owner") &&
                         item_int(flow->arena, item, "fence", 0) == release_fence(flow);
     if (flow_failed(flow) && !was_released) {
@@ -518,28 +490,13 @@ static void release_done(struct flow *flow)
     flow_answer(flow, 200, "{'released':true,'fence':%d}", release_fence(flow));
 }
 
-static void release_begin(struct flow *flow)
-{
-    bool has_owner = flow_given(flow, RELEASE_OWNER) || flow_given(flow, RELEASE_OWNER_QUERY);
-    bool has_fence = flow_given(flow, RELEASE_FENCE) || flow_given(flow, RELEASE_FENCE_QUERY);
-    if (!has_owner || !has_fence) {
-        flow_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
-        return;
-    }
-    flow_call(flow, release_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE #owner, #data',"
-              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
-              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), release_owner(flow), release_fence(flow), flow->now_ms);
-}
-
 /* ---- GET ---- */
 
 static const struct field read_fields[] = {FIELD_LEASE};
 
-static void read_taken(struct flow *flow)
+static void show_lease(struct flow *flow)
 {
-    struct slice item = flow_item(flow), place;
+    struct slice item = read_item(flow), place;
     struct raw_look look;
     bool first = true;
     if (!item.data) {
@@ -562,23 +519,17 @@ static void read_taken(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-static void read_begin(struct flow *flow)
-{
-    flow_call(flow, read_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &leases, flow_text(flow, NAME));
-}
-
 /* ---- rows ---- */
 
 /* clang-format off */
 const struct flow_row lease_rows[] = {
-    {"POST", "/v1/leases/{name}", grant_begin, "Grants a lease, perhaps after waiting in line for it.",
+    {"POST", "/v1/leases/{name}", grant_lease, "Grants a lease, perhaps after waiting in line for it.",
      FIELDS(grant_fields), "{'fence':7,'until':'2026-11-15T03:42:36.250Z'}", "lease take owner"},
-    {"PUT", "/v1/leases/{name}", renew_begin, "Renews a lease.", FIELDS(renew_fields),
+    {"PUT", "/v1/leases/{name}", renew_lease, "Renews a lease.", FIELDS(renew_fields),
      "{'fence':7,'until':'2026-11-15T03:43:06.250Z'}", "lease renew owner fence"},
-    {"DELETE", "/v1/leases/{name}", release_begin, "Releases a lease.", FIELDS(release_fields),
+    {"DELETE", "/v1/leases/{name}", release_lease, "Releases a lease.", FIELDS(release_fields),
      "{'released':true,'fence':7}", "lease release owner fence"},
-    {"GET", "/v1/leases/{name}", read_begin, "Who holds a lease, and who waits.", FIELDS(read_fields),
+    {"GET", "/v1/leases/{name}", show_lease, "Who holds a lease, and who waits.", FIELDS(read_fields),
      "{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z','waiting':['b']}",
      "lease get"},
 };
