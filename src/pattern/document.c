@@ -441,12 +441,12 @@ static void list_documents(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row document_rows[] = {
-    {"GET", "/v1/documents/{collection}/{key}", get_document, "A document; its ETag is its version.", FIELDS(get_fields),
-     "{'any':'JSON'}", "doc get -> *"},
+    {"GET", "/v1/documents/{collection}/{key}", get_document, "A document; its ETag is its version.",
+     FIELDS(get_fields), "{'any':'JSON'}", "doc get -> *"},
     {"PUT", "/v1/documents/{collection}/{key}", put_document, "Writes a document.", FIELDS(put_fields), "{'version':7}",
      "doc put document? -> version"},
-    {"PATCH", "/v1/documents/{collection}/{key}", patch_document, "Changes members of a document.", FIELDS(patch_fields),
-     "{'version':8}", "doc patch patch? -> version"},
+    {"PATCH", "/v1/documents/{collection}/{key}", patch_document, "Changes members of a document.",
+     FIELDS(patch_fields), "{'version':8}", "doc patch patch? -> version"},
     {"DELETE", "/v1/documents/{collection}/{key}", delete_document, "Deletes a document.", FIELDS(delete_fields),
      "{'deleted':true,'version':9}", "doc rm"},
     {"GET", "/v1/documents/{collection}", list_documents, "The documents of a collection, by key.", FIELDS(list_fields),
