@@ -52,7 +52,7 @@ static void check_smaller(struct outcome *outcome)
 }
 
 static const struct exploration smaller = {.name = "group whose size is lowered while events come",
-                                           .flows = {ADD("e0"), ADD("e1"), PUT("2")},
+                                           .flows = {ADD("e0"), PUT("2")},
                                            .before = {PUT("4"), ADD("e8")},
                                            .check = check_smaller};
 
@@ -65,15 +65,14 @@ static const struct exploration larger = {.name = "group whose size is raised wh
 TEST(explore_group_change_while_events_come)
 {
     explore(&smaller);
-    explore_broken(&smaller, "#rules = :rules", "(#rules <= :rules or #rules > :rules)");
     explore(&larger);
+    explore_broken(&larger, "#rules = :rules", "(#rules <= :rules or #rules > :rules)");
 }
 
 /* Both put rules: whoever was last, all of it. */
 static const struct exploration both = {.name = "group whose rules are changed by two",
                                         .flows = {PUT("2"), PUT("5")},
                                         .before = {PUT("4"), ADD("e8")},
-                                        .faults = 1,
                                         .check = check_rules};
 
 TEST(explore_group_change_by_two)
@@ -83,20 +82,13 @@ TEST(explore_group_change_by_two)
                    "(attribute_not_exists(#rules) or attribute_exists(#rules))");
 }
 
-/* Who opens the group and was dropped on the way leaves it to the sweep. */
-static void check_opened(struct outcome *outcome)
-{
-    if (outcome->answers[0].attempts < 2) check_rules(outcome);
-}
-
 static const struct exploration opened = {.name = "group that is opened while its rules are changed",
                                           .flows = {ADD("e0"), PUT("1")},
                                           .before = {PUT("4"), REQUEST("POST /v1/groups/g/other", "{}")},
-                                          .faults = 1,
-                                          .check = check_opened};
+                                          .check = check_rules};
 
 static const struct exploration reopened = {.name = "group that is opened while its rules grow",
-                                            .flows = {ADD("e0"), PUT("3"), ADD("e1")},
+                                            .flows = {ADD("e0"), PUT("3")},
                                             .before = {PUT("2"), REQUEST("POST /v1/groups/g/other", "{}")},
                                             .check = check_rules};
 
