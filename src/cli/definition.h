@@ -4,6 +4,7 @@
 #define CLI_DEFINITION_H
 
 #include "cli/sink.h"
+#include "cli/tables.h"
 
 /* A whole dump is announced by its first line and ended by its last, each an object with one member: no item and
  * no definition looks so. Who reads it can tell one that was cut off; lines without them are as good, but nobody
@@ -11,7 +12,6 @@
 #define DUMP_BEGIN   "DumpBegin" /* {"DumpBegin":{"Version":1}} */
 #define DUMP_END     "DumpEnd"   /* {"DumpEnd":{"Tables":1,"Items":3}} */
 #define DUMP_VERSION 1
-#include "cli/tables.h"
 
 /* Appends the definition of a table, by what DescribeTable says of it; ttl and tags (JSON) may be empty.
  * Pure. */

@@ -1,7 +1,6 @@
 /* quipu log append from lines, and quipu log read: what was printed is acked, in this order, so that nothing
  * is lost when either end dies; it may be printed again then. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,23 +83,33 @@ static int line_take(struct appending *appending, struct slice line)
     return status;
 }
 
+/* The next line, of which no more is kept than is too long; false: there is none. */
+static bool line_read(struct buf *text)
+{
+    int c;
+    text->len = 0;
+    while (text->len <= LINE_BYTES && (c = getc(stdin)) != EOF) {
+        if (c == '\n') return true;
+        buf_byte(text, (unsigned char)c);
+    }
+    return text->len > 0;
+}
+
 static int lines_append(struct appending *appending)
 {
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t len;
+    struct buf text = {0};
     int status = EXIT_FINE;
-    while (status == EXIT_FINE && (len = getline(&text, &room, stdin)) > 0) {
-        struct slice line = {text, (size_t)len};
+    while (status == EXIT_FINE && line_read(&text)) {
+        struct slice line = buf_view(&text);
         appending->line++;
-        while (line.len && (line.data[line.len - 1] == '\n' || line.data[line.len - 1] == '\r')) line.len--;
+        while (line.len && line.data[line.len - 1] == '\r') line.len--;
         if (!line.len) continue;
         status = line.len > LINE_BYTES ? complain("line %llu is longer than 1 MB", appending->line)
                                        : line_take(appending, line);
         bool is_full = appending->count == BATCH_EVENTS || appending->events.len >= BATCH_BYTES;
         if (status == EXIT_FINE && is_full) status = batch_send(appending);
     }
-    free(text);
+    buf_free(&text);
     if (status == EXIT_FINE) status = batch_send(appending);
     return status;
 }

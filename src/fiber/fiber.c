@@ -171,7 +171,7 @@ static char *stack_of(const struct fiber *fiber)
 static void stack_enter(struct fiber *fiber)
 {
     struct place here = {0};
-    ucontext_t context, back;
+    ucontext_t context;
     ensure(getcontext(&context) == 0);
     context.uc_stack.ss_sp = stack_of(fiber);
     context.uc_stack.ss_size = fiber->here.stack_bytes;
@@ -184,7 +184,7 @@ static void stack_enter(struct fiber *fiber)
     entered = fiber;
     if (_setjmp(here.registers) == 0) {
         place_leave(&here, &fiber->here);
-        swapcontext(&back, &context);
+        setcontext(&context); /* AddressSanitizer warns of swapcontext, wherever it is called */
     }
     place_arrive(&here, NULL);
 }

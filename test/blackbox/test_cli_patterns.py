@@ -565,6 +565,19 @@ def test_lines_that_are_no_events(place, unused_name):
     assert quipu("log", "read", unused_name, "c", on=place).returncode == 3
 
 
+def test_a_line_without_end_is_no_event(server, unused_name, tmp_path):
+    """A gigabyte: what was read of it is where the open file stands."""
+    output("log", "put", unused_name, on=server.url)
+    path = tmp_path / "endless"
+    path.write_text("first\nsecond")
+    os.truncate(path, 1 << 30)
+    with open(path) as file:
+        result = subprocess.run([BINARY, "log", "append", unused_name, "k", "--on", server.url], stdin=file,
+                                capture_output=True, text=True, timeout=180)
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) < 4 << 20
+    assert (result.returncode, result.stderr) == (1, "quipu: line 2 is longer than 1 MB\n")
+
+
 def test_following_a_log(server, unused_name):
     output("log", "put", unused_name, on=server.url)
     running = start("log", "read", unused_name, "c", "--follow", on=server.url)

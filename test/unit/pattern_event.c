@@ -2,7 +2,7 @@
 #include "unit/pattern_fixture.h"
 
 #define RECORD(image)                                                                                        \
-    "{\"eventID\":\"e1\",\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005." \
+    "{\"eventID\":\"e1\",\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":2678328805." \
     "5,"                                                                                                     \
     "\"Keys\":{\"id\":{\"S\":\"k\"}},\"NewImage\":{" image ",\"then\":{\"S\":\"f\"}}}}"
 
@@ -36,29 +36,29 @@ TEST(event_of_a_job)
     expect(
         "jobs",
         RECORD("\"id\":{\"S\":\"a/b\"},\"state\":{\"S\":\"COMPLETE\"},\"total\":{\"N\":\"10\"},"
-               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{\"S\":\"2026-11-15T00:00:00.000Z\"}"),
+               "\"failures\":{\"N\":\"2\"},\"full\":{\"NS\":[\"0\"]},\"closed\":{\"S\":\"2054-11-15T00:00:00.000Z\"}"),
         0,
         HEAD("quipu.jobs", "Job COMPLETE",
-             "2026-11-15T00:00:00.000Z") "{\"id\":\"a/b\",\"state\":\"COMPLETE\",\"total\":10,\"failed\":2,"
-                                         "\"closed\":\"2026-11-15T00:00:00.000Z\",\"done\":8,"
+             "2054-11-15T00:00:00.000Z") "{\"id\":\"a/b\",\"state\":\"COMPLETE\",\"total\":10,\"failed\":2,"
+                                         "\"closed\":\"2054-11-15T00:00:00.000Z\",\"done\":8,"
                                          "\"path\":\"/v1/jobs/a%2Fb\"}}");
     expect("jobs",
            RECORD("\"id\":{\"S\":\"j\"},\"state\":{\"S\":\"EXPIRED\"},\"total\":{\"N\":\"10\"},"
                   "\"counted\":{\"N\":\"7\"}"),
            0,
            HEAD("quipu.jobs", "Job EXPIRED",
-                "2026-11-15T04:13:25.000Z") "{\"id\":\"j\",\"state\":\"EXPIRED\",\"total\":10,\"done\":7,"
+                "2054-11-15T04:13:25.000Z") "{\"id\":\"j\",\"state\":\"EXPIRED\",\"total\":10,\"done\":7,"
                                             "\"path\":\"/v1/jobs/j\"}}");
 }
 
 #define GROUP                                                                                                \
     "\"name\":{\"S\":\"g\"},\"key\":{\"S\":\"k\"},\"generation\":{\"N\":\"3\"},\"state\":{"            \
     "\"S\":\"COMPLETE\"},"                                                                                         \
-    "\"opened\":{\"N\":\"1794716005000\"},\"completed\":{\"S\":\"T\"},\"events\":{\"L\":[{\"M\":{\"id\":{"   \
+    "\"opened\":{\"N\":\"2678328805000\"},\"completed\":{\"S\":\"T\"},\"events\":{\"L\":[{\"M\":{\"id\":{"   \
     "\"S\":\"1\"}}}]}"
 #define GROUP_TOLD                                                                                           \
     HEAD("quipu.groups", "Group COMPLETE", "T")                                                              \
-    "{\"name\":\"g\",\"key\":\"k\",\"generation\":3,\"state\":\"COMPLETE\",\"opened\":\"2026-11-15T04:13:"   \
+    "{\"name\":\"g\",\"key\":\"k\",\"generation\":3,\"state\":\"COMPLETE\",\"opened\":\"2054-11-15T04:13:"   \
     "25.000Z\","                                                                                             \
     "\"completed\":\"T\","
 #define GROUP_PATH "\"path\":\"/v1/groups/g/k?generation=3\"}"
@@ -87,7 +87,7 @@ TEST(event_with_its_record_for_the_places_of_a_call)
     expect("work", RECORD("\"queue\":{\"S\":\"q\"},\"id\":{\"S\":\"u\"},\"state\":{\"S\":\"DEAD\"}"),
            PATTERN_EVENT_RECORD,
            HEAD("quipu.work", "Work DEAD",
-                "2026-11-15T04:13:25.000Z") "{\"queue\":\"q\",\"id\":\"u\",\"state\":\"DEAD\","
+                "2054-11-15T04:13:25.000Z") "{\"queue\":\"q\",\"id\":\"u\",\"state\":\"DEAD\","
                                             "\"path\":\"/v1/work/q/u\"},\"eventID\":\"e1-2\","
                                             "\"eventName\":\"MODIFY\","
                                             "\"dynamodb\":{\"NewImage\":{\"queue\":{\"S\":\"q\"},"

@@ -47,7 +47,8 @@ static inline void patterns_open(struct patterns *patterns)
     char error[300];
     const char *where = getenv("PATTERNS_ON");
     struct random random;
-    *patterns = (struct patterns){.now_ms = 1794716005340, .prefix = "quipu-"};
+    /* Far from now: other engines go by the real time, and would remove what has expired by it. */
+    *patterns = (struct patterns){.now_ms = 2678328805340, .prefix = "quipu-"};
     random_seed_from_system(&random);
     if (where)
         snprintf(patterns->prefix, sizeof patterns->prefix, "test-%08x-", (unsigned)random_next(&random));

@@ -130,7 +130,7 @@ TEST(history_needs_a_table)
     struct slice reply = asks(&patterns, path(&patterns, "PUT", ""), "{\"keep\":\"30d\",\"versions\":5}");
     CHECK_INT(patterns.call.status, 200);
     CHECK(slice_contains(reply,
-                         SLICE("\"hash\":\"id\",\"range\":\"at\",\"since\":\"2026-11-15T04:13:25.340Z\"")));
+                         SLICE("\"hash\":\"id\",\"range\":\"at\",\"since\":\"2054-11-15T04:13:25.340Z\"")));
     CHECK(slice_contains(reply, SLICE("\"keep\":\"30d\",\"versions\":5")));
     CHECK(slice_contains(get(&patterns, ""), SLICE("\"versions\":5")));
     CHECK(slice_contains(asks(&patterns, "GET /v1/history", NULL), SLICE("\"versions\":5}]}")));
@@ -140,11 +140,11 @@ TEST(history_needs_a_table)
     CHECK_ASKS(&patterns, path(&patterns, "GET", "/a?range=7"), NULL, 200, "{\"versions\":[]}");
     CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=x"), NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=7&at=noon"), NULL, 400, "bad-request");
-    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=7&at=2026-11-15T04:13:25Z&version=x"), NULL,
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=7&at=2054-11-15T04:13:25Z&version=x"), NULL,
                   400, "bad-request");
     CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a?range=7&against=x"), NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns,
-                  path(&patterns, "GET", "/a?range=7&from=2026-11-15T04:13:25Z&to=2026-11-15T04:13:24Z"),
+                  path(&patterns, "GET", "/a?range=7&from=2054-11-15T04:13:25Z&to=2054-11-15T04:13:24Z"),
                   NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, path(&patterns, "POST", ""), "{\"Records\":[{}]}", 400, "bad-request");
     CHECK_ASKS(&patterns, path(&patterns, "DELETE", ""), NULL, 200, "{\"deleted\":true}");
@@ -324,7 +324,7 @@ TEST(history_compares_versions)
     check_changes(&patterns, get(&patterns, rest), ALL_BEFORE);
     snprintf(rest, sizeof rest, "/a%%20b?version=%s&against=%s", versions[2], versions[0]);
     check_changes(&patterns, get(&patterns, rest), N_CHANGED ";" T_FOR_S);
-    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?version=2026"), NULL, 404, "no-version");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?version=2054"), NULL, 404, "no-version");
     patterns_close(&patterns);
 }
 
@@ -332,11 +332,11 @@ TEST(history_knows_what_held_at_a_time)
 {
     static const struct {
         const char *at, *item;
-    } cases[] = {{"2026-11-15T04:13:25Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
-                 {"2026-11-15T04:14:24Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
-                 {"2026-11-15T04:14:25Z", "{\"id\":\"a b\",\"n\":2,\"s\":[\"x\"]}"},
-                 {"2026-11-15T04:16:00Z", "{\"id\":\"a b\",\"n\":2,\"t\":true}"},
-                 {"2026-11-15T04:17:00Z", "null"}};
+    } cases[] = {{"2054-11-15T04:13:25Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
+                 {"2054-11-15T04:14:24Z", "{\"id\":\"a b\",\"n\":1,\"s\":[\"x\"]}"},
+                 {"2054-11-15T04:14:25Z", "{\"id\":\"a b\",\"n\":2,\"s\":[\"x\"]}"},
+                 {"2054-11-15T04:16:00Z", "{\"id\":\"a b\",\"n\":2,\"t\":true}"},
+                 {"2054-11-15T04:17:00Z", "null"}};
     struct patterns patterns;
     char rest[100];
     patterns_open(&patterns);
@@ -350,13 +350,13 @@ TEST(history_knows_what_held_at_a_time)
         struct slice reply = get(&patterns, rest);
         CHECK_TEXT(raw_member(&patterns.arena, reply, "item"), cases[i].item);
     }
-    check_changes(&patterns, get(&patterns, "/a%20b?at=2026-11-15T04:16:00Z&against=2026-11-15T04:14:00Z"),
+    check_changes(&patterns, get(&patterns, "/a%20b?at=2054-11-15T04:16:00Z&against=2054-11-15T04:14:00Z"),
                   N_CHANGED ";" T_FOR_S);
-    struct slice page = get(&patterns, "/a%20b?from=2026-11-15T04:14:00Z&to=2026-11-15T04:15:30Z");
+    struct slice page = get(&patterns, "/a%20b?from=2054-11-15T04:14:00Z&to=2054-11-15T04:15:30Z");
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "versions")), 2);
-    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2026-11-15T04:13:24Z"), NULL, 404,
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2054-11-15T04:13:24Z"), NULL, 404,
                   "no-version");
-    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/x?at=2026-11-15T04:13:30Z"), NULL, 404, "no-version");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/x?at=2054-11-15T04:13:30Z"), NULL, 404, "no-version");
     patterns_close(&patterns);
 }
 
@@ -380,27 +380,27 @@ TEST(history_tells_how_exact_a_time_is)
     for (int i = 0; i <= 60; i++) /* more than one page of them in one second, 10 ms apart */
         buf_printf(
             &records,
-            "%c{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,"
+            "%c{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":2678328805,"
             "\"Keys\":{\"id\":{\"S\":\"a b\"}},\"NewImage\":{\"id\":{\"S\":\"a b\"},\"n\":{\"N\":\"%d\"}},"
             "\"SequenceNumber\":\"%d\"}%s%d}",
-            i ? ',' : '[', i, i + 100, ",\"time\":1794716005", 100 + i * 10);
+            i ? ',' : '[', i, i + 100, ",\"time\":2678328805", 100 + i * 10);
     buf_byte(&records, ']');
     feed(&patterns, TABLE, buf_view(&records));
-    struct slice reply = get(&patterns, "/a%20b?at=2026-11-15T04:13:25.105Z");
-    CHECK(slice_contains(reply, SLICE("\"time\":\"2026-11-15T04:13:25.100Z\",\"precision\":\"1ms\"")));
+    struct slice reply = get(&patterns, "/a%20b?at=2054-11-15T04:13:25.105Z");
+    CHECK(slice_contains(reply, SLICE("\"time\":\"2054-11-15T04:13:25.100Z\",\"precision\":\"1ms\"")));
     CHECK(says_n(reply, 0));
-    CHECK(says_n(get(&patterns, "/a%20b?at=2026-11-15T04:13:25.500Z"), 40));
-    CHECK(says_n(get(&patterns, "/a%20b?at=2026-11-15T04:13:26Z"), 60));
-    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2026-11-15T04:13:25.099Z"), NULL, 404,
+    CHECK(says_n(get(&patterns, "/a%20b?at=2054-11-15T04:13:25.500Z"), 40));
+    CHECK(says_n(get(&patterns, "/a%20b?at=2054-11-15T04:13:26Z"), 60));
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a%20b?at=2054-11-15T04:13:25.099Z"), NULL, 404,
                   "no-version");
-    struct slice page = get(&patterns, "/a%20b?from=2026-11-15T04:13:25.305Z&to=2026-11-15T04:13:25.330Z");
+    struct slice page = get(&patterns, "/a%20b?from=2054-11-15T04:13:25.305Z&to=2054-11-15T04:13:25.330Z");
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "versions")), 3);
     CHECK(says_n(
-        asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), "{\"at\":\"2026-11-15T04:13:25.119Z\"}"),
+        asks(&patterns, path(&patterns, "POST", "/a%20b/restore"), "{\"at\":\"2054-11-15T04:13:25.119Z\"}"),
         1));
     put(&patterns, "{\"id\":{\"S\":\"other\"}}");
     pump(&patterns, TABLE); /* as anybody reads the stream */
-    CHECK(slice_contains(get(&patterns, "/other?at=2036-11-15T04:13:25Z"), SLICE("\"precision\":\"1s\"")));
+    CHECK(slice_contains(get(&patterns, "/other?at=2064-11-15T04:13:25Z"), SLICE("\"precision\":\"1s\"")));
     CHECK(!slice_contains(get(&patterns, "/other"), SLICE("precision")));
     buf_free(&records);
     patterns_close(&patterns);
@@ -455,13 +455,13 @@ TEST(history_restores_by_a_number_for_a_range_key)
     static const char *const ranges[] = {"1", "\"1\"", "1.0"};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         char body[100];
-        snprintf(body, sizeof body, "{\"at\":\"2036-11-15T04:13:25Z\",\"range\":%s}", ranges[i]);
+        snprintf(body, sizeof body, "{\"at\":\"2064-11-15T04:13:25Z\",\"range\":%s}", ranges[i]);
         struct slice reply = asks(&patterns, path(&patterns, "POST", "/a/restore"), body);
         CHECK_INT(patterns.call.status, 200);
         CHECK(slice_contains(raw_member(&patterns.arena, reply, "item"), SLICE("\"n\":2")));
     }
     CHECK_REFUSES(&patterns, path(&patterns, "POST", "/a/restore"),
-                  "{\"at\":\"2036-11-15T04:13:25Z\",\"range\":true}", 400, "bad-request");
+                  "{\"at\":\"2064-11-15T04:13:25Z\",\"range\":true}", 400, "bad-request");
     patterns_close(&patterns);
 }
 
@@ -633,7 +633,7 @@ TEST(history_of_records_is_pure)
     struct arena arena = {0};
     struct buf first = {0}, second = {0}, wrong = {0};
     struct slice event = SLICE("{\"Records\":[{\"eventName\":\"MODIFY\",\"cause\":\"f\","
-                               "\"dynamodb\":{\"ApproximateCreationDateTime\":1794716005,"
+                               "\"dynamodb\":{\"ApproximateCreationDateTime\":2678328805,"
                                "\"Keys\":{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}},"
                                "\"NewImage\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}},"
                                "\"SequenceNumber\":\"42\"}}]}");
@@ -649,8 +649,8 @@ TEST(history_of_records_is_pure)
         buf_view(&first),
         "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"quipu-history\","
         "\"Item\":{\"item\":{\"S\":\"t/a=x%2Fy&b=7\"},"
-        "\"version\":{\"S\":\"2026-11-15T04:13:25.000Z-0000000000000000000000000000000000000042\"},"
-        "\"table\":{\"S\":\"t\"},\"event\":{\"S\":\"MODIFY\"},\"time\":{\"S\":\"2026-11-15T04:13:25.000Z\"},"
+        "\"version\":{\"S\":\"2054-11-15T04:13:25.000Z-0000000000000000000000000000000000000042\"},"
+        "\"table\":{\"S\":\"t\"},\"event\":{\"S\":\"MODIFY\"},\"time\":{\"S\":\"2054-11-15T04:13:25.000Z\"},"
         "\"sequence\":{\"S\":\"42\"},\"cause\":{\"S\":\"f\"},"
         "\"keys\":{\"M\":{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}}},"
         "\"image\":{\"M\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}}}}}}]}}");

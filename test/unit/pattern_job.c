@@ -30,7 +30,7 @@ TEST(job_of_a_few_tasks)
     patterns_open(&patterns);
     CHECK_ASKS(&patterns, "PUT /v1/jobs/a", "{\"total\":3}", 201,
                "{\"id\":\"a\",\"state\":\"OPEN\",\"total\":3,\"failed\":0,\"layout\":\"tree\","
-               "\"opened\":\"2026-11-15T04:13:25.340Z\"}");
+               "\"opened\":\"2054-11-15T04:13:25.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", "{\"task\":0}", 200,
                "{\"counted\":1,\"complete\":false,\"last\":false,\"done\":1}");
     CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", "{\"task\":0}", 200,
@@ -38,15 +38,15 @@ TEST(job_of_a_few_tasks)
     CHECK_ASKS(&patterns, "GET /v1/jobs/a/missing", NULL, 200, "{\"missing\":[1,2]}");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a", NULL, 200,
                "{\"id\":\"a\",\"state\":\"OPEN\",\"total\":3,\"done\":1,\"missing\":2,\"failed\":0,"
-               "\"layout\":\"tree\",\"opened\":\"2026-11-15T04:13:25.340Z\"}");
+               "\"layout\":\"tree\",\"opened\":\"2054-11-15T04:13:25.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[2,1,1,2]}", 200,
                "{\"counted\":2,\"complete\":true,\"last\":true,\"done\":3}");
     for (int64_t task = 0; task < 3; task++)
         CHECK_TEXT(does(&patterns, "a", task), "{\"counted\":0,\"complete\":true,\"last\":false,\"done\":3}");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a", NULL, 200,
                "{\"id\":\"a\",\"state\":\"COMPLETE\",\"total\":3,\"done\":3,\"missing\":0,\"failed\":0,"
-               "\"layout\":\"tree\",\"opened\":\"2026-11-15T04:13:25.340Z\","
-               "\"closed\":\"2026-11-15T04:13:25.340Z\"}");
+               "\"layout\":\"tree\",\"opened\":\"2054-11-15T04:13:25.340Z\","
+               "\"closed\":\"2054-11-15T04:13:25.340Z\"}");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a/missing", NULL, 200, "{\"missing\":[]}");
     patterns_close(&patterns);
 }
@@ -123,7 +123,7 @@ TEST(job_with_named_tasks)
     patterns_open(&patterns);
     CHECK_ASKS(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"red\",\"green\",\"#1 blue\"]}", 201,
                "{\"id\":\"a\",\"state\":\"OPEN\",\"total\":3,\"failed\":0,\"layout\":\"tree\","
-               "\"opened\":\"2026-11-15T04:13:25.340Z\"}");
+               "\"opened\":\"2054-11-15T04:13:25.340Z\"}");
     check_member(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"green\",\"red\",\"#1 blue\"]}", "total", "3");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"red\"]}", 409, "other-tasks");
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"black\"}", 400, "task-outside");
@@ -206,7 +206,7 @@ TEST(job_with_failures)
     CHECK_ASKS(&patterns, "POST /v1/jobs/a/failed", "{\"task\":2}", 200,
                "{\"counted\":1,\"state\":\"FAILED\",\"failed\":2,\"complete\":false,\"last\":false}");
     CHECK_ASKS(&patterns, "GET /v1/jobs?state=failed", NULL, 200,
-               "{\"jobs\":[{\"id\":\"a\",\"state\":\"FAILED\",\"opened\":\"2026-11-15T04:13:25.340Z\"}]}");
+               "{\"jobs\":[{\"id\":\"a\",\"state\":\"FAILED\",\"opened\":\"2054-11-15T04:13:25.340Z\"}]}");
     check_member(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[0,3]}", "counted",
                  "2"); /* goes on counting */
     check_member(&patterns, "GET /v1/jobs/a", NULL, "missing", "0");
@@ -260,15 +260,15 @@ TEST(job_that_expires)
     patterns.now_ms += 59999;
     does(&patterns, "a", 299);
     check_member(&patterns, "PATCH /v1/jobs/b", "{\"deadline\":\"1m\"}", "deadline",
-                 "\"2026-11-15T04:15:25.339Z\"");
+                 "\"2054-11-15T04:15:25.339Z\"");
     patterns.now_ms += 1;
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":8}", 409, "deadline-over");
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/failed", "{\"task\":8}", 409, "deadline-over");
     CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"total\":301}", 409, "deadline-over");
     CHECK_ASKS(&patterns, "GET /v1/jobs/a", NULL, 200,
                "{\"id\":\"a\",\"state\":\"EXPIRED\",\"total\":300,\"done\":2,\"missing\":298,\"failed\":0,"
-               "\"layout\":\"tree\",\"deadline\":\"2026-11-15T04:14:25.340Z\","
-               "\"opened\":\"2026-11-15T04:13:25.340Z\",\"closed\":\"2026-11-15T04:14:25.340Z\"}");
+               "\"layout\":\"tree\",\"deadline\":\"2054-11-15T04:14:25.340Z\","
+               "\"opened\":\"2054-11-15T04:13:25.340Z\",\"closed\":\"2054-11-15T04:14:25.340Z\"}");
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":8}", 409, "deadline-over");
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/redrive", NULL, 409, "deadline-over");
     CHECK_INT(raw_count(&patterns.arena,
@@ -426,7 +426,7 @@ TEST(job_lists_what_is_open)
     does(&patterns, "j3", 0);
     struct slice reply = asks(&patterns, "GET /v1/jobs?state=open&limit=4", NULL);
     CHECK(slice_starts(
-        reply, SLICE("{\"jobs\":[{\"id\":\"j0\",\"state\":\"OPEN\",\"opened\":\"2026-11-15T04:13:25.340Z\"},"
+        reply, SLICE("{\"jobs\":[{\"id\":\"j0\",\"state\":\"OPEN\",\"opened\":\"2054-11-15T04:13:25.340Z\"},"
                      "{\"id\":\"j1\"")));
     CHECK(slice_contains(reply, SLICE("\"j4\"")) && !slice_contains(reply, SLICE("\"j3\"")));
     snprintf(request, sizeof request, "GET /v1/jobs?limit=9&after=%.*s",
@@ -532,7 +532,7 @@ TEST(job_expires_by_the_sweep_before_any_task)
     CHECK_INT(pattern_sweep(patterns.pattern, &reply), 200);
     CHECK_TEXT(buf_view(&reply), "");
     check_member(&patterns, "GET /v1/jobs?state=expired", NULL, "jobs",
-                 "[{\"id\":\"a\",\"state\":\"EXPIRED\",\"opened\":\"2026-11-15T04:13:25.340Z\"}]");
+                 "[{\"id\":\"a\",\"state\":\"EXPIRED\",\"opened\":\"2054-11-15T04:13:25.340Z\"}]");
     buf_free(&reply);
     patterns_close(&patterns);
 }

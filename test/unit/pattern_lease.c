@@ -7,30 +7,30 @@ TEST(lease_is_granted_renewed_and_released)
     patterns_open(&patterns);
     CHECK_REFUSES(&patterns, "GET /v1/leases/x", NULL, 404, "no-such-lease");
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\",\"data\":[1]}", 200,
-               "{\"fence\":1,\"until\":\"2026-11-15T04:13:35.340Z\"}");
+               "{\"fence\":1,\"until\":\"2054-11-15T04:13:35.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"b\"}", 409,
                "{\"error\":\"held\",\"message\":\"The lease is held by a.\",\"owner\":\"a\",\"fence\":1,"
-               "\"until\":\"2026-11-15T04:13:35.340Z\"}");
+               "\"until\":\"2054-11-15T04:13:35.340Z\"}");
     CHECK_ASKS(
         &patterns, "GET /v1/leases/x", NULL, 200,
-        "{\"name\":\"x\",\"held\":true,\"owner\":\"a\",\"fence\":1,\"until\":\"2026-11-15T04:13:35.340Z\","
+        "{\"name\":\"x\",\"held\":true,\"owner\":\"a\",\"fence\":1,\"until\":\"2054-11-15T04:13:35.340Z\","
         "\"waiting\":[],\"data\":[1]}");
     patterns.now_ms += 5000;
     CHECK_ASKS(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"10s\"}", 200,
-               "{\"fence\":1,\"until\":\"2026-11-15T04:13:40.340Z\"}");
+               "{\"fence\":1,\"until\":\"2054-11-15T04:13:40.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"11s\"}", 200,
-               "{\"fence\":1,\"until\":\"2026-11-15T04:13:41.340Z\"}");
+               "{\"fence\":1,\"until\":\"2054-11-15T04:13:41.340Z\"}");
     CHECK_ASKS(
         &patterns, "DELETE /v1/leases/x?owner=a&fence=2", NULL, 409,
         "{\"error\":\"stale-fence\",\"message\":\"The lease was never granted with fence 2: its last one "
-        "is 1.\",\"owner\":\"a\",\"fence\":1,\"until\":\"2026-11-15T04:13:41.340Z\"}");
+        "is 1.\",\"owner\":\"a\",\"fence\":1,\"until\":\"2054-11-15T04:13:41.340Z\"}");
     CHECK_REFUSES(&patterns, "DELETE /v1/leases/x?owner=b&fence=1", NULL, 409, "not-held");
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(&patterns, "DELETE /v1/leases/x?owner=a&fence=1", NULL, 200,
                    "{\"released\":true,\"fence\":1}");
     CHECK_REFUSES(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1}", 409, "not-held");
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"b\",\"for\":1000}", 200,
-               "{\"fence\":2,\"until\":\"2026-11-15T04:13:31.340Z\"}");
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:31.340Z\"}");
     CHECK_REFUSES(&patterns, "DELETE /v1/leases/x", "{\"owner\":\"a\",\"fence\":1}", 409, "stale-fence");
     patterns_close(&patterns);
 }
@@ -46,10 +46,10 @@ TEST(lease_ends_by_itself)
     CHECK_ASKS(&patterns, "GET /v1/leases/x", NULL, 200,
                "{\"name\":\"x\",\"held\":false,\"fence\":1,\"waiting\":[]}");
     CHECK_ASKS(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1,\"for\":\"1s\"}", 409,
-               "{\"error\":\"expired\",\"message\":\"The lease ended at 2026-11-15T04:13:35.340Z: take it "
+               "{\"error\":\"expired\",\"message\":\"The lease ended at 2054-11-15T04:13:35.340Z: take it "
                "again.\",\"fence\":1}"); /* b may have seen that it is free */
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"b\",\"for\":\"10s\"}", 200,
-               "{\"fence\":2,\"until\":\"2026-11-15T04:13:45.341Z\"}");
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:45.341Z\"}");
     CHECK_REFUSES(&patterns, "PUT /v1/leases/x", "{\"owner\":\"a\",\"fence\":1}", 409, "stale-fence");
     patterns_close(&patterns);
 }
@@ -85,14 +85,14 @@ TEST(lease_respects_the_line)
         "{\"TableName\":\"%sleases\",\"Key\":{\"name\":{\"S\":\"x\"}},"
         "\"UpdateExpression\":\"SET waiting = :w\","
         "\"ExpressionAttributeValues\":{\":w\":{\"L\":[{\"M\":{\"owner\":{\"S\":\"gone\"},"
-        "\"until\":{\"N\":\"1794716000000\"}}},"
-        "{\"M\":{\"owner\":{\"S\":\"b\"},\"until\":{\"N\":\"1794716099000\"}}},"
-        "{\"M\":{\"owner\":{\"S\":\"c\"},\"until\":{\"N\":\"1794716099000\"}}}]}}}",
+        "\"until\":{\"N\":\"2678328800000\"}}},"
+        "{\"M\":{\"owner\":{\"S\":\"b\"},\"until\":{\"N\":\"2678328899000\"}}},"
+        "{\"M\":{\"owner\":{\"S\":\"c\"},\"until\":{\"N\":\"2678328899000\"}}}]}}}",
         patterns.prefix);
     CHECK_INT(dynamo_call(patterns.dynamo, SLICE("UpdateItem"), request, &reply), 200);
     CHECK_ASKS(
         &patterns, "GET /v1/leases/x", NULL, 200,
-        "{\"name\":\"x\",\"held\":true,\"owner\":\"a\",\"fence\":1,\"until\":\"2026-11-15T04:13:35.340Z\","
+        "{\"name\":\"x\",\"held\":true,\"owner\":\"a\",\"fence\":1,\"until\":\"2054-11-15T04:13:35.340Z\","
         "\"waiting\":[\"b\",\"c\"]}");
     patterns.now_ms += 10001;
     CHECK_REFUSES(&patterns, "POST /v1/leases/x", "{\"owner\":\"d\"}", 409, "others-wait");
@@ -100,10 +100,10 @@ TEST(lease_respects_the_line)
     CHECK_REFUSES(&patterns, "POST /v1/leases/x", "{\"owner\":\"d\"}", 409, "others-wait");
     patterns.now_ms += 1;
     CHECK_ASKS(&patterns, "POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"1s\"}", 200, /* b did not come */
-               "{\"fence\":2,\"until\":\"2026-11-15T04:13:38.340Z\"}");
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:38.340Z\"}");
     CHECK_ASKS(
         &patterns, "GET /v1/leases/x", NULL, 200,
-        "{\"name\":\"x\",\"held\":true,\"owner\":\"c\",\"fence\":2,\"until\":\"2026-11-15T04:13:38.340Z\","
+        "{\"name\":\"x\",\"held\":true,\"owner\":\"c\",\"fence\":2,\"until\":\"2054-11-15T04:13:38.340Z\","
         "\"waiting\":[]}");
     buf_free(&reply);
     patterns_close(&patterns);

@@ -63,13 +63,13 @@ TEST(log_appends_without_gap)
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l/partitions/0", NULL, 200,
         "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,"
-        "\"events\":[{\"sequence\":1,\"key\":\"k\",\"time\":\"2026-11-15T04:13:25.340Z\","
+        "\"events\":[{\"sequence\":1,\"key\":\"k\",\"time\":\"2054-11-15T04:13:25.340Z\","
         "\"data\":{\"a\":[1,\"#x\"]}},"
-        "{\"sequence\":2,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":1},"
-        "{\"sequence\":3,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
+        "{\"sequence\":2,\"key\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":1},"
+        "{\"sequence\":3,\"key\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l", NULL, 200,
-        "{\"log\":\"l\",\"partitions\":1,\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
+        "{\"log\":\"l\",\"partitions\":1,\"created\":\"2054-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
         "\"open\":["
         "{\"partition\":\"0\",\"from\":\"0000000000000000\",\"to\":\"ffffffffffffffff\",\"sequence\":3}]}");
     CHECK_REFUSES(&patterns, "GET /v1/logs/l/partitions/1", NULL, 404, "no-such-partition");
@@ -170,14 +170,14 @@ TEST(log_is_read_acked_and_left)
     for (int i = 0; i < 2; i++) /* the same owner gets the same by the same fence */
         CHECK_ASKS(
             &patterns, READ, "{\"owner\":\"o\",\"max\":2}", 200,
-            "{\"partition\":\"0\",\"fence\":1,\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,"
-            "\"more\":true,\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\","
+            "{\"partition\":\"0\",\"fence\":1,\"until\":\"2054-11-15T04:13:55.340Z\",\"position\":0,"
+            "\"more\":true,\"events\":[{\"sequence\":1,\"key\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\","
             "\"data\":null},"
-            "{\"sequence\":2,\"key\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":null}]}");
+            "{\"sequence\":2,\"key\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(&patterns, READ, "{\"owner\":\"p\"}", 204, "");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
                "{\"partitions\":[{\"partition\":\"0\",\"lag\":3,\"position\":0,\"sequence\":3,"
-               "\"owner\":\"o\",\"until\":\"2026-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
+               "\"owner\":\"o\",\"until\":\"2054-11-15T04:13:55.340Z\"}],\"lag\":3,\"parked\":0}");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":2,\"sequence\":1}", 409, "stale-fence");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":3}", 409, "not-given");
     CHECK_REFUSES(&patterns, ACK, "{\"partition\":\"1\",\"fence\":1,\"sequence\":3}", 409, "not-read");
@@ -185,10 +185,10 @@ TEST(log_is_read_acked_and_left)
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(
             &patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":1}", 200,
-            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:56.340Z\"}");
+            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2054-11-15T04:13:56.340Z\"}");
     patterns.now_ms += 1000;
     CHECK_ASKS(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1}", 200,
-               "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:57.340Z\"}");
+               "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2054-11-15T04:13:57.340Z\"}");
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}", 200,
                    "{\"partition\":\"0\",\"position\":2,\"held\":false}");
@@ -225,15 +225,15 @@ TEST(log_parks_and_replays)
         CHECK_ASKS(
             &patterns, "POST /v1/logs/l/consumers/g/park",
             "{\"partition\":\"0\",\"fence\":1,\"sequence\":1,\"reason\":\"bad\"}", 200,
-            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2026-11-15T04:13:55.340Z\"}");
+            "{\"partition\":\"0\",\"position\":1,\"held\":true,\"until\":\"2054-11-15T04:13:55.340Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/park",
                "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}", 200,
                "{\"partition\":\"0\",\"position\":2,\"held\":false}");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
                "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"bad\","
-               "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":1},"
+               "\"parked\":\"2054-11-15T04:13:25.340Z\",\"data\":1},"
                "{\"partition\":\"0\",\"sequence\":2,\"key\":\"b\",\"reason\":\"no reason given\","
-               "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
+               "\"parked\":\"2054-11-15T04:13:25.340Z\",\"data\":2}]}");
     CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":2}");
     CHECK_ASKS(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"parked\":true}", 200, "{\"replayed\":0}");
@@ -241,9 +241,9 @@ TEST(log_parks_and_replays)
                                  "{\"owner\":\"o\"}"); /* the order within `origin` is the engine's */
     CHECK_INT(patterns.call.status, 200);
     CHECK(slice_starts(replayed, SLICE("{\"partition\":\"parked\",\"fence\":1,"
-                                       "\"until\":\"2026-11-15T04:13:55.340Z\",\"position\":0,\"more\":false,"
+                                       "\"until\":\"2054-11-15T04:13:55.340Z\",\"position\":0,\"more\":false,"
                                        "\"events\":[{\"sequence\":1,\"key\":\"a\","
-                                       "\"time\":\"2026-11-15T04:13:25.340Z\",\"origin\":{")));
+                                       "\"time\":\"2054-11-15T04:13:25.340Z\",\"origin\":{")));
     CHECK(slice_contains(replayed, SLICE("},\"reason\":\"bad\",\"data\":1},{\"sequence\":2,\"key\":\"b\",")));
     CHECK(slice_contains(replayed, SLICE("},\"reason\":\"no reason given\",\"data\":2}]}")));
     /* parked again it is where it was first */
@@ -253,7 +253,7 @@ TEST(log_parks_and_replays)
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
         "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\","
-        "\"parked\":\"2026-11-15T04:13:25.340Z\",\"data\":1}]}");
+        "\"parked\":\"2054-11-15T04:13:25.340Z\",\"data\":1}]}");
     for (int i = 0; i < 2; i++) CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     patterns_close(&patterns);
 }
@@ -275,7 +275,7 @@ TEST(log_replays_from_a_number_or_a_time)
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"sequence\":1}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"noon\"}", 400, "bad-request");
-    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"2036-11-15T04:00:00Z\"}", 400,
+    CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"2064-11-15T04:00:00Z\"}", 400,
                   "bad-request"); /* the group would be deaf until then */
     CHECK_REFUSES(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":22}",
                   409, "no-such-event");
@@ -287,12 +287,12 @@ TEST(log_replays_from_a_number_or_a_time)
     static const struct {
         const char *time;
         int position;
-    } cases[] = {{"2026-11-15T04:14:25.340Z", 0},
-                 {"2026-11-15T04:14:25.341Z", 1},
-                 {"2026-11-15T04:20:00Z", 6},
-                 {"2026-11-15T04:33:25.340Z", 19},
+    } cases[] = {{"2054-11-15T04:14:25.340Z", 0},
+                 {"2054-11-15T04:14:25.341Z", 1},
+                 {"2054-11-15T04:20:00Z", 6},
+                 {"2054-11-15T04:33:25.340Z", 19},
                  {"start", 0},
-                 {"2026-11-15T04:33:25.341Z", -1},
+                 {"2054-11-15T04:33:25.341Z", -1},
                  {"now", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(body, sizeof body, "{\"time\":\"%s\"}", cases[i].time);

@@ -94,7 +94,7 @@ TEST(log_keeps_order_across_splits_and_merges)
     read_all(&patterns, &order);
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l?limit=2", NULL, 200,
-        "{\"log\":\"l\",\"partitions\":2,\"created\":\"2026-11-15T04:13:25.340Z\",\"version\":3,"
+        "{\"log\":\"l\",\"partitions\":2,\"created\":\"2054-11-15T04:13:25.340Z\",\"version\":3,"
         "\"consumers\":[\"g\"],\"open\":[{\"partition\":\"2\",\"from\":\"0000000000000000\","
         "\"to\":\"3fffffffffffffff\",\"sequence\":4},{\"partition\":\"4\",\"from\":\"4000000000000000\","
         "\"to\":\"5fffffffffffffff\","

@@ -1,12 +1,12 @@
-/* Periods by their words. The clock begins at 2026-11-15T04:13:25.340Z, a Sunday. */
+/* Periods by their words. The clock begins at 2054-11-15T04:13:25.340Z, a Sunday. */
 #include "base/limits.h"
 #include "pattern/item.h"
 #include "unit/pattern_fixture.h"
 
 #define HOUR_MS 3600000
-#define FOUR    "2026-11-15T04:00:00.000Z"
-#define FIVE    "2026-11-15T05:00:00.000Z"
-#define SIX     "2026-11-15T06:00:00.000Z"
+#define FOUR    "2054-11-15T04:00:00.000Z"
+#define FIVE    "2054-11-15T05:00:00.000Z"
+#define SIX     "2054-11-15T06:00:00.000Z"
 
 static void makes(struct patterns *patterns, const char *request, const char *body)
 {
@@ -26,7 +26,7 @@ TEST(period_is_made_and_changed)
     CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"zone\":\"Europe/Berlin\"}", 400,
                   "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 99 * * *\"}", 400, "bad-request");
-    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"at(2027-01-01T00:00:00)\"}", 400,
+    CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"at(2055-01-01T00:00:00)\"}", 400,
                   "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"No/Where\"}", 400,
                   "bad-request");
@@ -40,7 +40,7 @@ TEST(period_is_made_and_changed)
         &patterns, "PUT /v1/periods/p", "{\"cron\":\"0 9 * * *\",\"zone\":\"Europe/Berlin\"}", 200,
         "{\"name\":\"p\",\"cron\":\"0 9 * * "
         "*\",\"zone\":\"Europe/Berlin\",\"grace\":\"0s\",\"shards\":4,"
-        "\"keep\":\"7d\",\"bucket\":\"2026-11-14T08:00:00.000Z\",\"end\":\"2026-11-15T08:00:00.000Z\"}");
+        "\"keep\":\"7d\",\"bucket\":\"2054-11-14T08:00:00.000Z\",\"end\":\"2054-11-15T08:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "DELETE /v1/periods/p", NULL, 200, "{\"deleted\":true}");
     CHECK_REFUSES(&patterns, "DELETE /v1/periods/p", NULL, 404, "no-such-period");
     patterns_close(&patterns);
@@ -58,31 +58,31 @@ TEST(period_hands_over_what_came)
     makes(&patterns, "POST /v1/periods/p", "{\"id\":\"b\",\"data\":2}");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
                "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE
-               "\",\"state\":\"OPEN\",\"events\":[{\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\","
+               "\",\"state\":\"OPEN\",\"events\":[{\"id\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\","
                "\"data\":{\"n\":1}},"
-               "{\"id\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\",\"data\":2}]}");
+               "{\"id\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":2}]}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
     patterns.now_ms += HOUR_MS;
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, i ? "{\"closed\":0}" : "{\"closed\":1}");
     for (int i = 0; i < 2; i++)
         CHECK_ASKS(
-            &patterns, i ? "GET /v1/periods/p/last" : "GET /v1/periods/p/2026-11-15T04:00:00Z", NULL, 200,
+            &patterns, i ? "GET /v1/periods/p/last" : "GET /v1/periods/p/2054-11-15T04:00:00Z", NULL, 200,
             "{\"period\":\"p\",\"bucket\":\"" FOUR "\",\"end\":\"" FIVE "\",\"state\":\"DONE\",\"count\":2,"
-            "\"parts\":1,\"events\":[{\"data\":{\"n\":1},\"id\":\"a\",\"time\":\"2026-11-15T04:13:25.340Z\"},"
-            "{\"data\":2,\"id\":\"b\",\"time\":\"2026-11-15T04:13:25.340Z\"}]}");
+            "\"parts\":1,\"events\":[{\"data\":{\"n\":1},\"id\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\"},"
+            "{\"data\":2,\"id\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\"}]}");
     /* the same id in the next hour is the same event; of the closed hour, late */
     CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 200,
                "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
-    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"c\",\"time\":\"2026-11-15T04:59:00Z\"}", 201,
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"c\",\"time\":\"2054-11-15T04:59:00Z\"}", 201,
                "{\"bucket\":\"" FIVE "\",\"id\":\"c\",\"late\":true}");
-    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T07:00:00Z\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2054-11-15T07:00:00Z\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"noon\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "GET /v1/periods/p/noon", NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, "GET /v1/periods/p/last?part=2", NULL, 404, "no-such-part");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/now", NULL, 200,
                "{\"period\":\"p\",\"bucket\":\"" FIVE "\",\"end\":\"" SIX "\",\"state\":\"OPEN\",\"events\":["
-               "{\"id\":\"c\",\"time\":\"2026-11-15T04:59:00.000Z\",\"late\":true,\"data\":null}]}");
+               "{\"id\":\"c\",\"time\":\"2054-11-15T04:59:00.000Z\",\"late\":true,\"data\":null}]}");
     patterns_close(&patterns);
 }
 
@@ -158,27 +158,27 @@ TEST(period_changes_its_length)
     struct patterns patterns;
     patterns_open(&patterns);
     makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"5m\",\"shards\":1}");
-    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2026-11-15T04:09:59Z\"}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2054-11-15T04:09:59Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
     makes(&patterns, "POST /v1/periods/p", "{\"id\":\"b\"}"); /* in the bucket of 4:10 */
     CHECK_ASKS(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}", 200,
                "{\"name\":\"p\",\"every\":\"1h\",\"grace\":\"0s\",\"shards\":1,\"keep\":\"7d\","
-               "\"bucket\":\"2026-11-15T04:10:00.000Z\",\"end\":\"" FIVE "\"}");
+               "\"bucket\":\"2054-11-15T04:10:00.000Z\",\"end\":\"" FIVE "\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"c\"}", 201,
-               "{\"bucket\":\"2026-11-15T04:10:00.000Z\",\"id\":\"c\"}");
+               "{\"bucket\":\"2054-11-15T04:10:00.000Z\",\"id\":\"c\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":0}");
     CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/now", NULL), SLICE("\"id\":\"c\"")));
     /* from long to short: what is over by the new length is handed over at once */
     makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1m\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
-    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-11-15T04:10:00Z", NULL),
-                         SLICE("\"end\":\"2026-11-15T04:11:00.000Z\",\"state\":\"DONE\",\"count\":2")));
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2054-11-15T04:10:00Z", NULL),
+                         SLICE("\"end\":\"2054-11-15T04:11:00.000Z\",\"state\":\"DONE\",\"count\":2")));
     CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"d\"}", 201,
-               "{\"bucket\":\"2026-11-15T04:13:00.000Z\",\"id\":\"d\"}");
+               "{\"bucket\":\"2054-11-15T04:13:00.000Z\",\"id\":\"d\"}");
     /* a bucket is still found by its begin when that is no begin any more */
     makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1d\"}");
-    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-11-15T04:05:00Z", NULL),
-                         SLICE("\"bucket\":\"2026-11-15T04:05:00.000Z\"")));
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2054-11-15T04:05:00Z", NULL),
+                         SLICE("\"bucket\":\"2054-11-15T04:05:00.000Z\"")));
     patterns_close(&patterns);
 }
 
@@ -210,15 +210,15 @@ TEST(period_follows_the_clock_of_a_zone)
     struct patterns patterns;
     patterns_open(&patterns);
     makes(&patterns, "PUT /v1/periods/p", "{\"cron\":\"0 0 * * *\",\"zone\":\"Europe/Berlin\",\"shards\":1}");
-    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2026-10-25T22:59:59Z\"}", 201,
-               "{\"bucket\":\"2026-10-24T22:00:00.000Z\",\"id\":\"a\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"time\":\"2054-10-25T22:59:59Z\"}", 201,
+               "{\"bucket\":\"2054-10-24T22:00:00.000Z\",\"id\":\"a\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":1}");
-    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2026-10-25T12:00:00Z", NULL),
-                         SLICE("\"end\":\"2026-10-25T23:00:00.000Z\",\"state\":\"DONE\"")));
-    patterns.now_ms = 1806235200000; /* 2027-03-28T08:00:00Z */
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/2054-10-25T12:00:00Z", NULL),
+                         SLICE("\"end\":\"2054-10-25T23:00:00.000Z\",\"state\":\"DONE\"")));
+    patterns.now_ms = 2689848000000; /* 2055-03-28T08:00:00Z */
     CHECK(slice_contains(
         asks(&patterns, "GET /v1/periods/p", NULL),
-        SLICE("\"bucket\":\"2027-03-27T23:00:00.000Z\",\"end\":\"2027-03-28T22:00:00.000Z\"")));
+        SLICE("\"bucket\":\"2055-03-27T23:00:00.000Z\",\"end\":\"2055-03-28T22:00:00.000Z\"")));
     patterns_close(&patterns);
 }
 
@@ -245,29 +245,29 @@ TEST(period_lists_periods_and_buckets)
     struct patterns patterns;
     patterns_open(&patterns);
     makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
-    for (int i = 0; i < 9; i++) makes(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T02:30:00Z\"}");
-    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"x\",\"time\":\"2026-11-15T03:30:00Z\"}");
+    for (int i = 0; i < 9; i++) makes(&patterns, "POST /v1/periods/p", "{\"time\":\"2054-11-15T02:30:00Z\"}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"x\",\"time\":\"2054-11-15T03:30:00Z\"}");
     makes(&patterns, "POST /v1/periods/p", "{}");
     CHECK_ASKS(
         &patterns, "GET /v1/periods/p/buckets?state=open&limit=2", NULL, 200,
-        "{\"buckets\":[{\"bucket\":\"2026-11-15T02:00:00.000Z\",\"state\":\"OPEN\","
-        "\"end\":\"2026-11-15T03:00:00.000Z\"},{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"OPEN\","
-        "\"end\":\"" FOUR "\"}],\"next\":\"2026-11-15T03:00:00.000Z\"}");
+        "{\"buckets\":[{\"bucket\":\"2054-11-15T02:00:00.000Z\",\"state\":\"OPEN\","
+        "\"end\":\"2054-11-15T03:00:00.000Z\"},{\"bucket\":\"2054-11-15T03:00:00.000Z\",\"state\":\"OPEN\","
+        "\"end\":\"" FOUR "\"}],\"next\":\"2054-11-15T03:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p/close", NULL, 200, "{\"closed\":2}");
-    CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?limit=1&after=2026-11-15T02:00:00.000Z", NULL, 200,
-               "{\"buckets\":[{\"bucket\":\"2026-11-15T03:00:00.000Z\",\"state\":\"DONE\",\"end\":\"" FOUR
-               "\",\"count\":1,\"parts\":1,\"done\":\"2026-11-15T04:13:25.340Z\"}],"
-               "\"next\":\"2026-11-15T03:00:00.000Z\"}");
+    CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?limit=1&after=2054-11-15T02:00:00.000Z", NULL, 200,
+               "{\"buckets\":[{\"bucket\":\"2054-11-15T03:00:00.000Z\",\"state\":\"DONE\",\"end\":\"" FOUR
+               "\",\"count\":1,\"parts\":1,\"done\":\"2054-11-15T04:13:25.340Z\"}],"
+               "\"next\":\"2054-11-15T03:00:00.000Z\"}");
     CHECK_ASKS(&patterns, "GET /v1/periods/p/buckets?state=open", NULL, 200,
                "{\"buckets\":[{\"bucket\":\"" FOUR "\",\"state\":\"OPEN\",\"end\":\"" FIVE "\"}]}");
     CHECK_REFUSES(&patterns, "GET /v1/periods/none/buckets", NULL, 404, "no-such-period");
     makes(&patterns, "PUT /v1/periods/q", "{\"every\":\"1h\"}");
     CHECK_ASKS(
         &patterns, "GET /v1/periods?limit=1", NULL, 200,
-        "{\"periods\":[{\"name\":\"q\",\"due\":\"2026-11-15T04:13:25.340Z\"}],\"next\":\"1794716005340/q\"}");
-    CHECK_ASKS(&patterns, "GET /v1/periods?after=1794716005340%2Fq", NULL, 200,
+        "{\"periods\":[{\"name\":\"q\",\"due\":\"2054-11-15T04:13:25.340Z\"}],\"next\":\"2678328805340/q\"}");
+    CHECK_ASKS(&patterns, "GET /v1/periods?after=2678328805340%2Fq", NULL, 200,
                getenv("PATTERNS_ON") /* whose indexes may lag */
-                   ? "{\"periods\":[{\"name\":\"p\",\"due\":\"2026-11-15T05:00:02.000Z\"}]}"
+                   ? "{\"periods\":[{\"name\":\"p\",\"due\":\"2054-11-15T05:00:02.000Z\"}]}"
                    : "{\"periods\":[{\"name\":\"p\",\"due\":\"" FIVE "\"}]}");
     CHECK_REFUSES(&patterns, "GET /v1/periods?after=q", NULL, 400, "bad-request");
     patterns_close(&patterns);
@@ -341,9 +341,9 @@ TEST(period_adds_once_by_a_key)
                    "{\"bucket\":\"" FOUR "\",\"id\":\"k\"}");
     }
     /* a clock may be ahead, a little */
-    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"l\",\"time\":\"2026-11-15T04:18:00Z\"}", 201,
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"l\",\"time\":\"2054-11-15T04:18:00Z\"}", 201,
                "{\"bucket\":\"" FOUR "\",\"id\":\"l\"}");
-    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2026-11-15T04:19:00Z\"}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"time\":\"2054-11-15T04:19:00Z\"}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/periods/q", "{\"cron\":\"cron(0 9 * * ? 2025)\"}", 400, "bad-request");
     patterns_close(&patterns);
 }

@@ -22,11 +22,11 @@ TEST(work_is_claimed_and_finished)
     CHECK_ASKS(&patterns, "POST /v1/work/q/claim", NULL, 204, "");
     CHECK_ASKS(
         &patterns, "POST /v1/work/q/a", "{\"data\":{\"n\":1}}", 201,
-        "{\"id\":\"a\",\"state\":\"READY\",\"attempts\":0,\"fence\":0,\"due\":\"2026-11-15T04:13:25.340Z\","
+        "{\"id\":\"a\",\"state\":\"READY\",\"attempts\":0,\"fence\":0,\"due\":\"2054-11-15T04:13:25.340Z\","
         "\"data\":{\"n\":1}}");
     CHECK_ASKS(&patterns, "POST /v1/work/q/claim", "{\"owner\":\"w1\",\"for\":\"10s\"}", 200,
                "{\"id\":\"a\",\"state\":\"CLAIMED\",\"attempts\":1,\"fence\":1,\"owner\":\"w1\","
-               "\"until\":\"2026-11-15T04:13:35.340Z\",\"data\":{\"n\":1}}");
+               "\"until\":\"2054-11-15T04:13:35.340Z\",\"data\":{\"n\":1}}");
     CHECK_ASKS(&patterns, "POST /v1/work/q/claim", NULL, 204, "");
     patterns.now_ms += 5000;
     check_state(&patterns, "POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":{\"at\":7},\"step\":7}",
@@ -39,7 +39,7 @@ TEST(work_is_claimed_and_finished)
                    i ? "{\"fence\":1,\"result\":43}" : "{\"fence\":1,\"result\":42}", 200,
                    "{\"id\":\"a\",\"state\":\"DONE\",\"attempts\":1,\"fence\":1,\"data\":{\"n\":1},"
                    "\"progress\":{\"at\":7},\"step\":7,\"result\":42,"
-                   "\"finished\":\"2026-11-15T04:13:30.340Z\"}");
+                   "\"finished\":\"2054-11-15T04:13:30.340Z\"}");
     check_state(&patterns, "POST /v1/work/q/a", "{\"data\":{\"n\":1}}",
                 "DONE"); /* submitted again: its result */
     check_state(&patterns, "GET /v1/work/q/a", NULL, "DONE");
@@ -112,7 +112,7 @@ TEST(work_that_fails_is_tried_later_and_then_given_up)
     asks(&patterns, "POST /v1/work/q/claim", NULL);
     check_state(&patterns, "POST /v1/work/q/c/fail", "{\"fence\":1,\"after\":\"1m\"}", "READY");
     CHECK(slice_contains(asks(&patterns, "GET /v1/work/q/c", NULL),
-                         SLICE("\"due\":\"2026-11-15T04:14:35.340Z\"")));
+                         SLICE("\"due\":\"2054-11-15T04:14:35.340Z\"")));
     CHECK_REFUSES(&patterns, "POST /v1/work/q/none/fail", "{\"fence\":1}", 404, "no-such-work");
     patterns_close(&patterns);
 }
