@@ -170,8 +170,10 @@ class DynamoLocal:
             raise Missing("there is no java, which DynamoDB Local needs")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        # It lives for a few hundred requests: to compile it well costs more than it brings.
         self.process = subprocess.Popen(
-            ["java", "-Xmx512m", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory",
+            ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+             "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-inMemory",
              "-sharedDb", "-disableTelemetry", "-port", str(self.port)],
             cwd=folders[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
         try:

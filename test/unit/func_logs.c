@@ -1,4 +1,5 @@
 /* Logs of functions: positions that go on, bounded files, readers that wait. */
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -212,9 +213,11 @@ TEST(logs_are_served)
     CHECK_INT(stage_rest(&stage, "GET", "/v1/functions/f/logs?wait=2h", "", &arena, &reply), 400);
     CHECK_INT(stage_rest(&stage, "GET", "/v1/functions/nobody/logs", "", &arena, &reply), 404);
     CHECK_INT(stage_rest(&stage, "DELETE", "/v1/functions/f/logs", "", &arena, &reply), 405);
-    CHECK_INT(stage_rest(&stage, "GET", "/v1/functions/f/processes", "", &arena, &reply), 200);
-    CHECK(slice_starts(reply,
-                       SLICE("{\"Processes\":[{\"Process\":1,\"State\":\"Idle\",\"Version\":\"$LATEST\",")));
+    const struct slice idle = SLICE(
+        "{\"Processes\":[{\"Process\":1,\"State\":\"Idle\",\"Version\":\"$LATEST\",");
+    do { /* it was answered, but need not have asked for the next call yet */
+        CHECK_INT(stage_rest(&stage, "GET", "/v1/functions/f/processes", "", &arena, &reply), 200);
+    } while (!slice_starts(reply, idle) && poll(NULL, 0, 10) == 0);
     CHECK(slice_contains(reply, SLICE(",\"Invocations\":1,\"Running\":0,")));
     arena_free(&arena);
     stage_close(&stage);
