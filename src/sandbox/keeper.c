@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -257,9 +258,18 @@ static void keep_only(struct keeper_ends *ends)
     closefrom(STDERR_FILENO + 1 + KEEPER_ENDS);
 }
 
+/* A bomb of thousands of processes outweighs any share of the processors. Where we may, the keeper comes before
+ * all of them, and what it starts does not: it works for moments only. */
+static void come_first(void)
+{
+    struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
+}
+
 static void keeper_settle(struct keeper *keeper)
 {
     sigset_t set;
+    come_first();
     prctl(PR_SET_NAME, "quipu-keeper");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGNAL_OF_ORPHANED);
