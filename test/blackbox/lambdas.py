@@ -40,6 +40,19 @@ def lambda_handler(event, context):
 
 RETURN_NOTHING = "def handle(event):\n    return None\n"
 
+# Appends to a list what it was told, by a write that it returns: what is lost, doubled or out of order shows.
+KEEP_ACCOUNT = """
+def handle(event):
+    told = {}
+    for record in event["Records"]:
+        told.setdefault(record["dynamodb"]["Keys"]["pk"]["S"], []).append(record["dynamodb"]["NewImage"]["n"])
+    return {"quipu": {"transact": [{"Update": {
+        "TableName": "accounts", "Key": {"pk": {"S": key}},
+        "UpdateExpression": "SET told = list_append(if_not_exists(told, :none), :more)",
+        "ExpressionAttributeValues": {":none": {"L": []}, ":more": {"L": numbers}}}} for key, numbers in told.items()]}}
+"""
+
+
 
 def lambda_client(url):
     config = botocore.config.Config(retries={"max_attempts": 0}, connect_timeout=60, read_timeout=180)

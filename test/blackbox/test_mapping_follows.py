@@ -3,24 +3,12 @@ embedded, and by servers that have their data elsewhere (`quipu serve --on URL`)
 import pytest
 from cli import output
 from conftest import boto_client, create_table
-from lambdas import Function, Mapping, eventually, lambda_client, send
+from lambdas import KEEP_ACCOUNT, Function, Mapping, eventually, lambda_client, send
 from support.process import DynamoLocal, Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 WRITES = 12
-
-# What it is told has its effect once, whoever else is told of it too: what is lost or doubled shows.
-KEEP_ACCOUNT = """
-def handle(event):
-    told = {}
-    for record in event["Records"]:
-        told.setdefault(record["dynamodb"]["Keys"]["pk"]["S"], []).append(record["dynamodb"]["NewImage"]["n"])
-    return {"quipu": {"transact": [{"Update": {
-        "TableName": "accounts", "Key": {"pk": {"S": key}},
-        "UpdateExpression": "SET told = list_append(if_not_exists(told, :none), :more)",
-        "ExpressionAttributeValues": {":none": {"L": []}, ":more": {"L": numbers}}}} for key, numbers in told.items()]}}
-"""
 
 
 class World:

@@ -10,24 +10,12 @@ import urllib.request
 import boto3
 import pytest
 from conftest import boto_client, create_table
-from lambdas import Function, Mapping, eventually, lambda_client, queue_documents, send
+from lambdas import KEEP_ACCOUNT, Function, Mapping, eventually, lambda_client, queue_documents, send
 from support.process import DynamoLocal, Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 SHARDS = 4
-
-# Appends to a list what it was told, by a write that it returns: what is lost, doubled or out of order shows.
-KEEP_ACCOUNT = """
-def handle(event):
-    told = {}
-    for record in event["Records"]:
-        told.setdefault(record["dynamodb"]["Keys"]["pk"]["S"], []).append(record["dynamodb"]["NewImage"]["n"])
-    return {"quipu": {"transact": [{"Update": {
-        "TableName": "accounts", "Key": {"pk": {"S": key}},
-        "UpdateExpression": "SET told = list_append(if_not_exists(told, :none), :more)",
-        "ExpressionAttributeValues": {":none": {"L": []}, ":more": {"L": numbers}}}} for key, numbers in told.items()]}}
-"""
 
 
 class Database:
