@@ -1,4 +1,5 @@
 """quipu tail, dump and load."""
+import itertools
 import json
 import os
 import signal
@@ -56,8 +57,9 @@ def test_tail_follows_from_now(server, hooked, unused_name):
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
+        probes = itertools.count()  # each another: a put that changes nothing is no change
         while not follows.wait(0.1):  # nobody says when it has begun to follow
-            hooked.put_item(TableName=unused_name, Item={"pk": S("probe")})
+            hooked.put_item(TableName=unused_name, Item={"pk": S("probe"), "n": N(next(probes))})
         change(hooked, unused_name)
         eventually(lambda: lines[-1]["event"] == "REMOVE", "the last change is shown")
         process.send_signal(signal.SIGINT)
