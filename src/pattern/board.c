@@ -193,8 +193,7 @@ static int64_t delete_page(struct flow *flow, struct slice board)
             keys[count++] = flow_compose(flow, "{'board':%S,'id':%A}", board,
                                          item_attribute(flow->arena, item, "id"));
         if (!count || (more && count < SWEEP_REMOVED)) continue;
-        sweep_remove(flow, &boards, keys, count, task_goes_on);
-        task_wait_for_steps(flow);
+        delete_items(flow, &boards, keys, count);
         deleted += (int64_t)count;
         count = 0;
     }

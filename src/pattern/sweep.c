@@ -6,6 +6,71 @@
 #define PAGE  25 /* entries at a time */
 #define PAGES 4  /* of one slot: what is left is for the next sweep, and this one's memory is freed before */
 
+struct due_walk due_begin(struct flow *flow, const struct flow_table *table, unsigned slots)
+{
+    return (struct due_walk){
+        .table = table, .slot = (unsigned)flow_random_below(flow, slots), .slots = slots};
+}
+
+static void page_read(struct flow *flow, struct due_walk *walk)
+{
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
+        "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%A}",
+        walk->table, (int64_t)walk->slot, flow->now_ms, (int64_t)PAGE,
+        walk->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", walk->last_key) : SLICE(""));
+    walk->pages++;
+    walk->last_key = flow_last_key(flow);
+    raw_look_begin(&walk->page, flow->arena, flow_items(flow));
+    walk->mark = arena_mark(flow->arena);
+}
+
+bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
+{
+    if (walk->pages) flow_rewind(flow, walk->mark);
+    while (!walk->pages || !raw_look_next(&walk->page, NULL, entry)) {
+        if (walk->pages == PAGES || (walk->pages && !walk->last_key.data)) {
+            if (++walk->slots_done == walk->slots) return false;
+            walk->slot = (walk->slot + 1) % walk->slots;
+            walk->pages = 0;
+            walk->last_key = SLICE_NONE;
+        }
+        page_read(flow, walk);
+    }
+    return true;
+}
+
+void delete_items(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count)
+{
+    struct buf requests = {0};
+    ensure(count && count <= SWEEP_REMOVED);
+    for (size_t i = 0; i < count; i++)
+        buf_slice(&requests,
+                  flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}", i ? SLICE(",") : SLICE(""), keys[i]));
+    struct slice left = flow_compose(flow, "{%T:[%A]}", table, buf_view(&requests));
+    buf_free(&requests);
+    for (;;) {
+        task_call(flow, "BatchWriteItem", "{'RequestItems':%A}", left);
+        left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
+        if (!raw_count(flow->arena, left)) return;
+        task_again(flow);
+    }
+}
+
+size_t delete_listed(struct flow *flow, const struct flow_table *table)
+{
+    struct slice keys[SWEEP_REMOVED];
+    struct raw_look look;
+    size_t count = 0;
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    while (count < SWEEP_REMOVED && raw_look_next(&look, NULL, &keys[count])) count++;
+    if (count) delete_items(flow, table, keys, count);
+    return count;
+}
+
+/* ---- for what is still made of steps ---- */
+
 struct sweep_walk {
     const struct sweep_plan *plan;
     unsigned slot, slots; /* from any on, so that several servers begin at different ones */

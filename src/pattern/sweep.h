@@ -3,12 +3,39 @@
  *
  * A table with things that are due has an index `due`: hash key `slot` (S), "0" and on, so that many things
  * spread over several, and range key `due` (N, ms since 1970). A walk takes each entry of each slot that is
- * due, the most overdue first. */
+ * due, the most overdue first:
+ *
+ *     struct due_walk walk = due_begin(flow, &job_table, JOB_SLOTS);
+ *     struct slice entry;
+ *     while (due_next(flow, &walk, &entry)) ...
+ *     flow_finish(flow, 200); */
 #ifndef PATTERN_SWEEP_H
 #define PATTERN_SWEEP_H
 
 #include "base/limits.h"
 #include "pattern/flow.h"
+
+struct due_walk {
+    const struct flow_table *table;
+    unsigned slot, slots, slots_done; /* from any slot on, so that several servers begin at different ones */
+    unsigned pages;                   /* of this slot */
+    struct slice last_key;
+    struct raw_look page;
+    struct arena_mark mark; /* behind the page */
+};
+
+struct due_walk due_begin(struct flow *flow, const struct flow_table *table, unsigned slots);
+/* The next entry, as the index has it; false behind the last. What was allocated for the entry before is gone, but
+ * for what is woken: so a walk needs no more memory than its largest entry. */
+bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry);
+
+/* Deletes the items of these keys, SWEEP_REMOVED at the most; what the service does not get to is sent again. */
+#define SWEEP_REMOVED LIMIT_BATCH_WRITE_REQUESTS
+void delete_items(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count);
+/* The same with the keys that the last reply lists, of which there are no more: how many there were. */
+size_t delete_listed(struct flow *flow, const struct flow_table *table);
+
+/* ---- the same for what is still made of steps ---- */
 
 struct sweep_plan {
     const struct flow_table *table;
@@ -25,7 +52,6 @@ struct slice sweep_entry(const struct flow *flow);
 
 /* Removes the items of these keys, SWEEP_REMOVED at the most; what the service does not get to is sent again.
  * Then goes on. */
-#define SWEEP_REMOVED LIMIT_BATCH_WRITE_REQUESTS
 void sweep_remove(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count,
                   flow_step *then);
 /* The same with the keys that the last reply lists; false, and nothing wanted, when it lists none. */
