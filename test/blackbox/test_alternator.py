@@ -75,7 +75,8 @@ def test_patterns_that_need_no_transaction(alternator, name):
     subprocess.run(["make", "-s", "build/unit/pattern"], cwd=ROOT, check=True, capture_output=True)
     run = subprocess.run([binary, name], env=clean_environment({"PATTERNS_ON": alternator.url}), text=True,
                          timeout=600, capture_output=True)
-    assert run.returncode == 0 and re.search("^[1-9][0-9]* passed, 0 failed", run.stdout, re.MULTILINE), run.stdout + run.stderr
+    passed = re.search("^[1-9][0-9]* passed, 0 failed", run.stdout, re.MULTILINE)
+    assert run.returncode == 0 and passed, run.stdout + run.stderr
     refused = [call.operation for call in alternator.calls if "Unknown" in str(call.reply.get("__type"))]
     assert alternator.calls and not refused
 
