@@ -52,6 +52,8 @@
 #define LIMIT_HEADER_COUNT          100
 #define LIMIT_CONNECTIONS           10000
 #define LIMIT_FIBER_STACK_BYTES     (64 * 1024) /* only patterns' code runs there; what is used takes memory */
+#define LIMIT_REMEMBERED            4096 /* things that patterns remember from one call to the next, */
+#define LIMIT_REMEMBERED_BYTES      4096 /* ... and of each: settings and ends of chains have some hundred */
 #define LIMIT_FIBER_STACKS_KEPT     512 /* for the next ones, of those that are over */
 #define LIMIT_CROWDED_PART          16   /* the last part of all connections: newcomers take the place of idle ones */
 #define LIMIT_CROWDED_IDLE_MS       1000 /* ... that have been idle for so long, */

@@ -694,6 +694,21 @@ struct slice flow_last_key(const struct flow *flow)
     return raw_member(flow->arena, flow->reply.body, "LastEvaluatedKey");
 }
 
+struct slice flow_recall(struct flow *flow, uint64_t topic)
+{
+    return flow->world->memory.recall(flow->world->memory.self, topic, flow->arena);
+}
+
+void flow_remember(struct flow *flow, uint64_t topic, struct slice what)
+{
+    flow->world->memory.remember(flow->world->memory.self, topic, what);
+}
+
+void flow_forget(struct flow *flow, uint64_t topic)
+{
+    flow_remember(flow, topic, SLICE_NONE);
+}
+
 uint64_t flow_random(struct flow *flow)
 {
     return random_next(&flow->random);

@@ -76,12 +76,20 @@ struct flow_sweep {
 
 /* ---- the flow ---- */
 
+/* What a process remembers from one flow to the next (memory.h). */
+struct flow_memory {
+    struct slice (*recall)(void *self, uint64_t topic, struct arena *arena);
+    void (*remember)(void *self, uint64_t topic, struct slice what); /* NULL data: forget */
+    void *self;
+};
+
 /* The same for all flows of a process. */
 struct flow_world {
     struct slice prefix; /* of tables' names */
     int64_t skew_ms;     /* see pattern_options */
     int64_t poll_ms;     /* how soon a watch looks again where nobody tells of others' writes; 0: never */
     int64_t lag_ms;      /* an index may follow its table so late */
+    struct flow_memory memory;
     bool is_in_order;    /* transactions are carried out in the order in which they are asked for */
 };
 
@@ -218,6 +226,12 @@ bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item);
 /* The array of a Query or Scan, and where its next page begins (SLICE_NONE: nowhere). */
 struct slice flow_items(const struct flow *flow);
 struct slice flow_last_key(const struct flow *flow);
+
+/* What an earlier flow of this process has remembered under the topic, copied into the arena; SLICE_NONE: nothing.
+ * A guess: others may have changed what it tells of, so the write must be conditional on it. */
+struct slice flow_recall(struct flow *flow, uint64_t topic);
+void flow_remember(struct flow *flow, uint64_t topic, struct slice what);
+void flow_forget(struct flow *flow, uint64_t topic);
 
 uint64_t flow_random(struct flow *flow);
 uint64_t flow_random_below(struct flow *flow, uint64_t bound);

@@ -8,6 +8,7 @@
 #include "pattern/flow.h"
 #include "pattern/pattern.h"
 
+struct memory;
 struct server;
 
 struct pattern {
@@ -15,6 +16,7 @@ struct pattern {
     const struct clock *clock;
     const struct pattern_host *host;
     struct flow_world world;
+    struct memory *memory;
     char *prefix;
     struct rest_route *routes; /* one per row, in the same order */
     size_t route_count;

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "pattern/internal.h"
+#include "pattern/memory.h"
 #include "pattern/rows.h"
 
 #define PREFIX_MOST 128  /* a table's name has up to 255 characters */
@@ -139,10 +140,12 @@ struct pattern *pattern_open(const struct pattern_options *options)
     pattern->host = options->host;
     pattern->prefix = strdup(options->prefix ? options->prefix : "quipu-");
     ensure(pattern->prefix);
+    pattern->memory = memory_new();
     pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
                                          .skew_ms = is_local ? 0 : SKEW_MS,
                                          .poll_ms = is_local ? 0 : POLL_MS,
                                          .lag_ms = is_local ? 0 : LAG_MS,
+                                         .memory = memory_for_flows(pattern->memory),
                                          .is_in_order = is_local};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
     if (options->seed)
@@ -164,6 +167,7 @@ void pattern_close(struct pattern *pattern)
 {
     server_close(pattern->server);
     pthread_mutex_destroy(&pattern->random_lock);
+    memory_free(pattern->memory);
     free(pattern->routes);
     free(pattern->prefix);
     free(pattern);

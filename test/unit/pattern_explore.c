@@ -7,14 +7,27 @@
 
 #include "pattern/rows.h"
 
-#define DEPTH    200
-#define BEGIN_MS 1794716005340
-#define LATE     4 /* calls of which a copy is on its way */
-#define SHOWN    3 /* failing schedules that are printed */
+#define DEPTH          200
+#define BEGIN_MS       1794716005340
+#define LATE           4 /* calls of which a copy is on its way */
+#define SHOWN          3 /* failing schedules that are printed */
+#define WORLDS         3
+#define OF_ALL         UINT_MAX /* what all processes remember */
+#define ELSEWHERE_MOST 300      /* schedules of the second and the third world, unless more are asked for */
+
+/* What a process has remembered; the youngest first, and none is ever changed, so that a point keeps what was
+ * remembered then. */
+struct memo {
+    const struct memo *before;
+    unsigned process;
+    uint64_t topic;
+    struct slice what; /* NULL data: forgotten */
+};
 
 /* What a flow was given so far, the last first. */
 struct event {
     const struct event *before;
+    const struct memo *memory; /* before it */
     int64_t now_ms;
     bool has_reply;
     struct flow_reply reply;
@@ -26,6 +39,7 @@ struct track {
     uint64_t place; /* tells this point of the flow's life from all others */
     unsigned attempt, began, called;
     int64_t began_ms;
+    const struct memo *began_memory;
     enum flow_want want;
     struct slice operation, call;
     int64_t until_ms;
@@ -42,6 +56,7 @@ struct point {
     struct track tracks[EXPLORED_FLOWS];
     struct late_call late[LATE];
     unsigned late_count;
+    const struct memo *memory;
     int64_t now_ms;
     uint64_t writes;
     unsigned jumps, faults, events;
@@ -56,13 +71,18 @@ struct explorer {
     struct clock clock;
     int64_t now_ms;
     struct flow_world world;
+    unsigned world_number;
+    unsigned process;           /* of the flow at work */
+    const struct memo *memory;  /* of all processes, now */
+    struct arena *memory_arena; /* NULL: nobody remembers */
+    bool needs_transactions;    /* somebody has asked for one where there are none */
     struct rest_route routes[256];
     size_t route_count;
     uint64_t schedules_max;
-    bool samples;                         /* one choice at each point, drawn by chance */
+    bool samples; /* one choice at each point, drawn by chance */
     struct random random;
     unsigned seen[DEPTH], drawn[DEPTH]; /* how many choices a point had so far; which one is taken */
-    const char *broken, *instead; /* text of requests that is replaced */
+    const char *broken, *instead;       /* text of requests that is replaced */
 
     struct arena levels[DEPTH]; /* what a point at this depth is made of */
     struct arena flow_arenas[EXPLORED_FLOWS], root, scratch;
@@ -86,11 +106,39 @@ static int64_t explorer_now(void *self)
     return ((struct explorer *)self)->now_ms;
 }
 
-static void explorer_open(struct explorer *explorer, const struct exploration *exploration)
+static struct slice explorer_recall(void *self, uint64_t topic, struct arena *arena)
+{
+    const struct explorer *explorer = self;
+    const struct memo *memo = explorer->memory;
+    while (memo && (memo->topic != topic || (memo->process != explorer->process && memo->process != OF_ALL)))
+        memo = memo->before;
+    return memo && memo->what.data ? arena_copy(arena, memo->what) : SLICE_NONE;
+}
+
+static void explorer_remember(void *self, uint64_t topic, struct slice what)
+{
+    struct explorer *explorer = self;
+    if (!explorer->memory_arena) return;
+    struct memo *memo = arena_new(explorer->memory_arena, struct memo);
+    *memo = (struct memo){explorer->memory, explorer->process, topic,
+                          what.data ? arena_copy(explorer->memory_arena, what) : SLICE_NONE};
+    explorer->memory = memo;
+}
+
+/* The flow of this number is at work, and what its process remembers goes to the arena. */
+static void process_enter(struct explorer *explorer, unsigned number, struct arena *arena)
+{
+    explorer->process = explorer->world_number == 1 ? number % 2 : 0;
+    explorer->memory_arena = explorer->world_number == 2 ? NULL : arena;
+}
+
+static void explorer_open(struct explorer *explorer, const struct exploration *exploration,
+                          unsigned world_number)
 {
     static struct store_faults faults;
     char error[300];
-    *explorer = (struct explorer){.exploration = exploration, .now_ms = BEGIN_MS};
+    *explorer = (struct explorer){
+        .exploration = exploration, .world_number = world_number, .now_ms = BEGIN_MS};
     explorer->clock = (struct clock){explorer_now, explorer};
     struct engine_options options = {.store = store_open_memory(&faults),
                                      .durable = true,
@@ -106,7 +154,8 @@ static void explorer_open(struct explorer *explorer, const struct exploration *e
                                                   .account = "000000000000",
                                                   .endpoint = "localhost:8000"});
     explorer->dynamo = dynamo_open_local(explorer->engine, explorer->api);
-    explorer->world = (struct flow_world){.prefix = SLICE("quipu-"), .poll_ms = 1000};
+    explorer->world = (struct flow_world){
+        .prefix = SLICE("quipu-"), .poll_ms = 1000, .memory = {explorer_recall, explorer_remember, explorer}};
     while (row_at(explorer->route_count)) {
         const struct flow_row *row = row_at(explorer->route_count);
         ensure(explorer->route_count < sizeof explorer->routes / sizeof *explorer->routes);
@@ -158,6 +207,8 @@ static struct flow_reply make_call(struct explorer *explorer, struct slice opera
 {
     struct buf body = {0};
     struct slice message;
+    if (explorer->world_number == 2 && slice_starts(operation, SLICE("Transact")))
+        explorer->needs_transactions = true;
     int status = dynamo_call(explorer->dynamo, operation, break_call(explorer, call, arena), &body);
     struct flow_reply reply = {.status = status, .body = arena_copy(arena, buf_view(&body))};
     if (status != 200) dynamo_error(reply.body, arena, &reply.error, &message);
@@ -232,6 +283,8 @@ static void flow_rebuild(struct explorer *explorer, unsigned number, const struc
     flow_release(&explorer->flows[number]);
     arena_reset(arena);
     explorer->bodies[number].len = 0;
+    process_enter(explorer, number, arena);
+    explorer->memory = track->began_memory;
     struct flow_start start = {.world = &explorer->world,
                                .arena = arena,
                                .body = &explorer->bodies[number],
@@ -240,9 +293,11 @@ static void flow_rebuild(struct explorer *explorer, unsigned number, const struc
                                .now_ms = track->began_ms};
     flow_begin_explored(explorer, &explorer->exploration->flows[number], &explorer->flows[number], &start);
     for (const struct event *event = track->last; event; event = event->before) events[count++] = event;
-    while (count-- > 0)
+    while (count-- > 0) {
+        explorer->memory = events[count]->memory;
         flow_next(&explorer->flows[number], events[count]->now_ms,
                   events[count]->has_reply ? &events[count]->reply : NULL);
+    }
     explorer->places[number] = track->place;
 }
 
@@ -252,10 +307,14 @@ static void event_add(struct explorer *explorer, struct point *point, unsigned n
 {
     struct track *track = &point->tracks[number];
     struct event *event = arena_new(arena, struct event);
-    *event = (struct event){.before = track->last, .now_ms = point->now_ms, .has_reply = reply != NULL};
+    *event = (struct event){
+        .before = track->last, .memory = point->memory, .now_ms = point->now_ms, .has_reply = reply != NULL};
     if (reply) event->reply = *reply;
     track->last = event;
+    process_enter(explorer, number, arena);
+    explorer->memory = point->memory;
     flow_next(&explorer->flows[number], point->now_ms, reply ? &event->reply : NULL);
+    point->memory = explorer->memory;
     explorer->places[number] = track->place = ++explorer->places_given;
 }
 
@@ -300,6 +359,7 @@ static void track_start(struct explorer *explorer, struct point *point, unsigned
     *track = (struct track){.attempt = attempt,
                             .began = point->events,
                             .began_ms = point->now_ms,
+                            .began_memory = point->memory,
                             .place = ++explorer->places_given};
     flow_rebuild(explorer, number, track);
     track_take(explorer, point, number, arena);
@@ -396,7 +456,7 @@ static void walk(struct explorer *explorer, const struct point *point);
 
 static void print_schedule(struct explorer *explorer)
 {
-    fprintf(stderr, "EXPLORE='%s:", explorer->exploration->name);
+    fprintf(stderr, "EXPLORE_WORLD=%u EXPLORE='%s:", explorer->world_number, explorer->exploration->name);
     for (unsigned i = 0; i < explorer->depth; i++)
         fprintf(stderr, "%s%s", i ? " " : "", explorer->choices[i]);
     fprintf(stderr, "': %s\n", explorer->fault);
@@ -410,6 +470,8 @@ static void check_leaf(struct explorer *explorer, const struct point *point)
     for (unsigned i = 0; i < explorer->flow_count; i++) outcome.answers[i] = point->tracks[i].answer;
     explorer->schedules++;
     explorer->faulty = false;
+    explorer->memory = NULL; /* checks look at what is there */
+    explorer->memory_arena = NULL;
     explorer->exploration->check(&outcome);
     if (!explorer->faulty) return;
     explorer->faults++;
@@ -492,7 +554,7 @@ static void try_choices(struct explorer *explorer, const struct point *point,
 
 static void walk(struct explorer *explorer, const struct point *point)
 {
-    if (explorer->schedules >= explorer->schedules_max) return;
+    if (explorer->schedules >= explorer->schedules_max || explorer->needs_transactions) return;
     if (is_end(explorer, point)) {
         check_leaf(explorer, point);
         return;
@@ -543,6 +605,8 @@ static void prepare(struct explorer *explorer)
 {
     const struct exploration *exploration = explorer->exploration;
     int status;
+    explorer->process = OF_ALL;
+    explorer->memory_arena = explorer->world_number == 2 ? NULL : &explorer->root;
     for (unsigned i = 0; i < EXPLORED_BEFORE && exploration->before[i].request; i++) {
         struct slice reply = run_to_end(explorer, &exploration->before[i], &explorer->scratch, &status);
         if (status >= 300) test_failed(__FILE__, __LINE__, "%s: %.*s", exploration->name, SLICE_ARG(reply));
@@ -551,7 +615,7 @@ static void prepare(struct explorer *explorer)
 
 static void explorer_run(struct explorer *explorer)
 {
-    struct point root = {.now_ms = explorer->now_ms};
+    struct point root = {.now_ms = explorer->now_ms, .memory = explorer->memory};
     for (unsigned i = 0; i < explorer->flow_count; i++) track_start(explorer, &root, i, 0, &explorer->root);
     struct engine_snapshot *beginning = engine_snapshot_take(explorer->engine);
     uint64_t most = explorer->schedules_max;
@@ -562,7 +626,7 @@ static void explorer_run(struct explorer *explorer)
     explorer->samples = explorer->schedules == explorer->schedules_max;
     explorer->schedules_max = most;
     random_seed(&explorer->random, 7);
-    while (explorer->samples && explorer->schedules < most) {
+    while (explorer->samples && explorer->schedules < most && !explorer->needs_transactions) {
         engine_snapshot_restore(explorer->engine, beginning);
         explorer->now_ms = root.now_ms;
         walk(explorer, &root);
@@ -591,29 +655,48 @@ static bool is_elsewhere(void)
     return getenv("PATTERNS_ON") != NULL;
 }
 
-void explore(const struct exploration *exploration)
+/* All of them in the first world; in the others, which differ little, fewer. */
+static uint64_t schedules_in(unsigned world_number)
+{
+    uint64_t most = schedules_wanted();
+    const char *worlds = getenv("EXPLORE_WORLDS");
+    bool all = !world_number || getenv("EXPLORE_WORLD") || (worlds && strcmp(worlds, "all") == 0);
+    return all || most < ELSEWHERE_MOST ? most : ELSEWHERE_MOST;
+}
+
+static void explore_in(const struct exploration *exploration, unsigned world_number)
 {
     static struct explorer explorer;
-    if (is_elsewhere()) return;
-    explorer_open(&explorer, exploration);
+    explorer_open(&explorer, exploration, world_number);
     prepare(&explorer);
     explorer.replay = replay_of(exploration);
     explorer.shows = explorer.replay != NULL;
-    explorer.schedules_max = schedules_wanted();
-    explorer_run(&explorer);
-    printf("explored %s: %llu schedules\n", exploration->name, (unsigned long long)explorer.schedules);
-    if (explorer.faults)
-        test_failed(__FILE__, __LINE__, "%s: %llu of %llu schedules break an invariant", exploration->name,
-                    (unsigned long long)explorer.faults, (unsigned long long)explorer.schedules);
-    if (!explorer.schedules) test_failed(__FILE__, __LINE__, "%s: no schedule", exploration->name);
+    explorer.schedules_max = schedules_in(world_number);
+    if (!explorer.needs_transactions) explorer_run(&explorer);
+    printf("explored %s in world %u: %llu schedules%s\n", exploration->name, world_number,
+           (unsigned long long)explorer.schedules, explorer.needs_transactions ? ", needs transactions" : "");
+    if (explorer.faults && !explorer.needs_transactions)
+        test_failed(__FILE__, __LINE__, "%s: %llu of %llu schedules break an invariant in world %u",
+                    exploration->name, (unsigned long long)explorer.faults,
+                    (unsigned long long)explorer.schedules, world_number);
+    if (!explorer.schedules && !explorer.needs_transactions)
+        test_failed(__FILE__, __LINE__, "%s: no schedule", exploration->name);
     explorer_close(&explorer);
+}
+
+void explore(const struct exploration *exploration)
+{
+    const char *only = getenv("EXPLORE_WORLD");
+    if (is_elsewhere()) return;
+    for (unsigned i = 0; i < WORLDS; i++)
+        if (!only || (unsigned)atoi(only) == i) explore_in(exploration, i);
 }
 
 void explore_broken(const struct exploration *exploration, const char *text, const char *instead)
 {
     static struct explorer explorer;
     if (is_elsewhere() || getenv("EXPLORE_QUICKLY")) return;
-    explorer_open(&explorer, exploration);
+    explorer_open(&explorer, exploration, 0);
     prepare(&explorer);
     explorer.schedules_max = UINT64_MAX;
     explorer.broken = text;

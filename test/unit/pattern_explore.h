@@ -11,7 +11,13 @@
  * time passes until the first of them goes on. A schedule is printed as a list like "0 1 c0 j 1": flow 0,
  * flow 1, a crash of flow 0, a jump, flow 1. With EXPLORE=NAME:LIST in the environment the exploration NAME
  * runs that schedule only and prints its calls. EXPLORE_MOST=N bounds the schedules of each exploration, and
- * EXPLORE_QUICKLY=1 leaves out those of explore_broken, which show that the explorer finds what is wrong. */
+ * EXPLORE_QUICKLY=1 leaves out those of explore_broken, which show that the explorer finds what is wrong.
+ *
+ * There are three worlds. In the first one process runs all flows, and remembers (flow_recall) what any of them has
+ * learnt. In the second there are two, as on a remote database: what one has learnt the other has not, so memories grow
+ * old. In the third the database has no transactions and nobody remembers anything. All schedules are tried in the
+ * first, and so many in each of the others that a test stays short; EXPLORE_WORLDS=all tries all in all of them, and
+ * EXPLORE_WORLD=N only this one. */
 #ifndef TEST_UNIT_PATTERN_EXPLORE_H
 #define TEST_UNIT_PATTERN_EXPLORE_H
 
