@@ -88,7 +88,7 @@ const struct flow_table period_parts = {
 
 /* ---- settings and buckets ---- */
 
-void period_refuse_unknown(struct flow *flow)
+static void refuse_unknown(struct flow *flow)
 {
     flow_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
                 SLICE_ARG(flow_text(flow, PERIOD_NAME)));
@@ -105,7 +105,7 @@ static const struct timetable *timetable_of(struct flow *flow, struct slice cron
     return NULL;
 }
 
-bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period)
+static bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period)
 {
     struct slice zone = item_text(flow->arena, item, "zone"), cron = item_text(flow->arena, item, "cron");
     char error[200];
@@ -125,15 +125,33 @@ bool period_read(struct flow *flow, struct slice name, struct slice item, struct
     return period->timetable != NULL;
 }
 
-bool period_take(struct flow *flow, struct slice name, struct slice item, struct period *period)
+static struct slice settings_read(struct flow *flow, struct slice name)
 {
-    if (period_read(flow, name, item, period)) return true;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &period_table,
+              name);
+    return flow_item(flow);
+}
+
+/* What cannot be understood ends the task. */
+static void settings_take(struct flow *flow, struct slice item, struct period *period)
+{
+    if (period_read(flow, flow_text(flow, PERIOD_NAME), item, period)) return;
     if (item.data)
         flow_refuse(flow, 409, "bad-settings",
                     "The settings of this period cannot be understood: put it again.");
     else
-        period_refuse_unknown(flow);
-    return false;
+        refuse_unknown(flow);
+    task_end(flow);
+}
+
+bool period_find(struct flow *flow, struct slice name, struct period *period)
+{
+    return period_read(flow, name, settings_read(flow, name), period);
+}
+
+void period_get(struct flow *flow, struct period *period)
+{
+    settings_take(flow, settings_read(flow, flow_text(flow, PERIOD_NAME)), period);
 }
 
 int64_t period_start(const struct period *period, int64_t time_ms)
@@ -235,7 +253,7 @@ static struct slice text_or(struct slice text, const char *otherwise)
 static void tell_settings(struct flow *flow, int status, struct slice item)
 {
     struct period period;
-    if (!period_take(flow, flow_text(flow, PERIOD_NAME), item, &period)) return;
+    settings_take(flow, item, &period);
     int64_t start_ms = period_bucket(&period, flow->now_ms);
     struct slice when = period.every_ms
                             ? flow_compose(flow, "'every':%s", duration_text(flow->arena, period.every_ms))
@@ -243,12 +261,9 @@ static void tell_settings(struct flow *flow, int status, struct slice item)
                                            text_or(item_text(flow->arena, item, "zone"), "UTC"));
     flow_answer(flow, status, "{'name':%s,%A,'grace':%s,'shards':%d,'keep':%s%A,'bucket':%s,'end':%s}",
                 period.name, when, duration_text(flow->arena, period.grace_ms), period.shards,
-                duration_text(flow->arena, period.keep_s * 1000),
-                flow_then_member(flow, item),
+                duration_text(flow->arena, period.keep_s * 1000), flow_then_member(flow, item),
                 moment_text(flow->arena, start_ms), moment_text(flow->arena, period_end(&period, start_ms)));
 }
-
-static flow_step put_seen, put_done;
 
 /* The settings as they shall be; what was closed stays closed. Something may be due by them at once. */
 static struct slice put_item(struct flow *flow, struct slice old)
@@ -268,12 +283,6 @@ static struct slice put_item(struct flow *flow, struct slice old)
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
 }
 
-void period_ask(struct flow *flow, struct slice name, flow_step *then)
-{
-    flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &period_table, name);
-}
-
 /* What is wrong with cron, its zone or both; NULL: nothing. */
 static const char *cron_fault(struct flow *flow, char *error, size_t error_len)
 {
@@ -283,10 +292,10 @@ static const char *cron_fault(struct flow *flow, char *error, size_t error_len)
     return timetable_next(timetable, flow->now_ms) == CALENDAR_NEVER ? "it is never due any more." : NULL;
 }
 
-static void put_begin(struct flow *flow)
+static void put_period(struct flow *flow)
 {
     char error[200];
-    const char *fault = NULL;
+    const char *fault = flow_given(flow, PUT_CRON) ? cron_fault(flow, error, sizeof error) : NULL;
     if (flow_given(flow, PUT_EVERY) == flow_given(flow, PUT_CRON)) {
         flow_refuse(flow, 400, "bad-request", "One of every and cron is needed.");
         return;
@@ -295,79 +304,51 @@ static void put_begin(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "A zone belongs to cron; every counts from 1970.");
         return;
     }
-    if (flow_given(flow, PUT_CRON)) fault = cron_fault(flow, error, sizeof error);
-    if (fault)
+    if (fault) {
         flow_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
-    else
-        period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
-}
-
-struct put {
-    struct slice item;
-    bool exists;
-};
-
-static void put_again(struct flow *flow)
-{
-    period_ask(flow, flow_text(flow, PERIOD_NAME), put_seen);
-}
-
-static void put_seen(struct flow *flow)
-{
-    struct slice old = flow_item(flow);
-    struct put *put = flow->state = arena_new(flow->arena, struct put);
-    int64_t shards = item_int(flow->arena, old, "shards", 0);
-    if (old.data && flow_given(flow, PUT_SHARDS) && shards != flow_int(flow, PUT_SHARDS)) {
-        flow_refuse(flow, 409, "exists", "The period has %lld shards, which cannot be changed.",
-                    (long long)shards);
         return;
     }
-    put->exists = old.data != NULL;
-    put->item = put_item(flow, old);
-    flow_call(
-        flow, put_done, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
-        &period_table, put->item,
-        old.data ? SLICE("#version = :version and #closed = :closed") : SLICE("attribute_not_exists(#name)"),
-        old.data
-            ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N,':closed':%N}",
-                           item_int(flow->arena, old, "version", 0), item_int(flow->arena, old, "closed", 0))
-            : SLICE(""));
-}
-
-static void put_done(struct flow *flow)
-{
-    const struct put *put = flow->state;
-    if (flow_failed(flow))
-        flow_again(flow, put_again);
-    else
-        tell_settings(flow, put->exists ? 200 : 201, put->item);
+    for (;;) {
+        struct slice old = settings_read(flow, flow_text(flow, PERIOD_NAME)), item = put_item(flow, old);
+        int64_t shards = item_int(flow->arena, old, "shards", 0);
+        if (old.data && flow_given(flow, PUT_SHARDS) && shards != flow_int(flow, PUT_SHARDS)) {
+            flow_refuse(flow, 409, "exists", "The period has %lld shards, which cannot be changed.",
+                        (long long)shards);
+            return;
+        }
+        struct slice condition = SLICE("attribute_not_exists(#name)"), values = SLICE("");
+        if (old.data) {
+            condition = SLICE("#version = :version and #closed = :closed");
+            values = flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N,':closed':%N}",
+                                  item_int(flow->arena, old, "version", 0),
+                                  item_int(flow->arena, old, "closed", 0));
+        }
+        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
+                  &period_table, item, condition, values);
+        if (!flow_failed(flow)) {
+            tell_settings(flow, old.data ? 200 : 201, item);
+            return;
+        }
+        task_again(flow);
+    }
 }
 
 static const struct field name_fields[] = {FIELD_PERIOD};
 
-static void settings_taken(struct flow *flow)
+static void show_period(struct flow *flow)
 {
-    tell_settings(flow, 200, flow_item(flow));
-}
-
-static void settings_begin(struct flow *flow)
-{
-    period_ask(flow, flow_text(flow, PERIOD_NAME), settings_taken);
-}
-
-static void delete_done(struct flow *flow)
-{
-    if (flow_item(flow).data)
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        period_refuse_unknown(flow);
+    tell_settings(flow, 200, settings_read(flow, flow_text(flow, PERIOD_NAME)));
 }
 
 /* Nothing is closed any more; what there is ends by its age. */
-static void delete_begin(struct flow *flow)
+static void delete_period(struct flow *flow)
 {
-    flow_call(flow, delete_done, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
+    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
               &period_table, flow_text(flow, PERIOD_NAME));
+    if (flow_item(flow).data)
+        flow_answer(flow, 200, "{'deleted':true}");
+    else
+        refuse_unknown(flow);
 }
 
 /* ---- all periods ---- */
@@ -380,52 +361,39 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 300, .help = "the \"next\" of the page before"},
 };
 
-static flow_step list_taken;
-
 /* The next page begins behind "DUE/NAME". */
-static bool list_start(struct flow *flow, struct slice *start)
+static void list_periods(struct flow *flow)
 {
-    struct slice after = flow_text(flow, LIST_AFTER);
-    const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
-    int64_t due_ms;
-    *start = SLICE("");
-    if (!flow_given(flow, LIST_AFTER)) return true;
-    if (!slash || !raw_int((struct slice){after.data, (size_t)(slash - after.data)}, &due_ms)) return false;
-    *start = flow_compose(flow, ",'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}", due_ms,
-                          slice_from(after, (size_t)(slash - after.data) + 1));
-    return true;
-}
-
-static void list_begin(struct flow *flow)
-{
-    struct slice start;
-    if (!list_start(flow, &start)) {
-        flow_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
-        return;
+    struct slice after = flow_text(flow, LIST_AFTER), start = SLICE(""), item;
+    struct raw_look look;
+    bool first = true;
+    if (flow_given(flow, LIST_AFTER)) {
+        const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
+        size_t len = slash ? (size_t)(slash - after.data) : 0;
+        int64_t due_ms;
+        if (!raw_int((struct slice){after.data, len}, &due_ms)) {
+            flow_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
+            return;
+        }
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}",
+                             due_ms, slice_from(after, len + 1));
     }
-    flow_call(flow, list_taken, "Query",
+    task_call(flow, "Query",
               "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
               "'ExpressionAttributeValues':{':slot':{'S':'" SLOT "'}},'Limit':%d%A}",
               &period_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-}
-
-static void list_taken(struct flow *flow)
-{
-    struct slice item, last = flow_last_key(flow);
-    struct raw_look look;
-    bool first = true;
+    struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));
     for (; raw_look_next(&look, NULL, &item); first = false)
-        buf_slice(flow->body, flow_compose(flow, "%r{'name':%s,'due':%s}", first ? SLICE("") : SLICE(","),
-                                           item_text(flow->arena, item, "name"),
-                                           moment_text(flow->arena, item_int(flow->arena, item, "due", 0))));
+        flow_put(flow, flow->body, "%r{'name':%s,'due':%s}", first ? SLICE("") : SLICE(","),
+                 item_text(flow->arena, item, "name"),
+                 moment_text(flow->arena, item_int(flow->arena, item, "due", 0)));
     buf_text(flow->body, "]");
     if (last.data)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s",
-                                           arena_printf(flow->arena, "%.*s/%.*s",
-                                                        SLICE_ARG(item_text(flow->arena, last, "due")),
-                                                        SLICE_ARG(item_text(flow->arena, last, "name")))));
+        flow_put(flow, flow->body, ",'next':%s",
+                 arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(item_text(flow->arena, last, "due")),
+                              SLICE_ARG(item_text(flow->arena, last, "name"))));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
@@ -437,30 +405,30 @@ static void list_taken(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row period_rows[] = {
-    {"POST", "/v1/periods/{name}", period_add_begin, "Adds to the bucket of the present period.",
+    {"POST", "/v1/periods/{name}", period_add, "Adds to the bucket of the present period.",
      FIELDS(period_add_fields),
      "{'bucket':'2026-11-15T03:00:00.000Z','id':'2026-11-15T03:42:06.250Z-00002a-5f3c9d'}", "period add data?"},
-    {"PUT", "/v1/periods/{name}", put_begin, "Makes a period, or changes it.", FIELDS(put_fields),
+    {"PUT", "/v1/periods/{name}", put_period, "Makes a period, or changes it.", FIELDS(put_fields),
      "{'name':'digest','every':'1h','grace':'0s','shards':4,'keep':'7d','bucket':'2026-11-15T03:00:00.000Z',"
      "'end':'2026-11-15T04:00:00.000Z'}", "period put"},
-    {"GET", "/v1/periods/{name}", settings_begin, "A period and its present bucket.", FIELDS(name_fields),
+    {"GET", "/v1/periods/{name}", show_period, "A period and its present bucket.", FIELDS(name_fields),
      "{'name':'digest','every':'1h','grace':'0s','shards':4,'keep':'7d','bucket':'2026-11-15T03:00:00.000Z',"
      "'end':'2026-11-15T04:00:00.000Z'}", "period show"},
-    {"POST", "/v1/periods/{name}/close", period_close_begin,
+    {"POST", "/v1/periods/{name}/close", period_close,
      "Closes the buckets that are over, in order, as the server does by itself.", FIELDS(period_close_fields),
      "{'closed':1}", "period close"},
-    {"GET", "/v1/periods/{name}/buckets", period_list_begin,
+    {"GET", "/v1/periods/{name}/buckets", period_list,
      "The buckets that were handed over, or that wait for it, the oldest first.", FIELDS(period_list_fields),
      "{'buckets':[{'bucket':'2026-11-15T03:00:00.000Z','state':'DONE','end':'2026-11-15T04:00:00.000Z','count':1,"
      "'parts':1,'done':'2026-11-15T04:00:00.350Z'}]}", "period buckets -> buckets"},
-    {"GET", "/v1/periods/{name}/{bucket}", period_get_begin, "A bucket and what is in it.",
+    {"GET", "/v1/periods/{name}/{bucket}", period_show, "A bucket and what is in it.",
      FIELDS(period_get_fields),
      "{" EXAMPLE_BUCKET ",'count':1,'parts':1,'events':[{'id':'a','time':'2026-11-15T03:42:06.250Z','data':{}}]}",
      "period get"},
-    {"DELETE", "/v1/periods/{name}", delete_begin, "Removes a period; its buckets end by their age.",
+    {"DELETE", "/v1/periods/{name}", delete_period, "Removes a period; its buckets end by their age.",
      FIELDS(name_fields),
      "{'deleted':true}", "period rm"},
-    {"GET", "/v1/periods", list_begin, "All periods, those that have something to close first.",
+    {"GET", "/v1/periods", list_periods, "All periods, those that have something to close first.",
      FIELDS(list_fields), "{'periods':[{'name':'digest','due':'2026-11-15T04:00:00.000Z'}]}",
      "period ls -> periods"},
 };

@@ -32,10 +32,10 @@ struct period {
 
 /* ---- period.c ---- */
 
-/* False when there is no such period, or its settings cannot be understood; period_take refuses that. */
-bool period_read(struct flow *flow, struct slice name, struct slice item, struct period *period);
-bool period_take(struct flow *flow, struct slice name, struct slice item, struct period *period);
-void period_ask(struct flow *flow, struct slice name, flow_step *then);
+/* The settings of the period that the request names; where there are none, or none that can be understood, the
+ * task ends. period_find says so instead. */
+void period_get(struct flow *flow, struct period *period);
+bool period_find(struct flow *flow, struct slice name, struct period *period);
 /* Begin of the bucket that a moment belongs to, by the settings alone; and where one that was made by others
  * was closed meanwhile. End of the bucket that begins at a moment. */
 int64_t period_start(const struct period *period, int64_t time_ms);
@@ -49,11 +49,10 @@ struct slice period_events_key(struct flow *flow, const struct period *period, i
                                int64_t shard);
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms);
 uint64_t period_topic(struct slice name);
-void period_refuse_unknown(struct flow *flow);
 
 /* ---- period_add.c, period_look.c, period_close.c ---- */
 
-flow_step period_add_begin, period_get_begin, period_list_begin, period_close_begin;
+flow_step period_add, period_show, period_list, period_close;
 extern const struct field period_add_fields[5], period_get_fields[4], period_list_fields[4],
     period_close_fields[1];
 /* How long a bucket is open behind its end. */

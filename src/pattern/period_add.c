@@ -35,41 +35,27 @@ struct add {
     int64_t floor_ms; /* buckets that begin before were found closed */
     int64_t shard;
     bool late;
-    bool is_put;   /* by whoever led */
-    bool is_round; /* others are with it */
+    bool is_put; /* by whoever led */
 };
 
-static flow_step add_ask, add_taken, add_lead, add_led, add_alone, add_done, add_healed;
-
-static bool add_fits(struct flow *flow)
+/* What cannot be added ends the task. */
+static void check_request(struct flow *flow)
 {
+    struct add *add = flow->state;
     struct slice data = flow_text(flow, ADD_DATA);
-    if (data.len + PERIOD_SLACK <= LIMIT_ITEM_BYTES ||
-        item_bytes(flow->arena, flow_compose(flow, "{'data':%J}", data)) + PERIOD_SLACK <= LIMIT_ITEM_BYTES)
-        return true;
-    flow_refuse(flow, 413, "too-large", "data does not fit: an item of DynamoDB holds at most 400 KB.");
-    return false;
-}
-
-void period_add_begin(struct flow *flow)
-{
-    struct add *add = flow->state = arena_new(flow->arena, struct add);
-    add->has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN);
-    add->id = !add->has_id ? flow_new_id(flow)
-                           : flow_text(flow, flow_given(flow, ADD_ID) ? ADD_ID : ADD_TOKEN);
     add->time_ms = flow->now_ms;
     if (flow_given(flow, ADD_TIME) &&
         (!moment_parse(flow_text(flow, ADD_TIME), &add->time_ms) || add->time_ms < 0))
         flow_refuse(flow, 400, "bad-request", "time must be like 2026-11-15T03:42:06Z.");
     else if (add->time_ms > flow->now_ms + AHEAD_MOST_MS)
         flow_refuse(flow, 400, "bad-request", "time must not lie in the future.");
-    else if (add_fits(flow))
-        add_ask(flow);
-}
-
-static void add_ask(struct flow *flow)
-{
-    period_ask(flow, flow_text(flow, PERIOD_NAME), add_taken);
+    else if (data.len + PERIOD_SLACK > LIMIT_ITEM_BYTES &&
+             item_bytes(flow->arena, flow_compose(flow, "{'data':%J}", data)) + PERIOD_SLACK >
+                 LIMIT_ITEM_BYTES)
+        flow_refuse(flow, 413, "too-large", "data does not fit: an item of DynamoDB holds at most 400 KB.");
+    else
+        return;
+    task_end(flow);
 }
 
 /* The bucket of its time, or, when that is closed, the one that is open now. */
@@ -81,20 +67,6 @@ static void add_place(struct add *add, int64_t now_ms)
     add->start_ms = period_bucket(period, add->late ? now_ms : add->time_ms);
     if (add->start_ms < floor_ms) add->start_ms = floor_ms;
 }
-
-static void add_taken(struct flow *flow)
-{
-    struct add *add = flow->state;
-    struct slice data = flow_text(flow, ADD_DATA);
-    if (!period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &add->period)) return;
-    add_place(add, flow->now_ms);
-    add->shard = (int64_t)(hash_bytes(add->id) % (uint64_t)add->period.shards);
-    struct slice where = period_events_key(flow, &add->period, add->start_ms, add->shard);
-    struct flow_share share = {add, add->has_id ? 2 : 1, data.len + PERIOD_SLACK};
-    flow_join(flow, flow_topic("period add", where, flow->world->prefix), share, add_lead, add_led);
-}
-
-/* ---- writing ---- */
 
 /* The event of a flow, and its token, as members of a transaction, each behind a comma. */
 static struct slice add_members(struct flow *flow, struct flow *of)
@@ -114,27 +86,19 @@ static struct slice add_members(struct flow *flow, struct flow *of)
         flow_text(of, ADD_DATA), period_expires_s(&add->period, add->start_ms), token);
 }
 
-/* The gate is made by the first event, and found not closed by all. */
-static void add_put(struct flow *flow, struct slice members)
+/* Puts events of one shard of a bucket. The gate is made by the first one, and found not closed by all. */
+static void events_put(struct flow *flow, struct slice members)
 {
     const struct add *add = flow->state;
-    const struct period *period = &add->period;
-    struct slice gate = period_gate_key(flow, period, add->shard);
-    flow_call(
-        flow, add_done, "TransactWriteItems",
+    struct slice gate = period_gate_key(flow, &add->period, add->shard);
+    task_call(
+        flow, "TransactWriteItems",
         "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET "
         "#state = :open, #pending = :gate, #expires = :expires',"
         "'ConditionExpression':'attribute_not_exists(#state) or #state = :open',%#,"
         "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':gate':%S,':expires':%N}}}%A]}",
         &period_gates, gate, moment_text(flow->arena, add->start_ms), gate,
-        period_expires_s(period, add->start_ms), members);
-}
-
-static void add_alone(struct flow *flow)
-{
-    struct add *add = flow->state;
-    add->is_round = false;
-    add_put(flow, add_members(flow, flow));
+        period_expires_s(&add->period, add->start_ms), members);
 }
 
 /* A transaction has each item once: who brings an id that another brings, too, comes later. */
@@ -147,28 +111,33 @@ static bool is_twin(const struct flow *flow, size_t at)
     return found;
 }
 
-static void add_lead(struct flow *flow)
+/* Puts what all bring who are at the same shard of the same bucket. False: each does it alone. */
+static bool put_together(struct flow *flow)
 {
     struct add *add = flow->state;
+    struct slice where = period_events_key(flow, &add->period, add->start_ms, add->shard);
+    struct flow_share share = {add, add->has_id ? 2 : 1, flow_text(flow, ADD_DATA).len + PERIOD_SLACK};
+    if (!task_join(flow, flow_topic("period add", where, flow->world->prefix), share)) {
+        if (flow->led_status < 500) return flow->led_status == 0 && add->is_put;
+        flow->retry_after_ms = RETRY_AFTER_MS;
+        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
+        task_end(flow);
+    }
+    if (!flow->follower_count) return false;
     struct buf members = {0};
-    add->is_round = flow->follower_count > 0;
     buf_slice(&members, add_members(flow, flow));
     for (size_t i = 0; i < flow->follower_count; i++) {
         struct add *own = flow->followers[i]->state;
         own->is_put = !is_twin(flow, i);
         if (own->is_put) buf_slice(&members, add_members(flow, flow->followers[i]));
     }
-    add_put(flow, buf_view(&members));
+    struct slice all = arena_copy(flow->arena, buf_view(&members));
     buf_free(&members);
-}
-
-/* The round is over; what was not put, each does alone. Followers are not touched afterwards. */
-static void add_disband(struct flow *flow)
-{
-    bool failed = flow_failed(flow);
-    for (size_t i = 0; failed && i < flow->follower_count; i++)
+    events_put(flow, all);
+    for (size_t i = 0; flow_failed(flow) && i < flow->follower_count; i++)
         ((struct add *)flow->followers[i]->state)->is_put = false;
     flow_disband(flow);
+    return !flow_failed(flow);
 }
 
 static void add_tell(struct flow *flow, int status, struct slice bucket, bool late)
@@ -178,100 +147,79 @@ static void add_tell(struct flow *flow, int status, struct slice bucket, bool la
                 late ? SLICE(",\"late\":true") : SLICE(""));
 }
 
-static bool token_is_late(struct flow *flow, struct slice token)
-{
-    return slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true"));
-}
-
-static void add_refuse_other(struct flow *flow)
+static void refuse_other(struct flow *flow)
 {
     const struct add *add = flow->state;
     flow_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
                 SLICE_ARG(add->id));
 }
 
-/* By what is remembered of it for a day. */
-static void add_repeat(struct flow *flow, struct slice token)
+/* It was added before, by what is remembered of it for a day. */
+static void tell_again(struct flow *flow, struct slice token)
 {
     struct slice sent = item_text(flow->arena, token, "sent");
     if (sent.data && !slice_equal(sent, token_digest(flow, flow_text(flow, ADD_DATA))))
-        add_refuse_other(flow);
+        refuse_other(flow);
     else
-        add_tell(flow, 200, item_text(flow->arena, token, "bucket"), token_is_late(flow, token));
+        add_tell(flow, 200, item_text(flow->arena, token, "bucket"),
+                 slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true")));
 }
 
 /* By the event itself, in the same bucket: put by this very call, or known longer than its token. */
-static void add_found(struct flow *flow, struct slice event)
+static void tell_found(struct flow *flow, struct slice event)
 {
     const struct add *add = flow->state;
     struct slice data = item_attribute(flow->arena, event, "data");
     if (data.data && !attribute_equal(flow->arena, data, flow_compose(flow, "%J", flow_text(flow, ADD_DATA))))
-        add_refuse_other(flow);
+        refuse_other(flow);
     else
         add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
 }
 
-/* The bucket was over when it got the event, perhaps its first: whoever closes may just have seen nothing
+/* It is in the bucket. Was that over, perhaps this is its first event: whoever closes may just have seen nothing
  * there, and would not look again before the next one is over. */
-static void add_heal(struct flow *flow)
-{
-    const struct add *add = flow->state;
-    flow_call(
-        flow, add_healed, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #due = :now, #version = #version + "
-        ":one','ConditionExpression':'attribute_exists(#name)',%#,'ExpressionAttributeValues':{':now':%N,"
-        "':one':{'N':'1'}}}",
-        &period_table, add->period.name, flow->now_ms);
-}
-
-static void add_healed(struct flow *flow)
-{
-    const struct add *add = flow->state;
-    add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
-}
-
-/* It is in the bucket. */
-static void add_end(struct flow *flow)
+static void tell_added(struct flow *flow)
 {
     const struct add *add = flow->state;
     const struct period *period = &add->period;
-    flow_wake(flow, period_topic(period->name));
     if (period_end(period, add->start_ms) + period_grace_ms(flow, period) <= flow->now_ms)
-        add_heal(flow);
-    else
-        add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #due = :now, #version = #version + "
+            ":one','ConditionExpression':'attribute_exists(#name)',%#,'ExpressionAttributeValues':{':now':%N,"
+            "':one':{'N':'1'}}}",
+            &period_table, period->name, flow->now_ms);
+    flow_wake(flow, period_topic(period->name));
+    add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
 }
 
-static void add_led(struct flow *flow)
+void period_add(struct flow *flow)
 {
-    const struct add *add = flow->state;
-    if (flow->led_status >= 500) {
-        flow->retry_after_ms = RETRY_AFTER_MS;
-        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
-    } else if (flow->led_status == 0 && add->is_put) {
-        add_end(flow);
-    } else {
-        add_alone(flow);
-    }
-}
-
-static void add_done(struct flow *flow)
-{
-    struct add *add = flow->state;
-    bool failed = flow_failed(flow);
+    struct add *add = flow->state = arena_new(flow->arena, struct add);
     struct slice item;
-    if (add->is_round) add_disband(flow);
-    if (!failed) {
-        add_end(flow);
-    } else if (add->is_round) {
-        add_alone(flow);
-    } else if (add->has_id && flow_reason(flow, 2, &item)) {
-        add_repeat(flow, item);
-    } else if (flow_reason(flow, 1, &item)) {
-        add_found(flow, item);
-    } else { /* closed since the settings were read */
-        int64_t end_ms = period_end(&add->period, add->start_ms);
+    add->has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN);
+    add->id = !add->has_id ? flow_new_id(flow)
+                           : flow_text(flow, flow_given(flow, ADD_ID) ? ADD_ID : ADD_TOKEN);
+    check_request(flow);
+    for (;;) {
+        period_get(flow, &add->period);
+        add_place(add, flow->now_ms);
+        add->shard = (int64_t)(hash_bytes(add->id) % (uint64_t)add->period.shards);
+        if (put_together(flow)) break;
+        events_put(flow, add_members(flow, flow));
+        flow_disband(flow); /* who led nobody may join elsewhere now */
+        if (!flow_failed(flow)) break;
+        if (add->has_id && flow_reason(flow, 2, &item)) {
+            tell_again(flow, item);
+            return;
+        }
+        if (flow_reason(flow, 1, &item)) {
+            tell_found(flow, item);
+            return;
+        }
+        int64_t end_ms = period_end(&add->period, add->start_ms); /* closed since the settings were read */
         if (end_ms > add->floor_ms) add->floor_ms = end_ms;
-        flow_again(flow, add_ask);
+        task_again(flow);
     }
+    tell_added(flow);
 }

@@ -21,180 +21,120 @@ const struct field period_get_fields[] = {
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = 60000, .help = "wait so long until it is DONE"},
 };
 
-struct get {
-    struct period period;
-    struct slice bucket; /* item */
-    int64_t start_ms;    /* -1: not known yet */
-    int64_t time_ms;     /* within it; it may be the begin of one that was made by other settings */
-    int64_t until_ms, shard, listed;
-    bool more; /* events than are listed */
-};
-
-static flow_step get_look, get_taken, get_bucket, get_listed, get_part;
-
-static bool get_start(struct flow *flow, struct get *get)
+static int64_t time_asked(struct flow *flow, const struct period *period)
 {
     struct slice text = flow_text(flow, GET_BUCKET);
-    bool is_last = slice_equal(text, SLICE("last")), is_now = slice_equal(text, SLICE("now"));
-    if (get->start_ms >= 0) return true;
-    get->time_ms = flow->now_ms;
-    if (!is_last && !is_now && (!moment_parse(text, &get->time_ms) || get->time_ms < 0)) {
-        flow_refuse(flow, 400, "bad-request",
-                    "bucket must be a time like 2026-11-15T03:00:00Z, or \"now\", or \"last\".");
-        return false;
+    int64_t time_ms = flow->now_ms;
+    if (slice_equal(text, SLICE("now"))) return time_ms;
+    if (slice_equal(text, SLICE("last"))) {
+        int64_t start_ms = period_bucket(period, time_ms);
+        return start_ms > 0 ? start_ms - 1 : 0;
     }
-    if (is_last) {
-        int64_t start_ms = period_bucket(&get->period, get->time_ms);
-        get->time_ms = start_ms > 0 ? start_ms - 1 : 0;
-    }
-    get->start_ms = is_last || is_now ? period_bucket(&get->period, get->time_ms) : get->time_ms;
-    return true;
+    if (moment_parse(text, &time_ms) && time_ms >= 0) return time_ms;
+    flow_refuse(flow, 400, "bad-request",
+                "bucket must be a time like 2026-11-15T03:00:00Z, or \"now\", or \"last\".");
+    task_end(flow);
 }
 
-void period_get_begin(struct flow *flow)
+static void put_head(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket,
+                     const char *state)
 {
-    struct get *get = flow->state = arena_new(flow->arena, struct get);
-    get->start_ms = -1;
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_look(flow);
+    struct slice end = item_text(flow->arena, bucket, "end");
+    if (!end.data) end = moment_text(flow->arena, period_end(period, start_ms));
+    flow_put(flow, flow->body, "{'period':%s,'bucket':%s,'end':%s,'state':%s", period->name,
+             moment_text(flow->arena, start_ms), end, slice_of(state));
 }
 
-/* By two calls: what comes between them must end the watch. */
-static void get_look(struct flow *flow)
+static void show_done(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket)
 {
-    flow_look(flow);
-    period_ask(flow, flow_text(flow, PERIOD_NAME), get_taken);
-}
-
-static void get_taken(struct flow *flow)
-{
-    struct get *get = flow->state;
-    if (!period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &get->period) ||
-        !get_start(flow, get))
-        return;
-    flow_call(flow, get_bucket, "GetItem",
-              "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}", &period_buckets,
-              get->period.name, moment_text(flow->arena, get->start_ms));
-}
-
-static void put_head(struct flow *flow, const char *state)
-{
-    const struct get *get = flow->state;
-    struct slice end = item_text(flow->arena, get->bucket, "end");
-    if (!end.data) end = moment_text(flow->arena, period_end(&get->period, get->start_ms));
-    buf_slice(flow->body, flow_compose(flow, "{'period':%s,'bucket':%s,'end':%s,'state':%s", get->period.name,
-                                       moment_text(flow->arena, get->start_ms), end, slice_of(state)));
-}
-
-static void get_done(struct flow *flow, struct slice item)
-{
-    struct get *get = flow->state;
-    int64_t parts = item_int(flow->arena, item, "parts", 0), part = flow_int_or(flow, GET_PART, 1);
-    get->bucket = item;
+    int64_t parts = item_int(flow->arena, bucket, "parts", 0), part = flow_int_or(flow, GET_PART, 1);
+    struct slice number = SLICE(""), holder = bucket;
     if (part > parts) {
         flow_refuse(flow, 404, "no-such-part", "The bucket has %lld parts.", (long long)parts);
         return;
     }
     if (parts > 1) {
-        flow_call(flow, get_part, "GetItem",
-                  "{'TableName':%T,'Key':{'bucket':%S,'part':%N},"
-                  "'ConsistentRead':true}",
-                  &period_parts, period_parts_key(flow, &get->period, get->start_ms), part);
-        return;
+        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'bucket':%S,'part':%N},'ConsistentRead':true}",
+                  &period_parts, period_parts_key(flow, period, start_ms), part);
+        holder = flow_item(flow);
+        number = flow_compose(flow, ",'part':%d", part);
     }
-    put_head(flow, "DONE");
-    buf_slice(flow->body, flow_compose(flow, ",'count':%P,'parts':%d,'events':%P}",
-                                       item_attribute(flow->arena, item, "count"), parts,
-                                       item_attribute(flow->arena, item, "events")));
+    put_head(flow, period, start_ms, bucket, "DONE");
+    flow_put(flow, flow->body, ",'count':%P,'parts':%d%A,'events':%P}",
+             item_attribute(flow->arena, bucket, "count"), parts, number,
+             item_attribute(flow->arena, holder, "events"));
     flow_finish(flow, 200);
 }
 
-static void get_part(struct flow *flow)
+static void put_event(struct flow *flow, struct slice item)
 {
-    const struct get *get = flow->state;
-    put_head(flow, "DONE");
-    buf_slice(flow->body,
-              flow_compose(flow, ",'count':%P,'parts':%P,'part':%d,'events':%P}",
-                           item_attribute(flow->arena, get->bucket, "count"),
-                           item_attribute(flow->arena, get->bucket, "parts"), flow_int_or(flow, GET_PART, 1),
-                           item_attribute(flow->arena, flow_item(flow), "events")));
+    flow_put(flow, flow->body, "{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, item, "id"),
+             item_attribute(flow->arena, item, "time"),
+             item_has(flow->arena, item, "late") ? SLICE(",\"late\":true") : SLICE(""),
+             item_attribute(flow->arena, item, "data"));
+}
+
+/* Of a bucket that is not DONE: what has come so far, up to a limit. */
+static void show_open(struct flow *flow, const struct period *period, int64_t start_ms, const char *state)
+{
+    int64_t listed = 0;
+    bool more = false;
+    put_head(flow, period, start_ms, SLICE_NONE, state);
+    buf_text(flow->body, ",\"events\":[");
+    for (int64_t shard = 0; shard < period->shards && !more; shard++) {
+        struct raw_look look;
+        struct slice item;
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
+                  "'ExpressionAttributeValues':{':bucket':%S},'ConsistentRead':true,'Limit':%d}",
+                  &period_events, period_events_key(flow, period, start_ms, shard), EVENTS_MOST - listed + 1);
+        more = flow_last_key(flow).data != NULL;
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        while (raw_look_next(&look, NULL, &item)) {
+            if (listed == EVENTS_MOST) {
+                more = true;
+                break;
+            }
+            if (listed++) buf_byte(flow->body, ',');
+            put_event(flow, item);
+        }
+    }
+    buf_slice(flow->body, more ? SLICE("],\"more\":true}") : SLICE("]}"));
     flow_finish(flow, 200);
 }
 
-static void get_list(struct flow *flow)
+void period_show(struct flow *flow)
 {
-    const struct get *get = flow->state;
-    flow_call(flow, get_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
-              "'ExpressionAttributeValues':{':bucket':%S},'ConsistentRead':true,'Limit':%d}",
-              &period_events, period_events_key(flow, &get->period, get->start_ms, get->shard),
-              EVENTS_MOST - get->listed + 1);
-}
-
-/* Nobody comes back to a bucket that is over and got nothing. */
-static bool is_passed(const struct get *get)
-{
-    return !get->bucket.data && get->start_ms < get->period.closed_ms;
-}
-
-static void get_bucket(struct flow *flow)
-{
-    struct get *get = flow->state;
-    int64_t start_ms = period_bucket(&get->period, get->time_ms);
-    get->bucket = flow_item(flow);
-    if (!get->bucket.data && get->start_ms != start_ms) { /* not a begin: the one that it lies in */
-        get->start_ms = start_ms;
-        get_look(flow);
-        return;
+    struct slice text = flow_text(flow, GET_BUCKET);
+    bool is_begin = !slice_equal(text, SLICE("now")) && !slice_equal(text, SLICE("last"));
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0), time_ms = -1, start_ms = -1;
+    struct period period;
+    for (;;) {
+        flow_look(flow);
+        period_get(flow, &period);
+        if (start_ms < 0) {
+            time_ms = time_asked(flow, &period);
+            start_ms = is_begin ? time_ms : period_bucket(&period, time_ms);
+        }
+        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}",
+                  &period_buckets, period.name, moment_text(flow->arena, start_ms));
+        struct slice bucket = flow_item(flow);
+        if (!bucket.data && start_ms != period_bucket(&period, time_ms)) {
+            start_ms = period_bucket(&period, time_ms); /* not a begin: the one that it lies in */
+            continue;
+        }
+        /* Nobody comes back to a bucket that is over and got nothing. */
+        bool is_passed = !bucket.data && start_ms < period.closed_ms;
+        if (item_says(flow->arena, bucket, "state", "DONE")) {
+            show_done(flow, &period, start_ms, bucket);
+            return;
+        }
+        if (flow->now_ms >= until_ms || is_passed) {
+            show_open(flow, &period, start_ms, bucket.data ? "CLOSING" : is_passed ? "EMPTY" : "OPEN");
+            return;
+        }
+        task_watch(flow, period_topic(period.name), flow_thing("period", period.name), until_ms);
     }
-    if (item_says(flow->arena, get->bucket, "state", "DONE"))
-        get_done(flow, get->bucket);
-    else if (flow->now_ms < get->until_ms && !is_passed(get))
-        flow_watch(flow, period_topic(get->period.name), flow_thing("period", get->period.name),
-                   get->until_ms, get_look);
-    else
-        get_list(flow);
-}
-
-static void get_put_event(struct flow *flow, struct slice item)
-{
-    struct get *get = flow->state;
-    if (get->listed == EVENTS_MOST) {
-        get->more = true;
-        return;
-    }
-    if (!get->listed++) {
-        put_head(flow, get->bucket.data ? "CLOSING" : "OPEN");
-        buf_text(flow->body, ",\"events\":[");
-    } else {
-        buf_byte(flow->body, ',');
-    }
-    buf_slice(flow->body,
-              flow_compose(flow, "{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, item, "id"),
-                           item_attribute(flow->arena, item, "time"),
-                           item_has(flow->arena, item, "late") ? SLICE(",\"late\":true") : SLICE(""),
-                           item_attribute(flow->arena, item, "data")));
-}
-
-/* Of one that is not DONE: what has come so far, up to a limit. */
-static void get_listed(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct raw_look look;
-    struct slice item;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) get_put_event(flow, item);
-    if (flow_last_key(flow).data) get->more = true;
-    if (++get->shard < get->period.shards && get->listed < EVENTS_MOST) {
-        get_list(flow);
-        return;
-    }
-    if (!get->listed) {
-        put_head(flow, get->bucket.data ? "CLOSING" : is_passed(get) ? "EMPTY" : "OPEN");
-        buf_text(flow->body, ",\"events\":[");
-    }
-    buf_slice(flow->body, get->more ? SLICE("],\"more\":true}") : SLICE("]}"));
-    flow_finish(flow, 200);
 }
 
 /* ---- many ---- */
@@ -210,94 +150,68 @@ const struct field period_list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 40, .help = "the \"next\" of the page before"},
 };
 
-struct list {
-    struct period period;
-    struct listing *buckets;
-};
-
-static flow_step list_taken, list_done, list_shard, list_open;
-
-void period_list_begin(struct flow *flow)
-{
-    struct list *list = flow->state = arena_new(flow->arena, struct list);
-    list->buckets = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    period_ask(flow, flow_text(flow, PERIOD_NAME), list_taken);
-}
-
 static struct slice list_after(struct flow *flow)
 {
     return flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0");
 }
 
-static void list_taken(struct flow *flow)
+static void list_done(struct flow *flow, const struct period *period)
 {
-    struct list *list = flow->state;
-    if (!period_take(flow, flow_text(flow, PERIOD_NAME), flow_item(flow), &list->period)) return;
-    if (flow_int(flow, LIST_STATE) == 1) {
-        list_shard(flow);
-        return;
-    }
-    flow_call(
-        flow, list_done, "Query",
+    struct raw_look look;
+    struct slice item;
+    bool first = true;
+    task_call(
+        flow, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket > "
         ":after','FilterExpression':'#state = :done','ProjectionExpression':'#bucket, #state, #end, #count, "
         "#parts, #done',%#,'ExpressionAttributeValues':{':period':%S,':after':%S,':done':{'S':'DONE'}},"
         "'Limit':%d}",
-        &period_buckets, list->period.name, list_after(flow), list->buckets->most);
-}
-
-static void list_done(struct flow *flow)
-{
-    struct list *list = flow->state;
+        &period_buckets, period->name, list_after(flow), flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"buckets\":[");
-    listing_take(flow, list->buckets, "bucket", SLICE(""));
-    for (int64_t i = 0; i < list->buckets->count; i++) {
-        struct slice item = list->buckets->entries[i].item;
-        buf_slice(flow->body,
-                  flow_compose(
-                      flow, "%r{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
-                      i ? SLICE(",") : SLICE(""), item_attribute(flow->arena, item, "bucket"),
-                      item_attribute(flow->arena, item, "state"), item_attribute(flow->arena, item, "end"),
-                      item_attribute(flow->arena, item, "count"), item_attribute(flow->arena, item, "parts"),
-                      item_attribute(flow->arena, item, "done")));
-    }
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false)
+        flow_put(flow, flow->body, "%r{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
+                 first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "bucket"),
+                 item_attribute(flow->arena, item, "state"), item_attribute(flow->arena, item, "end"),
+                 item_attribute(flow->arena, item, "count"), item_attribute(flow->arena, item, "parts"),
+                 item_attribute(flow->arena, item, "done"));
     buf_text(flow->body, "]");
-    if (last.data)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", item_text(flow->arena, last, "bucket")));
+    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "bucket"));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
 
 /* Each shard has its own gate of a bucket. */
-static void list_shard(struct flow *flow)
+static void list_open(struct flow *flow, const struct period *period)
 {
-    const struct list *list = flow->state;
-    flow_call(
-        flow, list_open, "Query",
-        "{'TableName':%T,'IndexName':'pending','KeyConditionExpression':'#pending = :gate and #bucket > "
-        ":after',%#,'ExpressionAttributeValues':{':gate':%S,':after':%S},'Limit':%d}",
-        &period_gates, period_gate_key(flow, &list->period, (int64_t)list->buckets->slot), list_after(flow),
-        list->buckets->most + 1);
-}
-
-static void list_open(struct flow *flow)
-{
-    struct list *list = flow->state;
-    list->buckets->is_distinct = true;
-    listing_take(flow, list->buckets, "bucket", SLICE(""));
-    if (++list->buckets->slot < (unsigned)list->period.shards) {
-        list_shard(flow);
-        return;
+    struct listing *buckets = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    buckets->is_distinct = true;
+    for (int64_t shard = 0; shard < period->shards; shard++) {
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'IndexName':'pending','KeyConditionExpression':'#pending = :gate and #bucket > "
+            ":after',%#,'ExpressionAttributeValues':{':gate':%S,':after':%S},'Limit':%d}",
+            &period_gates, period_gate_key(flow, period, shard), list_after(flow), buckets->most + 1);
+        listing_take(flow, buckets, "bucket", SLICE(""));
     }
     buf_text(flow->body, "{\"buckets\":[");
-    for (int64_t i = 0; i < list->buckets->count; i++) {
-        struct slice start = list->buckets->entries[i].order;
+    for (int64_t i = 0; i < buckets->count; i++) {
+        struct slice start = buckets->entries[i].order;
         int64_t start_ms = 0;
         moment_parse(start, &start_ms);
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r{'bucket':%s,'state':'OPEN','end':%s}", i ? SLICE(",") : SLICE(""),
-                               start, moment_text(flow->arena, period_end(&list->period, start_ms))));
+        flow_put(flow, flow->body, "%r{'bucket':%s,'state':'OPEN','end':%s}", i ? SLICE(",") : SLICE(""),
+                 start, moment_text(flow->arena, period_end(period, start_ms)));
     }
-    listing_finish(flow, list->buckets);
+    listing_finish(flow, buckets);
+}
+
+void period_list(struct flow *flow)
+{
+    struct period period;
+    period_get(flow, &period);
+    if (flow_int(flow, LIST_STATE) == 1)
+        list_open(flow, &period);
+    else
+        list_done(flow, &period);
 }
