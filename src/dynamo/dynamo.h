@@ -129,6 +129,42 @@ typedef int dynamo_caller(void *self, struct slice operation, struct slice reque
 bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_table *table, char *error,
                           size_t error_len);
 
+/* Holds: the one lease of everything that has one owner at a time. Leases, units of work and consumers of logs
+ * write it by pattern/hold.h; the parts that know nothing of flows are here. An item that can be held has
+ *   owner (S)  who holds it; absent: nobody does
+ *   until (N)  ms since 1970: the last moment of the hold
+ *   fence (N)  grows by one with every take-over, and stays when the hold is given back
+ *
+ *  J1. A hold is taken by one conditional write that raises the fence (HOLD_TAKE), on the condition that it is
+ *      free (HOLD_FREE). An owner that holds it already may keep its fence.
+ *  J2. Whoever acts as the holder does so on the condition of its fence (HOLD_ACT): a holder that does not know that
+ *      it has lost its hold changes nothing. Whatever else is guarded by a hold refuses smaller fences than it
+ *      has seen.
+ *  J3. Clocks differ by at most the skew: `until` is the skew later than the holder is told (dynamo_hold_until), and
+ *      nobody takes it before its own clock is behind `until`. So holders end before others begin. Where clocks
+ *      differ by more, J2 still holds.
+ *  J4. A hold that is over stays its last owner's until somebody takes it: by its fence it may still be renewed or
+ *      given back, unless the pattern forbids it. */
+#define HOLD_FREE         "(attribute_not_exists(#owner) or #until < :now)"
+#define HOLD_FREE_OR_MINE "(attribute_not_exists(#owner) or #until < :now or #owner = :owner)"
+#define HOLD_TAKE         "#owner = :owner, #until = :until, #fence = if_not_exists(#fence, :zero) + :one"
+#define HOLD_ACT          "#fence = :fence and attribute_exists(#owner)"
+#define HOLD_NAMES        "\"#owner\":\"owner\",\"#until\":\"until\",\"#fence\":\"fence\""
+
+struct dynamo_hold {
+    struct slice owner;      /* SLICE_NONE: nobody */
+    int64_t until_ms, fence; /* 0: none yet */
+};
+enum dynamo_hold_state { HOLD_IS_FREE, HOLD_IS_MINE, HOLD_IS_ANOTHERS };
+
+struct dynamo_hold dynamo_hold_read(struct arena *arena, struct slice item);
+enum dynamo_hold_state dynamo_hold_state(const struct dynamo_hold *hold, struct slice me, int64_t now_ms);
+/* What `until` becomes, of a hold that its owner may count on for so long. */
+static inline int64_t dynamo_hold_until(int64_t now_ms, int64_t for_ms, int64_t skew_ms)
+{
+    return now_ms + for_ms + skew_ms;
+}
+
 /* Owners of leases in a process that has the data itself begin with this: there is one such process at a time, so a
  * lease of another one is a dead one's, and nobody else is alive while this one is not. Their leases have no end
  * by time; a server without functions frees them (dynamo_leases_free). */

@@ -1,8 +1,26 @@
-/* Leases of a server that had the data itself and runs no more: they have no end by time (DYNAMO_OWNER_HERE), so the
- * server that has the data now frees them where it does not take them over. */
+/* Who holds an item (dynamo.h); and leases of a server that had the data itself and runs no more: they have no end by
+ * time (DYNAMO_OWNER_HERE), so the server that has the data now frees them where it does not take them over. */
 #include "base/log.h"
 #include "base/raw.h"
 #include "dynamo/dynamo.h"
+
+struct dynamo_hold dynamo_hold_read(struct arena *arena, struct slice item)
+{
+    static const char *const names[] = {"owner", "until", "fence"};
+    struct slice found[3];
+    struct dynamo_hold hold = {0};
+    raw_pick(arena, item, names, found, 3);
+    hold.owner = raw_string(arena, raw_member(arena, found[0], "S"));
+    raw_int(raw_text(arena, raw_member(arena, found[1], "N")), &hold.until_ms);
+    raw_int(raw_text(arena, raw_member(arena, found[2], "N")), &hold.fence);
+    return hold;
+}
+
+enum dynamo_hold_state dynamo_hold_state(const struct dynamo_hold *hold, struct slice me, int64_t now_ms)
+{
+    if (!hold->owner.data || hold->until_ms < now_ms) return HOLD_IS_FREE;
+    return slice_equal(hold->owner, me) ? HOLD_IS_MINE : HOLD_IS_ANOTHERS;
+}
 
 /* The members that remove the lease of an item, and the condition on it. */
 static void put_removal(struct buf *out, const struct dynamo_lease *lease, struct slice key)

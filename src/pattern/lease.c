@@ -13,6 +13,7 @@
  * it after GRACE_MS for each of them, since those seem to have gone, and they lose their place. A place whose
  * time is over counts for nothing. */
 #include "calendar/calendar.h"
+#include "pattern/hold.h"
 #include "pattern/rows.h"
 
 #define HOLD_USUAL_MS 30000
@@ -41,15 +42,9 @@ static uint64_t topic_of(const struct flow *flow, struct slice owner)
     return flow_topic("lease", flow_text(flow, NAME), owner);
 }
 
-/* Until when the holder may believe: the table's moment less what clocks may differ. */
-static struct slice until_text(struct flow *flow, struct slice item)
+static struct held held_of(struct flow *flow)
 {
-    return moment_text(flow->arena, item_int(flow->arena, item, "until", 0) - flow->world->skew_ms);
-}
-
-static bool is_held(struct flow *flow, struct slice item)
-{
-    return item_has(flow->arena, item, "owner") && item_int(flow->arena, item, "until", 0) >= flow->now_ms;
+    return (struct held){&leases, flow_compose(flow, "{'name':%S}", flow_text(flow, NAME))};
 }
 
 /* All who wait look at the same item, and one of them when the lease ends. */
@@ -60,18 +55,18 @@ static uint64_t kin_of(const struct flow *flow)
 
 static void tell_grant(struct flow *flow, struct slice item)
 {
-    flow_wake_kin_at(flow, kin_of(flow), item_int(flow->arena, item, "until", 0) + 1);
-    flow_answer(flow, 200, "{'fence':%d,'until':%s}", item_int(flow->arena, item, "fence", 0),
-                until_text(flow, item));
+    struct dynamo_hold hold = hold_of(flow, item);
+    flow_wake_kin_at(flow, kin_of(flow), hold.until_ms + 1);
+    flow_answer(flow, 200, "{'fence':%d,'until':%s}", hold.fence, hold_until_text(flow, item));
 }
 
 /* Who has it now, as members of a refusal. */
 static struct slice holder_members(struct flow *flow, struct slice item)
 {
-    int64_t fence = item_int(flow->arena, item, "fence", 0);
-    if (!is_held(flow, item)) return flow_compose(flow, "'fence':%d", fence);
-    return flow_compose(flow, "'owner':%s,'fence':%d,'until':%s", item_text(flow->arena, item, "owner"),
-                        fence, until_text(flow, item));
+    struct dynamo_hold hold = hold_of(flow, item);
+    if (!hold_is_on(flow, item)) return flow_compose(flow, "'fence':%d", hold.fence);
+    return flow_compose(flow, "'owner':%s,'fence':%d,'until':%s", hold.owner, hold.fence,
+                        hold_until_text(flow, item));
 }
 
 static void refuse_unknown(struct flow *flow)
@@ -166,61 +161,51 @@ static struct slice grant_owner(const struct flow *flow)
     return flow_text(flow, GRANT_OWNER);
 }
 
-static int64_t held_until_ms(const struct flow *flow)
+static int64_t grant_ms(const struct flow *flow)
 {
-    return flow->now_ms + flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS) + flow->world->skew_ms;
+    return flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS);
 }
 
 /* The write that grants; `condition` besides that it is free, `line` what becomes of those who wait. Whether it did;
  * the item is as it is now, or as it was seen. */
 static bool grant_write(struct flow *flow, struct slice condition, struct slice line, struct slice values)
 {
-    bool has_data = flow_given(flow, GRANT_DATA);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #owner = :owner, "
-              "#fence = if_not_exists(#fence, :zero) + :one, #until = :until%r%r',"
-              "'ConditionExpression':'(attribute_not_exists(#owner) or #until < :now) and "
-              "%r',%#,'ExpressionAttributeValues':{':owner':%S,"
-              "':zero':{'N':'0'},':one':{'N':'1'},':until':%N,':now':%N%r%r},'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""),
-              has_data ? line : flow_compose(flow, "%r REMOVE #data", line), condition, grant_owner(flow),
-              held_until_ms(flow), flow->now_ms,
-              has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, GRANT_DATA)) : SLICE(""), values);
-    return !flow_failed(flow);
+    struct held held = held_of(flow);
+    struct hold_also also = {line, SLICE(" REMOVE #data"), condition, values};
+    if (flow_given(flow, GRANT_DATA)) {
+        also.set = flow_compose(flow, "%A, #data = :data", line);
+        also.remove = SLICE("");
+        also.values = flow_compose(flow, "%A,':data':%J", values, flow_text(flow, GRANT_DATA));
+    }
+    return hold_take(flow, &held, grant_owner(flow), grant_ms(flow), HOLD_FREE, &also);
 }
 
 /* In the hope that nobody holds it and nobody waits. */
 static bool grant_at_once(struct flow *flow)
 {
-    return grant_write(flow, SLICE("(attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""),
-                       SLICE(""));
+    return grant_write(flow, SLICE(" and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
+                       SLICE(""), SLICE(""));
 }
 
 /* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
  * now. */
 static bool grant_again(struct flow *flow, struct slice item)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until',"
-        "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
-        "'ExpressionAttributeValues':{':owner':%S,':fence':%A,':until':%N},'ReturnValues':'ALL_NEW',%O}",
-        &leases, flow_text(flow, NAME), grant_owner(flow), item_attribute(flow->arena, item, "fence"),
-        held_until_ms(flow));
-    return !flow_failed(flow);
+    struct held held = held_of(flow);
+    struct slice until = flow_compose(flow, ",':until':%N", hold_until_ms(flow, grant_ms(flow)));
+    return hold_act(flow, &held, hold_of(flow, item).fence, SLICE("SET #until = :until"),
+                    &(struct hold_also){.values = until});
 }
 
 /* It is the asker's turn: on the line as it was seen, without the asker and those who missed theirs. */
 static bool grant_turn(struct flow *flow, const struct line *line)
 {
     struct slice rest = line->is_in ? line->behind : SLICE("");
-    struct slice condition = SLICE("attribute_not_exists(#waiting)"), values = SLICE(""), set = SLICE("");
-    if (line->places.data) {
-        condition = SLICE("#waiting = :seen");
-        set = SLICE(", #waiting = :rest");
-        values = flow_compose(flow, ",':seen':{'L':%r},':rest':{'L':[%r]}", line->places, line_text(rest));
-    }
-    return grant_write(flow, condition, set, values);
+    if (!line->places.data)
+        return grant_write(flow, SLICE(" and attribute_not_exists(#waiting)"), SLICE(""), SLICE(""));
+    return grant_write(
+        flow, SLICE(" and #waiting = :seen"), SLICE(", #waiting = :rest"),
+        flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, line_text(rest)));
 }
 
 /* A place at the end of the line, until then; those that are over go away with it. */
@@ -297,7 +282,7 @@ static struct slice leave_line(struct flow *flow)
 static void grant_refuse(struct flow *flow, struct slice item)
 {
     struct slice owner = item_text(flow->arena, item, "owner");
-    if (is_held(flow, item))
+    if (hold_is_on(flow, item))
         flow_refuse_with(flow, holder_members(flow, item), 409, "held", "The lease is held by %.*s.",
                          SLICE_ARG(owner));
     else
@@ -314,7 +299,7 @@ static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct l
         item = leave_line(flow);
         line_read(flow, item, grant_owner(flow), line);
         /* whoever is next must not wait for a place that is empty */
-        if (line->count && !is_held(flow, item)) flow_wake(flow, topic_of(flow, line->first));
+        if (line->count && !hold_is_on(flow, item)) flow_wake(flow, topic_of(flow, line->first));
         flow_disband(flow);
     }
     grant_refuse(flow, item);
@@ -326,7 +311,7 @@ static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct l
 /* A wake is for one owner, the first in line. Looks again afterwards. */
 static void grant_wait(struct flow *flow, struct slice item, int64_t until_ms)
 {
-    int64_t change_ms = is_held(flow, item) ? item_int(flow->arena, item, "until", 0) + 1 : INT64_MAX;
+    int64_t change_ms = hold_is_on(flow, item) ? hold_of(flow, item).until_ms + 1 : INT64_MAX;
     task_watch_as(flow, topic_of(flow, grant_owner(flow)), flow_thing("lease", flow_text(flow, NAME)),
                   kin_of(flow), change_ms, until_ms);
     flow_look(flow);
@@ -338,14 +323,13 @@ static bool grant_try(struct flow *flow, int64_t until_ms)
 {
     struct slice item = flow_item(flow);
     struct line line;
-    bool held = is_held(flow, item);
+    enum dynamo_hold_state state = hold_state(flow, item, grant_owner(flow));
+    bool is_free = state == HOLD_IS_FREE;
     line_read(flow, item, grant_owner(flow), &line);
-    int64_t turn_ms = item_int(flow->arena, item, "until", 0) + (held ? 1 : 0) +
-                      line.ahead * (int64_t)GRACE_MS;
+    int64_t turn_ms = hold_of(flow, item).until_ms + (is_free ? 0 : 1) + line.ahead * (int64_t)GRACE_MS;
     if (flow->is_gone) grant_leave(flow, item, &line);
-    if (held && slice_equal(item_text(flow->arena, item, "owner"), grant_owner(flow)))
-        return grant_again(flow, item);
-    if (!held && (line.ahead == 0 || flow->now_ms >= turn_ms)) return grant_turn(flow, &line);
+    if (state == HOLD_IS_MINE) return grant_again(flow, item);
+    if (is_free && (line.ahead == 0 || flow->now_ms >= turn_ms)) return grant_turn(flow, &line);
     if (flow->now_ms >= until_ms) grant_leave(flow, item, &line);
     if (line.is_in) {
         grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
@@ -387,28 +371,26 @@ static const struct field renew_fields[] = {
 /* The fence is not the lease's any more, or never was this owner's. */
 static void refuse_stale(struct flow *flow, struct slice item, struct slice owner, int64_t fence)
 {
-    int64_t current = item_int(flow->arena, item, "fence", 0);
+    struct slice members = holder_members(flow, item);
     if (!item.data)
         refuse_unknown(flow);
-    else if (current != fence)
-        flow_refuse_fence(flow, holder_members(flow, item), "lease", "granted", fence, current);
-    else
-        flow_refuse_with(flow, holder_members(flow, item), 409, "not-held", "%.*s does not hold the lease.",
-                         SLICE_ARG(owner));
+    else if (!hold_refuse_fence(flow, item, fence, members, "lease", "granted"))
+        flow_refuse_with(flow, members, 409, "not-held", "%.*s does not hold the lease.", SLICE_ARG(owner));
 }
 
 /* Others may rely on its end already, and be about to take it. */
 static void refuse_expired(struct flow *flow, struct slice item)
 {
     flow_refuse_with(flow, holder_members(flow, item), 409, "expired",
-                     "The lease ended at %.*s: take it again.", SLICE_ARG(until_text(flow, item)));
+                     "The lease ended at %.*s: take it again.", SLICE_ARG(hold_until_text(flow, item)));
 }
 
 /* Until when, where it is said; what is no good time ends the task. */
 static int64_t renewed_until_ms(struct flow *flow)
 {
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS);
-    if (!flow_given(flow, RENEW_UNTIL)) return until_ms + flow->world->skew_ms;
+    int64_t until_ms = 0;
+    if (!flow_given(flow, RENEW_UNTIL))
+        return hold_until_ms(flow, flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS));
     if (!flow_given(flow, RENEW_FOR) && moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) &&
         until_ms > flow->now_ms && until_ms <= flow->now_ms + HOLD_MOST_MS)
         return until_ms + flow->world->skew_ms;
@@ -420,20 +402,20 @@ static void renew_lease(struct flow *flow)
 {
     bool has_data = flow_given(flow, RENEW_DATA);
     struct slice owner = flow_text(flow, RENEW_OWNER);
+    struct held held = held_of(flow);
     int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = renewed_until_ms(flow);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :until%r',"
-              "'ConditionExpression':'#owner = :owner and #fence = :fence and #until >= :now',%#,"
-              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N,':until':%N%r},"
-              "'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), has_data ? SLICE(", #data = :data") : SLICE(""), owner, fence,
-              flow->now_ms, until_ms,
-              has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, RENEW_DATA)) : SLICE(""));
+    struct hold_also also = {
+        .condition = SLICE(" and #owner = :owner and #until >= :now"),
+        .values = flow_compose(flow, ",':owner':%S,':until':%N,':now':%N", owner, until_ms, flow->now_ms)};
+    if (has_data) also.values = flow_compose(flow, "%A,':data':%J", also.values, flow_text(flow, RENEW_DATA));
+    bool is_renewed = hold_act(
+        flow, &held, fence,
+        has_data ? SLICE("SET #until = :until, #data = :data") : SLICE("SET #until = :until"), &also);
     struct slice item = flow_item(flow);
-    if (!flow_failed(flow))
+    struct dynamo_hold found = hold_of(flow, item);
+    if (is_renewed)
         tell_grant(flow, item);
-    else if (slice_equal(item_text(flow->arena, item, "owner"), owner) &&
-             item_int(flow->arena, item, "fence", 0) == fence)
+    else if (slice_equal(found.owner, owner) && found.fence == fence)
         refuse_expired(flow, item);
     else
         refuse_stale(flow, item, owner, fence);
@@ -473,21 +455,22 @@ static void release_lease(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
         return;
     }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE #owner, #data',"
-              "'ConditionExpression':'#owner = :owner and #fence = :fence',%#,"
-              "'ExpressionAttributeValues':{':owner':%S,':fence':%N,':now':%N},'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), release_owner(flow), release_fence(flow), flow->now_ms);
+    struct slice owner = release_owner(flow);
+    struct held held = held_of(flow);
+    struct hold_also also = {.condition = SLICE(" and #owner = :owner"),
+                             .values = flow_compose(flow, ",':owner':%S,':now':%N", owner, flow->now_ms)};
+    int64_t fence = release_fence(flow);
+    bool is_released = hold_act(flow, &held, fence, SLICE("SET #until = :now REMOVE #owner, #data"), &also);
     struct slice item = flow_item(flow);
-    bool was_released = flow_failed(flow) && item.data && !item_has(flow->arena, item, "owner") &&
-                        item_int(flow->arena, item, "fence", 0) == release_fence(flow);
-    if (flow_failed(flow) && !was_released) {
-        refuse_stale(flow, item, release_owner(flow), release_fence(flow));
+    bool was_released = item.data && !item_has(flow->arena, item, "owner") &&
+                        hold_of(flow, item).fence == fence;
+    if (!is_released && !was_released) {
+        refuse_stale(flow, item, owner, fence);
         return;
     }
     line_read(flow, item, SLICE(""), &line);
     if (line.count) flow_wake(flow, topic_of(flow, line.first));
-    flow_answer(flow, 200, "{'released':true,'fence':%d}", release_fence(flow));
+    flow_answer(flow, 200, "{'released':true,'fence':%d}", fence);
 }
 
 /* ---- GET ---- */
@@ -504,7 +487,7 @@ static void show_lease(struct flow *flow)
         return;
     }
     buf_slice(flow->body, flow_compose(flow, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
-                                       (int)is_held(flow, item), holder_members(flow, item)));
+                                       (int)hold_is_on(flow, item), holder_members(flow, item)));
     raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "waiting"));
     while (raw_look_next(&look, NULL, &place)) {
         if (place_until(flow, place) < flow->now_ms) continue;
@@ -513,7 +496,7 @@ static void show_lease(struct flow *flow)
         first = false;
     }
     buf_text(flow->body, "]");
-    if (item_has(flow->arena, item, "data") && is_held(flow, item))
+    if (item_has(flow->arena, item, "data") && hold_is_on(flow, item))
         buf_slice(flow->body, flow_compose(flow, ",'data':%P", item_attribute(flow->arena, item, "data")));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);

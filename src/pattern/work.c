@@ -2,25 +2,24 @@
  * looking.
  *
  * Table PREFIXwork: hash key `queue` (S), range key `id` (S); `state` (S): READY, CLAIMED, DONE or DEAD;
- *   `data`; `fence` (N): grows with each claim; `attempts` (N): claims so far; `owner` (S), `until` (N, ms):
- *   of the claim; `progress`, `step` (N): what the last beat saved, to go on from; `result`; `error` (S):
- *   the last failure; `submitted`, `finished` (S, ISO 8601); `limit`, `backoff`, `lease`, `keep`, `then`:
- *   the queue's settings as the claim found them; `expires` (N, s): the time to live of what is DONE or
- *   DEAD.
- *   Index claimable: hash `slot` (S): "QUEUE/0" to "QUEUE/3", any of them; range `due` (N, ms). Both are
- *     there while the unit is READY (due: from when on) or CLAIMED (due: the end of its lease), so the index
+ *   `data`; `attempts` (N): claims so far; `fence`, `owner`, `until`: of the claim (hold.h); `progress`, `step` (N):
+ *   what the last beat saved, to go on from; `result`; `error` (S): the last failure; `submitted`, `finished` (S,
+ *   ISO 8601); `limit`, `backoff`, `lease`, `keep`, `then`: the queue's settings as the claim found them; `expires`
+ *   (N, s): the time to live of what is DONE or DEAD.
+ *   Index claimable: hash `slot` (S): "QUEUE/0" to "QUEUE/3", any of them; range `due` (N, ms): from when on it can
+ *     be claimed. Both are there while the unit is READY or CLAIMED (due: behind the end of its claim), so the index
  *     holds what can be claimed.
  *   Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`.
  * Table PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s),
  *   `then` (S); `changed` (S): when they were set.
  *
- * A claim is one conditional write that raises the fence; beat, finish and fail only act on the fence that
- * they were given, so whoever lost its lease changes nothing. A unit that is submitted again answers what
- * became of it. */
+ * A claim is a hold (hold.h): beat, finish and fail only act on the fence that they were given, so whoever lost its
+ * claim changes nothing. A unit that is submitted again answers what became of it. */
 #include "pattern/work.h"
 
 #include "base/hash.h"
 #include "calendar/calendar.h"
+#include "pattern/hold.h"
 #include "pattern/rows.h"
 
 #define WAIT_MOST_MS  60000
@@ -71,6 +70,18 @@ void work_wake_watchers(struct flow *flow)
     flow_wake(flow, work_topic(flow, "work unit", flow_text(flow, WORK_ID)));
 }
 
+struct slice work_key(struct flow *flow, struct slice id)
+{
+    return flow_compose(flow, "{'queue':%S,'id':%S}", flow_text(flow, WORK_QUEUE), id);
+}
+
+struct slice work_read(struct flow *flow)
+{
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &work_table,
+              work_key(flow, flow_text(flow, WORK_ID)));
+    return flow_item(flow);
+}
+
 void work_refuse_unknown(struct flow *flow)
 {
     flow_refuse(flow, 404, "no-such-work", "There is no unit '%.*s' in the queue '%.*s'.",
@@ -84,13 +95,6 @@ static void put_attribute(struct flow *flow, struct slice item, const char *name
                   flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name)));
 }
 
-static void put_moment(struct flow *flow, struct slice item, const char *name)
-{
-    int64_t ms = item_int(flow->arena, item, name, -1);
-    if (ms >= 0)
-        buf_slice(flow->body, flow_compose(flow, ",%s:%s", slice_of(name), moment_text(flow->arena, ms)));
-}
-
 void work_put(struct flow *flow, struct slice item)
 {
     bool is_claimed = item_says(flow->arena, item, "state", "CLAIMED");
@@ -99,8 +103,10 @@ void work_put(struct flow *flow, struct slice item)
     put_attribute(flow, item, "attempts");
     put_attribute(flow, item, "fence");
     if (is_claimed) put_attribute(flow, item, "owner");
-    if (is_claimed) put_moment(flow, item, "until");
-    if (item_says(flow->arena, item, "state", "READY")) put_moment(flow, item, "due");
+    if (is_claimed) buf_slice(flow->body, flow_compose(flow, ",'until':%s", hold_until_text(flow, item)));
+    if (item_says(flow->arena, item, "state", "READY"))
+        buf_slice(flow->body, flow_compose(flow, ",'due':%s",
+                                           moment_text(flow->arena, item_int(flow->arena, item, "due", 0))));
     put_attribute(flow, item, "data");
     put_attribute(flow, item, "progress");
     put_attribute(flow, item, "step");
@@ -155,38 +161,34 @@ static struct slice settings_members(struct flow *flow, struct slice item)
                         duration_text(flow->arena, settings.keep_s * 1000), flow_then_member(flow, item));
 }
 
-static void set_done(struct flow *flow)
+/* One of the settings as a piece of the update, where it is given. */
+static void set_number(struct flow *flow, unsigned field, const char *name, int64_t divisor,
+                       struct slice *set, struct slice *values)
 {
-    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
-}
-
-/* One of the settings as a piece of the update; nothing when it is not given. */
-static struct slice set_piece(struct flow *flow, unsigned field, const char *name)
-{
-    return flow_given(flow, field) ? arena_printf(flow->arena, ", #%s = :%s", name, name) : SLICE("");
-}
-
-static struct slice set_value(struct flow *flow, unsigned field, const char *name, int64_t divisor)
-{
-    if (!flow_given(flow, field)) return SLICE("");
-    return flow_compose(flow, ",':%r':%N", slice_of(name), flow_int(flow, field) / divisor);
+    if (!flow_given(flow, field)) return;
+    *set = arena_printf(flow->arena, "%.*s, #%s = :%s", SLICE_ARG(*set), name, name);
+    *values = flow_compose(flow, "%A,':%r':%N", *values, slice_of(name), flow_int(flow, field) / divisor);
 }
 
 /* What is not given stays as it is. */
-static void set_begin(struct flow *flow)
+static void set_queue(struct flow *flow)
 {
-    if (flow_given(flow, SET_THEN)) flow_needs_transactions(flow); /* as those do who carry it out */
-    flow_call(flow, set_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S},'UpdateExpression':'SET #changed = :changed%r%r%r%r%r',%#,"
-              "'ExpressionAttributeValues':{':changed':%S%r%r%r%r%r},'ReturnValues':'ALL_NEW'}",
-              &work_settings_table, flow_text(flow, WORK_QUEUE), set_piece(flow, SET_LEASE, "lease"),
-              set_piece(flow, SET_ATTEMPTS, "attempts"), set_piece(flow, SET_BACKOFF, "backoff"),
-              set_piece(flow, SET_KEEP, "keep"), set_piece(flow, SET_THEN, "then"),
-              moment_text(flow->arena, flow->now_ms), set_value(flow, SET_LEASE, "lease", 1),
-              set_value(flow, SET_ATTEMPTS, "attempts", 1), set_value(flow, SET_BACKOFF, "backoff", 1),
-              set_value(flow, SET_KEEP, "keep", 1000),
-              flow_given(flow, SET_THEN) ? flow_compose(flow, ",':then':%S", flow_then(flow, SET_THEN))
-                                         : SLICE(""));
+    struct slice set = SLICE(""), values = SLICE("");
+    set_number(flow, SET_LEASE, "lease", 1, &set, &values);
+    set_number(flow, SET_ATTEMPTS, "attempts", 1, &set, &values);
+    set_number(flow, SET_BACKOFF, "backoff", 1, &set, &values);
+    set_number(flow, SET_KEEP, "keep", 1000, &set, &values);
+    if (flow_given(flow, SET_THEN)) {
+        flow_needs_transactions(flow); /* as those do who carry it out */
+        set = arena_printf(flow->arena, "%.*s, #then = :then", SLICE_ARG(set));
+        values = flow_compose(flow, "%A,':then':%S", values, flow_then(flow, SET_THEN));
+    }
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'queue':%S},'UpdateExpression':'SET #changed = :changed%r',%#,"
+              "'ExpressionAttributeValues':{':changed':%S%A},'ReturnValues':'ALL_NEW'}",
+              &work_settings_table, flow_text(flow, WORK_QUEUE), set, moment_text(flow->arena, flow->now_ms),
+              values);
+    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
 }
 
 /* ---- submitting ---- */
@@ -201,30 +203,24 @@ static const struct field submit_fields[] = {
                       .help = "not to be claimed before"},
 };
 
-struct submit {
-    struct slice item;
-};
-
-static void submit_done(struct flow *flow)
+static void submit_unit(struct flow *flow)
 {
-    struct submit *submit = flow->state;
-    if (!flow_failed(flow)) work_wake_claimers(flow);
-    work_tell(flow, flow_failed(flow) ? 200 : 201, flow_failed(flow) ? flow_item(flow) : submit->item);
-}
-
-static void submit_begin(struct flow *flow)
-{
-    struct submit *submit = flow->state = arena_new(flow->arena, struct submit);
     struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
-    submit->item = flow_compose(
+    struct slice unit = flow_compose(
         flow,
         "{'queue':%S,'id':%S,'state':{'S':'READY'},'slot':%S,'due':%N,'fence':{'N':'0'},'attempts':{'N':'0'},"
         "'submitted':%S,'data':%J}",
         queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms + flow_int_or(flow, SUBMIT_DELAY, 0),
         moment_text(flow->arena, flow->now_ms), flow_text(flow, SUBMIT_DATA));
-    flow_call(flow, submit_done, "PutItem",
-              "{'TableName':%T,'Item':%r,'ConditionExpression':'attribute_not_exists(id)',%O}", &work_table,
-              submit->item);
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(id)',%O}", &work_table,
+              unit);
+    if (flow_failed(flow)) {
+        work_tell(flow, 200, flow_item(flow));
+        return;
+    }
+    work_wake_claimers(flow);
+    work_tell(flow, 201, unit);
 }
 
 /* ---- looking ---- */
@@ -237,37 +233,19 @@ static const struct field get_fields[] = {
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "wait so long for its end"},
 };
 
-struct get {
-    int64_t until_ms;
-};
-
-static flow_step get_taken;
-
-static void get_ask(struct flow *flow)
+static void show_unit(struct flow *flow)
 {
-    flow_look(flow);
-    flow_call(flow, get_taken, "GetItem", "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConsistentRead':true}",
-              &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID));
-}
-
-static void get_begin(struct flow *flow)
-{
-    struct get *get = flow->state = arena_new(flow->arena, struct get);
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_ask(flow);
-}
-
-static void get_taken(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct slice item = flow_item(flow);
-    bool has_ended = item_has(flow->arena, item, "finished");
-    struct slice id = flow_text(flow, WORK_ID);
-    if (!has_ended && flow->now_ms < get->until_ms)
-        flow_watch(flow, work_topic(flow, "work unit", id),
-                   flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), id), get->until_ms, get_ask);
-    else if (item.data)
-        work_tell(flow, 200, item);
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID), unit;
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
+    for (;;) {
+        flow_look(flow);
+        unit = work_read(flow);
+        if (item_has(flow->arena, unit, "finished") || flow->now_ms >= until_ms) break;
+        task_watch(flow, work_topic(flow, "work unit", id), flow_item_thing(&work_table, queue, id),
+                   until_ms);
+    }
+    if (unit.data)
+        work_tell(flow, 200, unit);
     else
         work_refuse_unknown(flow);
 }
@@ -286,33 +264,19 @@ static const struct field list_fields[] = {
 enum { STATE_READY, STATE_CLAIMED, STATE_DONE, STATE_DEAD };
 static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLICE("DONE"), SLICE("DEAD")};
 
-static void list_taken(struct flow *flow)
-{
-    const struct slice *settings = flow->state;
-    struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
-    bool first = true;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    buf_byte(flow->body, '{');
-    if (settings) buf_slice(flow->body, flow_compose(flow, "%A,", *settings));
-    buf_text(flow->body, "\"work\":[");
-    while (raw_look_next(&look, NULL, &item)) {
-        if (!first) buf_byte(flow->body, ',');
-        first = false;
-        work_put(flow, item);
-    }
-    buf_text(flow->body, "]");
-    if (last.data)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", item_text(flow->arena, last, "id")));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
-}
-
-static void list_ask(struct flow *flow)
+static void list_units(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), filter = SLICE(""), value = SLICE(""),
-                 start = SLICE("");
-    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD;
+                 start = SLICE(""), item;
+    struct raw_look look;
+    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD, first = true;
+    buf_byte(flow->body, '{');
+    if (!flow_given(flow, LIST_STATE) &&
+        !flow_given(flow, LIST_AFTER)) { /* the first page of the whole queue */
+        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
+                  &work_settings_table, queue);
+        buf_slice(flow->body, flow_compose(flow, "%A,", settings_members(flow, flow_item(flow))));
+    }
     if (flow_given(flow, LIST_STATE) && !is_dead) {
         filter = SLICE("\"FilterExpression\":\"#state = :state\",");
         value = flow_compose(flow, ",':state':%S", state_names[flow_int(flow, LIST_STATE)]);
@@ -321,84 +285,62 @@ static void list_ask(struct flow *flow)
         start = flow_compose(flow, ",'ExclusiveStartKey':{'queue':%S,'id':%S%r}", queue,
                              flow_text(flow, LIST_AFTER),
                              is_dead ? flow_compose(flow, ",'dead':%S", queue) : SLICE(""));
-    flow_call(flow, list_taken, "Query",
+    task_call(flow, "Query",
               "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,"
               "'ExpressionAttributeValues':{':queue':%S%r},'Limit':%d%r}",
               &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
               is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-}
-
-static void list_settings(struct flow *flow)
-{
-    struct slice *settings = flow->state = arena_new(flow->arena, struct slice);
-    *settings = settings_members(flow, flow_item(flow));
-    list_ask(flow);
-}
-
-/* The first page of the whole queue also tells its settings. */
-static void list_begin(struct flow *flow)
-{
-    if (flow_given(flow, LIST_STATE) || flow_given(flow, LIST_AFTER))
-        list_ask(flow);
-    else
-        flow_call(flow, list_settings, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
-                  &work_settings_table,
-                  flow_text(flow, WORK_QUEUE));
+    struct slice last = flow_last_key(flow);
+    buf_text(flow->body, "\"work\":[");
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); first = false) {
+        if (!first) buf_byte(flow->body, ',');
+        work_put(flow, item);
+    }
+    buf_slice(flow->body, last.data ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "id"))
+                                    : SLICE("]}"));
+    flow_finish(flow, 200);
 }
 
 /* ---- again, or away ---- */
 
 static const struct field unit_fields[] = {FIELD_WORK_QUEUE, FIELD_WORK_ID};
 
-static void retry_done(struct flow *flow)
+static void retry_unit(struct flow *flow)
 {
-    struct slice item = flow_item(flow);
-    if (!flow_failed(flow)) {
-        work_wake_claimers(flow);
-        work_tell(flow, 200, item);
-    } else if (!item.data) {
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :ready, #slot = :slot, #due = :now, "
+        "#attempts = :zero REMOVE #dead, #expires, #finished','ConditionExpression':'#state = :dead',%#,"
+        "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
+        "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
+        &work_table, work_key(flow, id), work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
+    struct slice unit = flow_item(flow);
+    if (!unit.data) {
         work_refuse_unknown(flow);
-    } else if (item_says(flow->arena, item, "state", "READY")) {
-        work_tell(flow, 200, item); /* done before */
+    } else if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
+        work_wake_claimers(flow);
+        work_tell(flow, 200, unit);
     } else {
         flow_refuse(flow, 409, "not-dead", "Only a DEAD unit can be tried again; this one is %.*s.",
-                    SLICE_ARG(item_text(flow->arena, item, "state")));
+                    SLICE_ARG(item_text(flow->arena, unit, "state")));
     }
 }
 
-static void retry_begin(struct flow *flow)
+static void delete_unit(struct flow *flow)
 {
-    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
-    flow_call(
-        flow, retry_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :ready, #slot = :slot, "
-        "#due = :now, #attempts = :zero REMOVE #dead, #expires, #finished',"
-        "'ConditionExpression':'#state = :dead',%#,'ExpressionAttributeValues':{':ready':{'S':'READY'},"
-        "':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
-        "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
-        &work_table, queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
-}
-
-static void delete_done(struct flow *flow)
-{
-    struct slice item = flow_item(flow);
-    if (flow_failed(flow) && item.data)
-        flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");
-    else if (flow_failed(flow) || !item.data)
+    task_call(flow, "DeleteItem",
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'" HOLD_FREE "',%#,"
+              "'ExpressionAttributeValues':{':now':%N},'ReturnValues':'ALL_OLD',%O}",
+              &work_table, work_key(flow, flow_text(flow, WORK_ID)), flow->now_ms);
+    if (!flow_item(flow).data)
         work_refuse_unknown(flow);
+    else if (flow_failed(flow))
+        flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");
     else
         flow_answer(flow, 200, "{'deleted':true}");
-}
-
-static void delete_begin(struct flow *flow)
-{
-    flow_call(
-        flow, delete_done, "DeleteItem",
-        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConditionExpression':'#state <> :claimed or #until < "
-        ":now',%#,'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':now':%N},"
-        "'ReturnValues':'ALL_OLD',%O}",
-        &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), flow->now_ms);
 }
 
 /* ---- rows ---- */
@@ -414,17 +356,17 @@ const struct flow_row work_rows[] = {
      FIELDS(work_finish_fields), "{'id':'a','state':'DONE','result':42}", "work finish fence result?"},
     {"POST", "/v1/work/{queue}/{id}/fail", work_fail, "Gives a unit back after a failure, or up.",
      FIELDS(work_fail_fields), "{'id':'a','state':'READY','attempts':1}", "work fail fence reason?"},
-    {"POST", "/v1/work/{queue}/{id}/retry", retry_begin, "Makes a DEAD unit READY again.", FIELDS(unit_fields),
+    {"POST", "/v1/work/{queue}/{id}/retry", retry_unit, "Makes a DEAD unit READY again.", FIELDS(unit_fields),
      "{'id':'a','state':'READY','attempts':0}", "work retry"},
-    {"POST", "/v1/work/{queue}/{id}", submit_begin, "Submits a unit; again, it answers what became of it.",
+    {"POST", "/v1/work/{queue}/{id}", submit_unit, "Submits a unit; again, it answers what became of it.",
      FIELDS(submit_fields), "{'id':'a','state':'READY','attempts':0}", "work submit data?"},
-    {"GET", "/v1/work/{queue}/{id}", get_begin, "A unit, perhaps after waiting for its end.", FIELDS(get_fields), UNIT,
+    {"GET", "/v1/work/{queue}/{id}", show_unit, "A unit, perhaps after waiting for its end.", FIELDS(get_fields), UNIT,
      "work get"},
-    {"DELETE", "/v1/work/{queue}/{id}", delete_begin, "Deletes a unit that nobody works at.", FIELDS(unit_fields),
+    {"DELETE", "/v1/work/{queue}/{id}", delete_unit, "Deletes a unit that nobody works at.", FIELDS(unit_fields),
      "{'deleted':true}", "work rm"},
-    {"PUT", "/v1/work/{queue}", set_begin, "Sets what a queue does by itself.", FIELDS(set_fields),
+    {"PUT", "/v1/work/{queue}", set_queue, "Sets what a queue does by itself.", FIELDS(set_fields),
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}", "work put"},
-    {"GET", "/v1/work/{queue}", list_begin, "The settings of a queue, and its units by id.", FIELDS(list_fields),
+    {"GET", "/v1/work/{queue}", list_units, "The settings of a queue, and its units by id.", FIELDS(list_fields),
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d','work':[" UNIT "],'next':'a'}", "work ls -> work"},
 };
 /* clang-format on */

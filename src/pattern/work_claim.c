@@ -1,5 +1,6 @@
 /* Work, continued: claiming, beating, finishing, failing. The tables and what holds for them: work.c. */
 #include "calendar/calendar.h"
+#include "pattern/hold.h"
 #include "pattern/rows.h"
 #include "pattern/work.h"
 
@@ -24,167 +25,124 @@ const struct field work_claim_fields[] = {
                     .help = "how long to wait for a unit"},
 };
 
-struct claim {
-    struct work_settings settings;
-    int64_t until_ms; /* of the waiting */
-    int64_t due_ms;   /* of the first unit that cannot be claimed yet; INT64_MAX: there is none */
-    unsigned slot, slots;
-    struct slice ids[CANDIDATES];
-    unsigned count, at, tried;
-    bool lost; /* others have taken what this look has found: there may be more behind it */
+/* One look at what can be claimed. */
+struct claim_look {
+    int64_t due_ms; /* of the first unit that cannot be claimed yet; INT64_MAX: there is none */
+    bool lost;      /* others have taken what was found: there may be more behind it */
 };
 
-static flow_step claim_start, claim_slot, claim_listed, claim_next, claim_taken, claim_buried;
-
-static void claim_settings(struct flow *flow)
+static struct held held_of(struct flow *flow, struct slice id)
 {
-    struct claim *claim = flow->state;
-    work_settings_read(flow, flow_item(flow), &claim->settings);
-    claim_start(flow);
+    return (struct held){&work_table, work_key(flow, id)};
+}
+
+/* The last attempt's claim is over without a word: that was one failure too many. */
+static void bury(struct flow *flow, const struct work_settings *settings, struct slice unit)
+{
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = item_text(flow->arena, unit, "id");
+    bool has_then = settings->then.data != NULL;
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :dead, #dead = :queue, #error = :error, "
+        "#finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
+        "'ConditionExpression':'#fence = :fence and #due <= :now',%#,'ExpressionAttributeValues':{"
+        "':dead':{'S':'DEAD'},':queue':%S,':error':{'S':'its last lease ended without a word'},':time':%S,"
+        "':expires':%N,':fence':%N,':now':%N%A},'ReturnValues':'ALL_NEW',%O}",
+        &work_table, work_key(flow, id), has_then ? SLICE(", #then = :then") : SLICE(""), queue,
+        moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + settings->keep_s,
+        hold_of(flow, unit).fence, flow->now_ms,
+        has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""));
+    if (!flow_failed(flow)) flow_wake(flow, work_topic(flow, "work unit", id));
+}
+
+/* Takes the unit, if it can be had; buries it, if it was tried too often. */
+static bool claim_unit(struct flow *flow, const struct work_settings *settings, struct slice id,
+                       struct claim_look *look)
+{
+    struct held held = held_of(flow, id);
+    bool has_then = settings->then.data != NULL;
+    int64_t for_ms = flow_int_or(flow, CLAIM_FOR, settings->lease_ms);
+    struct hold_also also = {
+        .set = arena_printf(
+            flow->arena,
+            ", #state = :claimed, #due = :due, #attempts = #attempts + :one, #limit = :limit, "
+            "#backoff = :backoff, #lease = :lease, #keep = :keep%s",
+            has_then ? ", #then = :then" : ""),
+        .remove = has_then ? SLICE("") : SLICE(" REMOVE #then"),
+        .condition = SLICE(" and #due <= :now and #attempts < :limit"),
+        .values = flow_compose(flow,
+                               ",':claimed':{'S':'CLAIMED'},':due':%N,':limit':%N,':backoff':%N,':lease':%N,"
+                               "':keep':%N%A",
+                               hold_until_ms(flow, for_ms) + 1, settings->attempts, settings->backoff_ms,
+                               settings->lease_ms, settings->keep_s,
+                               has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""))};
+    if (hold_take(flow, &held, flow_text(flow, CLAIM_OWNER), for_ms, HOLD_FREE, &also)) return true;
+    struct slice unit = flow_item(flow);
+    bool is_due = item_int(flow->arena, unit, "due", INT64_MAX) <= flow->now_ms;
+    if (is_due && item_int(flow->arena, unit, "attempts", 0) >= settings->attempts)
+        bury(flow, settings, unit);
+    else
+        look->lost = true;
+    return false;
+}
+
+/* Looks into one slot of the queue, and claims one of the units that are due there, any of the first. */
+static bool claim_in_slot(struct flow *flow, const struct work_settings *settings, uint64_t slot,
+                          struct claim_look *look)
+{
+    struct slice ids[CANDIDATES], item;
+    unsigned count = 0;
+    struct raw_look page;
+    task_call(flow, "Query",
+              "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
+              "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
+              &work_table, work_slot(flow, flow_text(flow, WORK_QUEUE), slot), (int64_t)CANDIDATES);
+    raw_look_begin(&page, flow->arena, flow_items(flow));
+    while (count < CANDIDATES && raw_look_next(&page, NULL, &item)) {
+        int64_t due_ms = item_int(flow->arena, item, "due", 0);
+        if (due_ms > flow->now_ms) { /* so are all behind it */
+            if (due_ms < look->due_ms) look->due_ms = due_ms;
+            break;
+        }
+        ids[count++] = item_text(flow->arena, item, "id");
+    }
+    uint64_t first = count ? flow_random_below(flow, count) : 0;
+    for (unsigned i = 0; i < count; i++)
+        if (claim_unit(flow, settings, ids[(first + i) % count], look)) return true;
+    return false;
+}
+
+/* Until somebody submits a unit, or one becomes due. All claimers of a queue look for the same. */
+static void claim_wait(struct flow *flow, const struct claim_look *look, int64_t until_ms)
+{
+    uint64_t topic = work_topic(flow, "work", SLICE(""));
+    int64_t soon_ms = flow->now_ms + LOST_PAUSE_MS + (int64_t)flow_random_below(flow, LOST_PAUSE_MS);
+    task_watch_as(flow, topic, flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), SLICE("")), topic,
+                  look->due_ms, look->lost && soon_ms < until_ms ? soon_ms : until_ms);
 }
 
 void work_claim(struct flow *flow)
 {
-    struct claim *claim = flow->state = arena_new(flow->arena, struct claim);
-    claim->until_ms = flow->now_ms + flow_int_or(flow, CLAIM_WAIT, 0);
-    flow_call(flow, claim_settings, "GetItem", "{'TableName':%T,'Key':{'queue':%S}}", &work_settings_table,
+    struct work_settings settings;
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, CLAIM_WAIT, 0);
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'queue':%S}}", &work_settings_table,
               flow_text(flow, WORK_QUEUE));
-}
-
-static void claim_start(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    claim->slot = (unsigned)flow_random_below(flow, WORK_SLOTS);
-    claim->slots = 0;
-    claim->due_ms = INT64_MAX;
-    claim->lost = false;
-    flow_look(flow);
-    claim_slot(flow);
-}
-
-/* Until somebody submits a unit, or one becomes due. All claimers of a queue look for the same. */
-static void claim_wait(struct flow *flow)
-{
-    const struct claim *claim = flow->state;
-    uint64_t topic = work_topic(flow, "work", SLICE(""));
-    int64_t soon_ms = flow->now_ms + LOST_PAUSE_MS + (int64_t)flow_random_below(flow, LOST_PAUSE_MS);
-    flow_watch(flow, topic, flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), SLICE("")),
-               claim->lost && soon_ms < claim->until_ms ? soon_ms : claim->until_ms, claim_start);
-    flow_watch_kin(flow, topic);
-    flow_watch_change(flow, claim->due_ms);
-}
-
-/* The next slot; behind the last, waits or gives up. */
-static void claim_slot(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    struct slice queue = flow_text(flow, WORK_QUEUE);
-    if (claim->slots++ < WORK_SLOTS)
-        flow_call(flow, claim_listed, "Query",
-                  "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
-                  &work_table, work_slot(flow, queue, claim->slot++), (int64_t)CANDIDATES);
-    else if (flow->now_ms < claim->until_ms)
-        claim_wait(flow);
-    else
-        flow_finish(flow, 204);
-}
-
-static void claim_listed(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    struct raw_look look;
-    struct slice item;
-    claim->count = claim->tried = 0;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (claim->count < CANDIDATES && raw_look_next(&look, NULL, &item)) {
-        int64_t due_ms = item_int(flow->arena, item, "due", 0);
-        if (due_ms > flow->now_ms) { /* so are all behind it */
-            if (due_ms < claim->due_ms) claim->due_ms = due_ms;
-            break;
+    work_settings_read(flow, flow_item(flow), &settings);
+    for (;;) {
+        struct claim_look look = {.due_ms = INT64_MAX};
+        uint64_t slot = flow_random_below(flow, WORK_SLOTS);
+        flow_look(flow);
+        for (unsigned i = 0; i < WORK_SLOTS; i++) {
+            if (!claim_in_slot(flow, &settings, slot + i, &look)) continue;
+            flow_wake_kin_at(flow, work_topic(flow, "work", SLICE("")),
+                             item_int(flow->arena, flow_item(flow), "due", 0));
+            work_tell(flow, 200, flow_item(flow));
+            return;
         }
-        claim->ids[claim->count++] = item_text(flow->arena, item, "id");
+        if (flow->now_ms >= until_ms) break;
+        claim_wait(flow, &look, until_ms);
     }
-    claim->at = claim->count ? (unsigned)flow_random_below(flow, claim->count) : 0;
-    claim_next(flow);
-}
-
-static void claim_next(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    const struct work_settings *settings = &claim->settings;
-    if (claim->tried++ == claim->count) {
-        claim_slot(flow);
-        return;
-    }
-    struct slice id = claim->ids[claim->at++ % claim->count];
-    int64_t until_ms = flow->now_ms + flow_int_or(flow, CLAIM_FOR, settings->lease_ms) + flow->world->skew_ms;
-    bool has_then = settings->then.data != NULL;
-    flow_call(flow, claim_taken, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S,'id':%S},"
-              "'UpdateExpression':'SET #state = :claimed, #owner = :owner, #fence = #fence + :one, #attempts "
-              "= #attempts + :one, #until = :until, #due = :until, #limit = :limit, #backoff = :backoff, "
-              "#lease = :lease, #keep = "
-              ":keep%r','ConditionExpression':'attribute_exists(#slot) and "
-              "#due <= :now and #attempts < "
-              ":limit',%#,'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':owner':%S,"
-              "':one':{'N':'1'},':until':%N,':limit':%N,':backoff':%N,':lease':%N,':keep':%N,':now':%N%r},"
-              "'ReturnValues':'ALL_NEW',%O}",
-              &work_table, flow_text(flow, WORK_QUEUE), id,
-              has_then ? SLICE(", #then = :then") : SLICE(" REMOVE #then"), flow_text(flow, CLAIM_OWNER),
-              until_ms, settings->attempts, settings->backoff_ms, settings->lease_ms, settings->keep_s,
-              flow->now_ms, has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""));
-}
-
-/* The last attempt's lease is over without a word: that was one failure too many. */
-static void claim_bury(struct flow *flow, struct slice item)
-{
-    struct claim *claim = flow->state;
-    bool has_then = claim->settings.then.data != NULL;
-    flow_call(
-        flow, claim_buried, "UpdateItem",
-        "{'TableName':%T,'Key':{'queue':%S,'id':%A},'UpdateExpression':'SET #state = :dead, #dead = :queue, "
-        "#error = :error, #finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
-        "'ConditionExpression':'attribute_exists(#slot) and #fence = :fence and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':dead':{'S':'DEAD'},':queue':%S,"
-        "':error':{'S':'its last lease ended without a word'},':time':%S,':expires':%N,':fence':%A,"
-        "':now':%N%r},'ReturnValues':'ALL_NEW',%O}",
-        &work_table, flow_text(flow, WORK_QUEUE), item_attribute(flow->arena, item, "id"),
-        has_then ? SLICE(", #then = :then") : SLICE(""), flow_text(flow, WORK_QUEUE),
-        moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + claim->settings.keep_s,
-        item_attribute(flow->arena, item, "fence"), flow->now_ms,
-        has_then ? flow_compose(flow, ",':then':%S", claim->settings.then) : SLICE(""));
-}
-
-/* Somebody else has it. */
-static void claim_pass(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    claim->lost = true;
-    claim_next(flow);
-}
-
-static void claim_taken(struct flow *flow)
-{
-    struct claim *claim = flow->state;
-    struct slice item = flow_item(flow);
-    bool is_due = item_has(flow->arena, item, "slot") &&
-                  item_int(flow->arena, item, "due", INT64_MAX) <= flow->now_ms;
-    if (!flow_failed(flow)) {
-        flow_wake_kin_at(flow, work_topic(flow, "work", SLICE("")), item_int(flow->arena, item, "due", 0));
-        work_tell(flow, 200, item);
-    } else if (is_due && item_int(flow->arena, item, "attempts", 0) >= claim->settings.attempts) {
-        claim_bury(flow, item);
-    } else {
-        claim_pass(flow);
-    }
-}
-
-static void claim_buried(struct flow *flow)
-{
-    struct slice id = item_text(flow->arena, flow_item(flow), "id");
-    if (!flow_failed(flow)) flow_wake(flow, work_topic(flow, "work unit", id));
-    claim_next(flow);
+    flow_finish(flow, 204);
 }
 
 /* ---- beat ---- */
@@ -204,67 +162,50 @@ const struct field work_beat_fields[] = {
 };
 
 /* Why the fence does not fit. */
-static void refuse_stale(struct flow *flow, struct slice item, int64_t fence)
+static void refuse_stale(struct flow *flow, struct slice unit, int64_t fence)
 {
-    int64_t current = item_int(flow->arena, item, "fence", 0);
-    struct slice state = item_text(flow->arena, item, "state");
-    struct slice members = flow_compose(flow, "'state':%s,'fence':%d", state, current);
-    if (!item.data)
+    struct slice state = item_text(flow->arena, unit, "state");
+    struct slice members = flow_compose(flow, "'state':%s,'fence':%d", state, hold_of(flow, unit).fence);
+    if (!unit.data)
         work_refuse_unknown(flow);
-    else if (current != fence)
-        flow_refuse_fence(flow, members, "unit", "claimed", fence, current);
-    else
+    else if (!hold_refuse_fence(flow, unit, fence, members, "unit", "claimed"))
         flow_refuse_with(flow, members, 409, "not-claimed", "The unit is %.*s.", SLICE_ARG(state));
-}
-
-static bool beat_step(struct flow *flow, int64_t *step)
-{
-    struct slice progress = flow_text(flow, BEAT_PROGRESS);
-    *step = flow_int(flow, BEAT_STEP);
-    if (flow_given(flow, BEAT_STEP)) return true;
-    return flow_given(flow, BEAT_PROGRESS) && raw_kind(progress) == JSON_NUMBER && raw_int(progress, step);
-}
-
-static void beat_done(struct flow *flow)
-{
-    struct slice item = flow_item(flow);
-    int64_t fence = flow_int(flow, BEAT_FENCE), step;
-    bool is_mine = item_says(flow->arena, item, "state", "CLAIMED") &&
-                   item_int(flow->arena, item, "fence", 0) == fence;
-    if (!flow_failed(flow)) {
-        work_tell(flow, 200, item);
-    } else if (is_mine && beat_step(flow, &step)) {
-        flow_refuse_with(flow,
-                         flow_compose(flow, "'step':%d,'progress':%P", item_int(flow->arena, item, "step", 0),
-                                      item_attribute(flow->arena, item, "progress")),
-                         409, "progress-behind", "The unit is at step %lld already.",
-                         (long long)item_int(flow->arena, item, "step", 0));
-    } else {
-        refuse_stale(flow, item, fence);
-    }
 }
 
 void work_beat(struct flow *flow)
 {
-    int64_t step, until_ms = flow->now_ms + flow_int(flow, BEAT_FOR) + flow->world->skew_ms;
-    bool has_for = flow_given(flow, BEAT_FOR), has_progress = flow_given(flow, BEAT_PROGRESS);
-    bool has_step = beat_step(flow, &step);
-    struct slice progress = has_progress
-                                ? flow_compose(flow, ",':progress':%J", flow_text(flow, BEAT_PROGRESS))
-                                : SLICE("");
-    flow_call(
-        flow, beat_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #until = :from%r, #due = "
-        ":from%r%r%r','ConditionExpression':'#state = :claimed and #fence = :fence%r',%#,"
-        "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':fence':%N,':from':%N%r%r},"
-        "'ReturnValues':'ALL_NEW',%O}",
-        &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID),
-        has_for ? SLICE("") : SLICE(" + #lease"), has_for ? SLICE("") : SLICE(" + #lease"),
-        has_progress ? SLICE(", #progress = :progress") : SLICE(""),
-        has_step ? SLICE(", #step = :step") : SLICE(""),
-        has_step ? SLICE(" and (attribute_not_exists(#step) or #step <= :step)") : SLICE(""),
-        flow_int(flow, BEAT_FENCE), has_for ? until_ms : flow->now_ms + flow->world->skew_ms, progress,
-        has_step ? flow_compose(flow, ",':step':%N", step) : SLICE(""));
+    struct held held = held_of(flow, flow_text(flow, WORK_ID));
+    struct slice progress = flow_text(flow, BEAT_PROGRESS);
+    int64_t fence = flow_int(flow, BEAT_FENCE), step = flow_int(flow, BEAT_STEP);
+    int64_t until_ms = hold_until_ms(flow, flow_int(flow, BEAT_FOR));
+    bool has_progress = flow_given(flow, BEAT_PROGRESS);
+    bool has_step = flow_given(flow, BEAT_STEP) ||
+                    (has_progress && raw_kind(progress) == JSON_NUMBER && raw_int(progress, &step));
+    struct slice update = flow_given(flow, BEAT_FOR)
+                              ? SLICE("SET #until = :until, #due = :due")
+                              : SLICE("SET #until = :until + #lease, #due = :due + #lease");
+    struct hold_also also = {.values = flow_compose(flow, ",':until':%N,':due':%N", until_ms, until_ms + 1)};
+    if (has_progress) {
+        update = flow_compose(flow, "%A, #progress = :progress", update);
+        also.values = flow_compose(flow, "%A,':progress':%J", also.values, progress);
+    }
+    if (has_step) {
+        update = flow_compose(flow, "%A, #step = :step", update);
+        also.values = flow_compose(flow, "%A,':step':%N", also.values, step);
+        also.condition = SLICE(" and (attribute_not_exists(#step) or #step <= :step)");
+    }
+    bool is_kept = hold_act(flow, &held, fence, update, &also);
+    struct slice unit = flow_item(flow);
+    int64_t reached = item_int(flow->arena, unit, "step", 0);
+    if (is_kept)
+        work_tell(flow, 200, unit);
+    else if (has_step && item_has(flow->arena, unit, "owner") && hold_of(flow, unit).fence == fence)
+        flow_refuse_with(flow,
+                         flow_compose(flow, "'step':%d,'progress':%P", reached,
+                                      item_attribute(flow->arena, unit, "progress")),
+                         409, "progress-behind", "The unit is at step %lld already.", (long long)reached);
+    else
+        refuse_stale(flow, unit, fence);
 }
 
 /* ---- finish ---- */
@@ -278,31 +219,26 @@ const struct field work_finish_fields[] = {
     [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of it"},
 };
 
-static void finish_done(struct flow *flow)
+void work_finish(struct flow *flow)
 {
-    struct slice item = flow_item(flow);
-    bool was_done = flow_failed(flow) && item_says(flow->arena, item, "state", "DONE") &&
-                    item_int(flow->arena, item, "fence", 0) == flow_int(flow, FINISH_FENCE);
-    if (flow_failed(flow) && !was_done) {
-        refuse_stale(flow, item, flow_int(flow, FINISH_FENCE));
+    struct held held = held_of(flow, flow_text(flow, WORK_ID));
+    int64_t fence = flow_int(flow, FINISH_FENCE);
+    struct slice values = flow_compose(flow, ",':done':{'S':'DONE'},':result':%J,':time':%S,':now':%N",
+                                       flow_text(flow, FINISH_RESULT), moment_text(flow->arena, flow->now_ms),
+                                       flow->now_ms / 1000);
+    bool is_done = hold_act(
+        flow, &held, fence,
+        SLICE("SET #state = :done, #result = :result, #finished = :time, #expires = :now + #keep "
+              "REMOVE #slot, #due, #until, #owner, #error, #then"),
+        &(struct hold_also){.values = values});
+    struct slice unit = flow_item(flow);
+    bool was_done = item_says(flow->arena, unit, "state", "DONE") && hold_of(flow, unit).fence == fence;
+    if (!is_done && !was_done) {
+        refuse_stale(flow, unit, fence);
         return;
     }
     work_wake_watchers(flow);
-    work_tell(flow, 200, item);
-}
-
-void work_finish(struct flow *flow)
-{
-    flow_call(
-        flow, finish_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'queue':%S,'id':%S},'UpdateExpression':'SET #state = :done, #result = "
-        ":result, #finished = :time, #expires = :now + #keep REMOVE #slot, #due, #until, #owner, #error, "
-        "#then',"
-        "'ConditionExpression':'#state = :claimed and #fence = :fence',%#,"
-        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':claimed':{'S':'CLAIMED'},':fence':%N,"
-        "':result':%J,':time':%S,':now':%N},'ReturnValues':'ALL_NEW',%O}",
-        &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), flow_int(flow, FINISH_FENCE),
-        flow_text(flow, FINISH_RESULT), moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000);
+    work_tell(flow, 200, unit);
 }
 
 /* ---- fail ---- */
@@ -319,74 +255,51 @@ const struct field work_fail_fields[] = {
                     .help = "instead of the queue's back-off"},
 };
 
-static void fail_done(struct flow *flow)
-{
-    struct slice item = flow_item(flow);
-    bool was_failed = flow_failed(flow) &&
-                      item_int(flow->arena, item, "fence", 0) == flow_int(flow, FAIL_FENCE) &&
-                      (item_says(flow->arena, item, "state", "READY") ||
-                       item_says(flow->arena, item, "state", "DEAD"));
-    if (flow_failed(flow) && !was_failed) {
-        refuse_stale(flow, item, flow_int(flow, FAIL_FENCE));
-        return;
-    }
-    work_wake_watchers(flow);
-    work_wake_claimers(flow);
-    work_tell(flow, 200, item);
-}
-
 /* The pause behind a failure: doubled with each, between half and all of it, so that a herd spreads. */
-static int64_t fail_pause(struct flow *flow, struct slice item)
+static int64_t fail_pause(struct flow *flow, struct slice unit)
 {
-    int64_t pause_ms = item_int(flow->arena, item, "backoff", 0),
-            attempts = item_int(flow->arena, item, "attempts", 1);
+    int64_t pause_ms = item_int(flow->arena, unit, "backoff", 0),
+            attempts = item_int(flow->arena, unit, "attempts", 1);
     if (flow_given(flow, FAIL_AFTER)) return flow_int(flow, FAIL_AFTER);
     for (; attempts > 1 && pause_ms < PAUSE_MOST_MS; attempts--) pause_ms *= 2;
     if (pause_ms > PAUSE_MOST_MS) pause_ms = PAUSE_MOST_MS;
     return pause_ms - (int64_t)flow_random_below(flow, (uint64_t)pause_ms / 2 + 1);
 }
 
-static void fail_write(struct flow *flow, struct slice update, struct slice values)
-{
-    flow_call(flow, fail_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S,'id':%S},"
-              "'UpdateExpression':'SET #state = :state, #error = :reason%r, #until, #owner',"
-              "'ConditionExpression':'#state = :claimed and #fence = :fence',%#,"
-              "'ExpressionAttributeValues':{':claimed':{'S':'CLAIMED'},':fence':%N,':reason':%S%r},"
-              "'ReturnValues':'ALL_NEW',%O}",
-              &work_table, flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID), update,
-              flow_int(flow, FAIL_FENCE),
-              flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON) : SLICE("no reason given"),
-              values);
-}
-
-static void fail_read(struct flow *flow)
-{
-    struct slice item = flow_item(flow);
-    bool is_last = item_int(flow->arena, item, "attempts", 0) >= item_int(flow->arena, item, "limit", 0);
-    if (is_last || (flow_given(flow, FAIL_RETRY) && !flow_int(flow, FAIL_RETRY)))
-        fail_write(flow,
-                   SLICE(", #dead = :queue, #finished = :time, #expires = :now + #keep REMOVE #slot, #due"),
-                   flow_compose(flow, ",':state':{'S':'DEAD'},':queue':%S,':time':%S,':now':%N",
-                                flow_text(flow, WORK_QUEUE), moment_text(flow->arena, flow->now_ms),
-                                flow->now_ms / 1000));
-    else
-        fail_write(
-            flow, SLICE(", #due = :due REMOVE #then"),
-            flow_compose(flow, ",':state':{'S':'READY'},':due':%N", flow->now_ms + fail_pause(flow, item)));
-}
-
-static void fail_decide(struct flow *flow)
-{
-    if (flow_item(flow).data)
-        fail_read(flow);
-    else
-        work_refuse_unknown(flow);
-}
-
 void work_fail(struct flow *flow)
 {
-    flow_call(flow, fail_decide, "GetItem",
-              "{'TableName':%T,'Key':{'queue':%S,'id':%S},'ConsistentRead':true}", &work_table,
-              flow_text(flow, WORK_QUEUE), flow_text(flow, WORK_ID));
+    struct held held = held_of(flow, flow_text(flow, WORK_ID));
+    int64_t fence = flow_int(flow, FAIL_FENCE);
+    bool is_last = flow_given(flow, FAIL_RETRY) && !flow_int(flow, FAIL_RETRY);
+    struct slice unit = SLICE_NONE, update, values;
+    if (!is_last) {
+        unit = work_read(flow);
+        is_last = item_int(flow->arena, unit, "attempts", 0) >= item_int(flow->arena, unit, "limit", 0);
+    }
+    if (is_last) {
+        update = SLICE(
+            "SET #state = :state, #error = :reason, #dead = :queue, #finished = :time, #expires = :now + "
+            "#keep REMOVE #slot, #due, #until, #owner");
+        values = flow_compose(flow, ",':state':{'S':'DEAD'},':queue':%S,':time':%S,':now':%N",
+                              flow_text(flow, WORK_QUEUE), moment_text(flow->arena, flow->now_ms),
+                              flow->now_ms / 1000);
+    } else {
+        update = SLICE("SET #state = :state, #error = :reason, #due = :due REMOVE #then, #until, #owner");
+        values = flow_compose(flow, ",':state':{'S':'READY'},':due':%N",
+                              flow->now_ms + fail_pause(flow, unit));
+    }
+    values = flow_compose(flow, "%A,':reason':%S", values,
+                          flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON)
+                                                        : SLICE("no reason given"));
+    bool is_taken = hold_act(flow, &held, fence, update, &(struct hold_also){.values = values});
+    unit = flow_item(flow);
+    bool was_taken = hold_of(flow, unit).fence == fence && (item_says(flow->arena, unit, "state", "READY") ||
+                                                            item_says(flow->arena, unit, "state", "DEAD"));
+    if (!is_taken && !was_taken) {
+        refuse_stale(flow, unit, fence);
+        return;
+    }
+    work_wake_watchers(flow);
+    work_wake_claimers(flow);
+    work_tell(flow, 200, unit);
 }

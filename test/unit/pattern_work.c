@@ -71,13 +71,15 @@ TEST(work_is_claimed_again_when_its_lease_is_over)
     asks(&patterns, "POST /v1/work/q/claim", NULL);
     check_state(&patterns, "POST /v1/work/q/a/beat", "{\"fence\":1,\"progress\":5}", "CLAIMED");
     patterns.now_ms += 10000;
+    CHECK_ASKS(&patterns, "POST /v1/work/q/claim", NULL, 204, ""); /* until that moment, and in it */
+    patterns.now_ms += 1;
     struct slice reply = asks(&patterns, "POST /v1/work/q/claim", NULL);
     CHECK_TEXT(member(&patterns, reply, "fence"), "2");
     CHECK_TEXT(member(&patterns, reply, "progress"), "5");
     CHECK_REFUSES(&patterns, "POST /v1/work/q/a/finish", "{\"fence\":1}", 409, "stale-fence");
     CHECK_REFUSES(&patterns, "POST /v1/work/q/a/beat", "{\"fence\":2,\"progress\":4}", 409,
                   "progress-behind");
-    patterns.now_ms += 10000; /* the second lease, too: that was the last attempt */
+    patterns.now_ms += 10001; /* the second lease, too: that was the last attempt */
     CHECK_ASKS(&patterns, "POST /v1/work/q/claim", NULL, 204, "");
     reply = asks(&patterns, "GET /v1/work/q?state=dead", NULL);
     CHECK(slice_contains(reply, SLICE("\"error\":\"its last lease ended without a word\"")));

@@ -1,0 +1,62 @@
+/* Holds of flows; see hold.h. */
+#include "pattern/hold.h"
+
+#include "calendar/calendar.h"
+
+bool hold_take(struct flow *flow, const struct held *held, struct slice owner, int64_t for_ms,
+               const char *free, const struct hold_also *also)
+{
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET " HOLD_TAKE "%r%r','ConditionExpression':'%r%r',%#,"
+        "'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':{'N':'0'},':one':{'N':'1'}%A},"
+        "'ReturnValues':'ALL_NEW',%O}",
+        held->table, held->key, also->set, also->remove, slice_of(free), also->condition, owner,
+        hold_until_ms(flow, for_ms), flow->now_ms, also->values);
+    return !flow_failed(flow);
+}
+
+bool hold_act(struct flow *flow, const struct held *held, int64_t fence, struct slice update,
+              const struct hold_also *also)
+{
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'" HOLD_ACT "%r',%#,"
+              "'ExpressionAttributeValues':{':fence':%N%A},'ReturnValues':'ALL_NEW',%O}",
+              held->table, held->key, update, also->condition, fence, also->values);
+    return !flow_failed(flow);
+}
+
+struct dynamo_hold hold_of(struct flow *flow, struct slice item)
+{
+    return dynamo_hold_read(flow->arena, item);
+}
+
+enum dynamo_hold_state hold_state(struct flow *flow, struct slice item, struct slice me)
+{
+    struct dynamo_hold hold = hold_of(flow, item);
+    return dynamo_hold_state(&hold, me, flow->now_ms);
+}
+
+bool hold_is_on(struct flow *flow, struct slice item)
+{
+    return hold_state(flow, item, SLICE("")) != HOLD_IS_FREE;
+}
+
+int64_t hold_until_ms(const struct flow *flow, int64_t for_ms)
+{
+    return dynamo_hold_until(flow->now_ms, for_ms, flow->world->skew_ms);
+}
+
+struct slice hold_until_text(struct flow *flow, struct slice item)
+{
+    return moment_text(flow->arena, hold_of(flow, item).until_ms - flow->world->skew_ms);
+}
+
+bool hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, struct slice members,
+                       const char *thing, const char *taken)
+{
+    int64_t current = hold_of(flow, item).fence;
+    if (fence == current) return false;
+    flow_refuse_fence(flow, members, thing, taken, fence, current);
+    return true;
+}
