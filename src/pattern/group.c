@@ -70,17 +70,13 @@ const struct flow_table group_events_table = {
 
 /* ---- the head ---- */
 
-struct group_work *group_work_new(struct flow *flow, struct slice name, struct slice key)
+struct group group_named(struct flow *flow, struct slice name, struct slice key)
 {
-    struct group_work *work = flow->state = arena_new(flow->arena, struct group_work);
     struct buf encoded = {0};
     rest_encode(&encoded, name);
-    work->name = name;
-    work->key = key;
-    work->id = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(buf_view(&encoded)), SLICE_ARG(key));
-    work->me = flow_new_id(flow);
+    struct slice id = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(buf_view(&encoded)), SLICE_ARG(key));
     buf_free(&encoded);
-    return work;
+    return (struct group){.name = name, .key = key, .id = id};
 }
 
 static enum group_state state_of(struct slice text)
@@ -92,10 +88,13 @@ static enum group_state state_of(struct slice text)
     return GROUP_NONE;
 }
 
-void group_read(struct flow *flow, struct slice item, struct group *group)
+void group_read(struct flow *flow, struct group *group, struct slice item)
 {
     struct arena *arena = flow->arena;
-    *group = (struct group){.item = item,
+    *group = (struct group){.name = group->name,
+                            .key = group->key,
+                            .id = group->id,
+                            .item = item,
                             .state = state_of(item_text(arena, item, "state")),
                             .late = item_says(arena, item, "late", "append") ? LATE_APPEND
                                     : item_says(arena, item, "late", "new")  ? LATE_NEW
@@ -113,50 +112,45 @@ void group_read(struct flow *flow, struct slice item, struct group *group)
                             .own_deadline = item_has(arena, item, "fixed")};
 }
 
-struct slice group_key(struct flow *flow, int64_t generation)
+void group_load(struct flow *flow, struct group *group, int64_t generation)
 {
-    const struct group_work *work = flow->state;
-    return flow_compose(flow, "{'group':%S,'generation':%N}", work->id, generation);
-}
-
-struct slice group_part(struct flow *flow, int64_t generation)
-{
-    const struct group_work *work = flow->state;
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(work->id), (long long)generation);
-}
-
-static void loaded(struct flow *flow)
-{
-    struct group_work *work = flow->state;
     struct raw_look look;
     struct slice item = SLICE_NONE;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (!raw_look_next(&look, NULL, &item)) item = SLICE_NONE;
-    group_read(flow, item, &work->group);
-    work->loaded(flow);
-}
-
-void group_load(struct flow *flow, int64_t generation, flow_step *then)
-{
-    struct group_work *work = flow->state;
-    work->loaded = then;
-    flow_call(flow, loaded, "Query",
+    task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#group = :group%r',%#,"
               "'ExpressionAttributeValues':{':group':%S%A},'ScanIndexForward':false,'Limit':1,"
               "'ConsistentRead':true}",
-              &group_table, generation ? SLICE(" and #generation = :generation") : SLICE(""), work->id,
+              &group_table, generation ? SLICE(" and #generation = :generation") : SLICE(""), group->id,
               generation ? flow_compose(flow, ",':generation':%N", generation) : SLICE(""));
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (!raw_look_next(&look, NULL, &item)) item = SLICE_NONE;
+    group_read(flow, group, item);
 }
 
-uint64_t group_topic(const struct group_work *work)
+struct slice group_rules_read(struct flow *flow, struct slice name)
 {
-    return flow_topic("group", work->name, work->key);
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table, name);
+    return flow_item(flow);
 }
 
-struct slice group_slot(struct flow *flow)
+struct slice group_key(struct flow *flow, const struct group *group, int64_t generation)
 {
-    const struct group_work *work = flow->state;
-    return arena_printf(flow->arena, "%u", (unsigned)(hash_bytes(work->id) % GROUP_SLOTS));
+    return flow_compose(flow, "{'group':%S,'generation':%N}", group->id, generation);
+}
+
+struct slice group_part(struct flow *flow, const struct group *group, int64_t generation)
+{
+    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(group->id), (long long)generation);
+}
+
+uint64_t group_topic(const struct group *group)
+{
+    return flow_topic("group", group->name, group->key);
+}
+
+struct slice group_slot(struct flow *flow, const struct group *group)
+{
+    return arena_printf(flow->arena, "%u", (unsigned)(hash_bytes(group->id) % GROUP_SLOTS));
 }
 
 /* When it is over by quiet or deadline, whichever comes first; INT64_MAX: never. */
@@ -205,54 +199,20 @@ static const struct field get_fields[] = {
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 
-struct get {
-    int64_t until_ms;
-    bool healed;
-};
-
-static flow_step get_loaded, get_healed, get_events;
-
-static void get_ask(struct flow *flow)
+/* The answer's beginning, up to the list of events. */
+static void put_head(struct flow *flow, const struct group *group)
 {
-    group_load(flow, flow_int(flow, GET_GENERATION), get_loaded);
-}
-
-static void get_look(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct get *get = work->own;
-    get->healed = false;
-    flow_look(flow);
-    get_ask(flow);
-}
-
-static void get_begin(struct flow *flow)
-{
-    struct group_work *work = group_work_new(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
-    struct get *get = work->own = arena_new(flow->arena, struct get);
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_look(flow);
-}
-
-/* The end of what the answer has of the head. */
-static void put_head(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    const struct group *group = &work->group;
     struct arena *arena = flow->arena;
     struct slice why = item_text(arena, group->item, "why"), sum = item_text(arena, group->item, "sum");
-    buf_slice(flow->body, flow_compose(flow, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d",
-                                       work->name, work->key, group->generation,
-                                       item_text(arena, group->item, "state"), group->count));
+    flow_put(flow, flow->body, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d", group->name, group->key,
+             group->generation, item_text(arena, group->item, "state"), group->count);
     if (item_has(arena, group->item, "kinds"))
-        buf_slice(flow->body, flow_compose(flow, ",'kinds':%P", item_attribute(arena, group->item, "kinds")));
-    if (sum.data) buf_slice(flow->body, flow_compose(flow, ",'sum':%r", sum));
-    buf_slice(flow->body,
-              flow_compose(flow, ",'opened':%s,'touched':%s", moment_text(arena, group->opened_ms),
-                           moment_text(arena, group->touched_ms)));
+        flow_put(flow, flow->body, ",'kinds':%P", item_attribute(arena, group->item, "kinds"));
+    if (sum.data) flow_put(flow, flow->body, ",'sum':%r", sum);
+    flow_put(flow, flow->body, ",'opened':%s,'touched':%s", moment_text(arena, group->opened_ms),
+             moment_text(arena, group->touched_ms));
     if (why.data)
-        buf_slice(flow->body, flow_compose(flow, ",'completed':%s,'why':%s",
-                                           item_text(arena, group->item, "completed"), why));
+        flow_put(flow, flow->body, ",'completed':%s,'why':%s", item_text(arena, group->item, "completed"), why);
     buf_text(flow->body, ",\"events\":[");
 }
 
@@ -260,102 +220,71 @@ static void put_head(struct flow *flow)
 static void put_event(struct flow *flow, struct slice id, struct slice event, bool first)
 {
     static const char *const members[] = {"kind", "data", "amount", "time", "late"};
-    buf_slice(flow->body, flow_compose(flow, "%r{'id':%s", first ? SLICE("") : SLICE(","), id));
+    flow_put(flow, flow->body, "%r{'id':%s", first ? SLICE("") : SLICE(","), id);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         struct slice value = item_attribute(flow->arena, event, members[i]);
-        if (value.data) buf_slice(flow->body, flow_compose(flow, ",%s:%P", slice_of(members[i]), value));
+        if (value.data) flow_put(flow, flow->body, ",%s:%P", slice_of(members[i]), value);
     }
     buf_byte(flow->body, '}');
 }
 
-static bool put_own_events(struct flow *flow)
+static void tell_group(struct flow *flow, const struct group *group)
 {
-    const struct group_work *work = flow->state;
+    struct slice part = group_part(flow, group, group->generation), items = SLICE_NONE, last = SLICE_NONE, element;
     struct raw_look look;
-    struct slice element;
     bool first = true;
-    if (flow_given(flow, GET_AFTER)) return true; /* the first page had them */
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, work->group.item, "events"));
-    while (raw_look_next(&look, NULL, &element)) {
+    if (group->spilled) {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
+                  "'ExpressionAttributeValues':{':part':%S},'Limit':%d,'ConsistentRead':true%r}",
+                  &group_events_table, part, flow_int_or(flow, GET_LIMIT, LIST_USUAL),
+                  flow_given(flow, GET_AFTER) ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}", part,
+                                                             flow_text(flow, GET_AFTER))
+                                              : SLICE(""));
+        items = flow_items(flow);
+        last = flow_last_key(flow);
+    }
+    put_head(flow, group);
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, group->item, "events"));
+    /* the first page has those of the head */
+    while (!flow_given(flow, GET_AFTER) && raw_look_next(&look, NULL, &element)) {
         struct slice event = raw_member(flow->arena, element, "M");
         put_event(flow, item_text(flow->arena, event, "id"), event, first);
         first = false;
     }
-    return first;
-}
-
-static void get_tell(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    struct slice part = group_part(flow, work->group.generation);
-    if (!work->group.spilled) {
-        put_head(flow);
-        put_own_events(flow);
-        buf_text(flow->body, "]}");
-        flow_finish(flow, 200);
-        return;
-    }
-    flow_call(flow, get_events, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#part = "
-              ":part',%#,'ExpressionAttributeValues':{':part':%S},"
-              "'Limit':%d,'ConsistentRead':true%r}",
-              &group_events_table, part, flow_int_or(flow, GET_LIMIT, LIST_USUAL),
-              flow_given(flow, GET_AFTER) ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}",
-                                                         part, flow_text(flow, GET_AFTER))
-                                          : SLICE(""));
-}
-
-static void get_events(struct flow *flow)
-{
-    struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
-    put_head(flow);
-    bool first = put_own_events(flow);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) {
-        put_event(flow, item_text(flow->arena, item, "id"), item, first);
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &element)) {
+        put_event(flow, item_text(flow->arena, element, "id"), element, first);
         first = false;
     }
     buf_text(flow->body, "]");
-    if (last.data)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", item_text(flow->arena, last, "id")));
+    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "id"));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
 
-/* Until it is complete, if only because its time is over: then whoever looks completes it. */
-static void get_wait(struct flow *flow)
+/* Waits until it is complete, if only because its time is over: then whoever looks completes it. */
+static void get_group(struct flow *flow)
 {
-    const struct group_work *work = flow->state;
-    const struct get *get = work->own;
-    flow_watch(flow, group_topic(work), flow_item_thing(&group_table, work->id, SLICE("")), get->until_ms,
-               get_look);
-    if (work->group.state == GROUP_OPEN && !get->healed) flow_watch_change(flow, over_ms(flow, &work->group));
-}
-
-static void get_loaded(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct get *get = work->own;
-    const struct group *group = &work->group;
-    bool is_open = group->state == GROUP_OPEN;
-    const char *over = is_open ? group_is_over(flow, group) : NULL;
-    if (group->state == GROUP_DELETING || (!group->item.data && flow->now_ms >= get->until_ms))
-        group_refuse_unknown(flow);
-    else if (is_open && !get->healed && (over || group_may_be_complete(flow, group->item)))
-        group_complete(flow, over, get_healed);
-    else if (group->state != GROUP_COMPLETE && flow->now_ms < get->until_ms)
-        get_wait(flow);
-    else
-        get_tell(flow);
-}
-
-static void get_healed(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct get *get = work->own;
-    get->healed = true;
-    get_ask(flow);
+    struct group group = group_named(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
+    uint64_t kin = flow_topic("group generation", group.id,
+                              flow_compose(flow, "%d", flow_int(flow, GET_GENERATION)));
+    for (;;) {
+        flow_look(flow);
+        group_load(flow, &group, flow_int(flow, GET_GENERATION));
+        const char *over = group.state == GROUP_OPEN ? group_is_over(flow, &group) : NULL;
+        if (group.state == GROUP_OPEN && (over || group_may_be_complete(flow, group.item)))
+            group_complete(flow, &group, over);
+        if (group.state == GROUP_DELETING || (!group.item.data && flow->now_ms >= until_ms)) {
+            group_refuse_unknown(flow);
+            return;
+        }
+        if (group.state == GROUP_COMPLETE || flow->now_ms >= until_ms) break;
+        task_watch_as(flow, group_topic(&group), flow_item_thing(&group_table, group.id, SLICE("")), kin,
+                      group.state == GROUP_OPEN ? over_ms(flow, &group) : INT64_MAX, until_ms);
+    }
+    tell_group(flow, &group);
 }
 
 /* ---- the open ones ---- */
@@ -374,64 +303,33 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-struct list {
-    struct listing *open; /* of all slots, the oldest first */
-    struct slice encoded; /* the name, as the index has it */
-};
-
-static flow_step list_slot, list_taken;
-
-static void list_begin(struct flow *flow)
+static void list_groups(struct flow *flow)
 {
     if (!flow_given(flow, LIST_STATE)) {
         group_rules(flow);
         return;
     }
-    struct list *list = arena_new(flow->arena, struct list);
-    struct slice id = group_work_new(flow, flow_text(flow, GROUP_NAME), SLICE(""))->id;
-    list->encoded = (struct slice){id.data, id.len - 1};
-    list->open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    flow->state = list;
-    list_slot(flow);
-}
-
-static void list_slot(struct flow *flow)
-{
-    const struct list *list = flow->state;
+    struct slice listed = group_named(flow, flow_text(flow, GROUP_NAME), SLICE("")).id;
     struct slice before = moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER));
-    struct slice listed = arena_printf(flow->arena, "%.*s/%u", SLICE_ARG(list->encoded), list->open->slot);
-    flow_call(
-        flow, list_taken, "Query",
-        "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
-        ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
-        "'Limit':%d}",
-        &group_table, listed, flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before,
-        list->open->most + 2);
-}
-
-static void list_answer(struct flow *flow)
-{
-    const struct listing *open = ((const struct list *)flow->state)->open;
+    struct listing *open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    for (; open->slot < GROUP_SLOTS; open->slot++) {
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
+            ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
+            "'Limit':%d}",
+            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), open->slot),
+            flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before, open->most + 2);
+        listing_take(flow, open, "since", flow_text(flow, LIST_AFTER));
+    }
     buf_text(flow->body, "{\"groups\":[");
     for (int64_t i = 0; i < open->count; i++) {
         const struct listing_entry *entry = &open->entries[i];
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
-                               item_text(flow->arena, entry->item, "key"),
-                               item_int(flow->arena, entry->item, "generation", 0),
-                               (struct slice){entry->order.data, MOMENT_BYTES}));
+        flow_put(flow, flow->body, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
+                 item_text(flow->arena, entry->item, "key"), item_int(flow->arena, entry->item, "generation", 0),
+                 (struct slice){entry->order.data, MOMENT_BYTES});
     }
     listing_finish(flow, open);
-}
-
-static void list_taken(struct flow *flow)
-{
-    struct list *list = flow->state;
-    listing_take(flow, list->open, "since", flow_text(flow, LIST_AFTER));
-    if (++list->open->slot < GROUP_SLOTS)
-        list_slot(flow);
-    else
-        list_answer(flow);
 }
 
 /* ---- rows ---- */
@@ -442,7 +340,7 @@ const struct flow_row group_rows[] = {
     {"POST", "/v1/groups/{name}/{key}", group_add, "Adds an event; one of them completes the group.",
      FIELDS(group_add_fields), "{'accepted':true,'generation':1,'count':10,'state':'COMPLETE','completed':true}",
      "group add data?"},
-    {"GET", "/v1/groups/{name}/{key}", get_begin, "A group and its events, perhaps after waiting for its completion.",
+    {"GET", "/v1/groups/{name}/{key}", get_group, "A group and its events, perhaps after waiting for its completion.",
      FIELDS(get_fields), "{'name':'clicks','key':'session-7','generation':1,'state':'OPEN','count':1,"
      "'opened':'2026-11-15T03:42:06.250Z','touched':'2026-11-15T03:42:06.250Z','events':[{'id':'a','data':{'x':1},"
      "'time':'2026-11-15T03:42:06.250Z'}]}", "group get"},
@@ -450,7 +348,7 @@ const struct flow_row group_rows[] = {
      FIELDS(group_only_fields), "{'deleted':1}", "group rm"},
     {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete, also those that are open.",
      FIELDS(group_put_fields), RULES, "group put"},
-    {"GET", "/v1/groups/{name}", list_begin, "The rules; or the open groups, the oldest first: no table is scanned.",
+    {"GET", "/v1/groups/{name}", list_groups, "The rules; or the open groups, the oldest first: no table is scanned.",
      FIELDS(list_fields), "{'groups':[{'key':'session-7','generation':1,'opened':'2026-11-15T03:42:06.250Z'}]}",
      "group show -> groups"},
     {"DELETE", "/v1/groups/{name}", group_forget, "Forgets the rules; open groups keep theirs.",

@@ -21,8 +21,10 @@ enum group_state {
 };
 enum group_late { LATE_DISCARD, LATE_APPEND, LATE_NEW };
 
-/* A head as it was read. */
+/* A group, and its head as it was read last. */
 struct group {
+    struct slice name, key;
+    struct slice id;   /* "NAME/KEY", the hash key of its heads */
     struct slice item; /* SLICE_NONE: there is none */
     enum group_state state;
     enum group_late late;
@@ -31,24 +33,6 @@ struct group {
     int64_t rules;     /* the version of the rules that it has; 0: from before they had any */
     bool spilled;      /* its events have items of their own */
     bool own_deadline; /* its first event brought it */
-};
-
-/* The state of all flows about one group. */
-struct group_work {
-    struct slice name, key;
-    struct slice id; /* "NAME/KEY", the hash key of its heads */
-    struct slice me; /* this flow, as opposed to all others */
-    struct group group;
-    flow_step *then, *loaded;
-    struct {
-        int64_t generation;
-        flow_step *then;
-    } removal;
-    struct {
-        struct slice rules; /* the new ones */
-        flow_step *then;
-    } change;
-    void *own; /* of the route */
 };
 
 /* ---- fields that rows begin with ---- */
@@ -65,15 +49,18 @@ enum { GROUP_NAME, GROUP_KEY };
 
 /* ---- group.c ---- */
 
-struct group_work *group_work_new(struct flow *flow, struct slice name, struct slice key);
-void group_read(struct flow *flow, struct slice item, struct group *group);
+struct group group_named(struct flow *flow, struct slice name, struct slice key);
+/* Takes over what an item, a head or rules, says. */
+void group_read(struct flow *flow, struct group *group, struct slice item);
 /* The latest generation, or `generation` where that is above 0. */
-void group_load(struct flow *flow, int64_t generation, flow_step *then);
-/* {"group":...,"generation":...} of the group as it was read, and of its events the hash key. */
-struct slice group_key(struct flow *flow, int64_t generation);
-struct slice group_part(struct flow *flow, int64_t generation);
-uint64_t group_topic(const struct group_work *work);
-struct slice group_slot(struct flow *flow);
+void group_load(struct flow *flow, struct group *group, int64_t generation);
+/* The rules of a name; SLICE_NONE: there are none. */
+struct slice group_rules_read(struct flow *flow, struct slice name);
+/* {"group":...,"generation":...} of a head, and the hash key of its events. */
+struct slice group_key(struct flow *flow, const struct group *group, int64_t generation);
+struct slice group_part(struct flow *flow, const struct group *group, int64_t generation);
+uint64_t group_topic(const struct group *group);
+struct slice group_slot(struct flow *flow, const struct group *group);
 /* When the sweep looks at it again: when it is due, or to heal it. */
 int64_t group_due_ms(const struct flow *flow, const struct group *group);
 /* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */
@@ -105,17 +92,18 @@ struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_d
                              struct slice *gone);
 /* The head still has the rules by which it was read: a condition, and its value. */
 struct slice group_same_rules(struct flow *flow, const struct group *group, struct slice *value);
-/* Completes the group as it was read. `why`: NULL by its rule, which is looked at again by the write. */
-void group_complete(struct flow *flow, const char *why, flow_step *then);
+/* Completes the group as it was read, and reads it again: perhaps somebody else was first. `why`: NULL by its rule,
+ * which is looked at again by the write. */
+void group_complete(struct flow *flow, struct group *group, const char *why);
 
 /* ---- group_change.c ---- */
 
 /* Gives the group as it was read these rules, an item of the rules' table, if they are newer than its own, and
  * completes it where they say so. */
-void group_change(struct flow *flow, struct slice rules, flow_step *then);
+void group_change(struct flow *flow, struct group *group, struct slice rules);
 /* The same with every group of the name that is open. The rules must have been written before; `waits_ms`: for
- * the index to have what was written before them. The flow's state is what it was when `then` is called. */
-void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms, flow_step *then);
+ * the index to have what was written before them. */
+void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms);
 
 /* ---- group_put.c, group_add.c, group_sweep.c ---- */
 

@@ -22,212 +22,121 @@
 
 /* ---- one group ---- */
 
-static flow_step change_write, change_completed, change_written, change_again;
-
-static bool is_older(const struct flow *flow)
+static bool is_older(struct flow *flow, const struct group *group, struct slice rules)
 {
-    const struct group_work *work = flow->state;
-    return work->group.state == GROUP_OPEN &&
-           work->group.rules < item_int(flow->arena, work->change.rules, "version", 0);
+    return group->state == GROUP_OPEN && group->rules < item_int(flow->arena, rules, "version", 0);
 }
 
-static void change_end(struct flow *flow)
+/* The update of a head that gets the new rules. `set` and `gone` are behind those of the rules; `condition` is about
+ * the rule, of which it is the beginning. False: it was refused. The head is read again. */
+static bool rules_give(struct flow *flow, struct group *group, struct slice rules, const char *set,
+                       const char *gone, const char *condition, struct slice values)
 {
-    const struct group_work *work = flow->state;
-    work->change.then(flow);
-}
-
-/* The update of a head that gets the new rules. `set` and `gone` are behind those of the rules. */
-static void change_call(struct flow *flow, flow_step *then, const char *set, const char *gone,
-                        const char *condition, struct slice values)
-{
-    const struct group_work *work = flow->state;
-    struct slice rules_values, rules_gone, rule_values,
-        rule = group_rule(flow, work->change.rules, &rule_values);
-    struct slice rules = group_rules_set(flow, work->change.rules, work->group.own_deadline, &rules_values,
-                                         &rules_gone);
+    struct slice rules_values, rules_gone, rule_values, rule = group_rule(flow, rules, &rule_values);
+    struct slice rules_set = group_rules_set(flow, rules, group->own_deadline, &rules_values, &rules_gone);
     struct slice all_gone = flow_compose(flow, "%r%r", rules_gone, slice_of(gone));
-    flow_call(
-        flow, then, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r%r%r%r','ConditionExpression':'#state = :open and "
         "(attribute_not_exists(#rules) or #rules < :r_rules)%r%r%r',%#,"
         "'ExpressionAttributeValues':{':open':{'S':'OPEN'}%A%A%A},'ReturnValues':'ALL_NEW',%O}",
-        &group_table, group_key(flow, work->group.generation), slice_from(rules, 2), slice_of(set),
+        &group_table, group_key(flow, group, group->generation), slice_from(rules_set, 2), slice_of(set),
         all_gone.len ? SLICE(" REMOVE ") : SLICE(""), all_gone.len ? slice_from(all_gone, 2) : SLICE(""),
         rule.len ? slice_of(condition) : SLICE(""), rule.len ? rule : SLICE(""),
         rule.len ? SLICE(")") : SLICE(""), rules_values, rule.len ? rule_values : SLICE(""), values);
+    group_read(flow, group, flow_item(flow));
+    if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
+    return !flow_failed(flow);
 }
 
-/* The head as it would be with the new rules, for what can be told without the service. */
-static struct slice with_new_rules(struct flow *flow)
+/* Could the new rules hold, as far as that can be told without the service? */
+static bool may_be_complete(struct flow *flow, const struct group *group, struct slice rules)
 {
-    const struct group_work *work = flow->state;
-    struct slice kinds = item_attribute(flow->arena, work->group.item, "kinds");
-    return flow_compose(flow, "{'count':%N%r%A,%A", work->group.count,
-                        kinds.data ? SLICE(",\"kinds\":") : SLICE(""), kinds.data ? kinds : SLICE(""),
-                        slice_from(work->change.rules, 1));
+    struct slice kinds = item_attribute(flow->arena, group->item, "kinds");
+    return group_may_be_complete(flow, flow_compose(flow, "{'count':%N%r%A,%A", group->count,
+                                                    kinds.data ? SLICE(",\"kinds\":") : SLICE(""),
+                                                    kinds.data ? kinds : SLICE(""), slice_from(rules, 1)));
 }
 
-void group_change(struct flow *flow, struct slice rules, flow_step *then)
+static bool give_and_complete(struct flow *flow, struct group *group, struct slice rules)
 {
-    struct group_work *work = flow->state;
-    work->change.rules = rules;
-    work->change.then = then;
     int64_t keep_ms = item_int(flow->arena, rules, "keep", 0);
-    if (!rules.data || !is_older(flow)) {
-        then(flow);
-    } else if (group_may_be_complete(flow, with_new_rules(flow))) {
-        struct slice values = flow_compose(
-            flow, ",':complete':{'S':'COMPLETE'},':now':%S,':why':{'S':'rules'}%A",
-            moment_text(flow->arena, flow->now_ms),
-            keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + keep_ms) : SLICE(""));
-        change_call(flow, change_completed,
-                    keep_ms ? ", #state = :complete, #completed = :now, #why = :why, #by = :why, #due = :due"
-                            : ", #state = :complete, #completed = :now, #why = :why, #by = :why",
-                    keep_ms ? ", #open" : ", #open, #slot, #due", " and (", values);
-    } else {
-        change_write(flow);
-    }
-}
-
-static void change_completed(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    group_read(flow, flow_item(flow), &work->group);
-    if (!flow_failed(flow)) flow_wake(flow, group_topic(work));
-    if (is_older(flow))
-        change_write(flow);
-    else
-        change_end(flow);
+    struct slice values = flow_compose(flow, ",':complete':{'S':'COMPLETE'},':now':%S,':why':{'S':'rules'}%A",
+                                       moment_text(flow->arena, flow->now_ms),
+                                       keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + keep_ms)
+                                               : SLICE(""));
+    return rules_give(flow, group, rules,
+                      keep_ms
+                          ? ", #state = :complete, #completed = :now, #why = :why, #by = :why, #due = :due"
+                          : ", #state = :complete, #completed = :now, #why = :why, #by = :why",
+                      keep_ms ? ", #open" : ", #open, #slot, #due", " and (", values);
 }
 
 /* It stays open, but may be due earlier. Where it is due later, the sweep sees it when it looks: to write it here
  * would cost two more units, of the index. */
-static void change_write(struct flow *flow)
+static bool give(struct flow *flow, struct group *group, struct slice rules)
 {
-    struct group_work *work = flow->state;
-    struct group soon, *group = &work->group;
-    group_read(flow, work->change.rules, &soon);
+    struct group soon = *group;
+    group_read(flow, &soon, rules);
     soon.opened_ms = group->opened_ms;
     soon.touched_ms = group->touched_ms;
     if (group->own_deadline) soon.deadline_ms = group->deadline_ms;
     int64_t due_ms = group_due_ms(flow, &soon);
     bool is_earlier = due_ms < item_int(flow->arena, group->item, "due", INT64_MAX);
-    change_call(flow, change_written, is_earlier ? ", #due = :due" : "", "", " and not (",
-                is_earlier ? flow_compose(flow, ",':due':%N", due_ms) : SLICE(""));
+    return rules_give(flow, group, rules, is_earlier ? ", #due = :due" : "", "", " and not (",
+                      is_earlier ? flow_compose(flow, ",':due':%N", due_ms) : SLICE(""));
 }
 
-/* Its time may be over by the new rules. */
-static void change_written(struct flow *flow)
+void group_change(struct flow *flow, struct group *group, struct slice rules)
 {
-    struct group_work *work = flow->state;
-    group_read(flow, flow_item(flow), &work->group);
-    if (flow_failed(flow)) {
-        if (is_older(flow))
-            flow_again(flow, change_again); /* an event has come, with which the new rule holds */
-        else
-            change_end(flow);
-        return;
+    while (rules.data && is_older(flow, group, rules)) {
+        if (may_be_complete(flow, group, rules) && give_and_complete(flow, group, rules)) return;
+        if (!is_older(flow, group, rules)) return;
+        if (give(flow, group, rules)) {
+            const char *over = group_is_over(flow, group); /* by the new rules */
+            if (over) group_complete(flow, group, over);
+            return;
+        }
+        if (is_older(flow, group, rules))
+            task_again(flow); /* an event has come, with which the new rule holds */
     }
-    flow_wake(flow, group_topic(work));
-    const char *over = group_is_over(flow, &work->group);
-    if (over)
-        group_complete(flow, over, change_end);
-    else
-        change_end(flow);
-}
-
-static void change_again(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    group_change(flow, work->change.rules, work->change.then);
 }
 
 /* ---- all that are open ---- */
 
-struct walk {
-    struct slice rules, name;
-    struct slice encoded; /* the name, as the index has it, and a slash */
-    unsigned slot;
-    char since[SINCE_BYTES]; /* the last entry's */
-    size_t since_len;
-    struct raw_look page;
-    bool goes_on;
-    struct arena_mark mark;
-    void *state; /* the flow's before */
-    flow_step *then;
-};
-
-static flow_step walk_ask, walk_taken, walk_next, walk_loaded;
-
-void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms, flow_step *then)
+void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
 {
-    struct walk *walk = arena_new(flow->arena, struct walk);
-    walk->state = flow->state;
-    walk->then = then;
-    walk->rules = arena_copy(flow->arena, rules);
-    walk->name = item_text(flow->arena, walk->rules, "name");
-    walk->encoded = group_work_new(flow, walk->name, SLICE(""))->id;
-    walk->mark = arena_mark(flow->arena);
-    flow->state = walk;
-    if (waits_ms)
-        flow_pause(flow, waits_ms, walk_ask);
-    else
-        walk_ask(flow);
-}
-
-static void walk_ask(struct flow *flow)
-{
-    struct walk *walk = flow->state;
-    flow_rewind(flow, walk->mark);
-    struct slice after = {walk->since, walk->since_len};
-    flow_call(
-        flow, walk_taken, "Query",
-        "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since > :after',%#,"
-        "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
-        &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(walk->encoded), walk->slot),
-        after.len ? after : SLICE("0"), (int64_t)PAGE);
-}
-
-static void walk_taken(struct flow *flow)
-{
-    struct walk *walk = flow->state;
-    raw_look_begin(&walk->page, flow->arena, flow_items(flow));
-    walk->goes_on = flow_last_key(flow).data != NULL;
-    walk_next(flow);
-}
-
-/* Each group has a state of its own. */
-static void walk_next(struct flow *flow)
-{
-    struct walk *walk = flow->state;
-    struct slice entry;
-    if (raw_look_next(&walk->page, NULL, &entry)) {
-        struct slice since = item_text(flow->arena, entry, "since");
-        walk->since_len = since.len < SINCE_BYTES ? since.len : SINCE_BYTES;
-        memcpy(walk->since, since.data, walk->since_len);
-        group_work_new(flow, walk->name, item_text(flow->arena, entry, "key"))->own = walk;
-        group_load(flow, item_int(flow->arena, entry, "generation", 0), walk_loaded);
-    } else if (walk->goes_on || walk->slot + 1 < GROUP_SLOTS) {
-        if (!walk->goes_on) walk->slot++;
-        if (!walk->goes_on) walk->since_len = 0;
-        walk_ask(flow);
-    } else {
-        flow->state = walk->state;
-        walk->then(flow);
+    rules = arena_copy(flow->arena, rules);
+    struct slice name = item_text(flow->arena, rules, "name");
+    struct slice listed = group_named(flow, name, SLICE("")).id; /* as the index has it, but for the slot */
+    struct arena_mark mark = arena_mark(flow->arena);
+    char since[SINCE_BYTES] = "0"; /* the last entry's */
+    size_t since_len = 1;
+    unsigned slot = 0;
+    if (waits_ms) task_sleep(flow, waits_ms);
+    while (slot < GROUP_SLOTS) {
+        struct raw_look page;
+        struct slice entry;
+        flow_rewind(flow, mark);
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since > :after',%#,"
+            "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
+            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot),
+            (struct slice){since, since_len}, (int64_t)PAGE);
+        bool goes_on = flow_last_key(flow).data;
+        raw_look_begin(&page, flow->arena, flow_items(flow));
+        while (raw_look_next(&page, NULL, &entry)) {
+            struct slice last = item_text(flow->arena, entry, "since");
+            since_len = last.len < SINCE_BYTES ? last.len : SINCE_BYTES;
+            memcpy(since, last.data, since_len);
+            struct group group = group_named(flow, name, item_text(flow->arena, entry, "key"));
+            group_load(flow, &group, item_int(flow->arena, entry, "generation", 0));
+            group_change(flow, &group, rules);
+        }
+        if (goes_on) continue;
+        slot++;
+        since_len = 1;
+        since[0] = '0';
     }
-}
-
-static void walk_on(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    flow->state = work->own;
-    walk_next(flow);
-}
-
-static void walk_loaded(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    const struct walk *walk = work->own;
-    group_change(flow, walk->rules, walk_on);
 }

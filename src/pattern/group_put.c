@@ -36,8 +36,6 @@ const struct field group_put_fields[] = {
 struct put {
     struct slice attributes;   /* of the rules, as they are stored */
     struct slice when, values; /* the condition and its values, as calls take them */
-    int64_t version;           /* of these rules */
-    bool is_first;             /* there were none: no group is opened by them just now */
 };
 
 static bool refuse_rule(struct flow *flow, const char *sentence)
@@ -189,29 +187,10 @@ static void tell_rules(struct flow *flow, struct slice item)
                 flow_then_member(flow, item));
 }
 
-static flow_step put_read, put_seen, put_written, put_applied, put_done;
-
-static void put_begin(struct flow *flow)
-{
-    struct put *put = flow->state;
-    put->attributes = flow_compose(
-        flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put->attributes,
-        number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
-        number_member(flow, PUT_KEEP, "keep"),
-        flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
-        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
-    put_read(flow);
-}
-
-static void put_read(struct flow *flow)
-{
-    flow_call(flow, put_seen, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &group_rules_table, flow_text(flow, GROUP_NAME));
-}
-
 static bool is_same(struct flow *flow, struct slice one, struct slice other)
 {
-    static const char *const names[] = {"size", "needs", "when", "values", "quiet", "deadline", "late", "keep", "then"};
+    static const char *const names[] = {"size",     "needs", "when", "values", "quiet",
+                                        "deadline", "late",  "keep", "then"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct slice value = item_attribute(flow->arena, one, names[i]);
         if (!attribute_equal(flow->arena, value, item_attribute(flow->arena, other, names[i]))) return false;
@@ -219,78 +198,70 @@ static bool is_same(struct flow *flow, struct slice one, struct slice other)
     return true;
 }
 
-static struct slice put_item(struct flow *flow)
+/* A condition is shown to the service first, on a group that is not there: what it does not understand it
+ * refuses. */
+static void try_condition(struct flow *flow, const struct put *put)
 {
-    const struct put *put = flow->state;
-    return flow_compose(flow, "{%A,'version':%N}", put->attributes, put->version);
+    task_call(flow, "DeleteItem",
+              "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},"
+              "'ConditionExpression':'attribute_exists(#group) or %r',%#%r}",
+              &group_table, put->when,
+              put->values.len
+                  ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))
+                  : SLICE(""));
 }
 
 /* The rules replace those that are there, with a greater version. Where they are there already they are not
  * written again; perhaps whoever wrote them did not get to all open groups. */
-static void put_seen(struct flow *flow)
+static struct slice rules_write(struct flow *flow, struct slice attributes, bool *is_first, bool *is_applied)
 {
-    struct put *put = flow->state;
-    struct slice there = flow_item(flow);
-    int64_t version = item_int(flow->arena, there, "version", 0);
-    put->version = version;
-    put->is_first = !there.data;
-    if (version && is_same(flow, there, put_item(flow))) {
-        if (item_int(flow->arena, there, "applied", 0) == version)
-            put_done(flow);
-        else
-            group_change_all(flow, put_item(flow), flow->world->lag_ms, put_applied);
-        return;
+    for (;;) {
+        struct slice there = group_rules_read(flow, flow_text(flow, GROUP_NAME));
+        int64_t version = item_int(flow->arena, there, "version", 0);
+        struct slice item = flow_compose(flow, "{%A,'version':%N}", attributes, version);
+        *is_first = !there.data;
+        *is_applied = version && item_int(flow->arena, there, "applied", 0) == version;
+        if (version && is_same(flow, there, item)) return item;
+        item = flow_compose(flow, "{%A,'version':%N}", attributes,
+                            version < flow->now_ms ? flow->now_ms : version + 1);
+        *is_applied = false;
+        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
+                  &group_rules_table, item,
+                  version ? SLICE("#version = :version") : SLICE("attribute_not_exists(#version)"),
+                  version ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N}", version)
+                          : SLICE(""));
+        if (!flow_failed(flow)) return item;
+        task_again(flow);
     }
-    put->version = version < flow->now_ms ? flow->now_ms : version + 1;
-    flow_call(flow, put_written, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
-              &group_rules_table, put_item(flow),
-              version ? SLICE("#version = :version") : SLICE("attribute_not_exists(#version)"),
-              version ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N}", version) : SLICE(""));
 }
 
-static void put_written(struct flow *flow)
-{
-    const struct put *put = flow->state;
-    if (flow_failed(flow))
-        flow_again(flow, put_read);
-    else
-        group_change_all(flow, put_item(flow), put->is_first ? 0 : flow->world->lag_ms, put_applied);
-}
-
-/* Unless somebody else has put others meanwhile, who then gives them to the groups. */
-static void put_applied(struct flow *flow)
-{
-    const struct put *put = flow->state;
-    flow_call(flow, put_done, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version',"
-              "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
-              &group_rules_table, flow_text(flow, GROUP_NAME), put->version);
-}
-
-static void put_done(struct flow *flow)
-{
-    tell_rules(flow, put_item(flow));
-}
-
-/* A condition is shown to the service first, on a group that is not there: what it does not understand it
- * refuses. */
 void group_put(struct flow *flow)
 {
-    struct put *put = flow->state = arena_new(flow->arena, struct put);
-    put->attributes = put->values = SLICE("");
-    if (!take_complete(flow, put)) return;
-    if (!put->attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
+    struct put put = {.attributes = SLICE(""), .values = SLICE("")};
+    bool is_first, is_applied;
+    if (!take_complete(flow, &put)) return;
+    if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE)) {
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
-    else if (put->when.data)
-        flow_call(flow, put_begin, "DeleteItem",
-                  "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},"
-                  "'ConditionExpression':'attribute_exists(#group) or %r',%#%r}",
-                  &group_table, put->when,
-                  put->values.len
-                      ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))
-                      : SLICE(""));
-    else
-        put_begin(flow);
+        return;
+    }
+    if (put.when.data) try_condition(flow, &put);
+    struct slice attributes = flow_compose(
+        flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,
+        number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
+        number_member(flow, PUT_KEEP, "keep"),
+        flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
+        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
+    struct slice item = rules_write(flow, attributes, &is_first, &is_applied);
+    if (!is_applied) {
+        group_change_all(flow, item, is_first ? 0 : flow->world->lag_ms);
+        /* unless somebody else has put others meanwhile, who then gives them to the groups */
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version',"
+            "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%A}}",
+            &group_rules_table, flow_text(flow, GROUP_NAME), item_attribute(flow->arena, item, "version"));
+    }
+    tell_rules(flow, item);
 }
 
 /* ---- GET, DELETE ---- */
@@ -303,24 +274,11 @@ static void refuse_no_rules(struct flow *flow)
                 SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
-static void rules_taken(struct flow *flow)
-{
-    if (flow_item(flow).data)
-        tell_rules(flow, flow_item(flow));
-    else
-        refuse_no_rules(flow);
-}
-
 void group_rules(struct flow *flow)
 {
-    flow_call(flow, rules_taken, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-              &group_rules_table, flow_text(flow, GROUP_NAME));
-}
-
-static void forget_done(struct flow *flow)
-{
-    if (flow_item(flow).data)
-        flow_answer(flow, 200, "{'deleted':true}");
+    struct slice rules = group_rules_read(flow, flow_text(flow, GROUP_NAME));
+    if (rules.data)
+        tell_rules(flow, rules);
     else
         refuse_no_rules(flow);
 }
@@ -328,6 +286,10 @@ static void forget_done(struct flow *flow)
 /* Groups that are open are completed by the rules that they have. */
 void group_forget(struct flow *flow)
 {
-    flow_call(flow, forget_done, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
+    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
               &group_rules_table, flow_text(flow, GROUP_NAME));
+    if (flow_item(flow).data)
+        flow_answer(flow, 200, "{'deleted':true}");
+    else
+        refuse_no_rules(flow);
 }

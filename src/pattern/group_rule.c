@@ -9,8 +9,6 @@
 
 #define WHEN_WORDS 10 /* #words of a user's condition */
 
-static flow_step completed;
-
 /* ---- conditions of users ---- */
 
 static bool is_word(char c)
@@ -166,35 +164,26 @@ struct slice group_same_rules(struct flow *flow, const struct group *group, stru
 /* By its rule, or because nothing came for too long: then nothing may have come since it was read. By its
  * rule means by its last event, since none is added where the rule holds: whoever writes it, that event's
  * callers are told. */
-void group_complete(struct flow *flow, const char *why, flow_step *then)
+void group_complete(struct flow *flow, struct group *group, const char *why)
 {
-    struct group_work *work = flow->state;
-    const struct group *group = &work->group;
     struct slice values, rule = group_rule(flow, group->item, &values);
     if (why) {
         rule = SLICE("#touched = :touched");
         values = flow_compose(flow, ",':touched':%N", group->touched_ms);
     }
     struct slice version, same = group_same_rules(flow, group, &version);
-    work->then = then;
-    flow_call(
-        flow, completed, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
         ":why, #by = %r%r','ConditionExpression':'#state = :open and "
         "(%r) and %r',%#,'ExpressionAttributeValues':{':complete':{'S':'COMPLETE'},':open':{'S':'OPEN'},"
         "':now':%S,':why':%S%A%A%A},'ReturnValues':'ALL_NEW',%O}",
-        &group_table, group_key(flow, group->generation),
+        &group_table, group_key(flow, group, group->generation),
         why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
         group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule, same,
         moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"),
         group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values,
         version);
-}
-
-static void completed(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    group_read(flow, flow_item(flow), &work->group);
-    if (!flow_failed(flow)) flow_wake(flow, group_topic(work));
-    work->then(flow);
+    group_read(flow, group, flow_item(flow));
+    if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
 }

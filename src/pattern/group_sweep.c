@@ -9,173 +9,102 @@
 
 /* ---- removing a generation ---- */
 
-static flow_step remove_events, remove_listed, remove_ended;
-
-/* Its events, then its head, which is DELETING. */
-static void group_remove(struct flow *flow, int64_t generation, flow_step *then)
+/* Marks it first, so that nobody adds to it while its events go. False: it is not what it was any more. */
+static bool mark(struct flow *flow, const struct group *group)
 {
-    struct group_work *work = flow->state;
-    work->removal.generation = generation;
-    work->removal.then = then;
-    remove_events(flow);
-}
-
-static void remove_events(struct flow *flow)
-{
-    const struct group_work *work = flow->state;
-    flow_call(
-        flow, remove_listed, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
-        "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
-        &group_events_table, group_part(flow, work->removal.generation), (int64_t)SWEEP_REMOVED);
-}
-
-/* Until nothing is listed any more. */
-static void remove_listed(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    if (sweep_remove_listed(flow, &group_events_table, remove_events)) return;
-    flow_call(flow, remove_ended, "DeleteItem",
-              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
-              "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}}}",
-              &group_table, group_key(flow, work->removal.generation));
-}
-
-static void remove_ended(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    flow_wake(flow, group_topic(work));
-    work->removal.then(flow);
-}
-
-/* Marks a generation, so that nobody adds to it while its events go. */
-static void mark(struct flow *flow, flow_step *then)
-{
-    const struct group_work *work = flow->state;
-    flow_call(
-        flow, then, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = :now "
         "REMOVE #open, #then','ConditionExpression':'#state = :state',%#,"
         "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':slot':%S,':now':%N,':state':%S},%O}",
-        &group_table, group_key(flow, work->group.generation), group_slot(flow), flow->now_ms,
-        item_text(flow->arena, work->group.item, "state"));
+        &group_table, group_key(flow, group, group->generation), group_slot(flow, group), flow->now_ms,
+        item_text(flow->arena, group->item, "state"));
+    return !flow_failed(flow);
+}
+
+/* Its events, then its head, which is DELETING. */
+static void remove_marked(struct flow *flow, const struct group *group)
+{
+    do {
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
+            "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
+            &group_events_table, group_part(flow, group, group->generation), (int64_t)SWEEP_REMOVED);
+    } while (delete_listed(flow, &group_events_table));
+    task_call(flow, "DeleteItem",
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
+              "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}}}",
+              &group_table, group_key(flow, group, group->generation));
+    flow_wake(flow, group_topic(group));
 }
 
 /* ---- DELETE: from the latest generation back ---- */
 
 const struct field group_only_fields[] = {FIELD_GROUP_NAME, FIELD_GROUP_KEY};
 
-struct delete
-{
-    int64_t count;
-};
-
-static flow_step delete_next, delete_loaded, delete_marked;
-
 void group_delete(struct flow *flow)
 {
-    struct group_work *work = group_work_new(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
-    work->own = arena_new(flow->arena, struct delete);
-    delete_next(flow);
-}
-
-static void delete_next(struct flow *flow)
-{
-    group_load(flow, 0, delete_loaded);
-}
-
-static void delete_loaded(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    const struct delete *delete = work->own;
-    if (work->group.item.data)
-        mark(flow, delete_marked);
-    else if (delete->count)
-        flow_answer(flow, 200, "{'deleted':%d}", delete->count);
+    struct group group = group_named(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
+    int64_t count = 0;
+    for (;;) {
+        group_load(flow, &group, 0);
+        if (!group.item.data) break;
+        if (mark(flow, &group)) {
+            remove_marked(flow, &group);
+            count++;
+        } else {
+            task_again(flow);
+        }
+    }
+    if (count)
+        flow_answer(flow, 200, "{'deleted':%d}", count);
     else
         group_refuse_unknown(flow);
 }
 
-static void delete_marked(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    struct delete *delete = work->own;
-    if (flow_failed(flow)) {
-        flow_again(flow, delete_next);
-        return;
-    }
-    delete->count++;
-    group_remove(flow, work->group.generation, delete_next);
-}
-
 /* ---- the sweep ---- */
 
-static flow_step sweep_loaded, sweep_rules, sweep_evaluated, sweep_marked;
-
-/* Each group has a state of its own. */
-static void sweep_each(struct flow *flow)
-{
-    struct slice entry = sweep_entry(flow);
-    group_work_new(flow, item_text(flow->arena, entry, "name"), item_text(flow->arena, entry, "key"));
-    group_load(flow, item_int(flow->arena, entry, "generation", 0), sweep_loaded);
-}
-
-static void sweep_begin(struct flow *flow)
-{
-    static const struct sweep_plan plan = {&group_table, GROUP_SLOTS, sweep_each};
-    sweep_over(flow, &plan);
-}
-
-static void sweep_loaded(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    const struct group *group = &work->group;
-    bool is_due = item_int(flow->arena, group->item, "due", INT64_MAX) <= flow->now_ms;
-    const char *over = group_is_over(flow, group);
-    if (!group->item.data || !is_due)
-        sweep_next(flow);
-    else if (group->state == GROUP_OPEN && (over || group_may_be_complete(flow, group->item)))
-        group_complete(flow, over, sweep_evaluated);
-    else if (group->state == GROUP_OPEN)
-        flow_call(flow, sweep_rules, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}",
-                  &group_rules_table, work->name);
-    else if (group->state == GROUP_COMPLETE)
-        mark(flow, sweep_marked);
-    else
-        group_remove(flow, group->generation, sweep_next);
-}
-
-/* Whoever opened it, or changed the rules, may have died before it got them. */
-static void sweep_rules(struct flow *flow)
-{
-    group_change(flow, flow_item(flow), sweep_evaluated);
-}
-
-static void sweep_marked(struct flow *flow)
-{
-    struct group_work *work = flow->state;
-    if (flow_failed(flow))
-        sweep_next(flow);
-    else
-        group_remove(flow, work->group.generation, sweep_next);
-}
-
 /* Events have come since it was due: later again. */
-static void sweep_evaluated(struct flow *flow)
+static void put_off(struct flow *flow, const struct group *group)
 {
-    struct group_work *work = flow->state;
-    const struct group *group = &work->group;
     int64_t due_ms = group_due_ms(flow, group);
     bool is_due = item_int(flow->arena, group->item, "due", INT64_MAX) <= flow->now_ms;
-    if (group->state == GROUP_OPEN && is_due && due_ms > flow->now_ms)
-        flow_call(
-            flow, sweep_next, "UpdateItem",
-            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due',"
-            "'ConditionExpression':'#state = :open and #due <= :now',%#,"
-            "'ExpressionAttributeValues':{':due':%N,':open':{'S':'OPEN'},':now':%N}}",
-            &group_table, group_key(flow, group->generation), due_ms, flow->now_ms);
-    else
-        sweep_next(flow);
+    if (group->state != GROUP_OPEN || !is_due || due_ms <= flow->now_ms) return;
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due',"
+              "'ConditionExpression':'#state = :open and #due <= :now',%#,"
+              "'ExpressionAttributeValues':{':due':%N,':open':{'S':'OPEN'},':now':%N}}",
+              &group_table, group_key(flow, group, group->generation), due_ms, flow->now_ms);
 }
 
-const struct flow_sweep group_sweep = {"groups", SWEEP_MS, sweep_begin};
+/* An open one: is it complete or over? Whoever opened it, or changed the rules, may have died before it got
+ * them. */
+static void look_after(struct flow *flow, struct group *group)
+{
+    const char *over = group_is_over(flow, group);
+    if (over || group_may_be_complete(flow, group->item))
+        group_complete(flow, group, over);
+    else
+        group_change(flow, group, group_rules_read(flow, group->name));
+    put_off(flow, group);
+}
+
+static void sweep_groups(struct flow *flow)
+{
+    struct due_walk walk = due_begin(flow, &group_table, GROUP_SLOTS);
+    struct slice entry;
+    while (due_next(flow, &walk, &entry)) {
+        struct group group = group_named(flow, item_text(flow->arena, entry, "name"),
+                                         item_text(flow->arena, entry, "key"));
+        group_load(flow, &group, item_int(flow->arena, entry, "generation", 0));
+        if (!group.item.data || item_int(flow->arena, group.item, "due", INT64_MAX) > flow->now_ms) continue;
+        if (group.state == GROUP_OPEN)
+            look_after(flow, &group);
+        else if (group.state == GROUP_DELETING || mark(flow, &group))
+            remove_marked(flow, &group);
+    }
+    flow_finish(flow, 200);
+}
+
+const struct flow_sweep group_sweep = {"groups", SWEEP_MS, sweep_groups};
