@@ -41,6 +41,16 @@ bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
     return true;
 }
 
+void write_items(struct flow *flow, struct slice requests)
+{
+    for (;;) {
+        task_call(flow, "BatchWriteItem", "{'RequestItems':%A}", requests);
+        requests = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
+        if (!raw_count(flow->arena, requests)) return;
+        task_again(flow);
+    }
+}
+
 void delete_items(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count)
 {
     struct buf requests = {0};
@@ -48,14 +58,9 @@ void delete_items(struct flow *flow, const struct flow_table *table, const struc
     for (size_t i = 0; i < count; i++)
         buf_slice(&requests,
                   flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}", i ? SLICE(",") : SLICE(""), keys[i]));
-    struct slice left = flow_compose(flow, "{%T:[%A]}", table, buf_view(&requests));
+    struct slice deletes = flow_compose(flow, "{%T:[%A]}", table, buf_view(&requests));
     buf_free(&requests);
-    for (;;) {
-        task_call(flow, "BatchWriteItem", "{'RequestItems':%A}", left);
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedItems");
-        if (!raw_count(flow->arena, left)) return;
-        task_again(flow);
-    }
+    write_items(flow, deletes);
 }
 
 size_t delete_listed(struct flow *flow, const struct flow_table *table)

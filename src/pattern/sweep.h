@@ -29,7 +29,9 @@ struct due_walk due_begin(struct flow *flow, const struct flow_table *table, uns
  * for what is woken: so a walk needs no more memory than its largest entry. */
 bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry);
 
-/* Deletes the items of these keys, SWEEP_REMOVED at the most; what the service does not get to is sent again. */
+/* BatchWriteItem; what the service does not get to is sent again. `requests`: of each table, as the call has them. */
+void write_items(struct flow *flow, struct slice requests);
+/* Deletes the items of these keys, SWEEP_REMOVED at the most. */
 #define SWEEP_REMOVED LIMIT_BATCH_WRITE_REQUESTS
 void delete_items(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count);
 /* The same with the keys that the last reply lists, of which there are no more: how many there were. */

@@ -4,15 +4,13 @@
 #include "base/fail.h"
 #include "base/hash.h"
 
-#define KEPT_S (24 * 3600)
-
-static const struct flow_table tokens = {
+const struct flow_table token_table = {
     "tokens",
     "'KeySchema':[{'AttributeName':'token','KeyType':'HASH'}],"
     "'AttributeDefinitions':[{'AttributeName':'token','AttributeType':'S'}]",
     "expires"};
 
-static struct slice token_of(struct flow *flow, const char *kind, struct slice name, struct slice key)
+struct slice token_text(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {
     struct buf encoded = {0};
     rest_encode(&encoded, name);
@@ -28,7 +26,8 @@ struct slice token_put(struct flow *flow, const char *kind, struct slice name, s
     return flow_compose(flow,
                         "{'Put':{'TableName':%T,'Item':{'token':%S,'expires':%N%r},"
                         "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}}",
-                        &tokens, token_of(flow, kind, name, key), flow->now_ms / 1000 + KEPT_S, attributes);
+                        &token_table, token_text(flow, kind, name, key), flow->now_ms / 1000 + TOKEN_KEPT_S,
+                        attributes);
 }
 
 struct slice token_digest(struct flow *flow, struct slice sent)
@@ -43,7 +42,7 @@ void token_refuse(struct flow *flow)
 
 struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &tokens,
-              token_of(flow, kind, name, key));
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &token_table,
+              token_text(flow, kind, name, key));
     return flow_item(flow);
 }

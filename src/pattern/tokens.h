@@ -8,6 +8,11 @@
 
 #include "pattern/flow.h"
 
+extern const struct flow_table token_table;
+#define TOKEN_KEPT_S (24 * 3600)
+/* The hash key of a token's item. */
+struct slice token_text(struct flow *flow, const char *kind, struct slice name, struct slice key);
+
 /* An action of TransactWriteItems that puts the token if it is absent. `attributes`: members of the item,
  * each behind a comma. */
 struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,

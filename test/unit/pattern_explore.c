@@ -132,6 +132,13 @@ static void process_enter(struct explorer *explorer, unsigned number, struct are
     explorer->memory_arena = explorer->world_number == 2 ? NULL : arena;
 }
 
+static const struct flow_row *explored_row(const struct explorer *explorer, size_t number)
+{
+    const struct exploration *exploration = explorer->exploration;
+    if (!exploration->rows) return row_at(number);
+    return number < exploration->row_count ? &exploration->rows[number] : NULL;
+}
+
 static void explorer_open(struct explorer *explorer, const struct exploration *exploration,
                           unsigned world_number)
 {
@@ -156,8 +163,8 @@ static void explorer_open(struct explorer *explorer, const struct exploration *e
     explorer->dynamo = dynamo_open_local(explorer->engine, explorer->api);
     explorer->world = (struct flow_world){
         .prefix = SLICE("quipu-"), .poll_ms = 1000, .memory = {explorer_recall, explorer_remember, explorer}};
-    while (row_at(explorer->route_count)) {
-        const struct flow_row *row = row_at(explorer->route_count);
+    while (explored_row(explorer, explorer->route_count)) {
+        const struct flow_row *row = explored_row(explorer, explorer->route_count);
         ensure(explorer->route_count < sizeof explorer->routes / sizeof *explorer->routes);
         explorer->routes[explorer->route_count++] = (struct rest_route){.method = row->method,
                                                                         .path = row->path};
@@ -247,7 +254,7 @@ static struct rest_call *request_make(struct explorer *explorer, const struct ex
                                .arena = arena,
                                .context = (void *)(uintptr_t)flow};
     ensure(rest_route(explorer->routes, explorer->route_count, call, &route) == REST_FOUND);
-    *row = row_at((size_t)(route - explorer->routes));
+    *row = explored_row(explorer, (size_t)(route - explorer->routes));
     return call;
 }
 

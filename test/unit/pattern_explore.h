@@ -63,6 +63,8 @@ struct outcome {
 
 struct exploration {
     const char *name;
+    const struct flow_row *rows; /* the test's own, in the place of the patterns'; NULL: none */
+    uint32_t row_count;
     struct explored_flow flows[EXPLORED_FLOWS];
     /* Before the flows: requests that are simply run; also to have the tables, whose making would multiply
      * the schedules. */

@@ -1,0 +1,471 @@
+/* Chains of pages; see chain.h. */
+#include "pattern/chain.h"
+
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "pattern/sweep.h"
+#include "pattern/tokens.h"
+
+#define ENTRY_SLACK    40  /* of a page's request for each entry, besides its value, token and mark */
+#define TOKENS_AT_ONCE 100 /* that one BatchGetItem asks for */
+#define PAGES_AT_ONCE                                                                                        \
+    8 /* that a reader's first Query reads; with their usual size it is as much as a reply holds */
+#define RECALLED_MOST_MS (CHAIN_LATE_S * 1000ll / 4) /* an end that is older is not gone by (U6) */
+#define RACES_IN_PLACE   3 /* lost, before the end is asked for instead of going from page to page */
+
+enum { PAGE_FIRST, PAGE_COUNT, PAGE_TIME, PAGE_ID, PAGE_ENTRIES, PAGE_TOKENS, PAGE_SEAL, PAGE_MEMBERS };
+static const char *const page_names[PAGE_MEMBERS] = {"first", "n", "t", "i", "e", "k", "s"};
+
+/* ---- the end ---- */
+
+/* The end behind this page; answers the page's id. */
+static int64_t end_take(struct flow *flow, struct chain_end *end, struct slice item)
+{
+    struct slice page[PAGE_MEMBERS];
+    raw_pick(flow->arena, item, page_names, page, PAGE_MEMBERS);
+    int64_t first = attribute_int(flow->arena, page[PAGE_FIRST], 0);
+    *end = (struct chain_end){.next = first + attribute_int(flow->arena, page[PAGE_COUNT], 0),
+                              .first = first,
+                              .time_ms = attribute_int(flow->arena, page[PAGE_TIME], 0),
+                              .is_sealed = page[PAGE_SEAL].data != NULL,
+                              .seal = page[PAGE_SEAL],
+                              .tokens = attribute_content(flow->arena, page[PAGE_TOKENS])};
+    return attribute_int(flow->arena, page[PAGE_ID], 0);
+}
+
+void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
+{
+    struct raw_look look;
+    struct slice page;
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain',%#,"
+              "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1,"
+              "'ConsistentRead':true}",
+              chain->table, chain->key);
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    *end = (struct chain_end){.next = chain->origin + 1};
+    if (raw_look_next(&look, NULL, &page)) end_take(flow, end, page);
+}
+
+struct remembered_end {
+    int64_t next, first, time_ms, now_ms;
+};
+
+static uint64_t end_topic(const struct chain *chain)
+{
+    return flow_topic("chain", chain->key, slice_of(chain->table->name));
+}
+
+/* The tokens of the last page have been written down. */
+static void end_remember(struct flow *flow, const struct chain *chain, const struct chain_end *end)
+{
+    struct remembered_end this = {end->next, end->first, end->time_ms, flow->now_ms};
+    if (end->is_sealed)
+        flow_forget(flow, end_topic(chain));
+    else
+        flow_remember(flow, end_topic(chain), (struct slice){(const char *)&this, sizeof this});
+}
+
+void chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
+{
+    struct slice text = flow_recall(flow, end_topic(chain));
+    struct remembered_end last;
+    if (text.len == sizeof last) {
+        memcpy(&last, text.data, sizeof last);
+        *end = (struct chain_end){.next = last.next, .first = last.first, .time_ms = last.time_ms};
+        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < RECALLED_MOST_MS) return;
+    }
+    chain_read_end(flow, chain, end);
+}
+
+/* ---- tokens ---- */
+
+static bool is_left(const struct chain_entry *entry)
+{
+    return !entry->number && !entry->twin;
+}
+
+static int by_token(const void *a, const void *b)
+{
+    const struct chain_entry *x = *(struct chain_entry *const *)a, *y = *(struct chain_entry *const *)b;
+    int order = slice_compare(x->token, y->token);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Notes which entries have the token of an earlier one; answers how many have one of their own. */
+static size_t twins_find(struct flow *flow, struct chain_entry *entries, size_t count)
+{
+    struct chain_entry **sorted = arena_array(flow->arena, struct chain_entry *, count);
+    size_t tokens = 0, own = 0;
+    for (size_t i = 0; i < count; i++) {
+        entries[i].twin = NULL;
+        if (entries[i].token.data && !entries[i].number) sorted[tokens++] = &entries[i];
+    }
+    qsort(sorted, tokens, sizeof *sorted, by_token);
+    for (size_t i = 0; i < tokens; i++) {
+        bool is_twin = own && slice_equal(sorted[own - 1]->token, sorted[i]->token);
+        if (is_twin)
+            sorted[i]->twin = sorted[own - 1];
+        else
+            sorted[own++] = sorted[i];
+    }
+    return own;
+}
+
+/* Those whose twin is there are, too. */
+static void twins_settle(struct chain_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct chain_entry *twin = entries[i].twin;
+        if (!twin || !twin->number) continue;
+        entries[i].number = twin->number;
+        entries[i].first_mark = twin->is_repeated ? twin->first_mark : twin->mark;
+        entries[i].is_repeated = true;
+    }
+}
+
+static void repeat_take(struct flow *flow, struct chain_entry *entry, struct slice item)
+{
+    entry->number = item_int(flow->arena, item, "number", 0);
+    entry->first_mark = item_text(flow->arena, item, "mark");
+    entry->is_repeated = true;
+}
+
+/* Of the entries with these tokens, TOKENS_AT_ONCE at the most: those whose token has an item are there already. */
+static void tokens_ask(struct flow *flow, const struct chain *chain, struct chain_entry **wanted,
+                       size_t count)
+{
+    struct slice names[TOKENS_AT_ONCE], table, items, item;
+    struct raw_look look;
+    struct slice keys = SLICE(""), left;
+    for (size_t i = 0; i < count; i++)
+        names[i] = token_text(flow, chain->token_kind, chain->token_name, wanted[i]->token);
+    if (count == 1) {
+        item = token_find(flow, chain->token_kind, chain->token_name, wanted[0]->token);
+        if (item.data) repeat_take(flow, wanted[0], item);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        keys = flow_compose(flow, "%A%A{'token':%S}", keys, i ? SLICE(",") : SLICE(""), names[i]);
+    left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &token_table, keys);
+    for (;;) {
+        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
+        raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
+        if (!raw_look_next(&look, &table, &items)) items = SLICE_NONE;
+        raw_look_begin(&look, flow->arena, items);
+        while (raw_look_next(&look, NULL, &item)) {
+            struct slice name = item_text(flow->arena, item, "token");
+            for (size_t i = 0; i < count; i++)
+                if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
+        }
+        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
+        if (!raw_count(flow->arena, left)) return;
+        task_again(flow);
+    }
+}
+
+/* The tokens that stand in the last page. */
+static void tokens_compare(struct flow *flow, const struct chain_end *end, struct chain_entry *entries,
+                           size_t count)
+{
+    struct raw_look look;
+    struct slice token, value;
+    if (!end->tokens.data) return;
+    raw_look_begin(&look, flow->arena, end->tokens);
+    while (raw_look_next(&look, &token, &value)) {
+        struct slice text = attribute_text(flow->arena, value);
+        const char *space = text.data ? memchr(text.data, ' ', text.len) : NULL;
+        unsigned long long offset;
+        if (!space ||
+            !slice_to_u64((struct slice){text.data, (size_t)(space - text.data)}, INT32_MAX, &offset))
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            if (!is_left(&entries[i]) || !entries[i].token.data || !slice_equal(entries[i].token, token))
+                continue;
+            entries[i].number = end->first + (int64_t)offset;
+            entries[i].first_mark = slice_from(text, (size_t)(space - text.data) + 1);
+            entries[i].is_repeated = true;
+        }
+    }
+}
+
+/* The end was read before (U4). */
+static void tokens_find(struct flow *flow, const struct chain *chain, const struct chain_end *end,
+                        struct chain_entry *entries, size_t count)
+{
+    if (!twins_find(flow, entries, count)) return;
+    struct chain_entry *wanted[TOKENS_AT_ONCE];
+    tokens_compare(flow, end, entries, count);
+    for (size_t i = 0, found = 0; i < count; i++) {
+        if (is_left(&entries[i]) && entries[i].token.data) wanted[found++] = &entries[i];
+        if (!found || (found < TOKENS_AT_ONCE && i + 1 < count)) continue;
+        tokens_ask(flow, chain, wanted, found);
+        found = 0;
+    }
+}
+
+/* Writes down the tokens of the last page, where that has not been done. */
+static void tokens_write(struct flow *flow, const struct chain *chain, struct chain_end *end)
+{
+    struct raw_look look;
+    struct slice token, value;
+    raw_look_begin(&look, flow->arena, end->tokens);
+    bool has_more = end->tokens.data && raw_look_next(&look, &token, &value);
+    while (has_more) {
+        struct slice puts = SLICE(""), item = SLICE("");
+        size_t count = 0;
+        for (; has_more && count < LIMIT_BATCH_WRITE_REQUESTS; count++) {
+            struct slice text = attribute_text(flow->arena, value);
+            const char *space = memchr(text.data, ' ', text.len);
+            size_t digits = space ? (size_t)(space - text.data) : text.len;
+            int64_t offset = 0;
+            raw_int((struct slice){text.data, digits}, &offset);
+            item = flow_compose(flow, "{'token':%S,'expires':%N,'chain':%S,'number':%N,'mark':%S}",
+                                token_text(flow, chain->token_kind, chain->token_name, token),
+                                flow->now_ms / 1000 + TOKEN_KEPT_S, chain->key, end->first + offset,
+                                space ? slice_from(text, digits + 1) : SLICE(""));
+            puts = flow_compose(flow, "%A%A{'PutRequest':{'Item':%A}}", puts, count ? SLICE(",") : SLICE(""),
+                                item);
+            has_more = raw_look_next(&look, &token, &value);
+        }
+        if (count == 1)
+            task_call(flow, "PutItem", "{'TableName':%T,'Item':%A}", &token_table, item);
+        else
+            write_items(flow, flow_compose(flow, "{%T:[%A]}", &token_table, puts));
+    }
+    end->tokens = SLICE_NONE;
+}
+
+/* ---- appending ---- */
+
+struct page {
+    size_t count;                /* of entries */
+    struct slice values, tokens; /* members of their list and map */
+    struct slice seal;           /* SLICE_NONE: it is none */
+    int64_t keep_s;
+};
+
+/* Puts the page behind the end and moves that on: behind this page, or behind the one that was faster. */
+static bool page_put(struct flow *flow, const struct chain *chain, struct chain_end *end,
+                     const struct page *page)
+{
+    int64_t id = (int64_t)(flow_random(flow) >> 11), first = end->next;
+    int64_t time_ms = flow->now_ms > end->time_ms ? flow->now_ms : end->time_ms;
+    struct slice tokens = SLICE(""), seal = SLICE(""), expires = SLICE("");
+    if (page->tokens.len) tokens = flow_compose(flow, ",'k':{'M':{%A}}", page->tokens);
+    if (page->seal.data) seal = flow_compose(flow, ",'s':%A", page->seal);
+    if (page->keep_s)
+        expires = flow_compose(flow, ",'expires':%N", time_ms / 1000 + page->keep_s + CHAIN_LATE_S);
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'chain':%S,'first':%N,'n':%N,'t':%N,'i':%N,'e':{'L':[%A]}%A%A%A},"
+              "'ConditionExpression':'attribute_not_exists(#first)',%#,%O}",
+              chain->table, chain->key, first, (int64_t)page->count, time_ms, id, page->values, tokens, seal,
+              expires);
+    if (flow_failed(flow)) return end_take(flow, end, flow_item(flow)) == id;
+    *end = (struct chain_end){.next = first + (int64_t)page->count,
+                              .first = first,
+                              .time_ms = time_ms,
+                              .is_sealed = page->seal.data != NULL,
+                              .seal = page->seal};
+    if (page->tokens.len) end->tokens = flow_compose(flow, "{%A}", page->tokens);
+    return true;
+}
+
+/* The next entries that fit into one page, from *at on, which moves behind them. */
+static struct page page_make(struct flow *flow, const struct chain *chain, struct chain_entry *entries,
+                             size_t count, size_t *at)
+{
+    struct page page = {.keep_s = chain->keep_s};
+    struct buf values = {0}, tokens = {0};
+    size_t bytes = 0;
+    for (; *at < count; ++*at) {
+        const struct chain_entry *entry = &entries[*at];
+        if (!is_left(entry)) continue;
+        bytes += entry->value.len + entry->token.len + entry->mark.len + ENTRY_SLACK;
+        if (page.count && bytes > CHAIN_PAGE_BYTES) break;
+        if (page.count) buf_byte(&values, ',');
+        buf_slice(&values, entry->value);
+        if (entry->token.data) {
+            if (tokens.len) buf_byte(&tokens, ',');
+            json_put_string(&tokens, entry->token);
+            buf_printf(&tokens, ":{\"S\":\"%zu %.*s\"}", page.count, SLICE_ARG(entry->mark));
+        }
+        page.count++;
+    }
+    page.values = arena_copy(flow->arena, buf_view(&values));
+    page.tokens = arena_copy(flow->arena, buf_view(&tokens));
+    buf_free(&values);
+    buf_free(&tokens);
+    return page;
+}
+
+bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
+                  struct chain_entry *entries, size_t count)
+{
+    unsigned lost = 0;
+    if (chain->token_kind) tokens_find(flow, chain, end, entries, count);
+    for (size_t from = 0, to = 0; from < count; from = to) {
+        struct page page = page_make(flow, chain, entries, count, &to);
+        if (!page.count) break;
+        if (chain->token_kind) tokens_write(flow, chain, end);
+        if (end->is_sealed) break;
+        if (page_put(flow, chain, end, &page)) {
+            int64_t number = end->first;
+            for (size_t i = from; i < to; i++)
+                if (is_left(&entries[i])) entries[i].number = number++;
+            ensure(number == end->next);
+        } else {
+            to = from;
+            if (++lost % RACES_IN_PLACE ==
+                0) { /* far behind, or one of very many: the pages between are not read */
+                task_again(flow);
+                chain_read_end(flow, chain, end);
+                if (chain->token_kind) tokens_find(flow, chain, end, entries, count);
+            }
+            tokens_compare(flow, end, entries, count);
+        }
+    }
+    if (chain->token_kind) tokens_write(flow, chain, end);
+    twins_settle(entries, count);
+    end_remember(flow, chain, end);
+    for (size_t i = 0; i < count; i++)
+        if (!entries[i].number) return false;
+    return true;
+}
+
+void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice says,
+                int64_t keep_s)
+{
+    while (!end->is_sealed) {
+        if (chain->token_kind) tokens_write(flow, chain, end);
+        page_put(flow, chain, end, &(struct page){.values = SLICE(""), .seal = says, .keep_s = keep_s});
+    }
+    end_remember(flow, chain, end);
+}
+
+/* ---- reading ---- */
+
+/* As many pages as the entries that are still wanted may need, by those that were read. */
+static int64_t pages_wanted(const struct chain_reader *reader)
+{
+    if (!reader->most) return PAGES_AT_ONCE;
+    int64_t left = reader->most - reader->told;
+    if (reader->pages_read) return left * reader->pages_read / reader->entries_read + 1;
+    return left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE;
+}
+
+static void reader_ask(struct flow *flow, struct chain_reader *reader, bool backwards, int64_t limit)
+{
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first %r :next',%#,"
+              "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ScanIndexForward':%b,'Limit':%d,"
+              "'ConsistentRead':true}",
+              reader->chain->table, backwards ? SLICE("<=") : SLICE(">="), reader->chain->key, reader->next,
+              (int)!backwards, limit);
+    raw_look_begin(&reader->look, flow->arena, flow_items(flow));
+    reader->has_more = backwards != reader->backwards || flow_last_key(flow).data;
+}
+
+/* The first page of all may be in the middle of the one that holds it, which the Query before it finds. */
+static void reader_begin(struct flow *flow, struct chain_reader *reader)
+{
+    bool is_known = reader->backwards || reader->page || reader->from <= 1;
+    reader->has_begun = true;
+    reader->mark = arena_mark(flow->arena);
+    reader->next = reader->page ? reader->page : reader->from;
+    reader_ask(flow, reader, reader->backwards || !is_known, is_known ? pages_wanted(reader) : 1);
+}
+
+/* The entries of a page, as far as they are wanted. */
+static void page_open(struct flow *flow, struct chain_reader *reader, struct slice item)
+{
+    struct slice page[PAGE_MEMBERS], value;
+    struct raw_look look;
+    int64_t skipped;
+    raw_pick(flow->arena, item, page_names, page, PAGE_MEMBERS);
+    reader->first = attribute_int(flow->arena, page[PAGE_FIRST], 0);
+    reader->count = attribute_int(flow->arena, page[PAGE_COUNT], 0);
+    reader->time_ms = attribute_int(flow->arena, page[PAGE_TIME], 0);
+    reader->next = reader->backwards ? reader->first - 1 : reader->first + reader->count;
+    if (reader->next < reader->from && !reader->backwards) reader->next = reader->from;
+    if (reader->count) {
+        reader->pages_read++;
+        reader->entries_read += reader->count;
+    }
+    reader->values = arena_array(flow->arena, struct slice, (size_t)reader->count);
+    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, page[PAGE_ENTRIES]));
+    for (int64_t i = 0; i < reader->count && raw_look_next(&look, NULL, &value); i++)
+        reader->values[i] = value;
+    if (reader->backwards)
+        skipped = reader->from < reader->first + reader->count
+                      ? reader->first + reader->count - 1 - reader->from
+                      : 0;
+    else
+        skipped = reader->from > reader->first ? reader->from - reader->first : 0;
+    reader->at = skipped;
+}
+
+bool chain_read(struct flow *flow, struct chain_reader *reader)
+{
+    struct slice item;
+    if (reader->most && reader->told == reader->most) return false;
+    if (!reader->has_begun) reader_begin(flow, reader);
+    while (reader->at >= reader->count) {
+        if (raw_look_next(&reader->look, NULL, &item)) {
+            page_open(flow, reader, item);
+        } else if (reader->has_more && reader->next >= 1) {
+            if (reader->rewinds) flow_rewind(flow, reader->mark);
+            reader->count = reader->at = 0;
+            reader_ask(flow, reader, reader->backwards, pages_wanted(reader));
+        } else {
+            return false;
+        }
+    }
+    int64_t offset = reader->backwards ? reader->count - 1 - reader->at : reader->at;
+    reader->at++;
+    reader->told++;
+    reader->number = reader->first + offset;
+    reader->value = reader->values[offset];
+    reader->is_last_of_page = offset == reader->count - 1;
+    return true;
+}
+
+/* ---- removing ---- */
+
+/* Deletes pages from the first on, as long as they end below the number and, if `spares`, another page follows. */
+static void pages_delete(struct flow *flow, const struct chain *chain, int64_t below, bool spares)
+{
+    struct slice keys[SWEEP_REMOVED], item;
+    struct arena_mark mark = arena_mark(flow->arena);
+    for (size_t count = SWEEP_REMOVED; count == SWEEP_REMOVED;) {
+        struct raw_look look;
+        count = 0;
+        flow_rewind(flow, mark);
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#chain, #first, #n',"
+            "%#,'ExpressionAttributeValues':{':chain':%S},'Limit':%d,'ConsistentRead':true}",
+            chain->table, chain->key, (int64_t)(SWEEP_REMOVED + 1));
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        bool has_next = raw_look_next(&look, NULL, &item);
+        while (has_next && count < SWEEP_REMOVED) {
+            int64_t first = item_int(flow->arena, item, "first", 0);
+            if (first + item_int(flow->arena, item, "n", 0) > below) break;
+            struct slice key = flow_compose(flow, "{'chain':%S,'first':%N}", chain->key, first);
+            has_next = raw_look_next(&look, NULL, &item);
+            if (has_next || !spares) keys[count++] = key;
+        }
+        if (count) delete_items(flow, chain->table, keys, count);
+    }
+}
+
+void chain_trim(struct flow *flow, const struct chain *chain, int64_t number)
+{
+    pages_delete(flow, chain, number, true);
+}
+
+void chain_remove(struct flow *flow, const struct chain *chain)
+{
+    pages_delete(flow, chain, INT64_MAX, false);
+}

@@ -1,0 +1,115 @@
+/* Chains: entries in one order, numbered without a gap, by conditional writes to single items.
+ *
+ * A chain is all items of one hash key. Each is a page, which never changes, and stands at the number of its first
+ * entry; the first entry of all has the number 1. To append is to put a page behind the last one that was read, if
+ * nothing is there. Whoever loses that race has changed nothing, and reads the page that won in the reply.
+ *
+ *  U1. A page is put only behind one that was read. So numbers have no gap, and none is given twice.
+ *  U2. A seal is a page without entries, behind which nothing is put.
+ *  U3. What was put is recognised by its id. So a put that is repeated after a lost reply appends nothing twice.
+ *  U4. The tokens of all pages but the last are written down as items of their own, and those of the last before
+ *      anything is put behind it. So an entry with a token was appended if, and only if, the token has an item or
+ *      stands in the last page. Whoever asks reads the last page first, or goes by an end that was read before.
+ *  U5. The time of a page is never less than that of the page before.
+ *  U6. A page lives CHAIN_LATE_S longer than its entries are kept. So whoever comes back with an end that it has read
+ *      less than that long ago still finds the page that was put behind it.
+ *
+ * Attributes have short names, because each page pays for them: `chain` (S) and `first` (N) are the keys; `n` (N): how
+ * many entries; `e` (L): the entries, whatever values the pattern makes of them; `t` (N, ms): the time of all of them;
+ * `i` (N): the id; `k` (M): a token's name: "OFFSET MARK" (S), where the mark is the pattern's; `s`: what a seal says;
+ * `expires` (N, s).
+ *
+ * All functions here wait: they are for tasks. */
+#ifndef PATTERN_CHAIN_H
+#define PATTERN_CHAIN_H
+
+#include "pattern/flow.h"
+
+/* Of a table's definition: nothing but chains is in it, or its other items have the same keys. */
+#define CHAIN_KEYS                                                                                           \
+    "'KeySchema':[{'AttributeName':'chain','KeyType':'HASH'},{'AttributeName':'first','KeyType':'RANGE'}],"  \
+    "'AttributeDefinitions':[{'AttributeName':'chain','AttributeType':'S'},"                                 \
+    "{'AttributeName':'first','AttributeType':'N'}]"
+
+#define CHAIN_PAGE_BYTES                                                                                     \
+    (128 * 1000) /* of a page's request: who loses a race or begins within a page reads all of it */
+#define CHAIN_LATE_S 3600
+
+struct chain {
+    const struct flow_table *table;
+    struct slice key;
+    const char *token_kind; /* of tokens.h; NULL: no entry has a token */
+    struct slice token_name;
+    int64_t keep_s; /* how long entries are kept, where the table's expiry is "expires"; 0: for ever */
+    int64_t origin; /* the last number of what has ended or was trimmed, where no page may be left; else 0 */
+};
+
+/* Where a chain ended when it was read. */
+struct chain_end {
+    int64_t next;        /* number of the next entry */
+    int64_t first;       /* of the last page; 0: there is none */
+    int64_t time_ms;     /* of the last page; 0 */
+    bool is_sealed;      /* the last page is a seal, */
+    struct slice seal;   /* ... which says this: an attribute value */
+    struct slice tokens; /* of the last page, which may have no items yet; SLICE_NONE: they have */
+};
+
+struct chain_entry {
+    struct slice value;       /* an attribute value as text: {"S":"x"} */
+    struct slice token, mark; /* SLICE_NONE: none; the mark is text of the pattern's choice without quotes */
+    /* what became of it */
+    int64_t number;          /* 0: it was not appended */
+    bool is_repeated;        /* by an earlier call, or entry: there the token has the number, */
+    struct slice first_mark; /* ... and this mark */
+
+    const struct chain_entry *twin; /* private: the first of the same token */
+};
+
+/* By one backward Query. */
+void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
+/* As this process remembers it from its last append, else by that Query. Good enough for an append and a seal, which
+ * notice when it is wrong. */
+void chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
+/* Appends all entries in their order, in as many pages as they need; `end` moves on with them. False: the chain was
+ * sealed before all were appended. */
+bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
+                  struct chain_entry *entries, size_t count);
+/* Puts a seal that says this, an attribute value; where one is there already, that one stays. Afterwards `end` is the
+ * seal that there is. It ends after keep_s; 0: never. */
+void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice says,
+                int64_t keep_s);
+
+/* Reads entries one after the other:
+ *     struct chain_reader reader = {.chain = &chain, .from = 17};
+ *     while (chain_read(flow, &reader)) ... reader.number, reader.value ... */
+struct chain_reader {
+    const struct chain *chain;
+    int64_t from;   /* the first number that is wanted; backwards the last one, INT64_MAX: the chain's end */
+    int64_t page;   /* number of the page that holds it, if that is known; 0: it is not */
+    int64_t most;   /* so many entries are wanted; 0: all */
+    bool backwards; /* from the end to the beginning */
+    bool rewinds;   /* gives back all memory that was allocated since the first chain_read, page by page */
+
+    /* the entry */
+    int64_t number, time_ms;
+    int64_t first; /* of its page */
+    struct slice value;
+    bool is_last_of_page;
+
+    /* private */
+    bool has_begun, has_more;
+    int64_t next;         /* where the next Query begins */
+    struct raw_look look; /* over the pages of the last one */
+    struct slice *values; /* of the page that is being read */
+    int64_t count, at;
+    int64_t told, pages_read, entries_read;
+    struct arena_mark mark;
+};
+bool chain_read(struct flow *flow, struct chain_reader *reader);
+
+/* Deletes pages all of whose entries have numbers below this one, but never the last page: the chain goes on. */
+void chain_trim(struct flow *flow, const struct chain *chain, int64_t number);
+/* Deletes all pages. */
+void chain_remove(struct flow *flow, const struct chain *chain);
+
+#endif
