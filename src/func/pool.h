@@ -4,7 +4,7 @@
 
 #include "base/stats.h"
 #include "func/internal.h"
-#include "func/ring.h"
+#include "base/ring.h"
 
 #define POOL_PROCESSES       100              /* of all functions, unless the options say otherwise */
 #define POOL_IDLE_MS         (10 * 60 * 1000) /* after which an unused process ends, likewise */

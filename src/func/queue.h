@@ -4,7 +4,7 @@
 #define FUNC_QUEUE_H
 
 #include "func/internal.h"
-#include "func/ring.h"
+#include "base/ring.h"
 
 #define QUEUE_RETRY_MS        60000  /* Lambda: before the first retry; twice that before the second */
 #define QUEUE_THROTTLE_MS     1000   /* Lambda: after the first time that there was no process; doubles ... */

@@ -47,62 +47,6 @@ static void ring_remove(struct waits_ring *ring)
     ring_init(ring);
 }
 
-/* ---- heaps: the earliest moment stands first ---- */
-
-static void heap_set(struct waits_heap *heap, size_t place, struct waits_alarm *alarm)
-{
-    heap->alarms[place - 1] = alarm;
-    alarm->place = place;
-}
-
-static void heap_rise(struct waits_heap *heap, size_t place)
-{
-    struct waits_alarm *alarm = heap->alarms[place - 1];
-    for (; place > 1 && heap->alarms[place / 2 - 1]->due > alarm->due; place /= 2)
-        heap_set(heap, place, heap->alarms[place / 2 - 1]);
-    heap_set(heap, place, alarm);
-}
-
-static void heap_sink(struct waits_heap *heap, size_t place)
-{
-    struct waits_alarm *alarm = heap->alarms[place - 1];
-    for (;;) {
-        size_t child = place * 2;
-        if (child > heap->count) break;
-        if (child < heap->count && heap->alarms[child]->due < heap->alarms[child - 1]->due) child++;
-        if (heap->alarms[child - 1]->due >= alarm->due) break;
-        heap_set(heap, place, heap->alarms[child - 1]);
-        place = child;
-    }
-    heap_set(heap, place, alarm);
-}
-
-static void alarm_clear(struct waits_heap *heap, struct waits_alarm *alarm)
-{
-    size_t place = alarm->place;
-    if (!place) return;
-    ensure(place <= heap->count && heap->alarms[place - 1] == alarm);
-    struct waits_alarm *last = heap->alarms[--heap->count];
-    alarm->place = 0;
-    if (last == alarm) return;
-    heap_set(heap, place, last);
-    heap_rise(heap, place);
-    heap_sink(heap, last->place);
-}
-
-static void alarm_set(struct waits_heap *heap, struct waits_alarm *alarm, int64_t due)
-{
-    alarm_clear(heap, alarm);
-    if (due == WAITS_NEVER) return;
-    if (heap->count == heap->room) {
-        heap->room = heap->room ? heap->room * 2 : 64;
-        heap->alarms = must_realloc(heap->alarms, heap->room * sizeof(struct waits_alarm *));
-    }
-    alarm->due = due;
-    heap_set(heap, ++heap->count, alarm);
-    heap_rise(heap, heap->count);
-}
-
 /* ---- opening ---- */
 
 void waits_init(struct waits *waits, int64_t poll_ms)
@@ -118,8 +62,8 @@ void waits_init(struct waits *waits, int64_t poll_ms)
 void waits_free(struct waits *waits)
 {
     ensure(!waits->count && !waits->by_ms.count && !waits->by_us.count);
-    free(waits->by_ms.alarms);
-    free(waits->by_us.alarms);
+    heap_free(&waits->by_ms);
+    heap_free(&waits->by_us);
 }
 
 /* ---- kins ---- */
@@ -153,14 +97,14 @@ static void kin_arm(struct waits *waits, struct waits_kin *kin, int64_t now_us)
 {
     if (!waits->poll_ms || kin->scout_is_out) return;
     int64_t poll_us = waits->poll_ms * 1000 * kin->growth;
-    alarm_set(&waits->by_us, &kin->alarm_us, now_us + poll_us - (int64_t)(kin->id % 64) * poll_us / 256);
+    heap_set(&waits->by_us, &kin->alarm_us.place, now_us + poll_us - (int64_t)(kin->id % 64) * poll_us / 256);
 }
 
 static void kin_settle(struct waits *waits, struct waits_kin *kin)
 {
     if (!ring_is_empty(&kin->members)) return;
-    alarm_clear(&waits->by_ms, &kin->alarm_ms);
-    alarm_clear(&waits->by_us, &kin->alarm_us);
+    heap_remove(&waits->by_ms, &kin->alarm_ms.place);
+    heap_remove(&waits->by_us, &kin->alarm_us.place);
     if (kin->scout_is_out) return;
     ring_remove(&kin->in_bucket);
     free(kin);
@@ -178,8 +122,8 @@ static void take(struct waits *waits, struct wait *wait)
     ring_remove(&wait->by_topic);
     ring_remove(&wait->by_thing);
     ring_remove(&wait->by_kin);
-    alarm_clear(&waits->by_ms, &wait->alarm_ms);
-    alarm_clear(&waits->by_us, &wait->alarm_us);
+    heap_remove(&waits->by_ms, &wait->alarm_ms.place);
+    heap_remove(&waits->by_us, &wait->alarm_us.place);
     if (kin) kin_settle(waits, kin);
 }
 
@@ -214,7 +158,7 @@ static struct wait *scout_returns(struct waits *waits, struct wait *scout, enum 
     scout->scouts_for = NULL;
     kin->scout_is_out = false;
     if (!ring_is_empty(&kin->members)) {
-        alarm_set(&waits->by_ms, &kin->alarm_ms, kin->change_ms);
+        heap_set(&waits->by_ms, &kin->alarm_ms.place, kin->change_ms);
         kin_arm(waits, kin, now_us);
     }
     if (how != SCOUT_IS_BACK) kin_settle(waits, kin);
@@ -228,7 +172,7 @@ static void kin_join(struct waits *waits, struct wait *wait, int64_t now_us)
     ring_append(&kin->members, &wait->by_kin);
     kin->change_ms = wait->change_ms;
     if (kin->scout_is_out) return;
-    alarm_set(&waits->by_ms, &kin->alarm_ms, wait->change_ms);
+    heap_set(&waits->by_ms, &kin->alarm_ms.place, wait->change_ms);
     if (is_first) kin_arm(waits, kin, now_us);
 }
 
@@ -246,8 +190,8 @@ struct wait *waits_add(struct waits *waits, struct wait *wait, int64_t now_us)
     ring_init(&wait->by_thing);
     if (wait->topic) ring_append(&waits->topics[wait->topic % WAITS_BUCKETS], &wait->by_topic);
     if (wait->thing) ring_append(&waits->things[wait->thing % WAITS_BUCKETS], &wait->by_thing);
-    alarm_set(&waits->by_ms, &wait->alarm_ms, wait->until_ms);
-    alarm_set(&waits->by_us, &wait->alarm_us, wait->until_us);
+    heap_set(&waits->by_ms, &wait->alarm_ms.place, wait->until_ms);
+    heap_set(&waits->by_us, &wait->alarm_us.place, wait->until_us);
     if (wait->kin) kin_join(waits, wait, now_us);
     return list;
 }
@@ -265,8 +209,8 @@ static struct wait *kin_scout(struct waits *waits, struct waits_kin *kin)
     ensure(!kin->scout_is_out && !ring_is_empty(&kin->members));
     struct wait *scout = OWNER(kin->members.next, struct wait, by_kin);
     kin->scout_is_out = true;
-    alarm_clear(&waits->by_ms, &kin->alarm_ms);
-    alarm_clear(&waits->by_us, &kin->alarm_us);
+    heap_remove(&waits->by_ms, &kin->alarm_ms.place);
+    heap_remove(&waits->by_us, &kin->alarm_us.place);
     take(waits, scout);
     scout->scouts_for = kin;
     scout->seen_before = scout->seen;
@@ -278,7 +222,7 @@ void waits_hint(struct waits *waits, uint64_t id, int64_t change_ms)
     struct waits_kin *kin = kin_find(waits, id);
     if (!kin || change_ms >= kin->change_ms) return;
     kin->change_ms = change_ms;
-    if (!kin->scout_is_out) alarm_set(&waits->by_ms, &kin->alarm_ms, change_ms);
+    if (!kin->scout_is_out) heap_set(&waits->by_ms, &kin->alarm_ms.place, change_ms);
 }
 
 /* ---- taking ---- */
@@ -331,11 +275,11 @@ struct wait *waits_take_things(struct waits *waits)
     return list;
 }
 
-static void heap_take(struct waits *waits, struct waits_heap *heap, int64_t now, struct wait **list)
+static void heap_take(struct waits *waits, struct heap *heap, int64_t now, struct wait **list)
 {
     bool by_ms = heap == &waits->by_ms;
-    while (heap->count && heap->alarms[0]->due <= now) {
-        struct waits_alarm *alarm = heap->alarms[0];
+    while (heap->count && heap_due(heap) <= now) {
+        struct waits_alarm *alarm = OWNER(heap_first(heap), struct waits_alarm, place);
         if (alarm->is_kin) {
             struct waits_kin *kin = by_ms ? OWNER(alarm, struct waits_kin, alarm_ms)
                                           : OWNER(alarm, struct waits_kin, alarm_us);
@@ -369,9 +313,9 @@ struct wait *waits_take_all(struct waits *waits)
 
 int64_t waits_next_us(const struct waits *waits, int64_t now_us, int64_t now_ms, int64_t tick_us)
 {
-    int64_t next_us = waits->by_us.count ? waits->by_us.alarms[0]->due : WAITS_NEVER;
+    int64_t next_us = heap_due(&waits->by_us);
     if (!waits->by_ms.count) return next_us;
-    int64_t left_ms = waits->by_ms.alarms[0]->due - now_ms;
+    int64_t left_ms = heap_due(&waits->by_ms) - now_ms;
     int64_t tick = left_ms <= 0               ? now_us
                    : left_ms < tick_us / 1000 ? now_us + left_ms * 1000
                                               : now_us + tick_us;

@@ -16,7 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WAITS_NEVER INT64_MAX
+#include "base/heap.h"
+
+#define WAITS_NEVER HEAP_NEVER
 
 struct waits_ring {
     struct waits_ring *next, *prev;
@@ -24,8 +26,7 @@ struct waits_ring {
 
 /* A moment in a heap. */
 struct waits_alarm {
-    int64_t due;
-    size_t place; /* in its heap, from 1; 0: in none */
+    struct heap_place place;
     bool is_kin;
 };
 
@@ -49,17 +50,12 @@ struct wait {
     uint64_t seen_before; /* by the scout */
 };
 
-struct waits_heap {
-    struct waits_alarm **alarms;
-    size_t count, room;
-};
-
 #define WAITS_BUCKETS 4096
 
 struct waits {
     int64_t poll_ms; /* the shortest time between two looks of a kin; 0: no looks without a reason */
     size_t count;
-    struct waits_heap by_ms, by_us;
+    struct heap by_ms, by_us;
     struct waits_ring topics[WAITS_BUCKETS], things[WAITS_BUCKETS], kins[WAITS_BUCKETS];
 };
 

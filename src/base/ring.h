@@ -1,6 +1,6 @@
 /* Lists whose head is a link too: adding, removing and walking need no special case. */
-#ifndef FUNC_RING_H
-#define FUNC_RING_H
+#ifndef BASE_RING_H
+#define BASE_RING_H
 
 #include <stdbool.h>
 #include <stddef.h>
