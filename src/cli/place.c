@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "dynamo/dynamo.h"
+
 #define DEFAULT_PLACE "http://127.0.0.1:8000"
 #define PAUSE_MAX_MS  5000
 
@@ -124,24 +126,9 @@ int place_complain(const struct place *place, const char *table, const char *err
     return complain("%s%s%s", error, *message ? ": " : "", message);
 }
 
-static bool is_one_of(const char *text, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, list[i]) == 0) return true;
-    return false;
-}
-
 bool error_may_pass(const char *error)
 {
-    static const char *const passing[] = {"ProvisionedThroughputExceededException",
-                                          "ThrottlingException",
-                                          "RequestLimitExceeded",
-                                          "InternalServerError",
-                                          "ServiceUnavailable",
-                                          "NoReplyException",
-                                          "LimitExceededException",
-                                          "InternalFailure"};
-    return is_one_of(error, passing, sizeof passing / sizeof *passing);
+    return dynamo_fault_may_pass(dynamo_fault(400, slice_of(error)));
 }
 
 void pause_before_retry(unsigned nth)

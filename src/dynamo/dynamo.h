@@ -113,6 +113,39 @@ int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struc
  * slices of the reply. */
 void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);
 
+/* ---- what errors mean (fault.c) ---- */
+
+enum dynamo_fault {
+    DYNAMO_FINE,
+    DYNAMO_AGAIN,     /* throttled: it did not happen, and may the next time */
+    DYNAMO_CONFLICT,  /* the same; another transaction is at the item */
+    DYNAMO_UNKNOWN,   /* it may have happened, or may happen yet */
+    DYNAMO_CONDITION, /* its condition did not hold */
+    DYNAMO_CANCELLED, /* a transaction: dynamo_cancellation tells why */
+    DYNAMO_MISSING,   /* there is no such table, stream or shard */
+    DYNAMO_IN_USE,    /* the table is being made, changed or deleted */
+    DYNAMO_EXPIRED,   /* of an iterator: a new one will do */
+    DYNAMO_TRIMMED,   /* the records are gone */
+    DYNAMO_REFUSED,   /* the request itself is at fault, and would be again */
+};
+enum dynamo_fault dynamo_fault(int status, struct slice error);
+/* AGAIN, CONFLICT, UNKNOWN: another try may go well. */
+bool dynamo_fault_may_pass(enum dynamo_fault fault);
+
+/* Why a transaction was cancelled, by all of its reasons. */
+struct dynamo_cancellation {
+    bool may_pass;              /* something was throttled or in conflict */
+    bool has_failed;            /* a condition did not hold */
+    bool is_refused;            /* something else: it would be so again */
+    int first;                  /* the number of the first action that failed or was refused; -1: none */
+    struct slice code, message; /* of that */
+};
+struct dynamo_cancellation dynamo_cancellation(struct slice reply, struct arena *arena);
+
+/* The pause after so many failures in a row (1: the first): chosen by the bits between nothing and a bound that doubles
+ * with each, so that many who failed together do not come back together. */
+int64_t dynamo_pause_us(unsigned failures, int64_t first_us, int64_t most_us, uint64_t random_bits);
+
 /* A table of our own. Its hash key is a string; range may be NULL. */
 struct dynamo_table {
     struct slice name;

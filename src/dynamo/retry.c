@@ -25,41 +25,21 @@ static bool is_among(struct slice name, const char *const *names, size_t count)
     return false;
 }
 
-static bool is_passing_error(struct slice name)
+/* A conflict is for the caller to decide: it is told at once, not after a throttled request's pauses. */
+static bool is_worth_another(int status, struct slice error)
 {
-    static const char *const names[] = {
-        "BandwidthLimitExceeded",
-        "InternalFailure",
-        "InternalServerError",
-        "LimitExceededException",
-        "PriorRequestNotComplete",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "RequestTimeout",
-        "RequestTimeoutException",
-        "ServiceUnavailable",
-        "SlowDown",
-        "ThrottledException",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-        "TransactionInProgressException",
-    };
-    return is_among(name, names, sizeof names / sizeof *names);
-}
-
-static bool is_passing_status(int status)
-{
-    return status == 429 || status == 500 || status == 502 || status == 503 || status == 504 || status == 509;
+    if (status == 429 || status == 500 || status == 502 || status == 503 || status == 504 || status == 509)
+        return true;
+    if (slice_equal(error, SLICE("ReplicatedWriteConflictException"))) return false;
+    enum dynamo_fault fault = dynamo_fault(status, error);
+    return status < 500 && error.len && (fault == DYNAMO_AGAIN || fault == DYNAMO_UNKNOWN);
 }
 
 bool retry_is_due(const struct attempt *attempt, unsigned attempts_max)
 {
     if (attempt->number >= attempts_max) return false;
     switch (attempt->end) {
-    case ATTEMPT_ANSWERED: return is_passing_status(attempt->status) || is_passing_error(attempt->error);
+    case ATTEMPT_ANSWERED: return is_worth_another(attempt->status, attempt->error);
     case ATTEMPT_UNCONNECTED:
     case ATTEMPT_BROKEN: return attempt->endpoint_has_answered || attempt->number < STRANGER_MAX;
     case ATTEMPT_DAMAGED: return true;
@@ -70,10 +50,7 @@ bool retry_is_due(const struct attempt *attempt, unsigned attempts_max)
 
 int64_t retry_pause_us(unsigned number, uint64_t random_bits)
 {
-    int64_t bound = PAUSE_FIRST_US;
-    for (unsigned i = 1; i < number && bound < PAUSE_MAX_US; i++) bound *= 2;
-    if (bound > PAUSE_MAX_US) bound = PAUSE_MAX_US;
-    return (int64_t)(random_bits % (uint64_t)(bound + 1));
+    return dynamo_pause_us(number, PAUSE_FIRST_US, PAUSE_MAX_US, random_bits);
 }
 
 bool retry_wants_new_keys(struct slice error)

@@ -166,14 +166,6 @@ void errand_renew(struct errand *errand, int64_t now_us);
 void errand_renewed(struct errand *errand);
 
 /* ---- queue_settle.c: what follows from an answer ---- */
-/* Why a transaction was cancelled; our own write is its first. */
-struct reasons {
-    bool own_failed;    /* its condition does not hold: the fence has moved, or the item is gone */
-    bool is_passing;    /* a conflict or a throttle: the same transaction may succeed the next time */
-    struct slice other; /* the code of another failure; empty: there is none */
-};
-/* Of the reply of a cancelled transaction. */
-struct reasons reasons_of(struct slice reply, struct arena *arena);
 void errand_settle(struct errand *errand);
 /* Its age is over before it could run. */
 void errand_expire(struct errand *errand);

@@ -123,29 +123,6 @@ static void put_destination(struct errand *errand, struct slice destination, str
 
 /* ---- the end of a call ---- */
 
-static void reason_take(struct reasons *reasons, unsigned index, struct slice code)
-{
-    if (!code.len || slice_equal(code, SLICE("None"))) return;
-    if (slice_equal(code, SLICE("TransactionConflict")) || slice_equal(code, SLICE("ThrottlingError")) ||
-        slice_equal(code, SLICE("ProvisionedThroughputExceeded")))
-        reasons->is_passing = true;
-    else if (index == 0)
-        reasons->own_failed = true;
-    else if (!reasons->other.len)
-        reasons->other = code;
-}
-
-struct reasons reasons_of(struct slice reply, struct arena *arena)
-{
-    struct reasons reasons = {0};
-    struct raw_walk walk;
-    struct slice reason;
-    raw_walk_begin(&walk, arena, raw_member(arena, reply, "CancellationReasons"));
-    for (unsigned index = 0; raw_walk_next(&walk, NULL, &reason); index++)
-        reason_take(&reasons, index, raw_string(arena, raw_member(arena, reason, "Code")));
-    return reasons;
-}
-
 static bool failed_with(const struct errand *errand, const char *error)
 {
     return errand->call.error && strcmp(errand->call.error, error) == 0;
@@ -214,24 +191,23 @@ static void end_refused(struct errand *errand, struct slice code)
 static void after_end(struct errand *errand)
 {
     struct queue *queue = errand->queue;
-    struct reasons reasons = {0};
-    bool cancelled = failed_with(errand, "TransactionCanceledException");
-    if (cancelled) reasons = reasons_of(buf_view(&errand->reply), &errand->arena);
+    struct slice error = slice_of(errand->call.error ? errand->call.error : "");
+    enum dynamo_fault fault = dynamo_fault(errand->call.status, error);
+    struct dynamo_cancellation why = {.first = -1};
+    if (fault == DYNAMO_CANCELLED) why = dynamo_cancellation(buf_view(&errand->reply), &errand->arena);
     if (errand->call.status == 200) {
         bool failed = errand->rejected || errand->invocation.end != INVOCATION_ANSWERED;
         stats_add(failed ? &queue->stats.failed : &queue->stats.succeeded, 1);
         if (errand->has_told) func_queue_wake(queue->func); /* it may have gone into this very queue */
         errand_forget(errand);
-    } else if (cancelled && reasons.own_failed) {
-        errand_forget(errand); /* somebody else has it, or has ended it */
-    } else if (cancelled && reasons.other.len) {
-        end_refused(errand, reasons.other);
-    } else if (!cancelled && errand->call.status >= 400 && errand->call.status < 500 &&
-               !failed_with(errand, "ThrottlingException") &&
-               !failed_with(errand, "TransactionInProgressException")) {
-        end_refused(errand, slice_of(errand->call.error ? errand->call.error : ""));
+    } else if (why.first == 0) { /* the condition on its fence: somebody else has it, or has ended it */
+        errand_forget(errand);
+    } else if (why.first > 0) {
+        end_refused(errand, why.code);
+    } else if (fault != DYNAMO_CANCELLED && !dynamo_fault_may_pass(fault)) {
+        end_refused(errand, error);
     } else {
-        errand_pause(errand, reasons.is_passing ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS, end_again);
+        errand_pause(errand, why.may_pass ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS, end_again);
     }
 }
 

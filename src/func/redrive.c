@@ -148,7 +148,7 @@ static void write_letter(struct redrive *redrive, struct arena *arena)
 {
     for (unsigned nth = 0; nth < TRIES; nth++) {
         struct slice error = SLICE_NONE, message;
-        struct reasons reasons = {0};
+        struct dynamo_cancellation why = {.first = -1};
         if (nth) usleep(TRY_WAIT_US << nth);
         redrive->reply.len = 0;
         redrive->was_sent = true;
@@ -160,11 +160,11 @@ static void write_letter(struct redrive *redrive, struct arena *arena)
             return;
         }
         dynamo_error(buf_view(&redrive->reply), arena, &error, &message);
-        bool is_cancelled = slice_equal(error, SLICE("TransactionCanceledException"));
-        if (is_cancelled) reasons = reasons_of(buf_view(&redrive->reply), arena);
-        if (reasons.own_failed) return;
-        if (reasons.other.len ||
-            (!is_cancelled && !slice_equal(error, SLICE("TransactionInProgressException"))))
+        enum dynamo_fault fault = dynamo_fault(status, error);
+        if (fault == DYNAMO_CANCELLED) why = dynamo_cancellation(buf_view(&redrive->reply), arena);
+        if (why.first == 0) return;
+        if (why.first > 0 ||
+            (fault != DYNAMO_CANCELLED && !slice_equal(error, SLICE("TransactionInProgressException"))))
             break;
     }
     note_trouble(redrive, arena);

@@ -111,56 +111,9 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
 
 /* ---- troubles ---- */
 
-/* X(name): what passes when it is tried again. */
-#define PASSING_ERRORS(X)                                                                                    \
-    X("ProvisionedThroughputExceededException")                                                              \
-    X("ThrottlingException")                                                                                 \
-    X("RequestLimitExceeded")                                                                                \
-    X("TransactionConflictException")                                                                        \
-    X("TransactionInProgressException")                                                                      \
-    X("ReplicatedWriteConflictException")                                                                    \
-    X("LimitExceededException")                                                                              \
-    X("TransactionConflict")                                                                                 \
-    X("ProvisionedThroughputExceeded")                                                                       \
-    X("ThrottlingError")
-
-static bool passes(struct slice error)
-{
-#define X(name)                                                                                              \
-    if (slice_equal(error, SLICE(name))) return true;
-    PASSING_ERRORS(X)
-#undef X
-    return false;
-}
-
-/* What became of a transaction: NONE where no reason was found. */
-enum cancellation { CANCELLED_BY_NOTHING, CANCELLED_BY_CONDITION, CANCELLED_IN_PASSING, CANCELLED_FOR_GOOD };
-
-/* A conflict weighs more than a failed condition. The conditions of the item with the conflict were not looked
- * at, and whoever writes it may be half done: its other items are new already, which is why a condition failed.
- * A step takes what did not fail for what holds, so it is shown reasons only when all of them are decided. */
-static enum cancellation cancellation_of(struct flow *flow)
-{
-    struct raw_look look;
-    struct slice reason;
-    enum cancellation worst = CANCELLED_BY_NOTHING;
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    while (raw_look_next(&look, NULL, &reason)) {
-        enum cancellation this = CANCELLED_FOR_GOOD;
-        struct slice code = raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
-        if (slice_equal(code, SLICE("None"))) continue;
-        if (slice_equal(code, SLICE("ConditionalCheckFailed"))) this = CANCELLED_BY_CONDITION;
-        if (passes(code)) this = CANCELLED_IN_PASSING;
-        if (this > worst) worst = this;
-    }
-    return worst;
-}
-
 static int64_t back_off_ms(struct flow *flow, unsigned times)
 {
-    int64_t bound = times > 12 ? PAUSE_MOST_MS : PAUSE_FIRST_MS << times;
-    if (bound > PAUSE_MOST_MS) bound = PAUSE_MOST_MS;
-    return 1 + (int64_t)flow_random_below(flow, (uint64_t)bound);
+    return 1 + dynamo_pause_us(times + 1, PAUSE_FIRST_MS * 1000, PAUSE_MOST_MS * 1000, flow_random(flow)) / 1000;
 }
 
 static void call_repeat(struct flow *flow)
@@ -201,23 +154,30 @@ void flow_refuse_call(struct flow *flow)
     }
 }
 
-/* True when the reply is not for the step: something else was asked for, or the flow has ended. */
+/* True when the reply is not for the step: something else was asked for, or the flow has ended.
+ *
+ * In a cancelled transaction a conflict weighs more than a failed condition. The conditions of the item with the
+ * conflict were not looked at, and whoever writes it may be half done: its other items are new already, which is why a
+ * condition failed. A step takes what did not fail for what holds, so it is shown reasons only when all of them are
+ * decided. */
 static bool trouble_taken(struct flow *flow)
 {
     struct slice error = flow->reply.error;
-    enum cancellation cancelled = CANCELLED_BY_NOTHING;
-    if (flow->reply.status == 200 || slice_equal(error, SLICE("ConditionalCheckFailedException")))
-        return false;
-    if (slice_equal(error, SLICE("TransactionCanceledException"))) cancelled = cancellation_of(flow);
-    if (cancelled == CANCELLED_BY_CONDITION) return false;
-    if (cancelled == CANCELLED_IN_PASSING || passes(error) || flow->reply.status >= 500) {
+    enum dynamo_fault fault = dynamo_fault(flow->reply.status, error);
+    if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return false;
+    bool may_pass = dynamo_fault_may_pass(fault) && flow->reply.status != 0;
+    if (fault == DYNAMO_CANCELLED) {
+        struct dynamo_cancellation why = dynamo_cancellation(flow->reply.body, flow->arena);
+        may_pass = why.may_pass && !why.is_refused;
+        if (why.has_failed && !why.may_pass && !why.is_refused) return false;
+    }
+    if (may_pass) {
         call_repeat(flow);
     } else if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) {
         flow_refuse_call(flow);
     } else if (flow->sees_error) {
         return false;
-    } else if (slice_equal(error, SLICE("ResourceNotFoundException")) && flow->makes_tables &&
-               flow->table_count) {
+    } else if (fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count) {
         tables_make(flow);
     } else {
         flow_refuse_call(flow);

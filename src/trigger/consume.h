@@ -217,7 +217,7 @@ void errand_free(struct errand *errand);
 void errand_deliver(struct errand *errand);
 /* True when its strand still has the lease under which it was begun. */
 bool errand_is_current(const struct errand *errand);
-enum fault errand_fault(const struct errand *errand);
+enum dynamo_fault errand_fault(const struct errand *errand);
 struct slice errand_message(struct errand *errand);
 /* Calls `take` with each element of an array in its answer; false when it is none. */
 bool errand_each(struct errand *errand, struct slice array,

@@ -203,7 +203,7 @@ static void position_answered(struct errand *errand)
     struct slice item, shard;
     if (!errand_is_current(errand)) return;
     strand_touch(strand);
-    if (errand_fault(errand) != FAULT_NONE) {
+    if (errand_fault(errand) != DYNAMO_FINE) {
         strand->is_unsure = true;
         strand->commit_retry = due_after_us(
             errand->consumer,
@@ -252,12 +252,12 @@ static void commit_answered(struct errand *errand)
     if (!errand_is_current(errand)) return;
     strand_touch(strand);
     switch (errand_fault(errand)) {
-    case FAULT_NONE: commit_is_through(strand, errand->began_us); break;
-    case FAULT_CANCELLED: commit_cancelled(strand, errand); break;
-    case FAULT_AGAIN: commit_later(strand); break;
-    case FAULT_UNKNOWN: /* it may have happened, or may have been applied by a
+    case DYNAMO_FINE: commit_is_through(strand, errand->began_us); break;
+    case DYNAMO_CANCELLED: commit_cancelled(strand, errand); break;
+    case DYNAMO_AGAIN: commit_later(strand); break;
+    case DYNAMO_UNKNOWN: /* it may have happened, or may have been applied by a
                            repeat of ours */
-    case FAULT_CONDITION: look_whether_it_happened(strand); break;
+    case DYNAMO_CONDITION: look_whether_it_happened(strand); break;
     default:
         snprintf(reason, sizeof reason, "%s: %.*s", errand->call.error, SLICE_ARG(errand_message(errand)));
         commit_was_refused(strand, reason);

@@ -256,9 +256,11 @@ bool errand_is_current(const struct errand *errand)
     return errand->term == errand->strand->term;
 }
 
-enum fault errand_fault(const struct errand *errand)
+enum dynamo_fault errand_fault(const struct errand *errand)
 {
-    return fault_of(errand->call.status, errand->call.error);
+    enum dynamo_fault fault = dynamo_fault(errand->call.status,
+                                           slice_of(errand->call.error ? errand->call.error : ""));
+    return fault == DYNAMO_CONFLICT || fault == DYNAMO_IN_USE ? DYNAMO_AGAIN : fault;
 }
 
 struct slice errand_message(struct errand *errand)

@@ -203,7 +203,7 @@ bool feed_answered(struct errand *errand)
     struct feed *feed = errand->feed;
     feed->is_busy = false;
     feed_touch(feed);
-    if (errand_fault(errand) == FAULT_NONE) {
+    if (errand_fault(errand) == DYNAMO_FINE) {
         feed->failures = 0;
         return true;
     }

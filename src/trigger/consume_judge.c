@@ -7,7 +7,8 @@
 
 #include "base/limits.h"
 
-#define RETRY_FIRST_US 20000
+#define RETRY_LEAST_US 10000
+#define RETRY_FIRST_US 10000
 #define STREAM_LIFE_MS (24ll * 3600 * 1000) /* the service keeps a record so long; so may retries last */
 
 /* ---- batches ---- */
@@ -98,8 +99,5 @@ struct verdict judge_result(const struct mapping *mapping, enum outcome outcome,
 
 int64_t retry_after_us(uint32_t failures, int64_t bound_us, uint64_t random_bits)
 {
-    int64_t pause_us = RETRY_FIRST_US;
-    for (uint32_t i = 1; i < failures && pause_us < bound_us; i++) pause_us *= 2;
-    if (pause_us > bound_us) pause_us = bound_us;
-    return pause_us / 2 + (int64_t)(random_bits % (uint64_t)(pause_us / 2 + 1));
+    return RETRY_LEAST_US + dynamo_pause_us(failures, RETRY_FIRST_US, bound_us - RETRY_LEAST_US, random_bits);
 }

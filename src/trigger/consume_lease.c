@@ -131,7 +131,7 @@ static void taken(struct errand *errand)
 {
     struct strand *strand = errand->strand;
     if (strand->state != STRAND_TAKING) return;
-    if (errand_fault(errand) != FAULT_NONE || !take_attributes(errand)) {
+    if (errand_fault(errand) != DYNAMO_FINE || !take_attributes(errand)) {
         look_again(strand);
         return;
     }
@@ -146,7 +146,7 @@ static void created(struct errand *errand)
     struct strand *strand = errand->strand;
     struct position *seen = &strand->seen;
     if (strand->state != STRAND_TAKING) return;
-    if (errand_fault(errand) != FAULT_NONE) {
+    if (errand_fault(errand) != DYNAMO_FINE) {
         look_again(strand);
         return;
     }
@@ -180,7 +180,7 @@ static void asked(struct errand *errand)
 {
     struct strand *strand = errand->strand;
     struct consumer *consumer = errand->consumer;
-    if (errand_fault(errand) != FAULT_NONE || strand->state != STRAND_FREE) return;
+    if (errand_fault(errand) != DYNAMO_FINE || strand->state != STRAND_FREE) return;
     snprintf(strand->seen.wanted, sizeof strand->seen.wanted, "%s", consumer->settings.owner);
     strand->seen.wanted_until_ms = consumer_now_ms(consumer) + consumer->settings.lease_ms;
 }

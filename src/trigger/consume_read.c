@@ -257,23 +257,23 @@ static void begin_at_horizon(struct strand *strand)
 
 static void read_failed(struct strand *strand, struct errand *errand)
 {
-    enum fault fault = errand_fault(errand);
+    enum dynamo_fault fault = errand_fault(errand);
     strand->has_more = true;
     pause_failed(strand);
     switch (fault) {
-    case FAULT_EXPIRED:
+    case DYNAMO_EXPIRED:
         strand->has_lost_latest |= slice_equal(point_view(&strand->read_at), SLICE("LATEST"));
         strand->iterator.len = 0;
         break;
-    case FAULT_TRIMMED:
+    case DYNAMO_TRIMMED:
         log_line("triggers: mapping %.*s: records of shard %s were cut off before they were read",
                  SLICE_ARG(strand->feed->mapping->id), strand->id);
         feed_note(strand->feed, "PROBLEM: Records were trimmed before they were processed");
         stats_add(&errand->consumer->counts.trimmed, 1);
         begin_at_horizon(strand);
         break;
-    case FAULT_MISSING: strand->is_read_out = true; break; /* the shard, or all of its stream, is gone */
-    case FAULT_REFUSED: begin_at_horizon(strand); break;
+    case DYNAMO_MISSING: strand->is_read_out = true; break; /* the shard, or all of its stream, is gone */
+    case DYNAMO_REFUSED: begin_at_horizon(strand); break;
     default:
         if (strand->read_failures == 3)
             feed_note(strand->feed, "PROBLEM: The stream cannot be read: %.*s",
@@ -290,7 +290,7 @@ static void records_answered(struct errand *errand)
     strand->is_reading = false;
     strand_touch(strand);
     stats_add(&errand->consumer->counts.reads, 1);
-    if (errand_fault(errand) != FAULT_NONE) {
+    if (errand_fault(errand) != DYNAMO_FINE) {
         read_failed(strand, errand);
         return;
     }
@@ -315,7 +315,7 @@ static void iterator_answered(struct errand *errand)
     if (!errand_is_current(errand)) return;
     strand->is_reading = false;
     strand_touch(strand);
-    if (errand_fault(errand) != FAULT_NONE) {
+    if (errand_fault(errand) != DYNAMO_FINE) {
         read_failed(strand, errand);
     } else if (iterator_read(errand, &iterator)) {
         strand->iterator.len = 0;

@@ -71,14 +71,14 @@ static bool take_description(struct errand *errand)
 
 static void tell_why_not(struct feed *feed, struct errand *errand)
 {
-    enum fault fault = errand_fault(errand);
+    enum dynamo_fault fault = errand_fault(errand);
     feed->page_key.len = 0;
     feed->must_look_again = true;
     feed->look_us = 0;
-    if (fault == FAULT_REFUSED && feed->is_child_look) { /* ShardFilter is younger than some services */
+    if (fault == DYNAMO_REFUSED && feed->is_child_look) { /* ShardFilter is younger than some services */
         feed->knows_filter = false;
         feed_wait(feed, 0);
-    } else if (fault == FAULT_MISSING) {
+    } else if (fault == DYNAMO_MISSING) {
         feed->is_lost_stream = true;
         feed_wait(feed, LOST_STREAM_US);
         feed_note(feed, "PROBLEM: The stream was not found");
@@ -215,7 +215,7 @@ static void positions_failed(struct feed *feed, const struct errand *errand)
 {
     feed->page_key.len = 0;
     if (feed->stage == FEED_RUNS) feed->positions_us = 0;
-    if (errand_fault(errand) != FAULT_MISSING) return;
+    if (errand_fault(errand) != DYNAMO_MISSING) return;
     feed->consumer->positions_state = POSITIONS_UNKNOWN;
     feed_stop(feed); /* and begins anew */
 }

@@ -32,7 +32,7 @@ static void table_answered(struct errand *errand)
 {
     struct consumer *consumer = errand->consumer;
     struct feed *feed = errand->feed;
-    enum fault fault = errand_fault(errand);
+    enum dynamo_fault fault = errand_fault(errand);
     uint32_t failures = feed->failures;
     bool is_fine = feed_answered(errand);
     consumer->positions_state = POSITIONS_UNKNOWN;
@@ -40,7 +40,7 @@ static void table_answered(struct errand *errand)
         consumer->positions_state = POSITIONS_READY;
     } else if (is_fine) {
         feed_wait(feed, TABLE_WAIT_US);
-    } else if (fault == FAULT_MISSING) {
+    } else if (fault == DYNAMO_MISSING) {
         consumer->positions_state = POSITIONS_MISSING;
         feed->retry = (struct due){0};
     } else if (!failures) {
@@ -113,8 +113,8 @@ static struct strand *next_to_mark(struct feed *feed)
 
 static void marked(struct errand *errand)
 {
-    enum fault fault = errand_fault(errand);
-    bool is_there = feed_answered(errand) || fault == FAULT_CONDITION;
+    enum dynamo_fault fault = errand_fault(errand);
+    bool is_there = feed_answered(errand) || fault == DYNAMO_CONDITION;
     if (!is_there) return;
     errand->feed->retry = (struct due){0};
     errand->strand->is_marked = true;
@@ -136,7 +136,7 @@ static void iterator_answered(struct errand *errand)
     struct feed *feed = errand->feed;
     struct slice iterator;
     if (!feed_answered(errand)) {
-        if (errand_fault(errand) == FAULT_MISSING) errand->strand->is_marked = true; /* trimmed since */
+        if (errand_fault(errand) == DYNAMO_MISSING) errand->strand->is_marked = true; /* trimmed since */
         return;
     }
     if (feed->stage != FEED_START) return;
@@ -216,7 +216,7 @@ static void keys_answered(struct errand *errand)
         buf_slice(&deletion->request, buf_view(deletions));
         buf_text(&deletion->request, "]}}");
         errand_call(deletion, SLICE("BatchWriteItem"));
-    } else if (is_fine || errand_fault(errand) == FAULT_MISSING) {
+    } else if (is_fine || errand_fault(errand) == DYNAMO_MISSING) {
         feed_is_gone(feed);
     }
 }

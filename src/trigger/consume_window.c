@@ -262,7 +262,7 @@ static void parts_answered(struct errand *errand)
     struct strand *strand = errand->strand;
     struct slice raws[2];
     if (!errand_is_current(errand)) return;
-    if (errand_fault(errand) != FAULT_NONE ||
+    if (errand_fault(errand) != DYNAMO_FINE ||
         !raw_members(&errand->arena, buf_view(&errand->reply), names, raws, 2) ||
         !errand_each(errand, raws[0], take_part)) {
         strand_drop(strand); /* and from the begin */

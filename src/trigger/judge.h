@@ -99,20 +99,6 @@ void answer_read(struct slice reply, bool reports_failures, const struct record 
 
 /* ---- the door's errors ---- */
 
-enum fault {
-    FAULT_NONE,
-    FAULT_AGAIN,   /* it did not happen: later, perhaps */
-    FAULT_UNKNOWN, /* it may have happened */
-    FAULT_CONDITION,
-    FAULT_CANCELLED,
-    FAULT_MISSING,
-    FAULT_EXPIRED,
-    FAULT_TRIMMED,
-    FAULT_REFUSED, /* the request itself is at fault */
-};
-
-enum fault fault_of(int status, const char *error);
-
 /* Why a transaction was cancelled: by its first member, which is ours, or by the others. */
 enum cancellation { CANCELLED_BY_US, CANCELLED_BY_OTHERS, CANCELLED_FOR_NOW };
 enum cancellation cancellation_of(struct slice reply, struct arena *arena, char *reason, size_t reason_len);

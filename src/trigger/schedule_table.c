@@ -17,14 +17,14 @@ static enum schedule_end answer_sort(const struct schedules *schedules, const ch
     enum schedule_end end = SCHEDULE_FAILED;
     if (status == 200) return SCHEDULE_FINE;
     dynamo_error(reply, &arena, &name, &message);
-    if (slice_equal(name, SLICE("ResourceNotFoundException")))
+    enum dynamo_fault fault = dynamo_fault(status, name);
+    struct dynamo_cancellation why = {0};
+    if (fault == DYNAMO_CANCELLED) why = dynamo_cancellation(reply, &arena);
+    if (fault == DYNAMO_MISSING)
         end = SCHEDULE_MISSING;
-    else if (slice_equal(name, SLICE("ConditionalCheckFailedException")) ||
-             (slice_equal(name, SLICE("TransactionCanceledException")) &&
-              slice_contains(reply, SLICE("ConditionalCheckFailed"))))
+    else if (fault == DYNAMO_CONDITION || why.has_failed)
         end = SCHEDULE_MOVED;
-    else if (slice_equal(name, SLICE("TransactionConflictException")) ||
-             slice_contains(reply, SLICE("TransactionConflict")))
+    else if (fault == DYNAMO_CONFLICT || (why.may_pass && !why.is_refused))
         end = SCHEDULE_BUSY;
     else
         log_line("schedules: %s on %.*s failed: %.*s: %.*s", operation, SLICE_ARG(schedules->table),
