@@ -101,12 +101,6 @@ struct log_candidate {
 
 #define LOG_PAGE 25 /* candidates at a time: with heads and positions half of what BatchGetItem takes */
 
-struct log_search {
-    int64_t partition, low, high;
-    flow_step *then;
-};
-
-/* The first member of the state of flows that scan. */
 struct log_scan {
     struct log_layout layout;
     struct log_group group;
@@ -114,44 +108,41 @@ struct log_scan {
     unsigned count;
 
     /* private */
-    flow_step *found, *ended, *then;
-    bool makes_group;
+    bool parked_is_next, parked_is_read;
     unsigned slot, slots_done;
-    struct slice last_key; /* of the slot's page; SLICE_NONE: it was the last */
-    struct slice keys[LOG_PAGE];
-    int64_t touched_s[LOG_PAGE];
-    unsigned key_count;
+    struct slice last_key;    /* of the slot's page; SLICE_NONE: the next one is the slot's first */
+    int64_t overlap_s;        /* a mark is so far from the present */
     int64_t asked_s;          /* before the slot's first page was asked for */
     int64_t unread_s;         /* touched of the slot's first unread one; 0: none */
     int64_t passed_s;         /* touched of the last read one before it */
     unsigned passed;          /* how many a new mark would spare */
     unsigned spared;          /* the same of all slots */
     int64_t marks[LOG_SLOTS]; /* new ones; 0: as it was */
-    bool parked_is_read;
-    struct log_search search;
 };
 
-/* `found` is called with each page, `ended` behind the last. A group that does not exist is made, or refused.
- */
-void log_scan_begin(struct flow *flow, bool makes_group, flow_step *found, flow_step *ended);
-/* The next page. */
-void log_scan_more(struct flow *flow);
-/* Writes down how far the group has read everything, if that is worth a write, and goes on. */
-void log_scan_mark(struct flow *flow, unsigned worth, flow_step *then);
-void log_group_read(struct flow *flow, struct slice item, struct log_group *group);
-void log_group_ask(struct flow *flow, flow_step *then);
+/* A group that does not exist is made, or the task ends with a refusal. */
+void log_scan_begin(struct flow *flow, struct log_scan *scan, bool makes_group);
+/* The next page of candidates, perhaps without one; false: there is none. */
+bool log_scan_page(struct flow *flow, struct log_scan *scan);
+/* Writes down how far the group has read everything, if that is worth a write. */
+void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
+/* The log's item and the group's, by one call. Without the log the task ends with a refusal. */
+void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
+/* Heads and positions of partitions, in their order; SLICE_NONE where there is none. Positions are always
+ * exact. */
+void log_compare_get(struct flow *flow, const int64_t *partitions, unsigned count, bool exactly,
+                     struct slice *heads, struct slice *positions);
+/* BatchGetItem of these tables, until nothing is left unprocessed. */
+void log_batch_get(struct flow *flow, struct slice tables);
 /* Where the group stands by the position's item: -1 where that is to be found by `since`. */
-int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,
-                        struct slice item);
+int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition, struct slice item);
+/* Finds, by halves, the number of the last event before a time. `last`: the partition's last number. */
+int64_t log_position_before(struct flow *flow, int64_t partition, int64_t last, int64_t time_ms);
 /* Before it nothing of the slot is unread; in seconds. */
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
 /* "group/GROUP" */
 struct slice log_group_part(struct flow *flow);
 void log_refuse_group(struct flow *flow);
-
-/* Finds, by halves, where a group that begins at a time begins in a partition: `then` finds the position in
- * scan->search.low. */
-void log_search_begin(struct flow *flow, const struct log_candidate *candidate, flow_step *then);
 
 /* ---- rows of the other files ---- */
 

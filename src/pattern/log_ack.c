@@ -12,9 +12,10 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define REASON_BYTES 4096
-#define LIST_MOST    1000
-#define LIST_USUAL   100
+#define LEASE_USUAL_MS 30000
+#define REASON_BYTES   4096
+#define LIST_MOST      1000
+#define LIST_USUAL     100
 
 enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
 #define FIELDS_OF_ACT(sequence_is_required, sequence_help)                                                   \
@@ -31,26 +32,26 @@ enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
                                            sequence_is_required, .min = 1, .max = LOG_NUMBER_MOST,           \
                                            .help = sequence_help}
 
-struct act {
-    int64_t partition;
-    struct slice event, position; /* park: the items */
-};
-
-static struct act *act_begin(struct flow *flow)
+/* The partition of the request; what is none ends the task. */
+static int64_t partition_of(struct flow *flow)
 {
-    struct act *act = flow->state = arena_new(flow->arena, struct act);
-    return log_partition_parse(flow, flow_text(flow, ACT_PARTITION), true, &act->partition) ? act : NULL;
+    int64_t partition;
+    if (!log_partition_parse(flow, flow_text(flow, ACT_PARTITION), true, &partition)) task_end(flow);
+    return partition;
+}
+
+static int64_t lease_of(struct flow *flow, struct slice item)
+{
+    return item_int(flow->arena, item, "lease", LEASE_USUAL_MS);
 }
 
 static void tell_position(struct flow *flow, struct slice item)
 {
-    const struct act *act = flow->state;
     bool is_held = item_has(flow->arena, item, "owner");
     int64_t until_ms = item_int(flow->arena, item, "until", 0) - flow->world->skew_ms;
     if (!is_held) flow_wake(flow, log_topic(flow));
-    flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%r}",
-                log_partition_text(flow, act->partition), item_int(flow->arena, item, "position", 0),
-                (int)is_held,
+    flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%r}", flow_text(flow, ACT_PARTITION),
+                item_int(flow->arena, item, "position", 0), (int)is_held,
                 is_held ? flow_compose(flow, ",'until':%s", moment_text(flow->arena, until_ms)) : SLICE(""));
 }
 
@@ -81,64 +82,56 @@ const struct field log_ack_fields[] = {
                   .help = "how long the partition stays the reader's (default: as long as before)"},
 };
 
-static flow_step ack_done;
-
-static void ack_write(struct flow *flow, const char *update, const char *condition, struct slice values)
+static bool ack_write(struct flow *flow, int64_t partition, const char *update, const char *condition,
+                      struct slice values)
 {
-    const struct act *act = flow->state;
-    flow_call(flow, ack_done, "UpdateItem",
+    task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'%r',"
               "'ConditionExpression':'#fence = :fence and attribute_exists(#owner)%r',%#,"
               "'ExpressionAttributeValues':{':fence':%N%r},'ReturnValues':'ALL_NEW',%O}",
-              &log_positions, log_group_key(flow), log_partition_text(flow, act->partition), slice_of(update),
+              &log_positions, log_group_key(flow), log_partition_text(flow, partition), slice_of(update),
               slice_of(condition), flow_int(flow, ACT_FENCE), values);
+    return !flow_failed(flow);
 }
 
-static int64_t ack_until(struct flow *flow, struct slice item)
+static bool renew(struct flow *flow, int64_t partition)
 {
-    return flow->now_ms + flow->world->skew_ms +
-           flow_int_or(flow, ACT_MORE, item_int(flow->arena, item, "lease", 30000));
+    int64_t now_ms = flow->now_ms + flow->world->skew_ms;
+    if (flow_given(flow, ACT_MORE))
+        return ack_write(flow, partition, "SET #until = :until", "",
+                         flow_compose(flow, ",':until':%N", now_ms + flow_int(flow, ACT_MORE)));
+    return ack_write(flow, partition, "SET #until = :now + #lease", "",
+                     flow_compose(flow, ",':now':%N", now_ms));
+}
+
+/* In the hope that it is the last that was given. Else the lease is kept. */
+static bool ack_up_to(struct flow *flow, int64_t partition, int64_t sequence)
+{
+    if (ack_write(flow, partition, "SET #position = :sequence, #until = :now REMOVE #owner",
+                  " and #given = :sequence and #position < :sequence",
+                  flow_compose(flow, ",':sequence':%N,':now':%N", sequence, flow->now_ms)))
+        return true;
+    struct slice item = flow_item(flow);
+    if (item_int(flow->arena, item, "position", 0) >= sequence ||
+        item_int(flow->arena, item, "given", 0) <= sequence)
+        return false;
+    int64_t until_ms = flow->now_ms + flow->world->skew_ms +
+                       flow_int_or(flow, ACT_MORE, lease_of(flow, item));
+    return ack_write(flow, partition, "SET #position = :sequence, #until = :until",
+                     " and #given > :sequence and #position < :sequence",
+                     flow_compose(flow, ",':sequence':%N,':until':%N", sequence, until_ms));
 }
 
 void log_ack_begin(struct flow *flow)
 {
-    if (!act_begin(flow)) return;
-    if (flow_given(flow, ACT_SEQUENCE))
-        ack_write(
-            flow, "SET #position = :sequence, #until = :now REMOVE #owner",
-            " and #given = :sequence and #position < :sequence",
-            flow_compose(flow, ",':sequence':%N,':now':%N", flow_int(flow, ACT_SEQUENCE), flow->now_ms));
-    else if (flow_given(flow, ACT_MORE))
-        ack_write(flow, "SET #until = :until", "",
-                  flow_compose(flow, ",':until':%N", ack_until(flow, SLICE_NONE)));
-    else
-        ack_write(flow, "SET #until = :now + #lease", "",
-                  flow_compose(flow, ",':now':%N", flow->now_ms + flow->world->skew_ms));
-}
-
-/* Not the last that was given, it seems: the lease is kept. */
-static void ack_some(struct flow *flow, struct slice item)
-{
-    ack_write(flow, "SET #position = :sequence, #until = :until",
-              " and #given > :sequence and #position < :sequence",
-              flow_compose(flow, ",':sequence':%N,':until':%N", flow_int(flow, ACT_SEQUENCE),
-                           ack_until(flow, item)));
-}
-
-static void ack_done(struct flow *flow)
-{
+    int64_t partition = partition_of(flow), sequence = flow_int_or(flow, ACT_SEQUENCE, 0);
+    bool is_done = sequence ? ack_up_to(flow, partition, sequence) : renew(flow, partition);
     struct slice item = flow_item(flow);
-    bool is_behind = item_int(flow->arena, item, "position", 0) >= flow_int(flow, ACT_SEQUENCE);
-    if (!flow_failed(flow))
+    if (!is_done && refuse_unfit(flow, item)) return;
+    if (is_done || (sequence && item_int(flow->arena, item, "position", 0) >= sequence)) /* or said before */
         tell_position(flow, item);
-    else if (refuse_unfit(flow, item))
-        return;
-    else if (!flow_given(flow, ACT_SEQUENCE))
-        flow_refuse(flow, 409, "not-held", "All that was given is acked: the partition is free.");
-    else if (is_behind)
-        tell_position(flow, item); /* said before */
     else
-        ack_some(flow, item);
+        flow_refuse(flow, 409, "not-held", "All that was given is acked: the partition is free.");
 }
 
 /* ---- park ---- */
@@ -147,19 +140,6 @@ const struct field log_park_fields[] = {
     FIELDS_OF_ACT(true, "the event; those before it are done with"),
     [ACT_MORE] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "why"},
 };
-
-static flow_step park_taken, park_done;
-
-void log_park_begin(struct flow *flow)
-{
-    struct act *act = act_begin(flow);
-    if (!act) return;
-    flow_call(flow, park_taken, "BatchGetItem",
-              "{'RequestItems':{%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},"
-              "%T:{'Keys':[{'group':%S,'partition':%S}],'ConsistentRead':true}}}",
-              &log_events, log_key(flow, act->partition), flow_int(flow, ACT_SEQUENCE), &log_positions,
-              log_group_key(flow), log_partition_text(flow, act->partition));
-}
 
 static struct slice first_of(struct flow *flow, const struct flow_table *table)
 {
@@ -172,9 +152,8 @@ static struct slice first_of(struct flow *flow, const struct flow_table *table)
 /* An event that was parked before keeps its first place. */
 static struct slice parked_item(struct flow *flow, struct slice event)
 {
-    const struct act *act = flow->state;
     struct slice origin = item_content(flow->arena, event, "origin");
-    struct slice partition = log_partition_text(flow, act->partition);
+    struct slice partition = flow_text(flow, ACT_PARTITION);
     int64_t sequence = flow_int(flow, ACT_SEQUENCE);
     if (origin.data) {
         partition = item_text(flow->arena, origin, "partition");
@@ -192,60 +171,42 @@ static struct slice parked_item(struct flow *flow, struct slice event)
         moment_text(flow->arena, flow->now_ms));
 }
 
-static void park_write(struct flow *flow)
+void log_park_begin(struct flow *flow)
 {
-    const struct act *act = flow->state;
-    struct slice given = item_attribute(flow->arena, act->position, "given");
-    bool is_last = item_int(flow->arena, act->position, "given", 0) == flow_int(flow, ACT_SEQUENCE);
-    int64_t until_ms = is_last ? flow->now_ms
-                               : flow->now_ms + flow->world->skew_ms +
-                                     item_int(flow->arena, act->position, "lease", 30000);
-    flow_call(
-        flow, park_done, "TransactWriteItems",
-        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
-        "'UpdateExpression':'SET #position = :sequence, #until = :until%r',"
-        "'ConditionExpression':'#fence = :fence and #position < :sequence and #given = :given',%#,"
-        "'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}},"
-        "{'Put':{'TableName':%T,'Item':%A}}]}",
-        &log_positions, log_group_key(flow), log_partition_text(flow, act->partition),
-        is_last ? SLICE(" REMOVE #owner") : SLICE(""), flow_int(flow, ACT_SEQUENCE), until_ms,
-        flow_int(flow, ACT_FENCE), given, &log_parked, parked_item(flow, act->event));
-}
-
-static void park_again(struct flow *flow)
-{
-    log_park_begin(flow);
-}
-
-static void park_taken(struct flow *flow)
-{
-    struct act *act = flow->state;
-    act->event = first_of(flow, &log_events);
-    act->position = first_of(flow, &log_positions);
-    if (raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys")))
-        flow_again(flow, park_again);
-    else if (refuse_unfit(flow, act->position))
-        return;
-    else if (!act->event.data)
-        flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
-    else if (item_int(flow->arena, act->position, "position", 0) >= flow_int(flow, ACT_SEQUENCE))
-        tell_position(flow, act->position); /* said before, of this event or of a later one */
-    else
-        park_write(flow);
-}
-
-static void park_done(struct flow *flow)
-{
-    struct act *act = flow->state;
-    bool is_last = item_int(flow->arena, act->position, "given", 0) == flow_int(flow, ACT_SEQUENCE);
-    if (flow_failed(flow)) {
-        flow_again(flow, park_again);
+    int64_t partition = partition_of(flow), sequence = flow_int(flow, ACT_SEQUENCE);
+    struct slice group = log_group_key(flow), name = log_partition_text(flow, partition);
+    for (;; task_again(flow)) {
+        log_batch_get(flow, flow_compose(flow,
+                                         "%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},"
+                                         "%T:{'Keys':[{'group':%S,'partition':%S}],'ConsistentRead':true}",
+                                         &log_events, log_key(flow, partition), sequence, &log_positions,
+                                         group, name));
+        struct slice event = first_of(flow, &log_events), position = first_of(flow, &log_positions);
+        if (refuse_unfit(flow, position)) return;
+        if (!event.data) {
+            flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
+            return;
+        }
+        if (item_int(flow->arena, position, "position", 0) >= sequence) {
+            tell_position(flow, position); /* said before, of this event or of a later one */
+            return;
+        }
+        bool is_last = item_int(flow->arena, position, "given", 0) == sequence;
+        int64_t until_ms = flow->now_ms + flow->world->skew_ms + lease_of(flow, position);
+        task_call(flow, "TransactWriteItems",
+                  "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
+                  "'UpdateExpression':'SET #position = :sequence, #until = :until%r',"
+                  "'ConditionExpression':'#fence = :fence and #position < :sequence and #given = :given',%#,"
+                  "'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}},"
+                  "{'Put':{'TableName':%T,'Item':%A}}]}",
+                  &log_positions, group, name, is_last ? SLICE(" REMOVE #owner") : SLICE(""), sequence,
+                  is_last ? flow->now_ms : until_ms, flow_int(flow, ACT_FENCE),
+                  item_attribute(flow->arena, position, "given"), &log_parked, parked_item(flow, event));
+        if (flow_failed(flow)) continue;
+        tell_position(flow, flow_compose(flow, "{'position':%N,'until':%N%r}", sequence, until_ms,
+                                         is_last ? SLICE("") : SLICE(",\"owner\":{\"S\":\"it\"}")));
         return;
     }
-    tell_position(flow, flow_compose(flow, "{'position':%N,'until':%N%r}", flow_int(flow, ACT_SEQUENCE),
-                                     flow->now_ms + flow->world->skew_ms +
-                                         item_int(flow->arena, act->position, "lease", 30000),
-                                     is_last ? SLICE("") : SLICE(",\"owner\":{\"S\":\"it\"}")));
 }
 
 /* ---- what is parked ---- */
@@ -260,42 +221,31 @@ const struct field log_parked_fields[] = {
     [PARKED_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-static void parked_ask(struct flow *flow, flow_step *then, int64_t limit, struct slice after)
-{
-    struct slice group = log_group_key(flow);
-    flow_call(flow, then, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = "
-              ":group',%#,'ExpressionAttributeValues':{':group':%S},"
-              "'ConsistentRead':true,'Limit':%d%A}",
-              &log_parked, group, limit,
-              after.data ? flow_compose(flow, ",'ExclusiveStartKey':{'group':%S,'event':%S}", group, after)
-                         : SLICE(""));
-}
-
-static void parked_taken(struct flow *flow)
-{
-    struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
-    bool first = true;
-    buf_text(flow->body, "{\"parked\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false)
-        buf_slice(flow->body,
-                  flow_compose(
-                      flow, "%A{'partition':%P,'sequence':%P,'key':%P,'reason':%P,'parked':%P,'data':%P}",
-                      first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "partition"),
-                      item_attribute(flow->arena, item, "sequence"), item_attribute(flow->arena, item, "key"),
-                      item_attribute(flow->arena, item, "reason"),
-                      item_attribute(flow->arena, item, "parked"),
-                      item_attribute(flow->arena, item, "data")));
-    buf_slice(flow->body, last.data
-                              ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "event"))
-                              : SLICE("]}"));
-    flow_finish(flow, 200);
-}
-
 void log_parked_begin(struct flow *flow)
 {
-    parked_ask(flow, parked_taken, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL),
-               flow_given(flow, PARKED_AFTER) ? flow_text(flow, PARKED_AFTER) : SLICE_NONE);
+    struct raw_look look;
+    struct slice item, group = log_group_key(flow), after = flow_text(flow, PARKED_AFTER);
+    bool is_first = true;
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
+              "'ExpressionAttributeValues':{':group':%S},'ConsistentRead':true,'Limit':%d%A}",
+              &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL),
+              flow_given(flow, PARKED_AFTER)
+                  ? flow_compose(flow, ",'ExclusiveStartKey':{'group':%S,'event':%S}", group, after)
+                  : SLICE(""));
+    buf_text(flow->body, "{\"parked\":[");
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    for (; raw_look_next(&look, NULL, &item); is_first = false)
+        flow_put(flow, flow->body,
+                 "%A{'partition':%P,'sequence':%P,'key':%P,'reason':%P,'parked':%P,'data':%P}",
+                 is_first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "partition"),
+                 item_attribute(flow->arena, item, "sequence"), item_attribute(flow->arena, item, "key"),
+                 item_attribute(flow->arena, item, "reason"), item_attribute(flow->arena, item, "parked"),
+                 item_attribute(flow->arena, item, "data"));
+    struct slice last = flow_last_key(flow);
+    if (last.data)
+        flow_put(flow, flow->body, "],'next':%s}", item_text(flow->arena, last, "event"));
+    else
+        buf_text(flow->body, "]}");
+    flow_finish(flow, 200);
 }
