@@ -180,21 +180,67 @@ void log_refuse_partition(struct flow *flow, int64_t partition)
                 SLICE_ARG(flow_text(flow, LOG_NAME)), (long long)partition);
 }
 
-/* An event that is read again tells where it was first. */
-static struct slice origin_text(struct flow *flow, struct slice item)
+/* ---- what a partition holds ---- */
+
+struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
-    if (!item_has(flow->arena, item, "origin")) return SLICE("");
-    return flow_compose(flow, ",'origin':%P,'reason':%P", item_attribute(flow->arena, item, "origin"),
-                        item_attribute(flow->arena, item, "reason"));
+    (void)layout;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
+              log_key(flow, partition));
+    struct slice head = flow_item(flow);
+    return (struct log_end){.sequence = item_int(flow->arena, head, "sequence", 0),
+                            .time_ms = item_int(flow->arena, head, "time", 0),
+                            .is_sealed = item_says(flow->arena, head, "state", "SEALED")};
+}
+
+static void reader_ask(struct flow *flow, struct log_reader *reader)
+{
+    int64_t next = reader->has_begun ? reader->sequence + 1 : reader->from;
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence >= :next',%#,"
+              "'ExpressionAttributeValues':{':partition':%S,':next':%N},'Limit':%d,'ConsistentRead':true}",
+              &log_events, log_key(flow, reader->partition), next, reader->most - reader->told);
+    reader->has_begun = true;
+    reader->has_more = flow_last_key(flow).data != NULL;
+    raw_look_begin(&reader->look, flow->arena, flow_items(flow));
+}
+
+static void event_take(struct flow *flow, struct log_reader *reader, struct slice item)
+{
+    reader->sequence = reader->page_of = item_int(flow->arena, item, "sequence", 0);
+    reader->time_ms = item_int(flow->arena, item, "time", 0);
+    reader->key = item_text(flow->arena, item, "key");
+    reader->data = item_attribute(flow->arena, item, "data");
+    reader->origin = item_attribute(flow->arena, item, "origin");
+    reader->reason = item_attribute(flow->arena, item, "reason");
+}
+
+bool log_read_event(struct flow *flow, struct log_reader *reader)
+{
+    struct slice item;
+    if (reader->told == reader->most) return false;
+    while (!reader->has_begun || !raw_look_next(&reader->look, NULL, &item)) {
+        if (reader->has_begun && !reader->has_more) return false;
+        reader_ask(flow, reader);
+    }
+    reader->told++;
+    event_take(flow, reader, item);
+    return true;
+}
+
+void log_reader_put(struct flow *flow, const struct log_reader *reader)
+{
+    flow_put(flow, flow->body, "{'sequence':%d,'key':%s,'time':%s", reader->sequence, reader->key,
+             moment_text(flow->arena, reader->time_ms));
+    if (reader->origin.data) flow_put(flow, flow->body, ",'origin':%P,'reason':%P", reader->origin, reader->reason);
+    flow_put(flow, flow->body, ",'data':%P}", reader->data);
 }
 
 void log_put_event(struct flow *flow, struct slice item)
 {
-    buf_slice(flow->body,
-              flow_compose(flow, "{'sequence':%d,'key':%s,'time':%s%A,'data':%P}",
-                           item_int(flow->arena, item, "sequence", 0), item_text(flow->arena, item, "key"),
-                           moment_text(flow->arena, item_int(flow->arena, item, "time", 0)),
-                           origin_text(flow, item), item_attribute(flow->arena, item, "data")));
+    struct log_reader reader;
+    event_take(flow, &reader, item);
+    log_reader_put(flow, &reader);
 }
 
 /* ---- the layout ---- */
@@ -219,6 +265,13 @@ void log_layout_ask(struct flow *flow, flow_step *then)
     flow_call(flow, then, "GetItem",
               "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
               flow_text(flow, LOG_NAME));
+}
+
+void log_layout_get(struct flow *flow, struct log_layout *layout)
+{
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
+              flow_text(flow, LOG_NAME));
+    if (!log_layout_read(flow, flow_item(flow), layout)) task_end(flow);
 }
 
 /* The first hash of a partition of the beginning. */

@@ -76,11 +76,49 @@ struct slice log_children_text(struct flow *flow, struct slice head, unsigned *c
 bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition);
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
-/* Appends one event as JSON. */
-void log_put_event(struct flow *flow, struct slice item);
 /* The array of a table in a BatchGetItem's reply. */
 struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
 void log_refuse_partition(struct flow *flow, int64_t partition);
+
+/* ---- log.c: what a partition holds, for tasks ---- */
+
+/* The log's layout. Without the log the task ends with a refusal. */
+void log_layout_get(struct flow *flow, struct log_layout *layout);
+
+struct log_end {
+    int64_t sequence, time_ms; /* of the last event; 0: there was none */
+    bool is_sealed;
+};
+struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
+
+/* Reads events one after the other, without those that have ended by their age:
+ *     struct log_reader reader = {.layout = &layout, .partition = 3, .from = 17, .most = 100};
+ *     while (log_read_event(flow, &reader)) ... reader.sequence, reader.key ... */
+struct log_reader {
+    const struct log_layout *layout;
+    int64_t partition;
+    int64_t from; /* the first number that is wanted */
+    int64_t page; /* the `page` of the event before it, or of itself, if that is known: spares a call; 0: it is not */
+    int64_t most; /* so many are wanted */
+
+    /* the event */
+    int64_t sequence, time_ms;
+    int64_t page_of;      /* where it stands, for a later reader's `page` */
+    struct slice key;     /* text */
+    struct slice data;    /* attribute value */
+    struct slice origin;  /* of LOG_PARKED: attribute values, where it was parked, and why */
+    struct slice reason;
+
+    /* private */
+    bool has_begun, has_more;
+    int64_t told;
+    struct raw_look look;
+};
+bool log_read_event(struct flow *flow, struct log_reader *reader);
+/* Appends the event as JSON to the answer. */
+void log_reader_put(struct flow *flow, const struct log_reader *reader);
+/* The same of an event as its item has it. */
+void log_put_event(struct flow *flow, struct slice item);
 
 /* ---- log_scan.c: what is unread ---- */
 

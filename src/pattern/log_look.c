@@ -120,10 +120,10 @@ static void get_heads(struct flow *flow)
 {
     struct get *get = flow->state;
     struct slice heads = log_batch_items(flow, &log_heads);
-    buf_slice(flow->body,
-              flow_compose(flow, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
-                           log_settings(flow, &get->layout), item_attribute(flow->arena, get->item, "created"),
-                           get->layout.version, get->consumers));
+    buf_slice(flow->body, flow_compose(flow, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
+                                       log_settings(flow, &get->layout),
+                                       item_attribute(flow->arena, get->item, "created"), get->layout.version,
+                                       get->consumers));
     for (unsigned i = 0; i < get->shown_count; i++) {
         const struct log_range *range = &get->shown[i];
         struct slice head = head_find(flow, heads, log_key(flow, range->partition));
@@ -154,44 +154,6 @@ const struct field log_events_fields[] = {
                       .help = "at most so many (default: 100)"},
 };
 
-struct events {
-    int64_t partition;
-    struct slice head;
-};
-
-static flow_step events_head, events_taken;
-
-static void events_layout(struct flow *flow)
-{
-    struct events *events = flow->state;
-    struct log_layout layout;
-    if (!log_layout_read(flow, flow_item(flow), &layout)) return;
-    if (events->partition >= layout.next) {
-        log_refuse_partition(flow, events->partition);
-        return;
-    }
-    flow_call(flow, events_head, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}",
-              &log_heads, log_key(flow, events->partition));
-}
-
-void log_events_begin(struct flow *flow)
-{
-    struct events *events = flow->state = arena_new(flow->arena, struct events);
-    if (log_partition_parse(flow, flow_text(flow, EVENTS_PARTITION), false, &events->partition))
-        log_layout_ask(flow, events_layout);
-}
-
-static void events_head(struct flow *flow)
-{
-    struct events *events = flow->state;
-    events->head = flow_item(flow);
-    flow_call(flow, events_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > :after',%#,"
-              "'ExpressionAttributeValues':{':partition':%S,':after':%N},'Limit':%d}",
-              &log_events, log_key(flow, events->partition), flow_int_or(flow, EVENTS_AFTER, 0),
-              flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL));
-}
-
 /* What of other partitions must be read before this one. */
 static struct slice parents_member(struct flow *flow, struct slice head)
 {
@@ -214,25 +176,32 @@ static struct slice children_member(struct flow *flow, struct slice head)
     return count ? flow_compose(flow, ",'children':[%r]", children) : SLICE("");
 }
 
-static void events_taken(struct flow *flow)
+void log_events_begin(struct flow *flow)
 {
-    struct events *events = flow->state;
-    struct slice head = events->head, state = item_text(flow->arena, head, "state"), item;
-    struct raw_look look;
-    bool first = true;
-    buf_slice(flow->body,
-              flow_compose(flow, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
-                           log_partition_text(flow, events->partition), state.data ? state : SLICE("OPEN"),
-                           item_int(flow->arena, head, "sequence", 0), parents_member(flow, head),
-                           children_member(flow, head)));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false) {
-        if (!first) buf_byte(flow->body, ',');
-        log_put_event(flow, item);
+    struct log_layout layout;
+    struct log_reader reader = {.layout = &layout,
+                                .from = flow_int_or(flow, EVENTS_AFTER, 0) + 1,
+                                .most = flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL)};
+    int64_t count = 0;
+    if (!log_partition_parse(flow, flow_text(flow, EVENTS_PARTITION), false, &reader.partition)) return;
+    log_layout_get(flow, &layout);
+    if (reader.partition >= layout.next) {
+        log_refuse_partition(flow, reader.partition);
+        return;
     }
-    struct slice last = flow_last_key(flow);
-    buf_slice(flow->body, last.data
-                              ? flow_compose(flow, "],'next':%d}", item_int(flow->arena, last, "sequence", 0))
-                              : SLICE("]}"));
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
+              log_key(flow, reader.partition));
+    struct slice head = flow_item(flow), state = item_text(flow->arena, head, "state");
+    flow_put(flow, flow->body, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
+             log_partition_text(flow, reader.partition), state.data ? state : SLICE("OPEN"),
+             item_int(flow->arena, head, "sequence", 0), parents_member(flow, head),
+             children_member(flow, head));
+    for (; log_read_event(flow, &reader); count++) {
+        if (count) buf_byte(flow->body, ',');
+        log_reader_put(flow, &reader);
+    }
+    buf_byte(flow->body, ']');
+    if (count == reader.most) flow_put(flow, flow->body, ",'next':%d", reader.sequence);
+    buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }
