@@ -4,6 +4,7 @@
 #define PATTERN_LOG_H
 
 #include "pattern/flow.h"
+#include "pattern/hold.h"
 
 extern const struct flow_table log_table, log_heads, log_events, log_positions, log_parked;
 
@@ -12,6 +13,7 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 #define LOG_PARKED          (-1) /* the number of a group's own partition: parked events to be read again */
 #define LOG_WAIT_MOST_MS    60000
 #define LOG_LEASE_MOST_MS   (24 * 3600 * 1000ll)
+#define LOG_LEASE_USUAL_MS  30000
 #define LOG_NUMBER_MOST     9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
 
 /* All rows begin with the log; those of a consumer group go on with its name. */
@@ -172,6 +174,8 @@ void log_compare_get(struct flow *flow, const int64_t *partitions, unsigned coun
                      struct slice *heads, struct slice *positions);
 /* BatchGetItem of these tables, until nothing is left unprocessed. */
 void log_batch_get(struct flow *flow, struct slice tables);
+/* The position's item, which a consumer holds while it works. */
+struct held log_position(struct flow *flow, int64_t partition);
 /* Where the group stands by the position's item: -1 where that is to be found by `since`. */
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition, struct slice item);
 /* Finds, by halves, the number of the last event before a time. `last`: the partition's last number. */

@@ -12,10 +12,9 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define LEASE_USUAL_MS 30000
-#define REASON_BYTES   4096
-#define LIST_MOST      1000
-#define LIST_USUAL     100
+#define REASON_BYTES 4096
+#define LIST_MOST    1000
+#define LIST_USUAL   100
 
 enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
 #define FIELDS_OF_ACT(sequence_is_required, sequence_help)                                                   \
@@ -42,30 +41,29 @@ static int64_t partition_of(struct flow *flow)
 
 static int64_t lease_of(struct flow *flow, struct slice item)
 {
-    return item_int(flow->arena, item, "lease", LEASE_USUAL_MS);
+    return item_int(flow->arena, item, "lease", LOG_LEASE_USUAL_MS);
 }
 
 static void tell_position(struct flow *flow, struct slice item)
 {
     bool is_held = item_has(flow->arena, item, "owner");
-    int64_t until_ms = item_int(flow->arena, item, "until", 0) - flow->world->skew_ms;
     if (!is_held) flow_wake(flow, log_topic(flow));
     flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%r}", flow_text(flow, ACT_PARTITION),
                 item_int(flow->arena, item, "position", 0), (int)is_held,
-                is_held ? flow_compose(flow, ",'until':%s", moment_text(flow->arena, until_ms)) : SLICE(""));
+                is_held ? flow_compose(flow, ",'until':%s", hold_until_text(flow, item)) : SLICE(""));
 }
 
 /* The fence does not fit, or the number was not given; false: nothing is wrong with these. */
 static bool refuse_unfit(struct flow *flow, struct slice item)
 {
-    int64_t fence = item_int(flow->arena, item, "fence", 0), given = item_int(flow->arena, item, "given", 0);
-    if (!item.data || !fence)
+    int64_t given = item_int(flow->arena, item, "given", 0),
+            position = item_int(flow->arena, item, "position", 0);
+    struct dynamo_hold hold = hold_of(flow, item);
+    struct slice members = flow_compose(flow, "'fence':%d,'position':%d", hold.fence, position);
+    if (!hold.fence)
         flow_refuse(flow, 409, "not-read", "The group has not read from this partition.");
-    else if (fence != flow_int(flow, ACT_FENCE))
-        flow_refuse_fence(
-            flow,
-            flow_compose(flow, "'fence':%d,'position':%d", fence, item_int(flow->arena, item, "position", 0)),
-            "partition", "read", flow_int(flow, ACT_FENCE), fence);
+    else if (hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "partition", "read"))
+        return true;
     else if (flow_int(flow, ACT_SEQUENCE) > given)
         flow_refuse_with(flow, flow_compose(flow, "'given':%d", given), 409, "not-given",
                          "The last number that was given is %lld.", (long long)given);
@@ -82,50 +80,40 @@ const struct field log_ack_fields[] = {
                   .help = "how long the partition stays the reader's (default: as long as before)"},
 };
 
-static bool ack_write(struct flow *flow, int64_t partition, const char *update, const char *condition,
-                      struct slice values)
+static bool renew(struct flow *flow, const struct held *held)
 {
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'%r',"
-              "'ConditionExpression':'#fence = :fence and attribute_exists(#owner)%r',%#,"
-              "'ExpressionAttributeValues':{':fence':%N%r},'ReturnValues':'ALL_NEW',%O}",
-              &log_positions, log_group_key(flow), log_partition_text(flow, partition), slice_of(update),
-              slice_of(condition), flow_int(flow, ACT_FENCE), values);
-    return !flow_failed(flow);
-}
-
-static bool renew(struct flow *flow, int64_t partition)
-{
-    int64_t now_ms = flow->now_ms + flow->world->skew_ms;
-    if (flow_given(flow, ACT_MORE))
-        return ack_write(flow, partition, "SET #until = :until", "",
-                         flow_compose(flow, ",':until':%N", now_ms + flow_int(flow, ACT_MORE)));
-    return ack_write(flow, partition, "SET #until = :now + #lease", "",
-                     flow_compose(flow, ",':now':%N", now_ms));
+    struct hold_also also = {
+        .values = flow_compose(flow, ",':time':%N", hold_until_ms(flow, flow_int_or(flow, ACT_MORE, 0)))};
+    return hold_act(flow, held, flow_int(flow, ACT_FENCE),
+                    flow_given(flow, ACT_MORE) ? SLICE("SET #until = :time")
+                                               : SLICE("SET #until = :time + #lease"),
+                    &also);
 }
 
 /* In the hope that it is the last that was given. Else the lease is kept. */
-static bool ack_up_to(struct flow *flow, int64_t partition, int64_t sequence)
+static bool ack_up_to(struct flow *flow, const struct held *held, int64_t sequence)
 {
-    if (ack_write(flow, partition, "SET #position = :sequence, #until = :now REMOVE #owner",
-                  " and #given = :sequence and #position < :sequence",
-                  flow_compose(flow, ",':sequence':%N,':now':%N", sequence, flow->now_ms)))
+    int64_t fence = flow_int(flow, ACT_FENCE);
+    struct hold_also all = {
+        .condition = SLICE(" and #given = :sequence and #position < :sequence"),
+        .values = flow_compose(flow, ",':sequence':%N,':now':%N", sequence, flow->now_ms)};
+    if (hold_act(flow, held, fence, SLICE("SET #position = :sequence, #until = :now REMOVE #owner"), &all))
         return true;
     struct slice item = flow_item(flow);
     if (item_int(flow->arena, item, "position", 0) >= sequence ||
         item_int(flow->arena, item, "given", 0) <= sequence)
         return false;
-    int64_t until_ms = flow->now_ms + flow->world->skew_ms +
-                       flow_int_or(flow, ACT_MORE, lease_of(flow, item));
-    return ack_write(flow, partition, "SET #position = :sequence, #until = :until",
-                     " and #given > :sequence and #position < :sequence",
-                     flow_compose(flow, ",':sequence':%N,':until':%N", sequence, until_ms));
+    int64_t until_ms = hold_until_ms(flow, flow_int_or(flow, ACT_MORE, lease_of(flow, item)));
+    struct hold_also some = {.condition = SLICE(" and #given > :sequence and #position < :sequence"),
+                             .values = flow_compose(flow, ",':sequence':%N,':until':%N", sequence, until_ms)};
+    return hold_act(flow, held, fence, SLICE("SET #position = :sequence, #until = :until"), &some);
 }
 
 void log_ack_begin(struct flow *flow)
 {
-    int64_t partition = partition_of(flow), sequence = flow_int_or(flow, ACT_SEQUENCE, 0);
-    bool is_done = sequence ? ack_up_to(flow, partition, sequence) : renew(flow, partition);
+    int64_t sequence = flow_int_or(flow, ACT_SEQUENCE, 0);
+    struct held held = log_position(flow, partition_of(flow));
+    bool is_done = sequence ? ack_up_to(flow, &held, sequence) : renew(flow, &held);
     struct slice item = flow_item(flow);
     if (!is_done && refuse_unfit(flow, item)) return;
     if (is_done || (sequence && item_int(flow->arena, item, "position", 0) >= sequence)) /* or said before */

@@ -9,12 +9,11 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define LEASE_USUAL_MS 30000
-#define READ_MOST      1000
-#define READ_USUAL     100
-#define MARKS_WORTH    50 /* partitions that need not be looked at again, for a write */
-#define HELD_PAUSE_MS  25 /* before looking again while others hold all that is unread */
-#define LAG_MOST       1000
+#define READ_MOST     1000
+#define READ_USUAL    100
+#define MARKS_WORTH   50 /* partitions that need not be looked at again, for a write */
+#define HELD_PAUSE_MS 25 /* before looking again while others hold all that is unread */
+#define LAG_MOST      1000
 
 enum { READ_OWNER = LOG_GROUP + 1, READ_MAX, READ_WAIT, READ_FOR };
 
@@ -29,17 +28,6 @@ const struct field log_read_fields[] = {
     [READ_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
                   .help = "how long the partition is the reader's without an ack (default: 30s)"},
 };
-
-static bool is_mine(struct flow *flow, struct slice position)
-{
-    return slice_equal(item_text(flow->arena, position, "owner"), flow_text(flow, READ_OWNER));
-}
-
-static bool is_held(struct flow *flow, struct slice position)
-{
-    return item_has(flow->arena, position, "owner") &&
-           item_int(flow->arena, position, "until", 0) >= flow->now_ms;
-}
 
 /* ---- parents ---- */
 
@@ -74,44 +62,43 @@ static bool parents_are_read(struct flow *flow, const struct log_group *group,
 /* ---- leasing ---- */
 
 struct lease {
-    int64_t given; /* the last number of it */
-    int64_t fence, until_ms;
+    int64_t given;     /* the last number of it */
+    struct slice item; /* the position's, as it was written */
 };
 
-/* One conditional write on the position that was seen. The same owner holds it already: it keeps the fence.
- * Else the fence grows. */
+/* One conditional write on the position that was seen. An owner that holds it already keeps its fence. */
 static bool lease_write(struct flow *flow, const struct log_group *group,
                         const struct log_candidate *candidate, struct lease *lease)
 {
-    struct slice item = candidate->item;
-    int64_t lease_ms = flow_int_or(flow, READ_FOR, LEASE_USUAL_MS);
+    static const char set[] =
+        ", #lease = :lease, #given = :given, #position = :position, #generation = :generation, "
+        "#turn = :turn";
+    struct slice item = candidate->item, owner = flow_text(flow, READ_OWNER);
+    struct slice seen = item_attribute(flow->arena, item, "position");
+    struct held held = log_position(flow, candidate->partition);
+    int64_t lease_ms = flow_int_or(flow, READ_FOR, LOG_LEASE_USUAL_MS);
     int64_t most = flow_int_or(flow, READ_MAX, READ_USUAL),
             unread = candidate->sequence - candidate->position;
-    bool has_position = item_has(flow->arena, item, "position");
-    bool keeps = is_held(flow, item) && item_int(flow->arena, item, "position", -1) == candidate->position;
+    bool is_leased;
     lease->given = candidate->position + (unread < most ? unread : most);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'group':%S,'partition':%S},"
-              "'UpdateExpression':'SET #owner = :owner, #fence = %r, #until = :until, #lease = :lease, "
-              "#given = :given, #position = :position, #generation = :generation, #turn = :turn',"
-              "'ConditionExpression':'(attribute_not_exists(#owner) or #until < :now or #owner = :owner) and "
-              "%r and (attribute_not_exists(#generation) or #generation <= "
-              ":generation)%r',%#,'ExpressionAttributeValues':{':owner':%S%r,':until':%N,':lease':%N,"
-              "':given':%N,':position':%N,':generation':%N,':turn':%N,':now':%N%r},'ReturnValues':'ALL_NEW',"
-              "%O}",
-              &log_positions, log_group_key(flow), log_partition_text(flow, candidate->partition),
-              keeps ? SLICE("#fence") : SLICE("if_not_exists(#fence, :zero) + :one"),
-              has_position ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)"),
-              keeps ? SLICE(" and #fence = :fence") : SLICE(""), flow_text(flow, READ_OWNER),
-              keeps ? flow_compose(flow, ",':fence':%N", item_int(flow->arena, item, "fence", 0))
-                    : SLICE(",\":zero\":{\"N\":\"0\"},\":one\":{\"N\":\"1\"}"),
-              flow->now_ms + lease_ms + flow->world->skew_ms, lease_ms, lease->given, candidate->position,
-              group->generation, group->turn, flow->now_ms,
-              has_position ? flow_compose(flow, ",':seen':%A", item_attribute(flow->arena, item, "position"))
-                           : SLICE(""));
-    lease->fence = item_int(flow->arena, flow_item(flow), "fence", 0);
-    lease->until_ms = item_int(flow->arena, flow_item(flow), "until", 0);
-    return !flow_failed(flow);
+    struct hold_also also = {
+        .set = slice_of(set),
+        .condition = flow_compose(
+            flow, " and %r and (attribute_not_exists(#generation) or #generation <= :generation)",
+            seen.data ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)")),
+        .values = flow_compose(flow, ",':lease':%N,':given':%N,':position':%N,':generation':%N,':turn':%N%r",
+                               lease_ms, lease->given, candidate->position, group->generation, group->turn,
+                               seen.data ? flow_compose(flow, ",':seen':%A", seen) : SLICE(""))};
+    if (hold_state(flow, item, owner) == HOLD_IS_MINE &&
+        attribute_int(flow->arena, seen, -1) == candidate->position) {
+        also.values = flow_compose(flow, "%A,':until':%N", also.values, hold_until_ms(flow, lease_ms));
+        is_leased = hold_act(flow, &held, hold_of(flow, item).fence,
+                             arena_printf(flow->arena, "SET #until = :until%s", set), &also);
+    } else {
+        is_leased = hold_take(flow, &held, owner, lease_ms, HOLD_FREE_OR_MINE, &also);
+    }
+    lease->item = flow_item(flow);
+    return is_leased;
 }
 
 /* False: somebody else holds it, or has read it. */
@@ -123,11 +110,11 @@ static bool lease_partition(struct flow *flow, const struct log_group *group, st
             candidate->position = log_position_before(flow, candidate->partition, candidate->sequence,
                                                       group->since_ms);
         if (lease_write(flow, group, candidate, lease)) return true;
-        candidate->item = flow_item(flow);
+        candidate->item = lease->item;
         candidate->position = log_position_of(flow, group, candidate->partition, candidate->item);
         /* where this owner got it, by a call that was repeated, it goes on with that */
-        if (!is_held(flow, candidate->item) || !is_mine(flow, candidate->item) || candidate->position < 0 ||
-            candidate->position >= candidate->sequence)
+        if (hold_state(flow, candidate->item, flow_text(flow, READ_OWNER)) != HOLD_IS_MINE ||
+            candidate->position < 0 || candidate->position >= candidate->sequence)
             return false;
         task_again(flow);
     }
@@ -141,8 +128,8 @@ static void put_events(struct flow *flow, const struct log_candidate *candidate,
     struct slice item;
     bool is_first = true;
     flow_put(flow, flow->body, "{'partition':%s,'fence':%d,'until':%s,'position':%d,'more':%b,'events':[",
-             log_partition_text(flow, candidate->partition), lease->fence,
-             moment_text(flow->arena, lease->until_ms - flow->world->skew_ms), candidate->position,
+             log_partition_text(flow, candidate->partition), hold_of(flow, lease->item).fence,
+             hold_until_text(flow, lease->item), candidate->position,
              (int)(lease->given < candidate->sequence || flow_last_key(flow).data));
     raw_look_begin(&look, flow->arena, flow_items(flow));
     for (; raw_look_next(&look, NULL, &item); is_first = false) {
@@ -166,13 +153,11 @@ static bool read_events(struct flow *flow, const struct log_candidate *candidate
         put_events(flow, candidate, lease);
         return true;
     }
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'group':%S,'partition':%S},'UpdateExpression':'SET #position = :given REMOVE "
-        "#owner','ConditionExpression':'#fence = :fence and #position < :given',%#,"
-        "'ExpressionAttributeValues':{':given':%N,':fence':%N}}",
-        &log_positions, log_group_key(flow), log_partition_text(flow, candidate->partition), lease->given,
-        lease->fence);
+    struct held held = log_position(flow, candidate->partition);
+    struct hold_also also = {.condition = SLICE(" and #position < :given"),
+                             .values = flow_compose(flow, ",':given':%N", lease->given)};
+    hold_act(flow, &held, hold_of(flow, lease->item).fence, SLICE("SET #position = :given REMOVE #owner"),
+             &also);
     flow_wake(flow, log_topic(flow));
     return false;
 }
@@ -186,8 +171,7 @@ static bool find_partition(struct flow *flow, struct log_scan *scan, struct log_
     while (log_scan_page(flow, scan)) {
         for (unsigned i = 0; i < scan->count; i++) {
             struct log_candidate *candidate = *found = &scan->candidates[i];
-            bool is_of_others = is_held(flow, candidate->item) && !is_mine(flow, candidate->item);
-            if (!is_of_others) {
+            if (hold_state(flow, candidate->item, flow_text(flow, READ_OWNER)) != HOLD_IS_ANOTHERS) {
                 if (!parents_are_read(flow, &scan->group, candidate)) continue;
                 if (lease_partition(flow, &scan->group, candidate, lease)) return true;
             }
@@ -286,15 +270,14 @@ void log_lag_begin(struct flow *flow)
             if (at->position < 0)
                 at->position = log_position_before(flow, at->partition, at->sequence, scan->group.since_ms);
             int64_t unread = at->sequence - first_unread(flow, scan, at) + 1;
-            int64_t until_ms = item_int(flow->arena, at->item, "until", 0) - flow->world->skew_ms;
             total += unread;
             if (!unread || shown >= LAG_MOST) continue;
             flow_put(flow, flow->body, "%A{'partition':%s,'lag':%d,'position':%d,'sequence':%d",
                      shown++ ? SLICE(",") : SLICE(""), log_partition_text(flow, at->partition), unread,
                      at->position, at->sequence);
-            if (is_held(flow, at->item))
-                flow_put(flow, flow->body, ",'owner':%s,'until':%s",
-                         item_text(flow->arena, at->item, "owner"), moment_text(flow->arena, until_ms));
+            if (hold_is_on(flow, at->item))
+                flow_put(flow, flow->body, ",'owner':%s,'until':%s", hold_of(flow, at->item).owner,
+                         hold_until_text(flow, at->item));
             buf_byte(flow->body, '}');
         }
     }

@@ -72,6 +72,13 @@ static void group_make(struct flow *flow, struct log_group *group)
     if (flow_failed(flow)) group_read(flow, flow_item(flow), group);
 }
 
+struct held log_position(struct flow *flow, int64_t partition)
+{
+    return (struct held){&log_positions,
+                         flow_compose(flow, "{'group':%S,'partition':%S}", log_group_key(flow),
+                                      log_partition_text(flow, partition))};
+}
+
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,
                         struct slice item)
 {
