@@ -89,6 +89,9 @@
 #define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
 #define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
 #define LIMIT_REMOTE_URL_BYTES      1024
+#define LIMIT_ALTERNATOR_TABLE_NAME 192 /* bytes, as ScyllaDB's files are named by it; for the imitation */
+#define LIMIT_ALTERNATOR_INDEX_NAME 222 /* of a table and its index together */
+#define LIMIT_ALTERNATOR_BATCH      100 /* writes of a BatchWriteItem there */
 #define LIMIT_NODES_BYTES           (256 * 1024) /* the list of a cluster's nodes: thousands of addresses */
 #define LIMIT_REGION_BYTES          64
 #define LIMIT_ACCESS_KEY_BYTES      128 /* as long as AWS's may be */

@@ -32,7 +32,7 @@ struct flow_row;
 struct flag {
     const char *name;  /* "data" is --data; NULL: `about` is a heading in the help */
     const char *takes; /* what follows it: "DIR"; NULL: nothing, it is a switch; "[=...]": only behind an = */
-    const char *about; /* lines separated by \n */
+    const char *about; /* lines separated by \n; NULL: the help and the completion do not name it */
 };
 
 /* A flag as another program spells it, dash included ("-dbPath"), and ours; NULL: taken, and nothing follows. */

@@ -37,7 +37,8 @@ static void print_choice(const struct flag *flag)
 static void print_flag_names(const struct command *command, const char *before, const char *after)
 {
     for (size_t i = 0; i < command->flag_count; i++)
-        if (command->flags[i].name) printf("%s%s%s", before, command->flags[i].name, after);
+        if (command->flags[i].name && command->flags[i].about)
+            printf("%s%s%s", before, command->flags[i].name, after);
     size_t count;
     const struct flag *common = common_flags(command, &count);
     for (size_t i = 0; i < count; i++)
@@ -162,7 +163,7 @@ static void print_zsh_value(const struct flag *flag)
 static void print_zsh_flags(const struct flag *flags, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!flags[i].name) continue;
+        if (!flags[i].name || !flags[i].about) continue;
         printf(" \\\n        '*--%s[", flags[i].name);
         print_quoted(flags[i].about);
         printf("]");
@@ -259,7 +260,7 @@ static void print_fish_text(const char *text)
 static void print_fish_flags(const struct flag *flags, size_t count, const char *condition)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!flags[i].name) continue;
+        if (!flags[i].name || !flags[i].about) continue;
         printf("complete -c quipu -n '%s' -l %s", condition, flags[i].name);
         if (needs_value(&flags[i])) printf(takes_file(&flags[i]) ? " -r" : " -x");
         if (takes_choice(&flags[i])) {

@@ -47,7 +47,8 @@ static void put_flag(struct buf *out, const struct flag *flag)
 static void put_flags(struct buf *out, const struct flag *flags, size_t count)
 {
     if (count && flags[0].name) put_text(out, "\nFlags:\n");
-    for (size_t i = 0; i < count; i++) put_flag(out, &flags[i]);
+    for (size_t i = 0; i < count; i++)
+        if (flags[i].about) put_flag(out, &flags[i]);
 }
 
 static void put_children(struct buf *out, const struct command *command)

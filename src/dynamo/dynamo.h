@@ -51,9 +51,10 @@ struct dynamo_options {
     bool must_exist;      /* a missing folder is an error; else it is made */
     bool unsynced; /* replies do not wait for the disk: what the machine loses with its power is lost */
     const struct clock *clock; /* kept; NULL: the system's */
-    int64_t ttl_interval_ms;   /* these three as in engine_options */
+    int64_t ttl_interval_ms;   /* these four as in engine_options */
     int64_t stream_retention_ms;
     uint32_t stream_shards;
+    bool records_no_change;
     void (*on_failure)(void *context); /* as in engine_options */
     void *failure_context;
     int64_t creating_ms; /* these two as in api_options */
@@ -76,6 +77,22 @@ struct dynamo_options {
  * tried before the first call. */
 struct dynamo *dynamo_open(const char *where, const struct dynamo_options *options, char *error,
                            size_t error_len);
+
+/* ScyllaDB Alternator, imitated for tests: imitation.c. */
+struct imitation_options {
+    uint64_t seed;           /* of all that is left to chance */
+    int64_t stream_delay_ms; /* before a record can be read */
+    int64_t index_delay_ms;  /* at most, before an index shows a change; 0: it never lags */
+    unsigned timeout_percent; /* of writes, which are answered with a time-out */
+    int64_t late_ms;          /* ... and happen within this time */
+    char nodes[200];          /* for GET /localnodes: addresses with + between them; empty: the server's own */
+};
+/* "alternator", and behind it settings: ",seed=7,stream-delay=0". False and a sentence when it is not understood. */
+bool imitation_options_read(const char *text, struct imitation_options *out, char *error, size_t error_len);
+/* A database in memory that behaves as ScyllaDB Alternator. Of the options those of an engine count. */
+struct dynamo *dynamo_open_imitation(const struct imitation_options *imitated, const struct dynamo_options *options,
+                                     char *error, size_t error_len);
+
 /* The engine in this process. Keeps both, owns neither. */
 struct dynamo *dynamo_open_local(struct engine *engine, struct api *api);
 /* All calls must be finished. */
@@ -217,6 +234,7 @@ struct dynamo_lease {
 void dynamo_leases_free(struct dynamo *dynamo, const struct dynamo_lease *lease);
 
 struct remote_call;
+struct imitated_call;
 
 struct dynamo_call {
     const struct operation *operation; /* NULL: by name */
@@ -241,6 +259,7 @@ struct dynamo_call {
     struct dynamo *dynamo;
     struct api_call api;
     struct remote_call *remote;
+    struct imitated_call *imitated;
 };
 
 /* The calls that one thread has begun and not yet handed over. Zeroed: empty. */

@@ -46,6 +46,7 @@ static struct dynamo *open_embedded(const char *where, const struct dynamo_optio
                                             .ttl_interval_ms = options->ttl_interval_ms,
                                             .stream_retention_ms = options->stream_retention_ms,
                                             .stream_shards = options->stream_shards,
+                                            .records_no_change = options->records_no_change,
                                             .on_failure = options->on_failure,
                                             .failure_context = options->failure_context};
     struct engine *engine = engine_open(&engine_options, error, error_len);

@@ -202,6 +202,7 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     init_locks(engine);
     engine->ttl_interval_ms = options->ttl_interval_ms ? options->ttl_interval_ms : 1000;
     engine->stream_retention_ms = options->stream_retention_ms ? options->stream_retention_ms : DAY_MS;
+    engine->records_no_change = options->records_no_change;
     engine->stream_shards = options->stream_shards ? options->stream_shards : STREAM_SHARDS;
     engine->collection_limit_bytes = options->collection_limit_bytes ? options->collection_limit_bytes
                                                                      : LIMIT_COLLECTION_BYTES;

@@ -153,6 +153,7 @@ struct engine_options {
     int64_t ttl_interval_ms;         /* how often expired items are looked for; 0: every second */
     int64_t stream_retention_ms;     /* how long stream records are kept; 0: a day */
     uint32_t stream_shards;          /* a new stream begins with so many; 0: 4 */
+    bool records_no_change;          /* a write that changes nothing leaves a stream record, too */
     uint64_t collection_limit_bytes; /* of an item collection of a table with local indexes; 0: the service's
                                         limit */
     void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */

@@ -278,6 +278,7 @@ struct engine {
     _Atomic unsigned change_watcher_count;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t stream_shards;
+    bool records_no_change; /* as in engine_options */
     uint64_t collection_limit_bytes;
 
     pthread_t keeper;

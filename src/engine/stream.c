@@ -401,7 +401,8 @@ void stream_follow(struct batch *batch, const struct change *change)
 {
     const struct table_definition *definition = &change->table->definition;
     if (definition->stream == STREAM_OFF) return;
-    if (change->old && change->new &&slice_equal(change->old_image, change->new_image)) return;
+    bool is_change = !change->old || !change->new || !slice_equal(change->old_image, change->new_image);
+    if (!is_change && !batch->engine->records_no_change) return;
     struct stream *stream = stream_in_batch(batch, definition->stream_number);
     const struct shard_description *shard = stream
                                                 ? shard_of(stream, bytes_u32(change->key.data + ITEM_HASH_AT))

@@ -49,6 +49,7 @@ struct settings {
     const char *host, *data, *on, *prefix, *functions, *function_user, *node_modules, *region, *credentials;
     const char *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
+    struct imitation_options imitated;
     const char *function_flag; /* one that was given and speaks of functions only; NULL: none */
     uint16_t port;
     unsigned thread_count;
@@ -56,7 +57,7 @@ struct settings {
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t shard_count, process_max;
     bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses,
-        separates_regions;
+        separates_regions, imitates;
 };
 
 /* ---- settings ---- */
@@ -175,6 +176,27 @@ static const char *region_of(const struct settings *settings)
     return settings->region ? settings->region : "us-east-1";
 }
 
+/* An engine that is imitated is nothing else: its data is in memory, and it has no functions and no patterns. */
+static bool read_imitation(struct settings *settings, const struct arguments *arguments)
+{
+    static const char *const others[] = {"data", "on", "test-hooks", "separate-regions", "functions"};
+    const char *text = argument_text(arguments, "imitate");
+    char error[400];
+    settings->imitates = text != NULL;
+    if (!settings->imitates) return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (argument_typed(arguments, others[i])) {
+            complain("--imitate and --%s exclude each other", others[i]);
+            return false;
+        }
+    settings->on = NULL;
+    settings->in_memory = true;
+    settings->has_functions = settings->has_hooks = settings->separates_regions = false;
+    if (imitation_options_read(text, &settings->imitated, error, sizeof error)) return true;
+    complain("%s", error);
+    return false;
+}
+
 /* What single settings cannot tell. */
 static bool check_words(struct settings *settings, const struct arguments *arguments)
 {
@@ -222,7 +244,7 @@ static bool read_settings(struct settings *settings, const struct arguments *arg
 {
     if (!read_numbers(settings, arguments)) return false;
     read_words(settings, arguments);
-    if (!check_words(settings, arguments)) return false;
+    if (!read_imitation(settings, arguments) || !check_words(settings, arguments)) return false;
     /* Who may make a function may run anything here: on an open door only by
      * express wish. */
     if (!is_loopback(settings->host) && !settings->credentials && !settings->functions)
@@ -335,6 +357,17 @@ static bool open_elsewhere(struct parts *parts, const struct settings *settings,
     snprintf(error, error_len, "--%s makes no sense on this database. %s", settings->function_flag,
              PATTERN_ON_ALTERNATOR);
     return false;
+}
+
+static bool open_imitation(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    struct dynamo_options options = {.region = settings->region,
+                                     .clock = &parts->clock,
+                                     .ttl_interval_ms = settings->ttl_interval_ms,
+                                     .stream_retention_ms = settings->stream_retention_ms,
+                                     .stream_shards = settings->shard_count};
+    parts->dynamo = dynamo_open_imitation(&settings->imitated, &options, error, error_len);
+    return parts->dynamo != NULL;
 }
 
 static void open_local(struct parts *parts, const struct settings *settings)
@@ -479,6 +512,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .no_functions = settings->has_functions && !parts->has_functions
                                                                    ? PATTERN_ON_ALTERNATOR
                                                                    : NULL,
+                                               .nodes = settings->imitated.nodes,
                                                .host = settings->host,
                                                .allow_origins = settings->allow_origins,
                                                .allow_hosts = settings->allow_hosts,
@@ -512,6 +546,8 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     if (user.is_set) umask(022); /* another user reads the functions' code; the data folder itself is closed */
     parts->has_functions = settings->has_functions;
     if (parts->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
+    if (settings->imitates) return open_imitation(parts, settings, error, error_len) &&
+                                   open_web(parts, settings, error, error_len);
     if (settings->on) {
         if (!open_elsewhere(parts, settings, error, error_len)) return false;
     } else {
@@ -629,6 +665,7 @@ static const struct flag flags[] = {
      "serve /_quipu/: move the clock, expire now, snapshot and roll back, "
      "force\n"
      "throttling and conflicts, split stream shards (doc/test-hooks.md)"},
+    {"imitate", "ENGINE", NULL},
     {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
     {"stream-retention", "H", "hours that stream records are kept (default 24)"},
     {"stream-shards", "N", "shards that a new stream begins with (default 4)"},

@@ -47,6 +47,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->func = options->func;
     web->no_functions = options->no_functions;
     web->host = options->host ? options->host : "127.0.0.1";
+    web->nodes = options->nodes && *options->nodes ? options->nodes : web->host;
     web->trigger = options->trigger;
     web->react = options->react;
     web->pattern = options->pattern;
@@ -375,6 +376,18 @@ static void serve_health(struct web *web, struct http_exchange *exchange)
     reply(web, exchange, 503, SLICE("application/json"));
 }
 
+static void put_nodes(struct buf *out, const char *nodes)
+{
+    buf_byte(out, '[');
+    while (*nodes) {
+        size_t len = strcspn(nodes, "+");
+        json_put_string(out, (struct slice){nodes, len});
+        nodes += len + (nodes[len] == '+');
+        if (*nodes) buf_byte(out, ',');
+    }
+    buf_byte(out, ']');
+}
+
 static void serve_get(struct web *web, struct http_exchange *exchange)
 {
     if (slice_equal(exchange->path, SLICE("/healthz"))) {
@@ -390,9 +403,7 @@ static void serve_get(struct web *web, struct http_exchange *exchange)
     } else if (slice_equal(exchange->path, SLICE("/localnodes")) &&
                dynamo_kind(web->dynamo) == DYNAMO_KIND_ALTERNATOR) {
         /* Nobody gets transactions through us that the database does not have. */
-        buf_byte(&exchange->reply, '[');
-        json_put_string(&exchange->reply, slice_of(web->host));
-        buf_byte(&exchange->reply, ']');
+        put_nodes(&exchange->reply, web->nodes);
         reply(web, exchange, 200, SLICE("application/json"));
     } else {
         buf_text(&exchange->reply,

@@ -46,6 +46,7 @@ struct web_options {
     const char *no_functions;    /* why not, for those who ask for them; NULL: nobody is told */
     const char *credentials;     /* a file of keys, or NULL: any key is taken */
     const char *host;            /* that the server listens on; NULL: the loopback */
+    const char *nodes;           /* that GET /localnodes lists, + between them; NULL or empty: the host alone */
     const char *const *allow_origins, *const *allow_hosts; /* of web pages, see rest_door; NULL ends each; may
                                                               be NULL */
     const char *prefix;                                    /* of the server's own tables; NULL: quipu- */

@@ -1,5 +1,5 @@
 """ScyllaDB Alternator, which has no transactions: what works on it works, what cannot work is refused before anything
-is written, and nothing else is taken for it. An imitation stands for it (support/proxy.py)."""
+is written, and nothing else is taken for it. `quipu serve --imitate alternator` stands for it."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ from test_patterns import (Face, test_counters_never_repeat, test_errors_are_cle
                            test_those_who_wait_for_a_lease_take_turns, test_two_writers_on_one_document,
                            test_work_goes_from_hand_to_hand)
 from support.process import ROOT, DynamoLocal, Quipu, StartError, clean_environment, free_port
-from support.proxy import Alternator, Proxy
+from support.proxy import Node, Proxy
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "us-east-1"}
 SENTENCE = ("ScyllaDB Alternator has no transactions: tables, items, counters, leases, work, documents and boards work "
@@ -32,13 +32,36 @@ def database():
         yield other
 
 
-@pytest.fixture
-def alternator(database):
-    client = boto_client(database.url)
-    with Alternator(database.url) as imitation:
-        yield imitation
+@pytest.fixture(scope="module")
+def imitation():
+    with Quipu("--imitate", "alternator") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def prompt_imitation():
+    """Whose indexes do not lag: for tests that compare what an index shows with what was just written."""
+    with Quipu("--imitate", "alternator,index-delay=0") as running:
+        yield running
+
+
+def recorded(imitation):
+    """Writes down what it is asked; what was made goes."""
+    client = boto_client(imitation.url)
+    with Node(imitation.url) as node:
+        yield node
     for table in client.list_tables()["TableNames"]:
         client.delete_table(TableName=table)
+
+
+@pytest.fixture
+def alternator(imitation):
+    yield from recorded(imitation)
+
+
+@pytest.fixture
+def prompt_alternator(prompt_imitation):
+    yield from recorded(prompt_imitation)
 
 
 @pytest.fixture
@@ -69,16 +92,16 @@ UNIT_TESTS = ["counter_stops_at_its_limits", "counter_refuses_what_makes_no_sens
 
 
 @pytest.mark.parametrize("name", UNIT_TESTS)
-def test_patterns_that_need_no_transaction(alternator, name):
+def test_patterns_that_need_no_transaction(prompt_alternator, name):
     """The same unit tests that run on a database in memory."""
     binary = os.path.join(ROOT, "build", "unit", "pattern")
     subprocess.run(["make", "-s", "build/unit/pattern"], cwd=ROOT, check=True, capture_output=True)
-    run = subprocess.run([binary, name], env=clean_environment({"PATTERNS_ON": alternator.url}), text=True,
+    run = subprocess.run([binary, name], env=clean_environment({"PATTERNS_ON": prompt_alternator.url}), text=True,
                          timeout=600, capture_output=True)
     passed = re.search("^[1-9][0-9]* passed, 0 failed", run.stdout, re.MULTILINE)
     assert run.returncode == 0 and passed, run.stdout + run.stderr
-    refused = [call.operation for call in alternator.calls if "Unknown" in str(call.reply.get("__type"))]
-    assert alternator.calls and not refused
+    refused = [call.operation for call in prompt_alternator.calls if "Unknown" in str(call.reply.get("__type"))]
+    assert prompt_alternator.calls and not refused
 
 
 def test_numbers(server):
@@ -285,13 +308,13 @@ def test_it_is_asked_once(server, alternator):
     assert alternator.gets == ["/localnodes"]
 
 
-def test_one_that_starts_late(database):
+def test_one_that_starts_late(imitation):
     """The server is there first; the database is asked before anything is written to it."""
     port = free_port()
     with Quipu("--on", f"http://127.0.0.1:{port}", "--no-functions", env=KEYS) as server:
         assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2})[0] == 503
         assert SENTENCE not in server.stderr()
-        with Alternator(database.url, port) as alternator:
+        with Node(imitation.url, port) as alternator:
             assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2}) == REFUSAL
             assert not alternator.calls
             assert send(server.url, "POST", "/v1/counters/late", {})[0] == 200

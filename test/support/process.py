@@ -49,14 +49,14 @@ def run_quipu(*arguments, env=None, timeout=RUN_SECONDS, **options):
 
 
 class Quipu:
-    """A running server. Without --data, --memory or --on among the arguments it gets a folder of its own. What it makes
-    for itself goes with it, also when it is killed."""
+    """A running server. Without --data, --memory, --on or --imitate among the arguments it gets a folder of its own.
+    What it makes for itself goes with it, also when it is killed."""
 
     def __init__(self, *arguments, env=None, wrapper=(), wait=True, cwd=None):
         self.folder = tempfile.mkdtemp(prefix="quipu-test-")
         arguments, env = list(arguments), {"TMPDIR": self.folder, **(env or {})}
         flags = {argument.split("=")[0] for argument in arguments}
-        if not flags & {"--data", "--memory", "--on"} and not {"QUIPU_DATA", "QUIPU_MEMORY"} & set(env):
+        if not flags & {"--data", "--memory", "--on", "--imitate"} and not {"QUIPU_DATA", "QUIPU_MEMORY"} & set(env):
             arguments += ["--data", os.path.join(self.folder, "data")]
         if "--port" not in flags and "QUIPU_PORT" not in env:
             arguments += ["--port", "0"]

@@ -1,5 +1,5 @@
 """Doors before a DynamoDB: one that writes down every call (what was asked, what came back, what it consumed), one
-behind which new tables take their time, as they do on Amazon's, and one that imitates ScyllaDB Alternator."""
+behind which new tables take their time, as they do on Amazon's, and a node of a cluster of ScyllaDB Alternator."""
 import http.client
 import json
 import threading
@@ -28,7 +28,7 @@ class Call:
 class Proxy:
     """Asks for the consumed capacity of indexes, too, where capacity is asked for at all."""
 
-    def __init__(self, upstream, port=0):
+    def __init__(self, upstream, port=0, host="127.0.0.1"):
         self.calls, self.gets = [], []
         self.address = urlsplit(upstream)
         proxy = self
@@ -56,13 +56,14 @@ class Proxy:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server = ThreadingHTTPServer((host, port), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.port = self.server.server_port
+        self.url = f"http://{host}:{self.port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, operation, text, headers):
-        text = text.replace(b'"ReturnConsumedCapacity":"TOTAL"', b'"ReturnConsumedCapacity":"INDEXES"')
+        text = self.prepare(text)
         headers = {name: value for name, value in headers.items()
                    if name.lower() not in ("content-length", "connection", "accept-encoding", "host")}
         connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=180)
@@ -72,6 +73,9 @@ class Proxy:
         connection.close()
         self.calls.append(Call(operation, json.loads(text), reply.status, json.loads(body)))
         return reply.status, reply.headers["Content-Type"], body
+
+    def prepare(self, text):
+        return text.replace(b'"ReturnConsumedCapacity":"TOTAL"', b'"ReturnConsumedCapacity":"INDEXES"')
 
     def answer_get(self, path):
         return 404, "text/xml", b"<UnknownOperationException/>"
@@ -126,28 +130,18 @@ class SlowTables(Proxy):
         return self.fault("ResourceNotFoundException", "Requested resource not found")
 
 
-class Alternator(Proxy):
-    """An imitation of ScyllaDB Alternator, by its documentation: it lists its nodes, knows only these operations, and
-    has no streams, as where they are switched off. Nothing else of it is imitated."""
+class Node(Proxy):
+    """A node of a cluster of ScyllaDB Alternator, before a server that imitates it (`quipu serve --imitate`). All its
+    nodes have the same data; each lists them all."""
 
-    OPERATIONS = set("""BatchGetItem BatchWriteItem CreateTable DeleteItem DeleteTable DescribeContinuousBackups
-        DescribeEndpoints DescribeTable DescribeTimeToLive GetItem ListTables ListTagsOfResource PutItem Query Scan
-        TagResource UntagResource UpdateItem UpdateTable UpdateTimeToLive""".split())
+    def __init__(self, upstream, port=0, host="127.0.0.1", nodes=("127.0.0.1",)):
+        self.nodes = list(nodes)
+        super().__init__(upstream, port, host)
 
-    def answer(self, operation, text, headers):
-        request = json.loads(text)
-        fault = None
-        if operation not in self.OPERATIONS:
-            fault = "UnknownOperationException", f"Unsupported operation {operation}"
-        elif request.get("StreamSpecification", {}).get("StreamEnabled"):
-            fault = "ValidationException", "StreamSpecification: streams are not supported here"
-        elif request.get("ReturnConsumedCapacity") == "INDEXES":
-            fault = "ValidationException", "INDEXES consumed capacity is not supported."
-        if not fault:
-            return super().answer(operation, text, headers)
-        status, content_type, body = self.fault(*fault)
-        self.calls.append(Call(operation, request, status, json.loads(body)))
-        return status, content_type, body
+    def prepare(self, text):
+        return text
 
     def answer_get(self, path):
-        return (200, "application/json", b'["127.0.0.1"]') if path == "/localnodes" else super().answer_get(path)
+        if path != "/localnodes":
+            return super().answer_get(path)
+        return 200, "application/json", json.dumps(self.nodes).encode()
