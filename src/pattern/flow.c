@@ -299,14 +299,19 @@ void task_call(struct flow *flow, const char *operation, const char *format, ...
     task_wait(flow);
 }
 
+void task_try(struct flow *flow, const char *operation, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcall(flow, operation, format, args);
+    va_end(args);
+    flow->sees_error = true;
+    task_wait(flow);
+}
+
 void flow_needs_transactions(struct flow *flow)
 {
     flow->transacts = true;
-}
-
-void flow_expect_error(struct flow *flow)
-{
-    flow->sees_error = true;
 }
 
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then)

@@ -257,9 +257,6 @@ void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* t
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
-/* The call just asked for is of a table of the user's: its step sees a failure whatever it is, but for what
- * is repeated. */
-void flow_expect_error(struct flow *flow);
 /* Said before the first call, by a flow of a pattern that needs no transactions as a whole (rows.h): this one does. */
 void flow_needs_transactions(struct flow *flow);
 /* Ends with what the service said of such a call. */
@@ -301,6 +298,8 @@ void flow_drop_baton(struct flow *flow);
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
 void task_call(struct flow *flow, const char *operation, const char *format, ...);
+/* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
+void task_try(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
 /* Waits until the topic is woken, `until_ms` at the latest, or for no reason: see flow_look and flow_watch. */
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms);

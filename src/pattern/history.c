@@ -22,11 +22,13 @@
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/rows.h"
+#include "pattern/sweep.h"
 
 #define KEEP_MOST_MS  (36600 * 24 * 3600000ll)
 #define VERSIONS_MOST 1000000
 #define LIST_MOST     1000
 #define LIST_USUAL    100
+#define RECORDS_MOST  100 /* that are brought at once */
 
 const struct flow_table history_table = {
     "history",
@@ -43,60 +45,52 @@ const struct flow_table history_settings_table = {
 
 /* ---- settings ---- */
 
-bool history_settings_read(struct flow *flow, struct slice item, struct history_settings *settings)
+static struct slice settings_item(struct flow *flow)
 {
-    *settings = (struct history_settings){.hash = item_text(flow->arena, item, "hash"),
-                                          .hash_type = item_text(flow->arena, item, "hashType"),
-                                          .range = item_text(flow->arena, item, "range"),
-                                          .range_type = item_text(flow->arena, item, "rangeType"),
-                                          .keep_s = item_int(flow->arena, item, "keep", 0),
-                                          .versions = item_int(flow->arena, item, "versions", 0)};
-    if (settings->hash.data) return true;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'table':%S},'ConsistentRead':true}",
+              &history_settings_table, flow_text(flow, HISTORY_TABLE));
+    struct slice item = flow_item(flow);
+    if (item_has(flow->arena, item, "hash")) return item;
     flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history; put makes it.",
                 SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
-    return false;
+    task_end(flow);
 }
 
-void history_settings_ask(struct flow *flow, flow_step *then)
-{
-    flow_call(flow, then, "GetItem", "{'TableName':%T,'Key':{'table':%S},'ConsistentRead':true}",
-              &history_settings_table, flow_text(flow, HISTORY_TABLE));
-}
-
-/* A part of the key as it stands in the key of versions. */
-static bool part_read(struct flow *flow, struct slice type, struct slice name, unsigned field,
-                      struct history_part *part)
+/* A part of the item's key as it stands in the key of versions; what is none ends the task. */
+static struct history_part part_read(struct flow *flow, struct slice type, struct slice name, unsigned field)
 {
     struct slice bytes;
-    *part = (struct history_part){name, flow_text(flow, field)};
+    struct history_part part = {name, flow_text(flow, field)};
     bool is_number = slice_equal(type, SLICE("N")), is_binary = slice_equal(type, SLICE("B"));
-    if (is_number ? number_plain(flow->arena, part->value, &part->value)
-                  : !is_binary || base64_decode(flow->arena, part->value, &bytes) == BASE64_OK)
-        return true;
+    if (is_number ? number_plain(flow->arena, part.value, &part.value)
+                  : !is_binary || base64_decode(flow->arena, part.value, &bytes) == BASE64_OK)
+        return part;
     flow_refuse(flow, 400, "bad-request", "%.*s is %s: \"%.*s\" is none.", SLICE_ARG(name),
                 is_number ? "a number" : "binary, and told in base64", SLICE_ARG(flow_text(flow, field)));
-    return false;
+    task_end(flow);
 }
 
-bool history_item_key(struct flow *flow, const struct history_settings *settings, struct slice *key)
+struct slice history_item_key(struct flow *flow, struct slice *hash)
 {
+    struct slice settings = settings_item(flow), range = item_text(flow->arena, settings, "range"), key;
     struct buf out = {0};
     struct history_part parts[2];
-    bool has_range = settings->range.data != NULL;
+    bool has_range = range.data != NULL;
+    *hash = item_text(flow->arena, settings, "hash");
     if (flow_given(flow, HISTORY_RANGE) != has_range) {
         flow_refuse(flow, 400, "bad-request",
                     has_range ? "range is missing: the table's range key is %.*s."
                               : "The table has no range key%.*s.",
-                    SLICE_ARG(has_range ? settings->range : SLICE("")));
-        return false;
+                    SLICE_ARG(has_range ? range : SLICE("")));
+        task_end(flow);
     }
-    if (!part_read(flow, settings->hash_type, settings->hash, HISTORY_KEY, &parts[0])) return false;
-    if (has_range && !part_read(flow, settings->range_type, settings->range, HISTORY_RANGE, &parts[1]))
-        return false;
+    parts[0] = part_read(flow, item_text(flow->arena, settings, "hashType"), *hash, HISTORY_KEY);
+    if (has_range)
+        parts[1] = part_read(flow, item_text(flow->arena, settings, "rangeType"), range, HISTORY_RANGE);
     history_put_key(&out, flow_text(flow, HISTORY_TABLE), parts, has_range ? 2 : 1);
-    *key = arena_copy(flow->arena, buf_view(&out));
+    key = arena_copy(flow->arena, buf_view(&out));
     buf_free(&out);
-    return true;
+    return key;
 }
 
 /* ---- making one ---- */
@@ -107,18 +101,13 @@ static const struct field put_fields[] = {
     FIELD_HISTORY_TABLE,
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "versions go when they have been replaced for this time (default: never)"},
-    [PUT_VERSIONS] = {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
-                      .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
+    [PUT_VERSIONS] =
+        {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
+         .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
     {"hash", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"range", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"since", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"stream", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-};
-
-static flow_step put_look, put_described, put_streams, put_write;
-
-struct put {
-    struct slice table, stream; /* its description; the stream's name */
 };
 
 /* The members of an answer that tells settings. */
@@ -136,13 +125,6 @@ static struct slice settings_members(struct flow *flow, struct slice item)
                         versions ? flow_compose(flow, ",'versions':%d", versions) : SLICE(""));
 }
 
-static void tell_settings(struct flow *flow)
-{
-    struct history_settings settings;
-    if (!history_settings_read(flow, flow_item(flow), &settings)) return;
-    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
-}
-
 /* Tables that recording itself changes: their history would have no end. */
 static bool is_endless(struct flow *flow)
 {
@@ -152,21 +134,6 @@ static bool is_endless(struct flow *flow)
         if (slice_starts(table, prefix) && slice_equal(slice_from(table, prefix.len), slice_of(names[i])))
             return true;
     return false;
-}
-
-static void put_begin(struct flow *flow)
-{
-    if (is_endless(flow))
-        flow_refuse(flow, 409, "endless",
-                    "Keeping a change changes this table: a history of it would have no end.");
-    else
-        put_look(flow);
-}
-
-static void put_look(struct flow *flow)
-{
-    flow_call(flow, put_described, "DescribeTable", "{'TableName':%s}", flow_text(flow, HISTORY_TABLE));
-    flow_expect_error(flow);
 }
 
 /* The name of the key's part of a kind, and its type. */
@@ -186,95 +153,90 @@ static struct slice key_part(struct flow *flow, struct slice table, const char *
     return name;
 }
 
-/* What is not given is no longer set. */
-static void put_write(struct flow *flow)
-{
-    const struct put *put = flow->state;
-    struct slice table = put->table, stream = put->stream;
-    struct slice hash_type, range_type, hash = key_part(flow, table, "HASH", &hash_type),
-                                        range = key_part(flow, table, "RANGE", &range_type);
-    bool has_range = range.data, has_keep = flow_given(flow, PUT_KEEP),
-         has_versions = flow_given(flow, PUT_VERSIONS);
-    flow_call(
-        flow, tell_settings, "UpdateItem",
-        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #hash = :hash, #hashType = :hashType, "
-        "#stream = :stream, #since = if_not_exists(#since, :now)%r%r%r REMOVE #deleted%r%r%r',%#,"
-        "'ExpressionAttributeValues':{':hash':%S,':hashType':%S,':stream':%S,':now':%S%A%A%A},"
-        "'ReturnValues':'ALL_NEW'}",
-        &history_settings_table, flow_text(flow, HISTORY_TABLE),
-        has_range ? SLICE(", #range = :range, #rangeType = :rangeType") : SLICE(""),
-        has_keep ? SLICE(", #keep = :keep") : SLICE(""),
-        has_versions ? SLICE(", #versions = :versions") : SLICE(""),
-        has_range ? SLICE("") : SLICE(", #range, #rangeType"), has_keep ? SLICE("") : SLICE(", #keep"),
-        has_versions ? SLICE("") : SLICE(", #versions"), hash, hash_type, stream,
-        moment_text(flow->arena, flow->now_ms),
-        has_range ? flow_compose(flow, ",':range':%S,':rangeType':%S", range, range_type) : SLICE(""),
-        has_keep ? flow_compose(flow, ",':keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""),
-        has_versions ? flow_compose(flow, ",':versions':%N", flow_int(flow, PUT_VERSIONS)) : SLICE(""));
-}
-
-void history_refuse_table(struct flow *flow)
+_Noreturn void history_refuse_table(struct flow *flow)
 {
     if (slice_equal(flow->reply.error, SLICE("ResourceNotFoundException")))
         flow_refuse(flow, 404, "no-such-table", "There is no table '%.*s'.",
                     SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
     else
         flow_refuse_call(flow);
+    task_end(flow);
 }
 
-/* Whoever records needs the table of versions: a call that names it makes it. */
-static void put_prepare(struct flow *flow, struct slice table, struct slice stream)
+/* The description of the table, once it has a stream with new images; without a stream it gets one. */
+static struct slice table_with_stream(struct flow *flow)
 {
-    struct put *put = flow->state = arena_new(flow->arena, struct put);
-    *put = (struct put){table, stream};
-    flow_call(flow, put_write, "GetItem", "{'TableName':%T,'Key':{'item':%S,'version':%S}}", &history_table,
-              flow_text(flow, HISTORY_TABLE), flow_text(flow, HISTORY_TABLE));
-}
-
-static void put_described(struct flow *flow)
-{
-    struct slice table = raw_member(flow->arena, flow->reply.body, "Table");
-    struct slice stream = raw_member(flow->arena, table, "StreamSpecification");
-    struct slice view = raw_text(flow->arena, raw_member(flow->arena, stream, "StreamViewType"));
-    struct slice arn = raw_text(flow->arena, raw_member(flow->arena, table, "LatestStreamArn"));
-    bool is_on = raw_kind(raw_member(flow->arena, stream, "StreamEnabled")) == JSON_TRUE;
-    struct slice name = raw_text(flow->arena, raw_member(flow->arena, table, "TableName"));
-    if (flow_failed(flow)) {
-        history_refuse_table(flow);
-    } else if (!slice_equal(name, flow_text(flow, HISTORY_TABLE))) {
-        flow_refuse(flow, 400, "bad-request", "This is table %.*s: call it by that name.", SLICE_ARG(name));
-    } else if (!is_on) {
-        flow_call(flow, put_streams, "UpdateTable", "{'TableName':%s," FLOW_STREAM "}",
-                  flow_text(flow, HISTORY_TABLE));
-        flow_expect_error(flow);
-    } else if (!slice_equal(view, SLICE("NEW_IMAGE")) && !slice_equal(view, SLICE("NEW_AND_OLD_IMAGES"))) {
-        flow_refuse(
-            flow, 409, "no-images",
-            "The table's stream is %.*s and has no new images. Switch it off and on again by UpdateTable, "
-            "with StreamViewType NEW_IMAGE or NEW_AND_OLD_IMAGES.",
-            SLICE_ARG(view));
-    } else {
-        put_prepare(flow, table, arn);
+    struct slice wanted = flow_text(flow, HISTORY_TABLE);
+    for (;; task_again(flow)) {
+        task_try(flow, "DescribeTable", "{'TableName':%s}", wanted);
+        if (flow_failed(flow)) history_refuse_table(flow);
+        struct slice table = raw_member(flow->arena, flow->reply.body, "Table");
+        struct slice stream = raw_member(flow->arena, table, "StreamSpecification");
+        struct slice view = raw_text(flow->arena, raw_member(flow->arena, stream, "StreamViewType"));
+        struct slice name = raw_text(flow->arena, raw_member(flow->arena, table, "TableName"));
+        if (!slice_equal(name, wanted)) {
+            flow_refuse(flow, 400, "bad-request", "This is table %.*s: call it by that name.",
+                        SLICE_ARG(name));
+            task_end(flow);
+        }
+        if (raw_kind(raw_member(flow->arena, stream, "StreamEnabled")) == JSON_TRUE) {
+            if (slice_equal(view, SLICE("NEW_IMAGE")) || slice_equal(view, SLICE("NEW_AND_OLD_IMAGES")))
+                return table;
+            flow_refuse(flow, 409, "no-images",
+                        "The table's stream is %.*s and has no new images. Switch it off and on again by "
+                        "UpdateTable, with StreamViewType NEW_IMAGE or NEW_AND_OLD_IMAGES.",
+                        SLICE_ARG(view));
+            task_end(flow);
+        }
+        /* whoever switches it on, and when it is ready: the table tells */
+        task_try(flow, "UpdateTable", "{'TableName':%s," FLOW_STREAM "}", wanted);
+        if (flow_failed(flow) && !slice_equal(flow->reply.error, SLICE("ResourceInUseException")))
+            history_refuse_table(flow);
     }
 }
 
-/* Whoever switched it on, and when it is ready: the table tells. */
-static void put_streams(struct flow *flow)
+/* What is not given is no longer set. */
+static void put_history(struct flow *flow)
 {
-    bool is_busy = slice_equal(flow->reply.error, SLICE("ResourceInUseException"));
-    if (flow_failed(flow) && !is_busy)
-        history_refuse_table(flow);
-    else
-        flow_again(flow, put_look);
+    if (is_endless(flow)) {
+        flow_refuse(flow, 409, "endless",
+                    "Keeping a change changes this table: a history of it would have no end.");
+        return;
+    }
+    struct slice name = flow_text(flow, HISTORY_TABLE), table = table_with_stream(flow), hash_type,
+                 range_type;
+    struct slice hash = key_part(flow, table, "HASH", &hash_type);
+    struct slice range = key_part(flow, table, "RANGE", &range_type);
+    bool has_keep = flow_given(flow, PUT_KEEP), has_versions = flow_given(flow, PUT_VERSIONS);
+    /* whoever records needs the table of versions: a call that names it makes it */
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'item':%S,'version':%S}}", &history_table, name, name);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #hash = :hash, #hashType = :hashType, "
+        "#stream = :stream, #since = if_not_exists(#since, :now)%r%r%r REMOVE #deleted%r%r%r',%#,"
+        "'ExpressionAttributeValues':{':hash':%S,':hashType':%S,':stream':%S,':now':%S%A%A%A},"
+        "'ReturnValues':'ALL_NEW'}",
+        &history_settings_table, name,
+        range.data ? SLICE(", #range = :range, #rangeType = :rangeType") : SLICE(""),
+        has_keep ? SLICE(", #keep = :keep") : SLICE(""),
+        has_versions ? SLICE(", #versions = :versions") : SLICE(""),
+        range.data ? SLICE("") : SLICE(", #range, #rangeType"), has_keep ? SLICE("") : SLICE(", #keep"),
+        has_versions ? SLICE("") : SLICE(", #versions"), hash, hash_type,
+        raw_text(flow->arena, raw_member(flow->arena, table, "LatestStreamArn")),
+        moment_text(flow->arena, flow->now_ms),
+        range.data ? flow_compose(flow, ",':range':%S,':rangeType':%S", range, range_type) : SLICE(""),
+        has_keep ? flow_compose(flow, ",':keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""),
+        has_versions ? flow_compose(flow, ",':versions':%N", flow_int(flow, PUT_VERSIONS)) : SLICE(""));
+    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
 }
 
 /* ---- looking at them, and ending one ---- */
 
 static const struct field table_fields[] = {FIELD_HISTORY_TABLE};
 
-static void settings_begin(struct flow *flow)
+static void show_history(struct flow *flow)
 {
-    history_settings_ask(flow, tell_settings);
+    flow_answer(flow, 200, "{%A}", settings_members(flow, settings_item(flow)));
 }
 
 enum { LIST_LIMIT, LIST_AFTER };
@@ -285,51 +247,42 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-static void list_done(struct flow *flow)
+static void list_histories(struct flow *flow)
 {
     struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
+    struct slice item, start = SLICE("");
     bool first = true;
+    if (flow_given(flow, LIST_AFTER))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'table':%S}", flow_text(flow, LIST_AFTER));
+    task_call(
+        flow, "Scan",
+        "{'TableName':%T,'FilterExpression':'attribute_exists(#hash)',%#,'ConsistentRead':true,'Limit':%d%A}",
+        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+    struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"histories\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));
     for (; raw_look_next(&look, NULL, &item); first = false)
-        buf_slice(flow->body,
-                  flow_compose(flow, "%A{%A}", first ? SLICE("") : SLICE(","), settings_members(flow, item)));
-    buf_slice(flow->body, last.data
-                              ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "table"))
-                              : SLICE("]}"));
+        flow_put(flow, flow->body, "%A{%A}", first ? SLICE("") : SLICE(","), settings_members(flow, item));
+    buf_text(flow->body, "]");
+    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "table"));
+    buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
 
-static void list_begin(struct flow *flow)
+/* Its versions go by and by. */
+static void delete_history(struct flow *flow)
 {
-    flow_call(
-        flow, list_done, "Scan",
-        "{'TableName':%T,'FilterExpression':'attribute_exists(#hash)',%#,'ConsistentRead':true,'Limit':%d%A}",
-        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
-        flow_given(flow, LIST_AFTER)
-            ? flow_compose(flow, ",'ExclusiveStartKey':{'table':%S}", flow_text(flow, LIST_AFTER))
-            : SLICE(""));
-}
-
-static void delete_done(struct flow *flow)
-{
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #deleted = :now REMOVE #hash, #hashType, "
+        "#range, #rangeType, #keep, #versions, #since, #stream',"
+        "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
+        &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
     if (flow_failed(flow))
         flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history.",
                     SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
     else
         flow_answer(flow, 200, "{'deleted':true}");
-}
-
-/* Its versions go by and by. */
-static void delete_begin(struct flow *flow)
-{
-    flow_call(
-        flow, delete_done, "UpdateItem",
-        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #deleted = :now REMOVE #hash, #hashType, "
-        "#range, #rangeType, #keep, #versions, #since, #stream',"
-        "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
-        &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
 }
 
 /* ---- records that somebody brings ---- */
@@ -342,46 +295,31 @@ static const struct field feed_fields[] = {
                       .help = "of the table's stream, as a function gets them; up to 100"},
 };
 
-struct feed {
-    size_t count;
-};
-
-static flow_step feed_settings, feed_done;
-
-static void feed_begin(struct flow *flow)
+/* A record is an item by its sequence number, so it does not matter which of them are there already, nor whether
+ * all come at once: whoever got no answer brings them again. */
+static void feed_records(struct flow *flow)
 {
-    history_settings_ask(flow, feed_settings);
-}
-
-static void feed_write(struct flow *flow, struct slice actions)
-{
-    flow_compose(flow, "%T", &history_table); /* names it, so that it is made where it is missing */
-    flow_call(flow, feed_done, "TransactWriteItems", "{'TransactItems':[%A]}", actions);
-}
-
-static void feed_settings(struct flow *flow)
-{
-    struct feed *feed = flow->state = arena_new(flow->arena, struct feed);
-    struct history_settings settings;
-    struct buf actions = {0};
-    const char *fault = NULL;
-    if (!history_settings_read(flow, flow_item(flow), &settings)) return;
-    struct history_rule rule = {flow->world->prefix, flow_text(flow, HISTORY_TABLE)};
-    bool fine = history_actions(flow->arena, &rule, flow_text(flow, FEED_RECORDS), &actions, &feed->count,
-                                &fault);
-    if (!fine)
+    struct slice records = flow_text(flow, FEED_RECORDS), table = flow_text(flow, HISTORY_TABLE);
+    size_t count = raw_count(flow->arena, records), distinct = 0;
+    settings_item(flow);
+    if (count < 1 || count > RECORDS_MOST) {
+        flow_refuse(flow, 400, "bad-request", "Records must be 1 to %d.", RECORDS_MOST);
+        return;
+    }
+    struct history_item *items = arena_array(flow->arena, struct history_item, count);
+    struct slice *texts = arena_array(flow->arena, struct slice, count);
+    const char *fault = history_items(flow->arena, table, records, items);
+    if (fault) {
         flow_refuse(flow, 400, "bad-request", "Records cannot be taken: %s.", fault);
-    else if (feed->count < 1 || feed->count > LIMIT_TRANSACTION_ACTIONS)
-        flow_refuse(flow, 400, "bad-request", "Records must be 1 to %d.", LIMIT_TRANSACTION_ACTIONS);
-    else
-        feed_write(flow, buf_view(&actions));
-    buf_free(&actions);
-}
-
-static void feed_done(struct flow *flow)
-{
-    const struct feed *feed = flow->state;
-    flow_answer(flow, 200, "{'kept':%d}", (int64_t)feed->count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t other = i + 1;
+        while (other < count && !history_item_is(&items[i], &items[other])) other++;
+        if (other == count) texts[distinct++] = items[i].text;
+    }
+    put_items(flow, &history_table, texts, distinct);
+    flow_answer(flow, 200, "{'kept':%d}", (int64_t)count);
 }
 
 /* ---- rows ---- */
@@ -395,19 +333,20 @@ static void feed_done(struct flow *flow)
 
 /* clang-format off */
 const struct flow_row history_rows[] = {
-    {"GET", "/v1/history", list_begin, "The tables whose changes are kept.", FIELDS(list_fields),
+    {"GET", "/v1/history", list_histories, "The tables whose changes are kept.", FIELDS(list_fields),
      "{'histories':[" EXAMPLE_SETTINGS "]}", "history ls -> histories"},
-    {"PUT", "/v1/history/{table}", put_begin, "Keeps every change of a table from now on.", FIELDS(put_fields),
+    {"PUT", "/v1/history/{table}", put_history, "Keeps every change of a table from now on.", FIELDS(put_fields),
      EXAMPLE_SETTINGS, "history put"},
-    {"GET", "/v1/history/{table}", settings_begin, "Whether a table's changes are kept, and for how long.",
+    {"GET", "/v1/history/{table}", show_history, "Whether a table's changes are kept, and for how long.",
      FIELDS(table_fields), EXAMPLE_SETTINGS, "history show"},
-    {"DELETE", "/v1/history/{table}", delete_begin, "Keeps a table's changes no more, and forgets them.",
+    {"DELETE", "/v1/history/{table}", delete_history, "Keeps a table's changes no more, and forgets them.",
      FIELDS(table_fields), "{'deleted':true}", "history rm"},
-    {"POST", "/v1/history/{table}", feed_begin, "Takes records of the table's stream, each once.", FIELDS(feed_fields),
+    {"POST", "/v1/history/{table}", feed_records, "Takes records of the table's stream, each once.",
+     FIELDS(feed_fields),
      "{'kept':2}", "history feed Records?"},
-    {"GET", "/v1/history/{table}/{key}", history_get_begin, "The versions of an item, or the one of a moment.",
+    {"GET", "/v1/history/{table}/{key}", history_get, "The versions of an item, or the one of a moment.",
      FIELDS(history_get_fields), "{'versions':[" EXAMPLE_VERSION "]}", "history get -> versions"},
-    {"POST", "/v1/history/{table}/{key}/restore", history_restore_begin,
+    {"POST", "/v1/history/{table}/{key}/restore", history_restore,
      "Makes an item what it was; that is a version, too.",
      FIELDS(history_restore_fields),
      "{'restored':'2026-11-15T03:42:06.000Z-0000000000000000000000000000000000000042','item':{'id':'a','n':2},"

@@ -35,15 +35,6 @@ const struct field history_get_fields[] = {
                      .help = "with at or version: also what differs from this version, or time"},
 };
 
-struct get {
-    struct history_search search; /* first */
-    struct slice key;
-    struct slice one;             /* the version asked for */
-    struct slice items, last_key; /* of a list */
-};
-
-static flow_step get_settings, get_one, get_listed;
-
 struct slice history_image(struct flow *flow, struct slice version)
 {
     struct slice image = item_content(flow->arena, version, "image");
@@ -58,30 +49,32 @@ struct slice history_first(struct flow *flow)
     return raw_look_next(&look, NULL, &version) ? version : SLICE_NONE;
 }
 
-bool history_bound(struct flow *flow, unsigned field, struct slice *bound)
+struct slice history_bound(struct flow *flow, unsigned field)
 {
     int64_t time_ms;
-    if (!flow_given(flow, field)) return true;
-    if (moment_parse(flow_text(flow, field), &time_ms) && time_ms >= 0) {
-        *bound = moment_text(flow->arena, time_ms);
-        return true;
-    }
+    if (!flow_given(flow, field)) return SLICE_NONE;
+    if (moment_parse(flow_text(flow, field), &time_ms) && time_ms >= 0)
+        return moment_text(flow->arena, time_ms);
     flow_refuse(flow, 400, "bad-request", "\"%.*s\" is no time: one is like 2026-11-15T03:42:06Z.",
                 SLICE_ARG(flow_text(flow, field)));
-    return false;
+    task_end(flow);
 }
 
-void history_ask_last(struct flow *flow, struct slice key, struct slice bound, flow_step *then)
+/* The last version of the item whose range key is `than` the bound ("<", "<="). */
+static struct slice last_version(struct flow *flow, struct slice key, const char *than, struct slice bound)
 {
-    flow_call(flow, then, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version <= :bound',%#,"
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version %r :bound',%#,"
               "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ScanIndexForward':false,'Limit':1,"
               "'ConsistentRead':true}",
-              &history_table, key, bound);
+              &history_table, slice_of(than), key, bound);
+    return history_first(flow);
 }
 
-static flow_step at_found, at_walked;
-static void at_walk(struct flow *flow, struct slice version);
+struct slice history_last(struct flow *flow, struct slice key, struct slice bound)
+{
+    return last_version(flow, key, "<=", bound);
+}
 
 /* The bound behind everything of a moment. */
 static struct slice up_to(struct flow *flow, struct slice bound)
@@ -89,77 +82,23 @@ static struct slice up_to(struct flow *flow, struct slice bound)
     return arena_printf(flow->arena, "%.*s~", SLICE_ARG(bound));
 }
 
-void history_ask_at(struct flow *flow, struct slice key, struct slice moment, flow_step *then)
+/* A version's key has the second of its change; `time` may know the millisecond (history_record.c). So those of the
+ * same second may be too late. */
+struct slice history_at(struct flow *flow, struct slice key, struct slice moment)
 {
-    struct history_search *search = flow->state;
-    *search = (struct history_search){key, moment, then};
-    history_ask_last(flow, key, up_to(flow, moment), at_found);
-}
-
-/* A version's key has the second of its change; `time` may know the millisecond (history_record.c). */
-static void at_found(struct flow *flow)
-{
-    const struct history_search *search = flow->state;
-    struct slice time = item_text(flow->arena, history_first(flow), "time");
-    if (slice_compare(time, search->moment) <= 0)
-        search->then(flow);
-    else
-        at_walk(flow, item_attribute(flow->arena, history_first(flow), "version"));
-}
-
-/* The last one before a version, among those that are not too late. */
-static void at_walk(struct flow *flow, struct slice version)
-{
-    const struct history_search *search = flow->state;
-    flow_call(
-        flow, at_walked, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',"
-        "'FilterExpression':'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,':version':%A,"
-        "':moment':%S},"
-        "'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
-        &history_table, search->key, version, search->moment, (int64_t)WALK_PAGE);
-}
-
-static void at_walked(struct flow *flow)
-{
-    const struct history_search *search = flow->state;
-    struct slice last = flow_last_key(flow);
-    if (!history_first(flow).data && last.data)
-        at_walk(flow, item_attribute(flow->arena, last, "version"));
-    else
-        search->then(flow);
-}
-
-/* Asks for the one before a version. */
-static void before_ask(struct flow *flow, struct slice version, flow_step *then)
-{
-    const struct get *get = flow->state;
-    flow_call(flow, then, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':version':%A},'ScanIndexForward':false,'Limit':1,"
-              "'ConsistentRead':true}",
-              &history_table, get->key, item_attribute(flow->arena, version, "version"));
-}
-
-static bool get_is_understood(struct flow *flow)
-{
-    bool is_one = flow_given(flow, GET_AT) || flow_given(flow, GET_VERSION);
-    bool is_list = flow_given(flow, GET_FROM) || flow_given(flow, GET_TO) || flow_given(flow, GET_AFTER);
-    if (flow_given(flow, GET_AT) && flow_given(flow, GET_VERSION))
-        flow_refuse(flow, 400, "bad-request", "at and version exclude each other.");
-    else if (is_one && is_list)
-        flow_refuse(flow, 400, "bad-request", "at and version tell one: from, to and after are of lists.");
-    else if (flow_given(flow, GET_AGAINST) && !is_one)
-        flow_refuse(flow, 400, "bad-request", "against needs at or version.");
-    else
-        return true;
-    return false;
-}
-
-void history_get_begin(struct flow *flow)
-{
-    flow->state = arena_new(flow->arena, struct get);
-    if (get_is_understood(flow)) history_settings_ask(flow, get_settings);
+    struct slice found = history_last(flow, key, up_to(flow, moment)), last_key = found;
+    if (slice_compare(item_text(flow->arena, found, "time"), moment) <= 0) return found;
+    do {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',"
+                  "'FilterExpression':'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,"
+                  "':version':%A,':moment':%S},'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
+                  &history_table, key, item_attribute(flow->arena, last_key, "version"), moment,
+                  (int64_t)WALK_PAGE);
+        found = history_first(flow);
+        last_key = flow_last_key(flow);
+    } while (!found.data && last_key.data);
+    return found;
 }
 
 /* The begin of a moment's second, which keys of versions have: "2026-11-15T04:13:25.340Z" -> "...25". */
@@ -167,43 +106,6 @@ static struct slice second_of(struct flow *flow, struct slice moment)
 {
     const char *dot = memchr(moment.data, '.', moment.len);
     return dot ? arena_copy(flow->arena, (struct slice){moment.data, (size_t)(dot - moment.data)}) : moment;
-}
-
-/* A page of the versions between two bounds, both included. */
-static void list_ask(struct flow *flow, struct slice from, struct slice to)
-{
-    const struct get *get = flow->state;
-    struct slice start = SLICE("");
-    if (flow_given(flow, GET_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", get->key,
-                             flow_text(flow, GET_AFTER));
-    flow_call(flow, get_listed, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
-              ":bound','FilterExpression':'#time between :from and :to',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
-              "'ConsistentRead':true,'Limit':%d%A}",
-              &history_table, get->key, second_of(flow, from), up_to(flow, to), from, to,
-              flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
-}
-
-static void get_settings(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct history_settings settings;
-    struct slice at = SLICE_NONE, from = SLICE(" "), to = SLICE("~");
-    if (!history_settings_read(flow, flow_item(flow), &settings)) return;
-    if (!history_item_key(flow, &settings, &get->key)) return;
-    if (!history_bound(flow, GET_AT, &at) || !history_bound(flow, GET_FROM, &from) ||
-        !history_bound(flow, GET_TO, &to))
-        return;
-    if (slice_compare(from, to) > 0)
-        flow_refuse(flow, 400, "bad-request", "from is behind to.");
-    else if (at.data)
-        history_ask_at(flow, get->key, at, get_one);
-    else if (flow_given(flow, GET_VERSION))
-        history_ask_last(flow, get->key, flow_text(flow, GET_VERSION), get_one);
-    else
-        list_ask(flow, from, to);
 }
 
 /* ---- telling ---- */
@@ -289,8 +191,7 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
                            item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
                            member_of(flow, version, "transaction"), member_of(flow, version, "by"),
                            member_of(flow, version, "lost")));
-    if (flow_given(flow, GET_AT))
-        buf_printf(flow->body, ",\"precision\":\"%s\"", is_exact ? "1ms" : "1s");
+    if (flow_given(flow, GET_AT)) buf_printf(flow->body, ",\"precision\":\"%s\"", is_exact ? "1ms" : "1s");
     if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
     if (image.data)
@@ -302,86 +203,85 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
 
 /* ---- one ---- */
 
-static void tell_one(struct flow *flow)
+static void tell_one(struct flow *flow, struct slice key, struct slice at)
 {
-    const struct get *get = flow->state;
-    put_version(flow, get->one, NULL);
-    flow_finish(flow, 200);
-}
-
-static void tell_compared(struct flow *flow)
-{
-    const struct get *get = flow->state;
-    struct slice old = history_first(flow);
-    put_version(flow, get->one, &old);
-    flow_finish(flow, 200);
-}
-
-/* What it is compared with: what was asked for, or the one before it. */
-static void compare(struct flow *flow)
-{
-    const struct get *get = flow->state;
-    struct slice against = flow_text(flow, GET_AGAINST), bound = SLICE_NONE;
-    if (!flow_given(flow, GET_AGAINST))
-        before_ask(flow, get->one, tell_compared);
-    else if (slice_contains(against, SLICE("Z-")))
-        history_ask_last(flow, get->key, against, tell_compared);
-    else if (history_bound(flow, GET_AGAINST, &bound))
-        history_ask_at(flow, get->key, bound, tell_compared);
-}
-
-static void get_one(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct slice wanted = flow_text(flow, GET_VERSION);
-    get->one = history_first(flow);
-    bool is_it = slice_equal(item_text(flow->arena, get->one, "version"), wanted);
-    if (!get->one.data || (flow_given(flow, GET_VERSION) && !is_it))
+    bool compares = flow_given(flow, GET_AGAINST) || flow_int_or(flow, GET_DIFF, 0);
+    struct slice wanted = flow_text(flow, GET_VERSION), against = flow_text(flow, GET_AGAINST),
+                 old = SLICE_NONE;
+    struct slice one = at.data ? history_at(flow, key, at) : history_last(flow, key, wanted);
+    struct slice version = item_text(flow->arena, one, "version");
+    if (!one.data || (!at.data && !slice_equal(version, wanted))) {
         flow_refuse(flow, 404, "no-version",
-                    flow_given(flow, GET_AT)
-                        ? "The history has no version of this item at or before this time."
-                        : "The history has no such version of this item.");
-    else if (flow_given(flow, GET_AGAINST) || flow_int_or(flow, GET_DIFF, 0))
-        compare(flow);
-    else
-        tell_one(flow);
+                    at.data ? "The history has no version of this item at or before this time."
+                            : "The history has no such version of this item.");
+        return;
+    }
+    if (compares && !flow_given(flow, GET_AGAINST))
+        old = last_version(flow, key, "<", version);
+    else if (compares && slice_contains(against, SLICE("Z-")))
+        old = history_last(flow, key, against);
+    else if (compares)
+        old = history_at(flow, key, history_bound(flow, GET_AGAINST));
+    put_version(flow, one, compares ? &old : NULL);
+    flow_finish(flow, 200);
 }
 
 /* ---- lists ---- */
 
-static void tell_list(struct flow *flow, struct slice old)
+/* A page of the versions between two moments, both included. What the first of the page changed is told by the one
+ * before it. */
+static void tell_list(struct flow *flow, struct slice key, struct slice from, struct slice to)
 {
-    const struct get *get = flow->state;
     struct raw_look look;
-    struct slice version;
-    bool first = true, diff = flow_int_or(flow, GET_DIFF, 0);
+    struct slice start = SLICE(""), version, old = SLICE_NONE;
+    bool diff = flow_int_or(flow, GET_DIFF, 0), first = true;
+    if (flow_given(flow, GET_AFTER))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", key,
+                             flow_text(flow, GET_AFTER));
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
+              ":bound','FilterExpression':'#time between :from and :to',%#,"
+              "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
+              "'ConsistentRead':true,'Limit':%d%A}",
+              &history_table, key, second_of(flow, from), up_to(flow, to), from, to,
+              flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
+    struct slice items = flow_items(flow), last_key = flow_last_key(flow);
+    version = item_text(flow->arena, history_first(flow), "version");
+    if (diff && version.data) old = last_version(flow, key, "<", version);
     buf_text(flow->body, "{\"versions\":[");
-    raw_look_begin(&look, flow->arena, get->items);
+    raw_look_begin(&look, flow->arena, items);
     for (; raw_look_next(&look, NULL, &version); first = false) {
         if (!first) buf_byte(flow->body, ',');
         put_version(flow, version, diff ? &old : NULL);
         old = version;
     }
-    buf_slice(flow->body, get->last_key.data ? flow_compose(flow, "],'next':%s}",
-                                                            item_text(flow->arena, get->last_key, "version"))
-                                             : SLICE("]}"));
+    buf_text(flow->body, "]");
+    if (last_key.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last_key, "version"));
+    buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
 
-static void tell_list_compared(struct flow *flow)
+void history_get(struct flow *flow)
 {
-    tell_list(flow, history_first(flow));
-}
-
-/* What the first of the page changed is told by the one before it. */
-static void get_listed(struct flow *flow)
-{
-    struct get *get = flow->state;
-    struct slice first = history_first(flow);
-    get->items = flow_items(flow);
-    get->last_key = flow_last_key(flow);
-    if (flow_int_or(flow, GET_DIFF, 0) && first.data)
-        before_ask(flow, first, tell_list_compared);
+    bool is_one = flow_given(flow, GET_AT) || flow_given(flow, GET_VERSION);
+    bool is_list = flow_given(flow, GET_FROM) || flow_given(flow, GET_TO) || flow_given(flow, GET_AFTER);
+    const char *fault = flow_given(flow, GET_AT) && flow_given(flow, GET_VERSION)
+                            ? "at and version exclude each other."
+                        : is_one && is_list ? "at and version tell one: from, to and after are of lists."
+                        : flow_given(flow, GET_AGAINST) && !is_one ? "against needs at or version."
+                                                                   : NULL;
+    if (fault) {
+        flow_refuse(flow, 400, "bad-request", "%s", fault);
+        return;
+    }
+    struct slice hash, key = history_item_key(flow, &hash), at = history_bound(flow, GET_AT),
+                       from = history_bound(flow, GET_FROM), to = history_bound(flow, GET_TO);
+    if (!from.data) from = SLICE(" ");
+    if (!to.data) to = SLICE("~");
+    if (slice_compare(from, to) > 0)
+        flow_refuse(flow, 400, "bad-request", "from is behind to.");
+    else if (is_one)
+        tell_one(flow, key, at);
     else
-        tell_list(flow, SLICE_NONE);
+        tell_list(flow, key, from, to);
 }

@@ -38,38 +38,15 @@ struct excess {
     const struct rule *rule;
 };
 
-enum stage { BY_NUMBER, BY_AGE, OVER };
-
 struct prune {
     const struct rule *rules;
     struct slice cursor;       /* a key; SLICE_NONE: the begin */
     struct slice item;         /* that the walk is at */
     int64_t seen;              /* versions of it */
     struct slice began, rests; /* moments of the walk; SLICE_NONE: not told */
-    unsigned pages;
-    struct excess *excesses;
-    size_t count, at;
-    enum stage stage;   /* of the present one */
-    int64_t kept;       /* versions of it that stay, as far as they were counted */
-    struct slice bound; /* what is before it goes */
 };
 
-static flow_step prune_settings, prune_walk, prune_listed, prune_next, prune_counted, prune_aged, prune_ask,
-    prune_delete, prune_end, prune_forget, prune_noted;
-
 /* ---- settings ---- */
-
-static void settings_ask(struct flow *flow, struct slice start)
-{
-    flow_call(flow, prune_settings, "Scan", "{'TableName':%T%A}", &history_settings_table,
-              start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
-}
-
-static void prune_begin(struct flow *flow)
-{
-    flow->state = arena_new(flow->arena, struct prune);
-    settings_ask(flow, SLICE_NONE);
-}
 
 static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
 {
@@ -98,39 +75,25 @@ static void walk_take(struct flow *flow, struct prune *prune, struct slice item)
     prune->rests = item_text(flow->arena, item, "rests");
 }
 
-static void prune_settings(struct flow *flow)
+static void read_settings(struct flow *flow, struct prune *prune)
 {
-    struct prune *prune = flow->state;
-    struct slice item, last = flow_last_key(flow), now = moment_text(flow->arena, flow->now_ms);
+    struct slice item, start = SLICE_NONE;
     struct raw_look look;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) {
-        if (item_says(flow->arena, item, "table", "*"))
-            walk_take(flow, prune, item);
-        else
-            rule_take(flow, prune, item);
-    }
-    bool rests = prune->rests.data && slice_compare(now, prune->rests) < 0;
-    if (last.data) {
-        settings_ask(flow, last);
-    } else if (!prune->rules || rests) {
-        flow_finish(flow, 200);
-    } else {
-        if (!prune->began.data) prune->began = now;
-        prune_walk(flow);
-    }
+    do {
+        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table,
+                  start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        while (raw_look_next(&look, NULL, &item)) {
+            if (item_says(flow->arena, item, "table", "*"))
+                walk_take(flow, prune, item);
+            else
+                rule_take(flow, prune, item);
+        }
+        start = flow_last_key(flow);
+    } while (start.data);
 }
 
 /* ---- the walk ---- */
-
-static void prune_walk(struct flow *flow)
-{
-    const struct prune *prune = flow->state;
-    flow_call(flow, prune_listed, "Scan",
-              "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d%A}",
-              &history_table, (int64_t)PAGE,
-              prune->cursor.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", prune->cursor) : SLICE(""));
-}
 
 static const struct rule *rule_of(const struct prune *prune, struct slice item)
 {
@@ -150,152 +113,93 @@ static bool is_excess(struct flow *flow, const struct prune *prune, const struct
            (is_old && (prune->seen > 1 || is_removal));
 }
 
-static void prune_listed(struct flow *flow)
+/* The next page of versions: the items in it that have too many. */
+static size_t walk_page(struct flow *flow, struct prune *prune, struct excess **excesses)
 {
-    struct prune *prune = flow->state;
-    struct slice items = flow_items(flow), version;
     struct raw_look look;
-    prune->excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, items));
-    prune->count = prune->at = 0;
+    struct slice version;
+    size_t count = 0;
+    task_call(flow, "Scan",
+              "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d%A}",
+              &history_table, (int64_t)PAGE,
+              prune->cursor.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", prune->cursor) : SLICE(""));
+    *excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, flow_items(flow)));
     prune->cursor = flow_last_key(flow);
-    raw_look_begin(&look, flow->arena, items);
+    raw_look_begin(&look, flow->arena, flow_items(flow));
     while (raw_look_next(&look, NULL, &version)) {
         struct slice item = item_text(flow->arena, version, "item");
         const struct rule *rule = rule_of(prune, item);
         if (!slice_equal(item, prune->item)) prune->seen = 0;
         prune->item = item;
         prune->seen++;
-        bool is_noted = prune->count && slice_equal(prune->excesses[prune->count - 1].item, item);
+        bool is_noted = count && slice_equal((*excesses)[count - 1].item, item);
         if (!rule || is_noted || !is_excess(flow, prune, rule, version)) continue;
-        prune->excesses[prune->count++] = (struct excess){item, rule};
+        (*excesses)[count++] = (struct excess){item, rule};
     }
-    prune_next(flow);
+    return count;
 }
 
 /* ---- one item ---- */
 
-static void count_ask(struct flow *flow, struct slice start)
+/* The oldest of its last so many versions, which stays; SLICE_NONE: it has fewer. */
+static struct slice bound_by_number(struct flow *flow, const struct excess *excess)
 {
-    const struct prune *prune = flow->state;
-    const struct excess *excess = &prune->excesses[prune->at];
-    flow_call(flow, prune_counted, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#item, "
-              "#version',%#,'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d%A}",
-              &history_table, excess->item, excess->rule->versions - prune->kept, start);
+    int64_t left = excess->rule->versions;
+    struct slice start = SLICE(""), version, oldest = SLICE_NONE, last;
+    struct raw_look look;
+    do {
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#item, "
+            "#version',%#,'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d%A}",
+            &history_table, excess->item, left, start);
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        for (; raw_look_next(&look, NULL, &version); left--)
+            oldest = item_text(flow->arena, version, "version");
+        last = flow_last_key(flow);
+        start = flow_compose(flow, ",'ExclusiveStartKey':%A", last);
+    } while (left > 0 && last.data);
+    return left ? SLICE_NONE : oldest;
 }
 
-static void age_ask(struct flow *flow)
+/* The last before the cutoff held at the cutoff: it stays, unless it says that there was nothing. */
+static struct slice bound_by_age(struct flow *flow, const struct excess *excess)
 {
-    const struct prune *prune = flow->state;
-    const struct excess *excess = &prune->excesses[prune->at];
-    flow_call(flow, prune_aged, "Query",
+    task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :cutoff',"
               "'ProjectionExpression':'#version, #event',%#,'ExpressionAttributeValues':{':item':%S,"
               "':cutoff':%S},'ScanIndexForward':false,'Limit':1}",
               &history_table, excess->item, excess->rule->cutoff);
+    struct slice last = history_first(flow), version = item_text(flow->arena, last, "version");
+    if (!item_says(flow->arena, last, "event", "REMOVE")) return version;
+    return arena_printf(flow->arena, "%.*s~", SLICE_ARG(version));
 }
 
-/* What stands before the bound goes. */
-static void bound_is(struct flow *flow, struct slice bound)
+/* Deletes its versions before the bound, where there is one. */
+static void delete_before(struct flow *flow, struct slice item, struct slice bound)
 {
-    struct prune *prune = flow->state;
-    prune->bound = bound;
-    prune_ask(flow);
+    if (!bound.data) return;
+    do {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :bound',%#,"
+                  "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ProjectionExpression':'#item, "
+                  "#version','Limit':%d}",
+                  &history_table, item, bound, (int64_t)SWEEP_REMOVED);
+    } while (delete_listed(flow, &history_table));
 }
 
-static void stage_is(struct flow *flow, enum stage stage)
+static void prune_item(struct flow *flow, const struct excess *excess)
 {
-    ((struct prune *)flow->state)->stage = stage;
-    prune_next(flow);
-}
-
-static void prune_next(struct flow *flow)
-{
-    struct prune *prune = flow->state;
-    if (prune->at == prune->count) {
-        if (prune->cursor.data && ++prune->pages < PAGES)
-            prune_walk(flow);
-        else
-            prune_end(flow);
+    const struct rule *rule = excess->rule;
+    if (rule->deleted.data) {
+        delete_before(flow, excess->item, SLICE("~"));
         return;
     }
-    const struct rule *rule = prune->excesses[prune->at].rule;
-    if (rule->deleted.data && prune->stage == BY_NUMBER) {
-        prune->stage = BY_AGE;
-        bound_is(flow, SLICE("~"));
-    } else if (rule->versions && prune->stage == BY_NUMBER) {
-        count_ask(flow, SLICE(""));
-    } else if (rule->cutoff.data && prune->stage <= BY_AGE) {
-        prune->stage = BY_AGE;
-        age_ask(flow);
-    } else {
-        prune->at++;
-        prune->kept = 0;
-        stage_is(flow, BY_NUMBER);
-    }
-}
-
-/* The oldest that stays is the last of so many. */
-static void prune_counted(struct flow *flow)
-{
-    struct prune *prune = flow->state;
-    struct raw_look look;
-    struct slice version, oldest = SLICE_NONE, last = flow_last_key(flow);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &version); prune->kept++)
-        oldest = item_text(flow->arena, version, "version");
-    if (oldest.data && prune->kept == prune->excesses[prune->at].rule->versions)
-        bound_is(flow, oldest);
-    else if (last.data)
-        count_ask(flow, flow_compose(flow, ",'ExclusiveStartKey':%A", last));
-    else
-        stage_is(flow, BY_AGE);
-}
-
-/* The last before the cutoff held at the cutoff: it stays, unless it says that there was nothing. */
-static void prune_aged(struct flow *flow)
-{
-    struct slice last = history_first(flow), version = item_text(flow->arena, last, "version");
-    if (!last.data)
-        stage_is(flow, OVER);
-    else if (item_says(flow->arena, last, "event", "REMOVE"))
-        bound_is(flow, arena_printf(flow->arena, "%.*s~", SLICE_ARG(version)));
-    else
-        bound_is(flow, version);
-}
-
-/* ---- deleting ---- */
-
-static void prune_ask(struct flow *flow)
-{
-    const struct prune *prune = flow->state;
-    flow_call(flow, prune_delete, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :bound',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ProjectionExpression':'#item, "
-              "#version','Limit':%d}",
-              &history_table, prune->excesses[prune->at].item, prune->bound, (int64_t)SWEEP_REMOVED);
-}
-
-/* Until nothing is left to delete. */
-static void prune_delete(struct flow *flow)
-{
-    const struct prune *prune = flow->state;
-    if (!sweep_remove_listed(flow, &history_table, prune_ask)) stage_is(flow, prune->stage + 1);
+    if (rule->versions) delete_before(flow, excess->item, bound_by_number(flow, excess));
+    if (rule->cutoff.data) delete_before(flow, excess->item, bound_by_age(flow, excess));
 }
 
 /* ---- where it stands ---- */
-
-static void prune_end(struct flow *flow)
-{
-    const struct prune *prune = flow->state;
-    if (!prune->cursor.data)
-        prune_forget(flow);
-    else
-        flow_call(flow, prune_noted, "PutItem",
-                  "{'TableName':%T,'Item':{'table':{'S':'*'},'cursor':{'M':%A},'item':%S,'seen':%N,"
-                  "'began':%S}}",
-                  &history_settings_table, prune->cursor, prune->item, prune->seen, prune->began);
-}
 
 static int64_t rest_ms(const struct flow *flow, const struct prune *prune)
 {
@@ -306,28 +210,44 @@ static int64_t rest_ms(const struct flow *flow, const struct prune *prune)
     return rest < REST_LEAST_MS ? REST_LEAST_MS : rest;
 }
 
-/* A walk that began after a history was deleted has removed all its versions. */
-static void prune_forget(struct flow *flow)
+/* The walk is at its end. One that began after a history was deleted has removed all its versions. */
+static void end_walk(struct flow *flow, const struct prune *prune)
 {
-    struct prune *prune = flow->state;
-    const struct rule *rule = prune->rules;
-    while (rule && (!rule->deleted.data || slice_compare(rule->deleted, prune->began) >= 0))
-        rule = rule->next;
-    if (rule) {
-        prune->rules = rule->next;
-        flow_call(flow, prune_forget, "DeleteItem",
-                  "{'TableName':%T,'Key':{'table':%S},'ConditionExpression':'#deleted = :deleted',%#,"
-                  "'ExpressionAttributeValues':{':deleted':%S}}",
-                  &history_settings_table, rule->name, rule->deleted);
-    } else {
-        flow_call(flow, prune_noted, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
-                  &history_settings_table, moment_text(flow->arena, flow->now_ms + rest_ms(flow, prune)));
-    }
+    for (const struct rule *rule = prune->rules; rule; rule = rule->next)
+        if (rule->deleted.data && slice_compare(rule->deleted, prune->began) < 0)
+            task_call(flow, "DeleteItem",
+                      "{'TableName':%T,'Key':{'table':%S},'ConditionExpression':'#deleted = :deleted',%#,"
+                      "'ExpressionAttributeValues':{':deleted':%S}}",
+                      &history_settings_table, rule->name, rule->deleted);
+    task_call(flow, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
+              &history_settings_table, moment_text(flow->arena, flow->now_ms + rest_ms(flow, prune)));
 }
 
-static void prune_noted(struct flow *flow)
+static void prune_histories(struct flow *flow)
 {
+    struct prune prune = {0};
+    struct slice now = moment_text(flow->arena, flow->now_ms);
+    struct excess *excesses;
+    unsigned pages = 0;
+    read_settings(flow, &prune);
+    bool rests = prune.rests.data && slice_compare(now, prune.rests) < 0;
+    if (!prune.rules || rests) {
+        flow_finish(flow, 200);
+        return;
+    }
+    if (!prune.began.data) prune.began = now;
+    do {
+        size_t count = walk_page(flow, &prune, &excesses);
+        for (size_t i = 0; i < count; i++) prune_item(flow, &excesses[i]);
+    } while (prune.cursor.data && ++pages < PAGES);
+    if (prune.cursor.data)
+        task_call(
+            flow, "PutItem",
+            "{'TableName':%T,'Item':{'table':{'S':'*'},'cursor':{'M':%A},'item':%S,'seen':%N,'began':%S}}",
+            &history_settings_table, prune.cursor, prune.item, prune.seen, prune.began);
+    else
+        end_walk(flow, &prune);
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_begin};
+const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_histories};

@@ -191,9 +191,10 @@ static void put_images(struct arena *arena, struct slice change, bool is_removed
     if (old.data) put_before(arena, old, image, room, out);
 }
 
-static void put_item(struct arena *arena, const struct history_rule *rule, struct slice record,
-                     struct slice key, struct buf *out)
+static void put_item(struct arena *arena, struct slice table, struct slice record,
+                     const struct history_item *item, struct buf *out)
 {
+    struct slice key = item->key;
     struct slice change = raw_member(arena, record, "dynamodb");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     struct slice keys = raw_member(arena, change, "Keys");
@@ -201,15 +202,15 @@ static void put_item(struct arena *arena, const struct history_rule *rule, struc
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);
-    int64_t time_ms = time_of(arena, change), exact_ms = 0;
+    int64_t exact_ms = 0;
     bool is_exact = raw_int(raw_text(arena, raw_member(arena, record, "time")), &exact_ms) && exact_ms > 0;
     buf_text(out, "{\"item\":{\"S\":");
     json_put_string(out, key);
     buf_byte(out, '}');
-    put_member(out, "version", 'S', version_text(arena, time_ms, sequence));
-    put_member(out, "table", 'S', rule->table);
+    put_member(out, "version", 'S', item->version);
+    put_member(out, "table", 'S', table);
     put_member(out, "event", 'S', event);
-    put_member(out, "time", 'S', moment_text(arena, is_exact ? exact_ms : time_ms));
+    put_member(out, "time", 'S', moment_text(arena, is_exact ? exact_ms : time_of(arena, change)));
     if (is_exact) buf_text(out, ",\"exact\":{\"BOOL\":true}");
     put_member(out, "sequence", 'S', sequence);
     if (cause.len) put_member(out, "cause", 'S', cause);
@@ -234,60 +235,53 @@ static bool is_record(struct arena *arena, struct slice record)
 }
 
 /* False when it is no record with what is needed. */
-static bool put_action(struct arena *arena, const struct history_rule *rule, struct slice record,
-                       struct buf *out)
+static bool item_of(struct arena *arena, struct slice table, struct slice record, struct history_item *item)
 {
-    struct slice keys = raw_member(arena, raw_member(arena, record, "dynamodb"), "Keys");
-    struct buf key = {0};
-    bool fine = is_record(arena, record) && put_key(arena, rule->table, keys, &key);
+    struct slice change = raw_member(arena, record, "dynamodb");
+    struct buf out = {0};
+    bool fine = is_record(arena, record) && put_key(arena, table, raw_member(arena, change, "Keys"), &out);
     if (fine) {
-        buf_text(out, "{\"Put\":{\"TableName\":\"");
-        buf_slice(out, rule->prefix);
-        buf_text(out, "history\",\"Item\":");
-        put_item(arena, rule, record, buf_view(&key), out);
-        buf_text(out, "}}");
+        item->key = arena_copy(arena, buf_view(&out));
+        item->version = version_text(arena, time_of(arena, change),
+                                     raw_text(arena, raw_member(arena, change, "SequenceNumber")));
+        out.len = 0;
+        put_item(arena, table, record, item, &out);
+        item->text = arena_copy(arena, buf_view(&out));
     }
-    buf_free(&key);
+    buf_free(&out);
     return fine;
 }
 
-bool history_actions(struct arena *arena, const struct history_rule *rule, struct slice records,
-                     struct buf *out, size_t *count, const char **fault)
+const char *history_items(struct arena *arena, struct slice table, struct slice records,
+                          struct history_item *items)
 {
     struct raw_look look;
     struct slice record;
-    *count = 0;
-    if (raw_kind(records) != JSON_ARRAY) {
-        *fault = "the event has no Records: a history takes records of DynamoDB streams";
-        return false;
-    }
     raw_look_begin(&look, arena, records);
-    while (raw_look_next(&look, NULL, &record)) {
-        if (*count) buf_byte(out, ',');
-        if (!put_action(arena, rule, record, out)) {
-            *fault = "a record is none of a DynamoDB stream";
-            return false;
-        }
-        ++*count;
-    }
-    return true;
+    while (raw_look_next(&look, NULL, &record))
+        if (!item_of(arena, table, record, items++)) return "a record is none of a DynamoDB stream";
+    return NULL;
 }
 
 bool pattern_history(struct pattern *pattern, struct slice table, struct slice event, struct arena *arena,
                      struct buf *reply)
 {
-    struct history_rule rule = {pattern->world.prefix, table};
-    struct buf actions = {0};
-    const char *fault = NULL;
-    size_t count;
-    bool fine = history_actions(arena, &rule, raw_member(arena, event, "Records"), &actions, &count, &fault);
-    if (fine) {
-        buf_text(reply, "{\"quipu\":{\"transact\":[");
-        buf_slice(reply, buf_view(&actions));
-        buf_text(reply, "]}}");
-    } else {
+    struct slice records = raw_member(arena, event, "Records");
+    const char *fault = "the event has no Records: a history takes records of DynamoDB streams";
+    size_t count = raw_kind(records) == JSON_ARRAY ? raw_count(arena, records) : 0;
+    struct history_item *items = arena_array(arena, struct history_item, count);
+    if (raw_kind(records) == JSON_ARRAY) fault = history_items(arena, table, records, items);
+    if (fault) {
         buf_slice(reply, slice_of(fault));
+        return false;
     }
-    buf_free(&actions);
-    return fine;
+    buf_text(reply, "{\"quipu\":{\"transact\":[");
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(reply, "%s{\"Put\":{\"TableName\":\"%s%s\",\"Item\":", i ? "," : "", pattern->prefix,
+                   history_table.name);
+        buf_slice(reply, items[i].text);
+        buf_text(reply, "}}");
+    }
+    buf_text(reply, "]}}");
+    return true;
 }

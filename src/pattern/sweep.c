@@ -51,16 +51,33 @@ void write_items(struct flow *flow, struct slice requests)
     }
 }
 
+/* A batch of requests of one format. */
+static void write_batch(struct flow *flow, const struct flow_table *table, const char *format,
+                        const struct slice *what, size_t count)
+{
+    struct buf list = {0};
+    ensure(count && count <= SWEEP_REMOVED);
+    for (size_t i = 0; i < count; i++) {
+        if (i) buf_byte(&list, ',');
+        flow_put(flow, &list, format, what[i]);
+    }
+    struct slice requests = flow_compose(flow, "{%T:[%A]}", table, buf_view(&list));
+    buf_free(&list);
+    write_items(flow, requests);
+}
+
 void delete_items(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count)
 {
-    struct buf requests = {0};
-    ensure(count && count <= SWEEP_REMOVED);
-    for (size_t i = 0; i < count; i++)
-        buf_slice(&requests,
-                  flow_compose(flow, "%A{'DeleteRequest':{'Key':%A}}", i ? SLICE(",") : SLICE(""), keys[i]));
-    struct slice deletes = flow_compose(flow, "{%T:[%A]}", table, buf_view(&requests));
-    buf_free(&requests);
-    write_items(flow, deletes);
+    write_batch(flow, table, "{'DeleteRequest':{'Key':%A}}", keys, count);
+}
+
+void put_items(struct flow *flow, const struct flow_table *table, const struct slice *items, size_t count)
+{
+    for (size_t at = 0; at < count; at += SWEEP_REMOVED) {
+        size_t rest = count - at;
+        write_batch(flow, table, "{'PutRequest':{'Item':%A}}", items + at,
+                    rest < SWEEP_REMOVED ? rest : SWEEP_REMOVED);
+    }
 }
 
 size_t delete_listed(struct flow *flow, const struct flow_table *table)

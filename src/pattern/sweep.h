@@ -37,6 +37,9 @@ void delete_items(struct flow *flow, const struct flow_table *table, const struc
 /* The same with the keys that the last reply lists, of which there are no more: how many there were. */
 size_t delete_listed(struct flow *flow, const struct flow_table *table);
 
+/* Puts items, as many as there are; none is there twice. */
+void put_items(struct flow *flow, const struct flow_table *table, const struct slice *items, size_t count);
+
 /* ---- the same for what is still made of steps ---- */
 
 struct sweep_plan {

@@ -627,6 +627,29 @@ TEST(history_that_is_deleted_is_forgotten)
     patterns_close(&patterns);
 }
 
+/* More than one batch of them, and some twice: each is there once. */
+TEST(history_takes_many_records_and_some_twice)
+{
+    struct patterns patterns;
+    struct buf records = {0};
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "SN");
+    asks(&patterns, path(&patterns, "PUT", ""), NULL);
+    for (int i = 0; i < 60; i++)
+        buf_printf(&records,
+                   "%s{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":2678328805,"
+                   "\"Keys\":{\"id\":{\"S\":\"a\"},\"at\":{\"N\":\"1\"}},\"NewImage\":{\"id\":{\"S\":\"a\"},"
+                   "\"at\":{\"N\":\"1\"},\"n\":{\"N\":\"%d\"}},\"SequenceNumber\":\"%d\"}}",
+                   i ? "," : "[", i % 40, 100 + i % 40);
+    buf_byte(&records, ']');
+    feed(&patterns, TABLE, buf_view(&records));
+    feed(&patterns, TABLE, buf_view(&records));
+    struct slice versions = raw_member(&patterns.arena, get(&patterns, "/a?range=1"), "versions");
+    CHECK_INT((int64_t)raw_count(&patterns.arena, versions), 40);
+    buf_free(&records);
+    patterns_close(&patterns);
+}
+
 TEST(history_of_records_is_pure)
 {
     struct patterns patterns;
