@@ -63,14 +63,21 @@ static void flow_take_first_step(struct flow *flow, flow_step *step)
 
 void task_goes_on(struct flow *flow)
 {
-    if (!fiber_resume(flow->fiber)) flow->fiber = NULL;
+    struct fiber *fiber = flow->fiber;
+    if (!fiber_resume(fiber) && flow->fiber == fiber) flow->fiber = NULL; /* else another one goes on */
+}
+
+static void fiber_release(struct fiber **fiber)
+{
+    if (!*fiber || fiber_current() == *fiber) return;
+    fiber_drop(*fiber);
+    *fiber = NULL;
 }
 
 void flow_release(struct flow *flow)
 {
-    if (!flow->fiber || fiber_current() == flow->fiber) return;
-    fiber_drop(flow->fiber);
-    flow->fiber = NULL;
+    fiber_release(&flow->fiber);
+    fiber_release(&flow->kept.fiber);
 }
 
 static void task_wait(struct flow *flow)
@@ -495,18 +502,6 @@ void flow_refuse_with(struct flow *flow, struct slice members, int status, const
     va_start(args, format);
     flow_vrefuse(flow, members, status, code, format, args);
     va_end(args);
-}
-
-void flow_refuse_fence(struct flow *flow, struct slice members, const char *thing, const char *taken,
-                       int64_t fence, int64_t current)
-{
-    if (fence < current)
-        flow_refuse_with(flow, members, 409, "stale-fence", "The %s was %s again since: its fence is %lld.",
-                         thing, taken, (long long)current);
-    else
-        flow_refuse_with(flow, members, 409, "stale-fence",
-                         "The %s was never %s with fence %lld: its last one is %lld.", thing, taken,
-                         (long long)fence, (long long)current);
 }
 
 /* ---- topics ---- */

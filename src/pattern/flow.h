@@ -124,6 +124,15 @@ struct flow_baton {
     int64_t numbers[3];
 };
 
+/* A call that waits for its tables, and who made it. */
+struct flow_kept {
+    struct slice operation, call;
+    flow_step *then;
+    struct fiber *fiber;
+    const struct flow_table *tables[FLOW_TABLES];
+    uint32_t table_count;
+};
+
 struct flow {
     /* given, and read by steps */
     const struct flow_world *world;
@@ -186,12 +195,7 @@ struct flow {
     size_t body_start;
     const struct flow_table *tables[FLOW_TABLES]; /* that the present step has named */
     uint32_t table_count;
-    struct {
-        struct slice operation, call;
-        flow_step *then;
-        const struct flow_table *tables[FLOW_TABLES];
-        uint32_t table_count, at;
-    } kept; /* the call that waits for its tables */
+    struct flow_kept kept;
     bool tells_cost;
     double write_units, read_units;
     uint64_t calls;
@@ -327,9 +331,6 @@ void flow_refuse(struct flow *flow, int status, const char *code, const char *fo
     __attribute__((format(printf, 4, 5)));
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* 409 stale-fence, with the same further members: `fence` is not `current`. "The lease was granted again". */
-void flow_refuse_fence(struct flow *flow, struct slice members, const char *thing, const char *taken,
-                       int64_t fence, int64_t current);
 
 /* Where a flow that waits is not simply dropped when its client has gone: the step that puts things in order
  * for those who wait behind it, and ends. NULL: none any more. */

@@ -56,7 +56,12 @@ bool hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, stru
                        const char *thing, const char *taken)
 {
     int64_t current = hold_of(flow, item).fence;
-    if (fence == current) return false;
-    flow_refuse_fence(flow, members, thing, taken, fence, current);
-    return true;
+    if (fence < current)
+        flow_refuse_with(flow, members, 409, "stale-fence", "The %s was %s again since: its fence is %lld.",
+                         thing, taken, (long long)current);
+    else if (fence > current)
+        flow_refuse_with(flow, members, 409, "stale-fence",
+                         "The %s was never %s with fence %lld: its last one is %lld.", thing, taken,
+                         (long long)fence, (long long)current);
+    return fence != current;
 }

@@ -482,6 +482,46 @@ TEST(task_is_given_up_or_dropped_where_it_waits)
     trial_end(&trial);
 }
 
+static void task_of_table(struct flow *flow)
+{
+    task_call(flow, "UpdateItem", "{'TableName':%T}", &table);
+    flow_answer(flow, 200, "{'x':%P}", item_attribute(flow->arena, flow_item(flow), "x"));
+}
+
+static const struct flow_row table_row = {"POST", "/x", task_of_table, "A call.", NULL, 0, NULL, NULL};
+
+/* Its table is missing, and is being made. */
+static void task_begin_making(struct trial *trial)
+{
+    trial_begin_row(trial, &table_row, "");
+    give(trial, 400, "ResourceNotFoundException", "{}");
+    CHECK_TEXT(trial->flow.operation, "CreateTable");
+    CHECK_INT(fiber_count().running, 2);
+}
+
+TEST(task_waits_while_its_tables_are_made)
+{
+    struct trial trial;
+    task_begin_making(&trial);
+    give(&trial, 200, "", "{}");
+    give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"ACTIVE\"}}");
+    give(&trial, 200, "", "{}");
+    check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
+    CHECK_INT(fiber_count().running, 1);
+    give(&trial, 200, "", "{\"Attributes\":{\"x\":{\"N\":\"7\"}}}");
+    task_check_end(&trial, 200, "{\"x\":7}");
+    task_begin_making(&trial);
+    give(&trial, 400, "AccessDeniedException", "{}");
+    task_check_end(&trial, 502, "no-table");
+    task_begin_making(&trial);
+    flow_give_up(&trial.flow);
+    task_check_end(&trial, 503, "stopping");
+    task_begin_making(&trial);
+    flow_release(&trial.flow);
+    CHECK_INT(fiber_count().running, 0);
+    trial_end(&trial);
+}
+
 /* ---- steps that read reasons ---- */
 
 #define PAGE     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
