@@ -130,6 +130,10 @@ int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struc
  * slices of the reply. */
 void dynamo_error(struct slice reply, struct arena *arena, struct slice *name, struct slice *message);
 
+/* The request of an action as we write it, {"Put":{...}}, {"Update":{...}} or {"Delete":{...}} without white space
+ * around, and the operation that does it alone. A slice of the action. */
+struct slice dynamo_action_request(struct slice action, const char **operation);
+
 /* ---- what errors mean (fault.c) ---- */
 
 enum dynamo_fault {

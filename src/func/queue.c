@@ -1,10 +1,9 @@
 /* The queue of asynchronous calls: accepted with one write, run later, retried, and removed together with
  * what they led to.
  *
- * What lasts is in the table (queue_item.c). Here is what this server knows of it: an *errand* for each call,
- * ordered by when it is due, and one thread that takes them through their stations: load, (claim,) run,
- * settle. None of these blocks it: calls of the door and invocations are begun, and come back to its list
- * when they are done.
+ * What lasts is in the table (queue_item.c). Here is what this server knows of it: the names of calls, ordered by when
+ * they are due. A task takes each that is due through its stations (queue_run.c): it is read, claimed, run, and
+ * settled. All tasks share one thread.
  *
  * Invariants:
  *  Q1. A call that was accepted is in the table until its outcome is: it is removed in the transaction that
@@ -15,15 +14,11 @@
  *  Q3. What ends the server's life (REFUSED at the end) is no attempt: the call stays as it is.
  *  Q4. Where several servers share, a call is run by its holder while the lease lasts; a lease that is over
  *      can be taken by anybody. A function may then run twice; its returned writes are still applied once, by
- *      Q2.
- *
- * Time is the passed clock's, which may jump: the thread looks at least ten times a second while anything
- * waits. */
+ *      the condition on its fence. */
 #include "func/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fail.h"
 #include "base/hash.h"
@@ -31,9 +26,10 @@
 #include "base/log.h"
 #include "base/stats.h"
 
-#define LOOK_AGAIN_MS 100
+#define END_POLL_US 1000 /* at the end what is under way is waited for */
 
-static void *run_thread(void *queue);
+static void dispatch_task(void *argument);
+static void scan_task(void *argument);
 
 /* ---- opening and closing ---- */
 
@@ -54,75 +50,82 @@ void func_free_leases(struct dynamo *dynamo, const char *prefix)
     buf_free(&table);
 }
 
+static void note_stopping(struct task_note *note)
+{
+    struct queue *queue = ring_owner(note, struct queue, stopping);
+    queue->is_stopping = true;
+    task_signal_give(queue->host, &queue->changed);
+}
+
+static void note_closing(struct task_note *note)
+{
+    struct queue *queue = ring_owner(note, struct queue, closing);
+    queue->is_closing = true;
+    task_signal_give(queue->host, &queue->changed);
+}
+
+static void note_waking(struct task_note *note);
+
 struct queue *queue_open(struct func *func, char *error, size_t error_len)
 {
     struct queue *queue = must_zero(1, sizeof *queue);
     (void)error, (void)error_len; /* what the table holds is read when the queue is started */
     queue->func = func;
     queue->table = arena_printf(&queue->texts, "%.*sinvocations", SLICE_ARG(func->prefix));
+    queue->host = task_host_open(func->options.dynamo, func->options.clock);
+    queue->stopping.run = note_stopping;
+    queue->closing.run = note_closing;
+    queue->waking.run = note_waking;
     random_seed_from_system(&queue->random);
     put_uuid(&queue->random, queue->me);
     if (!func->options.shared) memcpy(queue->me, DYNAMO_OWNER_HERE, strlen(DYNAMO_OWNER_HERE));
     pthread_mutex_init(&queue->lock, NULL);
     pthread_mutex_init(&queue->gate, NULL);
     pthread_mutex_init(&queue->table_lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->more, &attributes);
-    pthread_condattr_destroy(&attributes);
     for (unsigned i = 0; i < QUEUE_BUCKETS; i++) ring_init(&queue->by_id[i]);
     atomic_store(&queue->next_due_ms, INT64_MAX);
     return queue;
 }
 
-void queue_start(struct queue *queue)
+static void *run_thread(void *queue)
 {
-    ensure(pthread_create(&queue->thread, NULL, run_thread, queue) == 0);
-    queue->has_thread = true;
+    task_host_run(((struct queue *)queue)->host);
+    return NULL;
 }
 
-static void queue_signal_end(struct queue *queue, bool *flag)
+void queue_start(struct queue *queue)
 {
-    pthread_mutex_lock(&queue->lock);
-    *flag = true;
-    pthread_cond_signal(&queue->more);
-    pthread_mutex_unlock(&queue->lock);
+    atomic_fetch_add(&queue->active, 1); /* the scan's, until it has ended the first time */
+    task_begin(queue->host, dispatch_task, queue);
+    task_begin(queue->host, scan_task, queue);
+    ensure(pthread_create(&queue->thread, NULL, run_thread, queue) == 0);
+    queue->has_thread = true;
 }
 
 void queue_stop(struct queue *queue)
 {
     pthread_mutex_lock(&queue->gate);
+    bool was_shut = queue->is_shut;
     queue->is_shut = true;
     pthread_mutex_unlock(&queue->gate);
-    queue_signal_end(queue, &queue->is_stopping);
-}
-
-static void errand_free(struct errand *errand)
-{
-    arena_free(&errand->arena);
-    buf_free(&errand->invocation.reply);
-    arena_free(&errand->renewal_arena);
-    buf_free(&errand->request);
-    buf_free(&errand->reply);
-    buf_free(&errand->renewal_request);
-    buf_free(&errand->renewal_reply);
-    free(errand);
+    if (!was_shut) task_host_post(queue->host, &queue->stopping);
 }
 
 void queue_close(struct queue *queue)
 {
     queue_stop(queue);
-    queue_signal_end(queue, &queue->is_closing);
+    task_host_post(queue->host, &queue->closing);
     if (queue->has_thread) pthread_join(queue->thread, NULL);
-    for (size_t i = 0; i < queue->heap_len; i++) errand_free(queue->heap[i]);
-    free(queue->heap);
+    task_host_step(queue->host); /* where it was never started */
+    task_host_free(queue->host);
+    for (unsigned i = 0; i < QUEUE_BUCKETS; i++)
+        ring_each(struct pending, pending, by_id, &queue->by_id[i]) free(pending);
+    heap_free(&queue->due);
     while (queue->puts) {
         struct put *put = queue->puts;
         queue->puts = put->next;
         free(put);
     }
-    pthread_cond_destroy(&queue->more);
     pthread_mutex_destroy(&queue->lock);
     pthread_mutex_destroy(&queue->gate);
     pthread_mutex_destroy(&queue->table_lock);
@@ -164,6 +167,88 @@ void queue_put_metrics(struct queue *queue, struct buf *out)
         (unsigned long long)stats_read(&stats->accepted), (unsigned long long)stats_read(&stats->succeeded),
         (unsigned long long)stats_read(&stats->failed), (unsigned long long)stats_read(&stats->retried),
         (unsigned long long)stats_read(&stats->throttled), (unsigned long long)stats_read(&stats->redriven));
+}
+
+/* ---- accepting ---- */
+
+/* A call on its way into the table. */
+struct acceptance {
+    struct task_note note;
+    struct queue *queue;
+    struct queued *queued;
+    struct buf request;
+    bool is_alone; /* one item: a plain write; else a transaction */
+    char id[37];
+};
+
+static void make_table(void *queue)
+{
+    atomic_store(&((struct queue *)queue)->table_is_made, false);
+    queue_table_make(queue);
+}
+
+/* The first call ever finds no table: it is made. */
+static void accept_task(void *argument)
+{
+    struct acceptance *acceptance = argument;
+    struct queue *queue = acceptance->queue;
+    struct queued *queued = acceptance->queued;
+    const char *operation = acceptance->is_alone ? "UpdateItem" : "TransactWriteItems";
+    struct task_reply reply = task_request(operation, buf_view(&acceptance->request));
+    if (reply.fault == DYNAMO_MISSING) {
+        task_outside(make_table, queue);
+        reply = task_request(operation, buf_view(&acceptance->request));
+    }
+    queued->status = reply.status;
+    if (reply.status == 200) {
+        stats_add(&queue->stats.accepted, 1);
+        queue_remember(queue, slice_of(acceptance->id), queue_now_ms(queue));
+    }
+    buf_free(&acceptance->request);
+    free(acceptance);
+    queued->accepted(queued);
+    atomic_fetch_sub(&queue->active, 1);
+}
+
+static void note_acceptance(struct task_note *note)
+{
+    struct acceptance *acceptance = ring_owner(note, struct acceptance, note);
+    task_begin(acceptance->queue->host, accept_task, acceptance);
+}
+
+void queue_accept(struct queue *queue, struct queued *queued)
+{
+    struct buf members = {0};
+    struct acceptance *acceptance = must_zero(1, sizeof *acceptance);
+    acceptance->note.run = note_acceptance;
+    acceptance->queue = queue;
+    acceptance->queued = queued;
+    queue_name(queue, acceptance->id);
+    memcpy(queued->id, acceptance->id, sizeof queued->id);
+    struct func_call call = {.function = queued->function,
+                             .payload = queued->payload,
+                             .cause = queued->cause,
+                             .id = slice_of(acceptance->id)};
+    unsigned count = queue_put_members(queue, &call, &members);
+    acceptance->is_alone = count == 1;
+    if (acceptance->is_alone) {
+        const char *operation;
+        buf_slice(&acceptance->request, dynamo_action_request(buf_view(&members), &operation));
+    } else {
+        buf_text(&acceptance->request, "{\"TransactItems\":[");
+        buf_slice(&acceptance->request, buf_view(&members));
+        buf_text(&acceptance->request, "]}");
+    }
+    buf_free(&members);
+    if (!count) {
+        buf_free(&acceptance->request);
+        free(acceptance);
+        queued->status = 400;
+        queued->accepted(queued);
+        return;
+    }
+    atomic_fetch_add(&queue->active, 1);
+    task_host_post(queue->host, &acceptance->note);
 }
 
 /* ---- calls that come with the transactions of others ---- */
@@ -209,26 +294,28 @@ void func_queue_wake(struct func *func)
 {
     struct queue *queue = func->queue;
     pthread_mutex_lock(&queue->lock);
-    if (!queue->is_woken) atomic_fetch_add(&queue->active, 1);
+    bool was_woken = queue->is_woken;
     queue->is_woken = true;
-    pthread_cond_signal(&queue->more);
+    if (!was_woken) {
+        atomic_fetch_add(&queue->active, 1);
+        task_host_post(queue->host, &queue->waking);
+    }
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Those that were put lately: each becomes an errand, which finds out whether it is there. Those that are too
- * old belong to transactions that failed. */
-static void puts_take(struct queue *queue)
+/* Those that were put lately: each is looked for. Those that are too old belong to transactions that failed. */
+static void note_waking(struct task_note *note)
 {
+    struct queue *queue = ring_owner(note, struct queue, waking);
     int64_t now_us = monotonic_us(), now_ms = queue_now_ms(queue);
     pthread_mutex_lock(&queue->lock);
-    bool woken = queue->is_woken;
     queue->is_woken = false;
-    if (queue->has_lost_puts && woken) queue->is_overflowed = true;
-    queue->has_lost_puts &= !woken;
+    queue->is_overflowed |= queue->has_lost_puts;
+    queue->has_lost_puts = false;
     struct put **at = &queue->puts;
-    while (woken && *at) {
+    while (*at) {
         struct put *put = *at;
-        errand_add(queue, (struct slice){put->id, put->id_len}, now_ms);
+        queue_remember(queue, (struct slice){put->id, put->id_len}, now_ms);
         if (now_us - put->made_us < (int64_t)QUEUE_PUT_MS * 1000) {
             at = &put->next;
             continue;
@@ -238,7 +325,7 @@ static void puts_take(struct queue *queue)
         free(put);
     }
     pthread_mutex_unlock(&queue->lock);
-    if (woken) atomic_fetch_sub(&queue->active, 1);
+    atomic_fetch_sub(&queue->active, 1);
 }
 
 void queue_put_found(struct queue *queue, struct slice id)
@@ -255,269 +342,120 @@ void queue_put_found(struct queue *queue, struct slice id)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* ---- errands by name and by time ---- */
+/* ---- calls by name and by time ---- */
 
-static void heap_place(struct queue *queue, size_t at, struct errand *errand)
+static void pending_due(struct pending *pending, int64_t due_ms)
 {
-    queue->heap[at] = errand;
-    errand->heap_at = at;
+    struct queue *queue = pending->queue;
+    heap_set(&queue->due, &pending->due, due_ms);
+    atomic_store(&queue->next_due_ms, heap_due(&queue->due));
+    task_signal_give(queue->host, &queue->changed);
 }
 
-static void heap_rise(struct queue *queue, size_t at)
+void queue_remember(struct queue *queue, struct slice id, int64_t due_ms)
 {
-    struct errand *errand = queue->heap[at];
-    while (at && queue->heap[(at - 1) / 2]->due_ms > errand->due_ms) {
-        heap_place(queue, at, queue->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    heap_place(queue, at, errand);
-}
-
-static void heap_sink(struct queue *queue, size_t at)
-{
-    struct errand *errand = queue->heap[at];
-    for (;;) {
-        size_t child = at * 2 + 1;
-        if (child >= queue->heap_len) break;
-        if (child + 1 < queue->heap_len && queue->heap[child + 1]->due_ms < queue->heap[child]->due_ms)
-            child++;
-        if (queue->heap[child]->due_ms >= errand->due_ms) break;
-        heap_place(queue, at, queue->heap[child]);
-        at = child;
-    }
-    heap_place(queue, at, errand);
-}
-
-static void heap_publish(struct queue *queue)
-{
-    atomic_store(&queue->next_due_ms, queue->heap_len ? queue->heap[0]->due_ms : INT64_MAX);
-}
-
-static void heap_add(struct queue *queue, struct errand *errand)
-{
-    if (queue->heap_len == queue->heap_room) {
-        queue->heap_room = queue->heap_room ? queue->heap_room * 2 : 64;
-        queue->heap = must_realloc(queue->heap, queue->heap_room * sizeof *queue->heap);
-    }
-    heap_place(queue, queue->heap_len++, errand);
-    heap_rise(queue, queue->heap_len - 1);
-    heap_publish(queue);
-}
-
-/* The first; it counts as active before it counts no more as waiting (and all the while, if it only paused).
- */
-static struct errand *heap_take(struct queue *queue)
-{
-    struct errand *first = queue->heap[0];
-    if (!first->resume) atomic_fetch_add(&queue->active, 1);
-    struct errand *last = queue->heap[--queue->heap_len];
-    if (last != first) {
-        heap_place(queue, 0, last);
-        heap_sink(queue, 0);
-    }
-    heap_publish(queue);
-    return first;
-}
-
-static struct ring *bucket_of(struct queue *queue, struct slice id)
-{
-    return &queue->by_id[hash_bytes(id) % QUEUE_BUCKETS];
-}
-
-void errand_add(struct queue *queue, struct slice id, int64_t due_ms)
-{
-    struct ring *bucket = bucket_of(queue, id);
-    ring_each(struct errand, known, by_id, bucket)
+    struct ring *bucket = &queue->by_id[hash_bytes(id) % QUEUE_BUCKETS];
+    ring_each(struct pending, known, by_id, bucket)
     {
         if (!slice_equal((struct slice){known->id, known->id_len}, id)) continue;
-        if (known->state == ERRAND_WAITS && due_ms < known->due_ms) {
-            known->due_ms = due_ms;
-            heap_rise(queue, known->heap_at);
-            heap_publish(queue);
-        }
+        if (known->due.number && due_ms < known->due.due) pending_due(known, due_ms);
         return;
     }
-    if (queue->errand_count == LIMIT_QUEUE_ENTRIES) {
+    if (queue->pending_count == LIMIT_QUEUE_ENTRIES) {
         queue->is_overflowed = true;
         return;
     }
-    struct errand *errand = must_zero(1, sizeof *errand + id.len);
-    errand->queue = queue;
-    errand->due_ms = due_ms;
-    errand->id_len = id.len;
-    memcpy(errand->id, id.data, id.len);
-    ring_append(bucket, &errand->by_id);
-    queue->errand_count++;
-    heap_add(queue, errand);
+    struct pending *pending = must_zero(1, sizeof *pending + id.len);
+    pending->queue = queue;
+    pending->id_len = id.len;
+    memcpy(pending->id, id.data, id.len);
+    ring_append(bucket, &pending->by_id);
+    queue->pending_count++;
+    pending_due(pending, due_ms);
 }
 
-void errand_wait(struct errand *errand, int64_t due_ms)
+static void call_task(void *argument)
 {
-    arena_free(&errand->arena);
-    buf_free(&errand->request);
-    buf_free(&errand->reply);
-    buf_free(&errand->invocation.reply);
-    errand->state = ERRAND_WAITS;
-    errand->due_ms = due_ms;
-    heap_add(errand->queue, errand);
-    atomic_fetch_sub(&errand->queue->active, 1);
-}
-
-void errand_pause(struct errand *errand, int64_t pause_ms, void (*resume)(struct errand *errand))
-{
-    errand->resume = resume;
-    errand->due_ms = queue_now_ms(errand->queue) + pause_ms;
-    heap_add(errand->queue, errand);
-}
-
-void errand_forget(struct errand *errand)
-{
-    struct queue *queue = errand->queue;
-    ring_remove(&errand->by_id);
-    queue->errand_count--;
-    errand_free(errand);
+    struct pending *pending = argument;
+    struct queue *queue = pending->queue;
+    struct async_call *call = arena_new(task_arena(), struct async_call);
+    *call = (struct async_call){
+        .queue = queue, .pending = pending, .id = {pending->id, pending->id_len}, .arena = task_arena()};
+    int64_t due_ms = call_work(call);
+    if (due_ms == QUEUE_OVER) {
+        ring_remove(&pending->by_id);
+        queue->pending_count--;
+        free(pending);
+    } else {
+        pending_due(pending, due_ms);
+    }
     atomic_fetch_sub(&queue->active, 1);
+    task_signal_give(queue->host, &queue->changed); /* there is room for another */
 }
 
-/* ---- calls of the door ---- */
-
-static void call_done(struct dynamo_call *call)
+/* Begins what is due, as far as there is room. */
+static void dispatch_task(void *argument)
 {
-    struct errand *errand = ring_owner(call, struct errand, call);
-    struct queue *queue = errand->queue;
-    pthread_mutex_lock(&queue->lock);
-    errand->next_done = queue->done;
-    queue->done = errand;
-    pthread_cond_signal(&queue->more);
-    pthread_mutex_unlock(&queue->lock);
-}
-
-void queue_errand_call(struct errand *errand, const char *operation, void (*then)(struct errand *errand))
-{
-    struct queue *queue = errand->queue;
-    errand->reply.len = 0;
-    errand->then = then;
-    errand->is_calling = true;
-    errand->call = (struct dynamo_call){.name = slice_of(operation),
-                                        .request = buf_view(&errand->request),
-                                        .arena = &errand->arena,
-                                        .reply = &errand->reply,
-                                        .cause = errand->written_cause,
-                                        .in_order = true,
-                                        .done = call_done};
-    if (!dynamo_begin(queue->func->options.dynamo, &errand->call, &queue->turn)) return;
-    errand->is_calling = false;
-    then(errand);
-}
-
-static void errands_go_on(struct errand *done)
-{
-    struct errand *first = NULL;
-    while (done) { /* the oldest stands last */
-        struct errand *next = done->next_done;
-        done->next_done = first;
-        first = done;
-        done = next;
+    struct queue *queue = argument;
+    while (!queue->is_stopping) {
+        int64_t now_ms = queue_now_ms(queue);
+        while (heap_due(&queue->due) <= now_ms &&
+               queue->pending_count - queue->due.count < LIMIT_QUEUE_RUNNING) {
+            struct pending *pending = ring_owner(heap_first(&queue->due), struct pending, due);
+            atomic_fetch_add(&queue->active, 1); /* before it counts no more as waiting */
+            heap_remove(&queue->due, &pending->due);
+            atomic_store(&queue->next_due_ms, heap_due(&queue->due));
+            task_begin(queue->host, call_task, pending);
+        }
+        bool has_room = queue->pending_count - queue->due.count < LIMIT_QUEUE_RUNNING;
+        queue->scans_now |= queue->is_overflowed && queue->pending_count < LIMIT_QUEUE_ENTRIES / 2;
+        task_await(&queue->changed,
+                   (struct task_moment){HEAP_NEVER, has_room ? heap_due(&queue->due) : HEAP_NEVER});
     }
-    while (first) {
-        struct errand *errand = first;
-        first = errand->next_done;
-        if (errand->is_calling) dynamo_finish(&errand->call);
-        errand->is_calling = false;
-        errand->then(errand);
-    }
+    while (!queue->is_closing) task_await(&queue->changed, TASK_NEVER);
+    while (atomic_load(&queue->active)) task_await(&queue->changed, task_after_us(queue->host, END_POLL_US));
 }
 
-/* ---- the thread ---- */
+/* ---- looking through the table ---- */
 
-static void errands_renew(struct queue *queue)
+/* True: all of it was seen, or there is none. */
+static bool scan(struct queue *queue)
 {
-    int64_t now_us = monotonic_us();
-    if (!queue->func->options.shared) return;
-    for (unsigned i = 0; i < QUEUE_BUCKETS; i++)
-        ring_each(struct errand, errand, by_id, &queue->by_id[i]) errand_renew(errand, now_us);
+    struct arena *arena = task_arena();
+    struct arena_mark mark = arena_mark(arena);
+    struct slice start_key = SLICE_NONE;
+    queue->is_overflowed = false;
+    do {
+        struct task_call *call = task_call_new("Scan");
+        queue_put_scan(queue, start_key, task_call_request(call));
+        arena_rewind(arena, mark);
+        struct task_reply reply = task_send(call);
+        if (reply.fault == DYNAMO_MISSING) return true;
+        if (reply.fault != DYNAMO_FINE || !queue_read_page(queue, reply.body, arena, &start_key)) {
+            log_line("asynchronous calls cannot be read: %.*s", SLICE_ARG(task_reply_message(&reply)));
+            return false;
+        }
+        atomic_store(&queue->table_is_made, true);
+        start_key = arena_copy(arena, start_key);
+    } while (start_key.len && !queue->is_stopping);
+    return !start_key.len;
 }
 
-/* All that do not wait are under way: being read, running, or being written. */
-static bool queue_has_room(const struct queue *queue)
+/* Where nobody shares the table it is looked through once, and when more was put than is known here. The first time
+ * was counted as active by whoever began the task. */
+static void scan_task(void *argument)
 {
-    return queue->errand_count - queue->heap_len < LIMIT_QUEUE_RUNNING;
-}
-
-static void errands_begin(struct queue *queue)
-{
-    int64_t now_ms = queue_now_ms(queue);
-    while (queue->heap_len && queue->heap[0]->due_ms <= now_ms && queue_has_room(queue)) {
-        struct errand *errand = heap_take(queue);
-        void (*resume)(struct errand *) = errand->resume;
-        errand->resume = NULL;
-        if (resume)
-            resume(errand);
-        else
-            errand_begin(errand);
-    }
-    if (queue->is_overflowed && queue->errand_count < LIMIT_QUEUE_ENTRIES / 2) queue->look_us = 0;
-}
-
-/* At the end those that paused do not go on: their calls are still in the table. */
-static void errands_abandon(struct queue *queue)
-{
-    for (size_t i = 0; i < queue->heap_len; i++) {
-        if (!queue->heap[i]->resume) continue;
-        queue->heap[i]->resume = NULL;
-        atomic_fetch_sub(&queue->active, 1);
-    }
-}
-
-/* Sleeps until something is done or may be due. */
-static void queue_sleep(struct queue *queue)
-{
-    bool ticks = queue->heap_len || queue->func->options.shared || queue->look_us != INT64_MAX;
-    pthread_mutex_lock(&queue->lock);
-    bool idle = !queue->done && !queue->renewed && !queue->accepted && !queue->is_woken && !queue->look_done;
-    if (idle && !queue->is_closing) {
-        int64_t until_us = monotonic_us() + LOOK_AGAIN_MS * 1000;
-        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-        if (ticks)
-            pthread_cond_timedwait(&queue->more, &queue->lock, &until);
-        else
-            pthread_cond_wait(&queue->more, &queue->lock);
-    } else if (idle) { /* at the end, only what is under way is waited for */
-        int64_t until_us = monotonic_us() + 1000;
-        struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-        pthread_cond_timedwait(&queue->more, &queue->lock, &until);
-    }
-    pthread_mutex_unlock(&queue->lock);
-}
-
-static void *run_thread(void *context)
-{
-    struct queue *queue = context;
+    struct queue *queue = argument;
     for (;;) {
-        pthread_mutex_lock(&queue->lock);
-        struct errand *done = queue->done, *renewed = queue->renewed;
-        struct acceptance *accepted = queue->accepted;
-        bool stopping = queue->is_stopping, closing = queue->is_closing;
-        queue->done = queue->renewed = NULL;
-        queue->accepted = NULL;
-        pthread_mutex_unlock(&queue->lock);
-        acceptances_finish(queue, accepted);
-        while (renewed) {
-            struct errand *errand = renewed;
-            renewed = errand->next_renewed;
-            errand_renewed(errand);
-        }
-        errands_go_on(done);
-        puts_take(queue);
-        queue_look(queue);
-        if (stopping) {
-            errands_abandon(queue);
-        } else {
-            errands_begin(queue);
-            errands_renew(queue);
-        }
-        dynamo_turn_end(queue->func->options.dynamo, &queue->turn);
-        if (closing && atomic_load(&queue->active) == 0) return NULL;
-        queue_sleep(queue);
+        queue->scans_now = false;
+        bool is_complete = !queue->is_stopping && scan(queue);
+        atomic_fetch_sub(&queue->active, 1);
+        bool again = queue->func->options.shared || !is_complete;
+        struct task_moment next = {
+            again ? task_host_ticks_us(queue->host) + QUEUE_SCAN_MS * 1000ll : HEAP_NEVER, HEAP_NEVER};
+        while (!queue->is_stopping && !queue->scans_now && !task_moment_is_over(queue->host, &next))
+            task_await(&queue->changed, next);
+        if (queue->is_stopping) return;
+        atomic_fetch_add(&queue->active, 1);
     }
 }

@@ -96,9 +96,7 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
     if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
     if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
-    buf_text(
-        out,
-        ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)\","
+    buf_text(out, ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)\","
                   "\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
     put_string(out, ":f", call->function);
     buf_byte(out, ',');
@@ -152,52 +150,47 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
     return parts;
 }
 
-static struct slice id_of(const struct errand *errand)
-{
-    return (struct slice){errand->id, errand->id_len};
-}
-
 /* A condition on the fence, and the values of the expressions so far but for the last brace. */
-static void put_fence(const struct errand *errand, struct buf *out)
+static void put_fence(const struct async_call *call, struct buf *out)
 {
     buf_text(out, ",\"ConditionExpression\":\"fence = :f\",\"ExpressionAttributeValues\":{");
-    put_number(out, ":f", (int64_t)errand->fence);
+    put_number(out, ":f", (int64_t)call->fence);
 }
 
-void errand_put_claim(const struct errand *errand, int64_t now_ms, struct buf *out)
+void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out)
 {
     buf_byte(out, '{');
-    put_key(errand->queue, id_of(errand), 0, out);
+    put_key(call->queue, call->id, 0, out);
     buf_text(out, ",\"UpdateExpression\":\"SET holder = :h, lease = :l, fence = :g\"");
-    put_fence(errand, out);
+    put_fence(call, out);
     buf_byte(out, ',');
-    put_number(out, ":g", (int64_t)errand->fence + 1);
+    put_number(out, ":g", (int64_t)call->fence + 1);
     buf_byte(out, ',');
-    put_string(out, ":h", slice_of(errand->queue->me));
+    put_string(out, ":h", slice_of(call->queue->me));
     buf_byte(out, ',');
-    put_number(out, ":l", lease_until_ms(errand->queue, now_ms));
+    put_number(out, ":l", lease_until_ms(call->queue, now_ms));
     buf_text(out, "}}");
 }
 
-void errand_put_renewal(const struct errand *errand, int64_t now_ms, struct buf *out)
+void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out)
 {
     buf_byte(out, '{');
-    put_key(errand->queue, id_of(errand), 0, out);
+    put_key(call->queue, call->id, 0, out);
     buf_text(out, ",\"UpdateExpression\":\"SET lease = :l\"");
-    put_fence(errand, out);
+    put_fence(call, out);
     buf_byte(out, ',');
     put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
     buf_text(out, "}}");
 }
 
-void errand_put_retry(const struct errand *errand, uint32_t attempts, int64_t due_ms, struct buf *out)
+void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out)
 {
     buf_byte(out, '{');
-    put_key(errand->queue, id_of(errand), 0, out);
+    put_key(call->queue, call->id, 0, out);
     buf_text(out, ",\"UpdateExpression\":\"SET attempts = :a, due = :d, fence = :g REMOVE holder, lease\"");
-    put_fence(errand, out);
+    put_fence(call, out);
     buf_byte(out, ',');
-    put_number(out, ":g", (int64_t)errand->fence + 1);
+    put_number(out, ":g", (int64_t)call->fence + 1);
     buf_byte(out, ',');
     put_number(out, ":a", attempts);
     buf_byte(out, ',');
@@ -205,65 +198,65 @@ void errand_put_retry(const struct errand *errand, uint32_t attempts, int64_t du
     buf_text(out, "}}");
 }
 
-unsigned errand_put_removal(const struct errand *errand, struct buf *members)
+unsigned call_put_removal(const struct async_call *call, struct buf *members)
 {
     buf_text(members, "{\"Delete\":{");
-    put_key(errand->queue, id_of(errand), 0, members);
-    put_fence(errand, members);
+    put_key(call->queue, call->id, 0, members);
+    put_fence(call, members);
     buf_text(members, "}}}");
-    for (unsigned part = 1; part < errand->parts; part++) {
+    for (unsigned part = 1; part < call->parts; part++) {
         buf_text(members, ",{\"Delete\":{");
-        put_key(errand->queue, id_of(errand), part, members);
+        put_key(call->queue, call->id, part, members);
         buf_text(members, "}}");
     }
-    return errand->parts;
+    return call->parts;
 }
 
 /* ---- reading ---- */
 
 /* Always all parts that there can be: those that are not there are simply not answered. */
-void errand_put_load(const struct errand *errand, struct buf *out)
+void call_put_load(const struct async_call *call, struct buf *out)
 {
     buf_text(out, "{\"RequestItems\":{");
-    json_put_string(out, errand->queue->table);
+    json_put_string(out, call->queue->table);
     buf_text(out, ":{\"ConsistentRead\":true,\"Keys\":[");
     for (unsigned part = 0; part <= QUEUE_PARTS; part++) {
         if (part) buf_byte(out, ',');
         buf_text(out, "{\"id\":{\"S\":");
-        json_put_string(out, id_of(errand));
+        json_put_string(out, call->id);
         buf_printf(out, "},\"part\":{\"N\":\"%u\"}}", part);
     }
     buf_text(out, "]}}}");
 }
 
-static void read_first(struct errand *errand, const struct document *item)
+static void read_first(struct async_call *call, const struct document *item)
 {
-    struct arena *arena = &errand->arena;
-    errand->function = document_text(item, "function", arena);
-    errand->cause = document_text(item, "cause", arena);
-    errand->failure = document_text(item, "failure", arena);
-    errand->holder = document_text(item, "holder", arena);
-    errand->accepted_ms = document_integer(item, "accepted", 0);
-    errand->due_ms = document_integer(item, "due", 0);
-    errand->attempts = (uint32_t)document_integer(item, "attempts", 0);
-    errand->parts = (uint32_t)document_integer(item, "parts", 1);
-    errand->fence = (uint64_t)document_integer(item, "fence", 0);
-    errand->lease_ms = document_integer(item, "lease", 0);
+    struct arena *arena = call->arena;
+    call->function = document_text(item, "function", arena);
+    call->cause = document_text(item, "cause", arena);
+    call->failure = document_text(item, "failure", arena);
+    call->holder = document_text(item, "holder", arena);
+    call->accepted_ms = document_integer(item, "accepted", 0);
+    call->due_ms = document_integer(item, "due", 0);
+    call->attempts = (uint32_t)document_integer(item, "attempts", 0);
+    call->parts = (uint32_t)document_integer(item, "parts", 1);
+    call->fence = (uint64_t)document_integer(item, "fence", 0);
+    call->lease_ms = document_integer(item, "lease", 0);
 }
 
-static bool payload_join(struct errand *errand, const struct slice *payloads)
+static bool payload_join(struct async_call *call, const struct slice *payloads)
 {
     size_t len = 0;
-    if (errand->parts < 1 || errand->parts > QUEUE_PARTS + 1) return false;
-    for (unsigned i = 0; i < errand->parts; i++) {
+    if (call->parts < 1 || call->parts > QUEUE_PARTS + 1) return false;
+    for (unsigned i = 0; i < call->parts; i++) {
         if (!payloads[i].data) return false;
         len += payloads[i].len;
     }
-    errand->payload = payloads[0];
-    if (errand->parts == 1) return true;
-    struct buf whole = {.data = arena_alloc(&errand->arena, len), .cap = len};
-    for (unsigned i = 0; i < errand->parts; i++) buf_slice(&whole, payloads[i]);
-    errand->payload = buf_view(&whole);
+    call->payload = payloads[0];
+    if (call->parts == 1) return true;
+    struct buf whole = {.data = arena_alloc(call->arena, len), .cap = len};
+    for (unsigned i = 0; i < call->parts; i++) buf_slice(&whole, payloads[i]);
+    call->payload = buf_view(&whole);
     return true;
 }
 
@@ -281,7 +274,7 @@ static bool items_read(struct json_reader *reader, void (*take)(void *context, c
 }
 
 struct parts_taken {
-    struct errand *errand;
+    struct async_call *call;
     struct slice payloads[QUEUE_PARTS + 1];
     bool has_first;
 };
@@ -291,18 +284,18 @@ static void take_part(void *context, const struct document *item)
     struct parts_taken *taken = context;
     int64_t part = document_integer(item, "part", -1);
     if (part < 0 || part > QUEUE_PARTS) return;
-    taken->payloads[part] = document_text(item, "payload", &taken->errand->arena);
+    taken->payloads[part] = document_text(item, "payload", taken->call->arena);
     if (part != 0) return;
-    read_first(taken->errand, item);
+    read_first(taken->call, item);
     taken->has_first = true;
 }
 
-bool errand_read(struct errand *errand)
+bool call_read(struct async_call *call, struct slice reply)
 {
     struct json_reader reader;
-    struct parts_taken taken = {.errand = errand};
+    struct parts_taken taken = {.call = call};
     struct slice name;
-    json_begin(&reader, buf_view(&errand->reply), &errand->arena);
+    json_begin(&reader, reply, call->arena);
     if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
     while (json_member(&reader, &name)) {
         if (!slice_equal(name, SLICE("Responses"))) {
@@ -314,12 +307,12 @@ bool errand_read(struct errand *errand)
                 if (!items_read(&reader, take_part, &taken)) return false;
         }
     }
-    return taken.has_first && errand->function.len && payload_join(errand, taken.payloads);
+    return taken.has_first && call->function.len && payload_join(call, taken.payloads);
 }
 
 /* ---- looking through the table ---- */
 
-void queue_put_look(const struct queue *queue, struct slice start_key, struct buf *out)
+void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out)
 {
     buf_text(out, "{\"TableName\":");
     json_put_string(out, queue->table);
@@ -338,7 +331,7 @@ bool queue_is_mine(const struct queue *queue, struct slice holder)
            (!queue->func->options.shared && dynamo_owner_is_here(holder));
 }
 
-struct look_taken {
+struct page_taken {
     struct queue *queue;
     struct arena *arena;
 };
@@ -346,20 +339,20 @@ struct look_taken {
 /* What another server holds is due when its lease is over, at the earliest. */
 static void take_call(void *context, const struct document *item)
 {
-    struct look_taken *taken = context;
+    struct page_taken *taken = context;
     struct queue *queue = taken->queue;
     struct slice id = document_text(item, "id", taken->arena),
                  holder = document_text(item, "holder", taken->arena);
     int64_t due_ms = document_integer(item, "due", 0), lease_ms = document_integer(item, "lease", 0);
     bool of_others = holder.len && !queue_is_mine(queue, holder);
     if (of_others && lease_ms > due_ms) due_ms = lease_ms;
-    if (id.len && id.len <= QUEUE_ID_BYTES) errand_add(queue, id, due_ms);
+    if (id.len && id.len <= QUEUE_ID_BYTES) queue_remember(queue, id, due_ms);
 }
 
-bool queue_read_look(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key)
+bool queue_read_page(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key)
 {
     struct json_reader reader;
-    struct look_taken taken = {queue, arena};
+    struct page_taken taken = {queue, arena};
     struct slice name, raw;
     *start_key = SLICE_NONE;
     json_begin(&reader, reply, arena);

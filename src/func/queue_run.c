@@ -1,181 +1,435 @@
-/* A call from the moment that it is due until its function has answered. */
+/* A call from the moment that it is due to its end: it is read, claimed, run, and settled. What follows from its answer
+ * is its removal together with what its function returned and what its destination is told; or another attempt, later.
+ *
+ * An answer whose writes cannot be applied (a condition that fails, a table that is not there) is a
+ * function's error like any other: the call is tried again, and told of as failed in the end. */
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "base/log.h"
+#include "base/raw.h"
+#include "base/stats.h"
 #include "func/queue.h"
+
+static struct slice reply_of(const struct async_call *call)
+{
+    return buf_view(&call->invocation.reply);
+}
+
+static struct slice shown(const struct async_call *call)
+{
+    return target_shown(call->function, call->arena);
+}
+
+/* ---- what a destination is told, in Lambda's words ---- */
+
+static void put_time(struct buf *out, int64_t time_ms)
+{
+    buf_byte(out, '"');
+    time_put(out, time_ms);
+    buf_byte(out, '"');
+}
+
+/* JSON as it is; other text as a string; nothing as null. */
+static void put_payload(struct buf *out, struct slice payload, struct arena *arena)
+{
+    if (!payload.len)
+        buf_text(out, "null");
+    else if (raw_is_json(arena, payload))
+        buf_slice(out, payload);
+    else
+        json_put_string(out, utf8_valid(payload) ? payload : SLICE("(not UTF-8)"));
+}
+
+static void put_function_arn(struct buf *out, struct async_call *call)
+{
+    struct slice arn, name, own, qualifier;
+    if (target_is_url(call->function) ||
+        !func_resolve(call->queue->func, call->function, call->arena, &arn, &name)) {
+        json_put_string(out, target_shown(call->function, call->arena));
+        return;
+    }
+    bool is_qualified = function_name_parse(call->function, &own, &qualifier) && qualifier.len;
+    json_put_string(out, is_qualified ? arn : arena_printf(call->arena, "%.*s:$LATEST", SLICE_ARG(arn)));
+}
+
+static bool has_run(const struct async_call *call)
+{
+    return call->invocation.version[0] != 0;
+}
+
+static void put_document(struct buf *out, struct async_call *call, const char *condition, bool with_payloads)
+{
+    const struct invocation *invocation = &call->invocation;
+    unsigned runs = call->attempts + (has_run(call) ? 1 : 0);
+    buf_text(out, "{\"version\":\"1.0\",\"timestamp\":");
+    put_time(out, queue_now_ms(call->queue));
+    buf_text(out, ",\"requestContext\":{\"requestId\":");
+    json_put_string(out, call->id);
+    buf_text(out, ",\"functionArn\":");
+    put_function_arn(out, call);
+    buf_printf(out, ",\"condition\":\"%s\",\"approximateInvokeCount\":%u},\"requestPayload\":", condition,
+               runs);
+    put_payload(out, with_payloads ? call->payload : SLICE_NONE, call->arena);
+    if (has_run(call)) {
+        buf_text(out, ",\"responseContext\":{\"statusCode\":200,\"executedVersion\":");
+        json_put_string(out, slice_of(invocation->version));
+        if (invocation->end == INVOCATION_FAILED || call->rejected)
+            buf_text(out, ",\"functionError\":\"Unhandled\"");
+        buf_text(out, "},\"responsePayload\":");
+        put_payload(out, with_payloads ? reply_of(call) : SLICE_NONE, call->arena);
+    }
+    buf_byte(out, '}');
+}
+
+/* Lambda: too large with the payloads, it goes without them. */
+static struct slice document_of(struct async_call *call, const char *condition)
+{
+    struct buf out = {0};
+    put_document(&out, call, condition, true);
+    if (out.len > LIMIT_DESTINATION_BYTES) {
+        out.len = 0;
+        put_document(&out, call, condition, false);
+    }
+    struct slice document = arena_copy(call->arena, buf_view(&out));
+    buf_free(&out);
+    return document;
+}
+
+/* What the destination is told: members of the transaction, with a comma before each. */
+struct telling {
+    struct async_call *call;
+    struct slice destination, members;
+    const char *condition;
+};
+
+/* That of a failed call keeps the call, where the destination is a queue, so that it can be sent again. */
+static void put_telling(void *argument)
+{
+    struct telling *telling = argument;
+    struct async_call *call = telling->call;
+    struct func *func = call->queue->func;
+    struct buf members = {0};
+    unsigned count = 0;
+    bool has_failed = !slice_equal(slice_of(telling->condition), SLICE("Success"));
+    struct slice id = arena_printf(call->arena, "%.*s-told", SLICE_ARG(call->id));
+    if (slice_equal(telling->destination, call->failure)) /* nobody has looked at it before */
+        destination_fault(func, telling->destination);
+    const struct func_call again = {.function = call->function,
+                                    .payload = call->payload,
+                                    .cause = call->cause,
+                                    .on_failure = call->failure};
+    if (!destination_put(func, telling->destination, document_of(call, telling->condition), id,
+                         has_failed ? &again : NULL, &members, &count))
+        log_line("the end of a call of %.*s cannot be told to %.*s", SLICE_ARG(shown(call)),
+                 SLICE_ARG(target_shown(telling->destination, call->arena)));
+    else if (count)
+        telling->members = arena_printf(call->arena, ",%.*s", SLICE_ARG(buf_view(&members)));
+    buf_free(&members);
+}
+
+static struct slice destination_members(struct async_call *call, struct slice destination,
+                                        const char *condition)
+{
+    struct telling telling = {call, destination, SLICE(""), condition};
+    if (destination.len) task_outside(put_telling, &telling); /* it looks into tables */
+    return telling.members;
+}
+
+/* ---- the end of a call ---- */
+
+/* What became of the write that ends a call. */
+enum ending { ENDED, ENDED_BY_OTHERS, ENDING_REFUSED, ENDING_GIVEN_UP };
+
+/* Removes it, with what else belongs to its end, and repeats that until it is decided, or the queue ends. Refused: *why
+ * tells it. */
+static enum ending call_remove(struct async_call *call, struct slice effects, struct slice cause,
+                               struct slice told, struct slice *why)
+{
+    struct queue *queue = call->queue;
+    for (;;) {
+        bool is_alone = call->parts == 1 && !effects.len && !told.len;
+        struct task_call *write = task_call_new(is_alone ? "DeleteItem" : "TransactWriteItems");
+        struct buf *request = task_call_request(write);
+        if (!is_alone) buf_text(request, "{\"TransactItems\":[");
+        call_put_removal(call, request);
+        if (is_alone) {
+            const char *operation;
+            struct slice inner = arena_copy(call->arena,
+                                            dynamo_action_request(buf_view(request), &operation));
+            request->len = 0;
+            buf_slice(request, inner);
+        } else {
+            if (effects.len) buf_byte(request, ',');
+            buf_slice(request, effects);
+            buf_slice(request, told);
+            buf_text(request, "]}");
+        }
+        task_call_options(write)->cause = cause;
+        task_call_options(write)->in_order = true;
+        struct task_reply reply = task_send(write);
+        struct dynamo_cancellation cancelled = {.first = -1};
+        if (reply.fault == DYNAMO_FINE) return ENDED;
+        if (reply.fault == DYNAMO_CANCELLED) cancelled = dynamo_cancellation(reply.body, call->arena);
+        if (reply.fault == DYNAMO_CONDITION || cancelled.first == 0)
+            return ENDED_BY_OTHERS; /* its fence has moved */
+        if (cancelled.first > 0 || (reply.fault != DYNAMO_CANCELLED && !dynamo_fault_may_pass(reply.fault))) {
+            *why = arena_printf(call->arena, "%.*s: %.*s",
+                                SLICE_ARG(cancelled.first > 0 ? cancelled.code : reply.error),
+                                SLICE_ARG(task_reply_message(&reply)));
+            return ENDING_REFUSED;
+        }
+        if (queue->is_stopping) return ENDING_GIVEN_UP;
+        task_pause_us((cancelled.may_pass ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
+    }
+}
+
+/* Ends it without effects; what cannot be told is left out. */
+static int64_t call_end(struct async_call *call, const char *condition, struct slice destination)
+{
+    struct queue *queue = call->queue;
+    struct slice told = destination_members(call, destination, condition), why;
+    for (;;) {
+        enum ending ending = call_remove(call, SLICE_NONE, SLICE_NONE, told, &why);
+        if (ending == ENDED) {
+            bool failed = call->rejected || call->invocation.end != INVOCATION_ANSWERED;
+            stats_add(failed ? &queue->stats.failed : &queue->stats.succeeded, 1);
+            if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
+        }
+        if (ending == ENDED || ending == ENDED_BY_OTHERS) return QUEUE_OVER;
+        if (ending == ENDING_GIVEN_UP || queue->is_stopping) return queue_now_ms(queue);
+        log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(shown(call)), SLICE_ARG(why));
+        if (!told.len) task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
+        told = SLICE("");
+    }
+}
+
+/* ---- another attempt ---- */
+
+static int64_t call_retry(struct async_call *call, uint32_t attempts, int64_t due_ms)
+{
+    struct task_call *write = task_call_new("UpdateItem");
+    call_put_retry(call, attempts, due_ms, task_call_request(write));
+    switch (task_send(write).fault) {
+    case DYNAMO_FINE: return due_ms;
+    case DYNAMO_CONDITION: return QUEUE_OVER;
+    default: return queue_now_ms(call->queue) + QUEUE_WRITE_AGAIN_MS; /* as if it had not been run */
+    }
+}
+
+static int64_t call_failed(struct async_call *call)
+{
+    struct queue *queue = call->queue;
+    call->pending->throttles = 0;
+    if (call->attempts >= call->settings.retries || call->invocation.is_final)
+        return call_end(call, "RetriesExhausted", call->settings.on_failure);
+    int64_t due_ms = queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (call->attempts + 1);
+    if (due_ms - call->accepted_ms > call->settings.age_max_ms) /* its last answer can still be told */
+        return call_end(call, "EventAgeExceeded", call->settings.on_failure);
+    stats_add(&queue->stats.retried, 1);
+    return call_retry(call, call->attempts + 1, due_ms);
+}
+
+/* The writes that the function returned were not taken: its own error. */
+static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason)
+{
+    struct buf *reply = &call->invocation.reply;
+    reply->len = 0;
+    buf_printf(reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
+    json_put_string(reply, reason);
+    buf_byte(reply, '}');
+    call->rejected = true;
+    return call_failed(call);
+}
+
+/* It was not run: that is no attempt. Where others share, one of them may have more room. */
+static int64_t call_put_off(struct async_call *call)
+{
+    struct queue *queue = call->queue;
+    int64_t pause_ms = QUEUE_THROTTLE_MS;
+    for (unsigned i = 0; i < call->pending->throttles && pause_ms < QUEUE_THROTTLE_MAX_MS; i++) pause_ms *= 2;
+    if (pause_ms > QUEUE_THROTTLE_MAX_MS) pause_ms = QUEUE_THROTTLE_MAX_MS;
+    call->pending->throttles++;
+    stats_add(&queue->stats.throttled, 1);
+    int64_t due_ms = queue_now_ms(queue) + pause_ms;
+    return queue->func->options.shared ? call_retry(call, call->attempts, due_ms) : due_ms;
+}
+
+/* ---- answers ---- */
+
+static int64_t call_answered(struct async_call *call)
+{
+    struct queue *queue = call->queue;
+    struct slice effects, name, qualifier, why;
+    uint32_t count;
+    char error[256];
+    enum effects found = func_effects(reply_of(call), LIMIT_EFFECTS, call->arena, &effects, &count, error,
+                                      sizeof error);
+    if (found == EFFECTS_BAD) return call_rejected(call, "Quipu.EffectsMalformed", slice_of(error));
+    call->pending->throttles = 0;
+    if (found == EFFECTS_NONE) return call_end(call, "Success", call->settings.on_success);
+    if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
+    struct slice cause = cause_add(call->arena, call->cause, name);
+    struct slice told = destination_members(call, call->settings.on_success, "Success");
+    switch (call_remove(call, effects, cause, told, &why)) {
+    case ENDED:
+        stats_add(&queue->stats.succeeded, 1);
+        if (told.len) func_queue_wake(queue->func);
+        return QUEUE_OVER;
+    case ENDED_BY_OTHERS: return QUEUE_OVER;
+    case ENDING_GIVEN_UP: return queue_now_ms(queue);
+    case ENDING_REFUSED: break;
+    }
+    return call_rejected(
+        call, "Quipu.EffectsRefused",
+        arena_printf(call->arena, "The returned writes were not applied: %.*s", SLICE_ARG(why)));
+}
+
+/* Another server may have made the function a moment ago. */
+static int64_t call_unknown(struct async_call *call)
+{
+    const struct queue *queue = call->queue;
+    if (queue->func->options.shared && queue_now_ms(queue) - call->accepted_ms < QUEUE_UNKNOWN_MS)
+        return call_put_off(call);
+    log_line("a call of %.*s is %s: there is no such function", SLICE_ARG(shown(call)),
+             call->failure.len ? "put aside" : "dropped");
+    return call_end(call, "FunctionNotFound", call->failure);
+}
+
+/* Without having been run this time. */
+static int64_t call_give_up(struct async_call *call, const char *condition)
+{
+    buf_free(&call->invocation.reply);
+    call->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
+    return call_end(call, condition, call->settings.on_failure);
+}
+
+/* Lambda: a function whose reserved concurrency is 0 is switched off, and calls of it are not tried again.
+ * Where nobody is told of them they wait here, as long as they may. */
+static bool is_switched_off(const struct async_call *call)
+{
+    struct slice name, qualifier;
+    return call->settings.on_failure.len && function_name_parse(call->function, &name, &qualifier) &&
+           registry_reserved(call->queue->func, name) == 0;
+}
+
+static int64_t call_settle(struct async_call *call)
+{
+    switch (call->invocation.end) {
+    case INVOCATION_ANSWERED: return call_answered(call);
+    case INVOCATION_FAILED: return call_failed(call);
+    case INVOCATION_REFUSED: return call_put_off(call);
+    case INVOCATION_UNKNOWN: return call_unknown(call);
+    case INVOCATION_THROTTLED: break;
+    }
+    return is_switched_off(call) ? call_give_up(call, "ZeroReservedConcurrency") : call_put_off(call);
+}
 
 /* ---- running ---- */
 
 static void invocation_done(struct invocation *invocation)
 {
-    struct errand *errand = invocation->context;
-    struct queue *queue = errand->queue;
-    pthread_mutex_lock(&queue->lock);
-    errand->next_done = queue->done;
-    queue->done = errand;
-    pthread_cond_signal(&queue->more);
-    pthread_mutex_unlock(&queue->lock);
+    task_completion_done(&((struct async_call *)invocation->context)->completion);
 }
 
-static void after_run(struct errand *errand)
+static void read_settings(void *argument)
 {
-    buf_free(&errand->invocation.log);
-    errand->state = ERRAND_SETTLES;
-    if (errand->is_renewing)
-        errand->after_renewal = errand_settle;
-    else
-        errand_settle(errand);
-}
-
-/* A destination may be a URL that nobody made a function of, and so may be what reacts to a pattern. */
-static void invoke_named(struct func *func, struct errand *errand)
-{
-    struct function *function = target_of_text(errand->function);
-    if (!function) {
-        func_invoke(func, &errand->invocation);
-        return;
-    }
-    target_invoke(func, function, &errand->invocation);
-    function_release(function);
-}
-
-/* One that was being read while the queue was stopped stays in the table for later. */
-static void errand_invoke(struct errand *errand)
-{
-    struct queue *queue = errand->queue;
-    pthread_mutex_lock(&queue->gate);
-    bool is_shut = queue->is_shut;
-    if (!is_shut) invoke_named(queue->func, errand);
-    pthread_mutex_unlock(&queue->gate);
-    if (is_shut) errand_wait(errand, queue_now_ms(queue));
-}
-
-static void errand_run(struct errand *errand)
-{
-    struct queue *queue = errand->queue;
+    struct async_call *call = argument;
     struct slice name, qualifier;
-    if (function_name_parse(errand->function, &name, &qualifier))
-        registry_async_settings(queue->func, name, qualifier, &errand->arena, &errand->settings);
+    if (function_name_parse(call->function, &name, &qualifier))
+        registry_async_settings(call->queue->func, name, qualifier, call->arena, &call->settings);
     else /* a URL, or another target */
-        errand->settings = (struct async_settings){.retries = 2, .age_max_ms = QUEUE_URL_AGE_MS};
-    if (!errand->settings.on_failure.len) errand->settings.on_failure = errand->failure;
-    if (queue_now_ms(queue) - errand->accepted_ms > errand->settings.age_max_ms) {
-        errand->state = ERRAND_SETTLES;
-        errand_expire(errand);
-        return;
-    }
-    errand->invocation = (struct invocation){.function = errand->function,
-                                             .payload = errand->payload,
-                                             .cause = errand->cause,
-                                             .arena = &errand->arena,
-                                             .done = invocation_done,
-                                             .context = errand};
-    /* Lambda: all attempts of a call have its id. */
-    if (errand->id_len < sizeof errand->invocation.request_id)
-        memcpy(errand->invocation.request_id, errand->id, errand->id_len);
-    errand->state = ERRAND_RUNS;
-    errand->renew_us = monotonic_us() + QUEUE_LEASE_MS * 1000ll / 3;
-    errand->then = after_run;
-    errand_invoke(errand);
+        call->settings = (struct async_settings){.retries = 2, .age_max_ms = QUEUE_URL_AGE_MS};
+    if (!call->settings.on_failure.len) call->settings.on_failure = call->failure;
 }
 
-/* ---- reading and claiming ---- */
-
-static void after_claim(struct errand *errand)
+/* A destination may be a URL that nobody made a function of, and so may be what reacts to a pattern. One that was being
+ * read while the queue was stopped stays in the table for later: its invocation has no function then. */
+static void invoke(void *argument)
 {
-    if (errand->call.status == 200) {
-        errand->fence++;
-        errand_run(errand);
-    } else if (errand->call.error && strcmp(errand->call.error, "ConditionalCheckFailedException") == 0) {
-        errand_wait(errand,
-                    queue_now_ms(errand->queue) + QUEUE_LEASE_MS / 3); /* lost to somebody: look later */
+    struct async_call *call = argument;
+    struct func *func = call->queue->func;
+    pthread_mutex_lock(&call->queue->gate);
+    if (call->queue->is_shut) {
+        call->invocation.function = SLICE_NONE;
     } else {
-        errand_wait(errand, queue_now_ms(errand->queue) + QUEUE_WRITE_AGAIN_MS);
+        struct function *function = target_of_text(call->function);
+        if (function)
+            target_invoke(func, function, &call->invocation);
+        else
+            func_invoke(func, &call->invocation);
+        function_release(function);
     }
+    pthread_mutex_unlock(&call->queue->gate);
 }
 
-static void errand_claim(struct errand *errand)
+static void nothing_to_release(struct task_completion *completion)
 {
-    int64_t now_ms = queue_now_ms(errand->queue);
-    errand->request.len = 0;
-    errand_put_claim(errand, now_ms, &errand->request);
-    queue_errand_call(errand, "UpdateItem", after_claim);
+    (void)completion; /* the queue ends when all runs have ended */
 }
 
-static void after_load(struct errand *errand)
+static int64_t call_run(struct async_call *call)
 {
-    struct queue *queue = errand->queue;
+    struct queue *queue = call->queue;
+    task_outside(read_settings, call);
+    if (queue_now_ms(queue) - call->accepted_ms > call->settings.age_max_ms)
+        return call_give_up(call, "EventAgeExceeded");
+    call->invocation = (struct invocation){.function = call->function,
+                                           .payload = call->payload,
+                                           .cause = call->cause,
+                                           .arena = call->arena,
+                                           .done = invocation_done,
+                                           .context = call};
+    /* Lambda: all attempts of a call have its id. */
+    if (call->id.len < sizeof call->invocation.request_id)
+        memcpy(call->invocation.request_id, call->id.data, call->id.len);
+    task_completion_begin(&call->completion, nothing_to_release);
+    task_outside(invoke, call);
+    if (!call->invocation.function.data) {
+        task_completion_done(&call->completion);
+        task_await_completion(&call->completion, TASK_NEVER);
+        return queue_now_ms(queue);
+    }
+    /* Where others share, it is kept while it runs. A renewal that fails changes nothing: the fence decides. */
+    int64_t renew_us = QUEUE_LEASE_MS * 1000ll / 3;
+    while (!task_await_completion(&call->completion,
+                                  (struct task_moment){queue->func->options.shared
+                                                           ? task_host_ticks_us(queue->host) + renew_us
+                                                           : HEAP_NEVER,
+                                                       HEAP_NEVER})) {
+        struct task_call *write = task_call_new("UpdateItem");
+        call_put_renewal(call, queue_now_ms(queue), task_call_request(write));
+        task_send(write);
+    }
+    buf_free(&call->invocation.log);
+    int64_t due_ms = call_settle(call);
+    buf_free(&call->invocation.reply);
+    return due_ms;
+}
+
+int64_t call_work(struct async_call *call)
+{
+    struct queue *queue = call->queue;
+    struct task_call *read = task_call_new("BatchGetItem");
+    call_put_load(call, task_call_request(read));
+    struct task_reply reply = task_send(read);
     int64_t now_ms = queue_now_ms(queue);
-    bool is_missing = errand->call.error && strcmp(errand->call.error, "ResourceNotFoundException") == 0;
-    if (errand->call.status != 200 && !is_missing) {
-        errand_wait(errand, now_ms + QUEUE_WRITE_AGAIN_MS);
-        return;
-    }
+    if (reply.fault == DYNAMO_MISSING) return QUEUE_OVER;
+    if (reply.fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
     /* Not there: somebody has finished it, or the transaction that was to put it is not through. */
-    if (is_missing || !errand_read(errand)) {
-        errand_forget(errand);
-        return;
+    if (!call_read(call, arena_copy(call->arena, reply.body))) return QUEUE_OVER;
+    queue_put_found(queue, call->id);
+    if (call->due_ms > now_ms) return call->due_ms;
+    bool is_ours = queue_is_mine(queue, call->holder);
+    if (call->holder.len && !is_ours && call->lease_ms > now_ms) return call->lease_ms;
+    if (!is_ours || call->lease_ms - now_ms <= QUEUE_LEASE_MS / 2) {
+        struct task_call *claim = task_call_new("UpdateItem");
+        call_put_claim(call, now_ms, task_call_request(claim));
+        reply = task_send(claim);
+        if (reply.fault == DYNAMO_CONDITION)
+            return queue_now_ms(queue) + QUEUE_LEASE_MS / 3; /* lost: look later */
+        if (reply.fault != DYNAMO_FINE) return queue_now_ms(queue) + QUEUE_WRITE_AGAIN_MS;
+        call->fence++;
     }
-    queue_put_found(queue, (struct slice){errand->id, errand->id_len});
-    bool is_ours = queue_is_mine(queue, errand->holder);
-    if (errand->due_ms > now_ms)
-        errand_wait(errand, errand->due_ms);
-    else if (is_ours && errand->lease_ms - now_ms > QUEUE_LEASE_MS / 2)
-        errand_run(errand);
-    else if (errand->holder.len && !is_ours && errand->lease_ms > now_ms)
-        errand_wait(errand, errand->lease_ms);
-    else
-        errand_claim(errand);
-}
-
-void errand_begin(struct errand *errand)
-{
-    errand->state = ERRAND_LOADING;
-    errand->written_cause = SLICE_NONE;
-    errand->rejected = false;
-    errand->invocation = (struct invocation){0};
-    errand->request.len = 0;
-    errand_put_load(errand, &errand->request);
-    queue_errand_call(errand, "BatchGetItem", after_load);
-}
-
-/* ---- keeping it while it runs, where others share ---- */
-
-static void renewal_done(struct dynamo_call *call)
-{
-    struct errand *errand = ring_owner(call, struct errand, renewal);
-    struct queue *queue = errand->queue;
-    pthread_mutex_lock(&queue->lock);
-    errand->next_renewed = queue->renewed;
-    queue->renewed = errand;
-    pthread_cond_signal(&queue->more);
-    pthread_mutex_unlock(&queue->lock);
-}
-
-/* A renewal that fails changes nothing here: the fence decides when the call is settled. */
-void errand_renew(struct errand *errand, int64_t now_us)
-{
-    struct queue *queue = errand->queue;
-    if (errand->state != ERRAND_RUNS || errand->is_renewing || now_us < errand->renew_us) return;
-    errand->renew_us = now_us + QUEUE_LEASE_MS * 1000ll / 3;
-    errand->is_renewing = true;
-    arena_reset(&errand->renewal_arena);
-    errand->renewal_request.len = errand->renewal_reply.len = 0;
-    errand_put_renewal(errand, queue_now_ms(queue), &errand->renewal_request);
-    errand->renewal = (struct dynamo_call){.name = SLICE("UpdateItem"),
-                                           .request = buf_view(&errand->renewal_request),
-                                           .arena = &errand->renewal_arena,
-                                           .reply = &errand->renewal_reply,
-                                           .done = renewal_done};
-    if (dynamo_begin(queue->func->options.dynamo, &errand->renewal, &queue->turn))
-        errand->is_renewing = false;
-}
-
-void errand_renewed(struct errand *errand)
-{
-    void (*after)(struct errand *) = errand->after_renewal;
-    dynamo_finish(&errand->renewal);
-    errand->is_renewing = false;
-    errand->after_renewal = NULL;
-    if (after) after(errand);
+    return call_run(call);
 }

@@ -33,6 +33,7 @@ struct task_call {
     struct dynamo_call call;
     struct arena arena;
     struct buf request, reply;
+    bool is_over; /* as soon as it was begun */
 };
 
 struct task {
@@ -47,6 +48,8 @@ struct task {
     struct task_signal *signal;
     struct task_completion *completion; /* that it waits for */
     struct heap_place by_us, by_ms;
+    void (*outside)(void *argument); /* what the host shall do for it, on the thread's own stack */
+    void *outside_argument;
     bool is_ready, was_told;
 };
 
@@ -325,16 +328,29 @@ static void task_body(void *argument)
 
 static void task_resume(struct task *task)
 {
-    current = task;
     bool goes_on;
-    if (!task->fiber) {
-        task->fiber = fiber_start(task_body, task);
-        goes_on = task->fiber != NULL;
-    } else {
-        goes_on = fiber_resume(task->fiber);
-    }
-    current = NULL;
+    do {
+        current = task;
+        if (!task->fiber) {
+            task->fiber = fiber_start(task_body, task);
+            goes_on = task->fiber != NULL;
+        } else {
+            goes_on = fiber_resume(task->fiber);
+        }
+        current = NULL;
+        void (*outside)(void *argument) = goes_on ? task->outside : NULL;
+        if (!outside) break;
+        task->outside = NULL;
+        outside(task->outside_argument);
+    } while (true);
     if (!goes_on) task_free(task);
+}
+
+void task_outside(void (*run)(void *argument), void *argument)
+{
+    current->outside = run;
+    current->outside_argument = argument;
+    fiber_wait();
 }
 
 /* Gives the thread back until somebody wakes the task. */
@@ -535,6 +551,21 @@ void task_call_drop(struct dynamo_call *dynamo_call)
     call_free(call);
 }
 
+/* A read is done here and now, by all that lies below. */
+static void call_begin(void *argument)
+{
+    struct task_call *call = argument;
+    struct task_host *host = call->host;
+    call->is_over = host->environment.begin(host->environment.self, &call->call);
+    host->has_turn |= !call->is_over;
+}
+
+static void call_finish(void *argument)
+{
+    struct task_call *call = argument;
+    call->host->environment.finish(call->host->environment.self, &call->call);
+}
+
 struct task_reply task_send(struct task_call *call)
 {
     struct task_host *host = call->host;
@@ -542,15 +573,14 @@ struct task_reply task_send(struct task_call *call)
     call->call.done = call_done;
     task_completion_begin(&call->completion, call_release);
     host->calls++;
-    if (host->environment.begin(host->environment.self, &call->call)) {
+    task_outside(call_begin, call);
+    if (call->is_over) {
         inbox_release(call->completion.inbox);
-        host->calls--;
     } else {
-        host->has_turn = true;
         task_await_completion(&call->completion, TASK_NEVER);
-        host->calls--;
-        host->environment.finish(host->environment.self, &call->call);
+        task_outside(call_finish, call);
     }
+    host->calls--;
     struct slice error = slice_of(call->call.error ? call->call.error : "");
     return (struct task_reply){.status = call->call.status,
                                .fault = dynamo_fault(call->call.status, error),

@@ -86,6 +86,8 @@ void task_begin(struct task_host *host, void (*run)(void *argument), void *argum
 /* The task's own arena, freed with it. A task that goes on for long rewinds it (arena_mark). */
 struct arena *task_arena(void);
 struct task_host *task_own_host(void);
+/* Runs it on the thread's own stack, which is large, and comes back: for what goes deep (calls of the door do so). */
+void task_outside(void (*run)(void *argument), void *argument);
 
 /* A moment by either clock, whichever comes first; HEAP_NEVER: not by this one. */
 struct task_moment {

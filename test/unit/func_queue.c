@@ -427,7 +427,7 @@ TEST(queue_takes_over_from_the_dead)
     struct slice request = arena_printf(&arena, dead_call, SLICE_ARG(buf_view(&payload)), now_ms, now_ms,
                                         now_ms + 60000);
     stage_dynamo(&stage, "PutItem", request.data, &arena);
-    usleep((QUEUE_LOOK_MS + 500) * 1000); /* one look at least */
+    usleep((QUEUE_SCAN_MS + 500) * 1000); /* one look at least */
     CHECK(stage_until(is_idle, &stage));
     CHECK_INT(waiting_calls(&stage), 1);
     atomic_store(&stage.ahead_ms, 61000);
