@@ -92,6 +92,8 @@
 #define LIMIT_ALTERNATOR_TABLE_NAME 192 /* bytes, as ScyllaDB's files are named by it; for the imitation */
 #define LIMIT_ALTERNATOR_INDEX_NAME 222 /* of a table and its index together */
 #define LIMIT_ALTERNATOR_BATCH      100 /* writes of a BatchWriteItem there */
+#define LIMIT_NODES                 1000 /* of a cluster, that calls are dealt to */
+#define LIMIT_KNOWN_TABLES          256 /* of an Alternator; others are asked for by each call */
 #define LIMIT_NODES_BYTES           (256 * 1024) /* the list of a cluster's nodes: thousands of addresses */
 #define LIMIT_REGION_BYTES          64
 #define LIMIT_ACCESS_KEY_BYTES      128 /* as long as AWS's may be */

@@ -9,6 +9,7 @@
 #include "dynamo/remote.h"
 
 #define STRANGE_BYTES 200 /* of a reply that is shown because it is not understood */
+#define NODE_CONNECT_MS 2000 /* to a node: where it is gone, another is there */
 #define HEADERS       8   /* of a request, and the end of their list */
 
 /* ---- the request ---- */
@@ -49,7 +50,8 @@ static void prepare(struct client_call *http)
 {
     struct remote_call *call = http->context;
     const struct endpoint *endpoint = &call->remote->endpoint;
-    const char *host = call->to_streams ? endpoint->stream_host : endpoint->host;
+    nodes_choose(call);
+    const char *host = call->node_host ? call->node_host : call->to_streams ? endpoint->stream_host : endpoint->host;
     struct arena *arena = call->call->arena;
     struct slice target = arena_printf(arena, "%s_20120810.%.*s",
                                        call->to_streams ? "DynamoDBStreams" : "DynamoDB",
@@ -62,7 +64,8 @@ static void prepare(struct client_call *http)
     count += add_signature(call, target, host, headers + count);
     headers[count] = NULL;
     http->headers = headers;
-    http->url = call->to_streams ? endpoint->stream_url : endpoint->url;
+    http->url = call->node_url ? call->node_url : call->to_streams ? endpoint->stream_url : endpoint->url;
+    http->connect_ms = call->node_url ? NODE_CONNECT_MS : call->remote->options.connect_ms;
     http->reply->len = call->reply_start;
     call->has_checksum = false;
     call->date[0] = '\0';

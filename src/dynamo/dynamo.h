@@ -68,6 +68,8 @@ struct dynamo_options {
     uint32_t in_flight;  /* calls on the wire, at most; more wait; 0: 64, up to LIMIT_REMOTE_CALLS */
     int64_t connect_ms;  /* to connect; 0: 5 s */
     int64_t attempt_ms;  /* from the begin of an attempt to the end of its reply; 0: 60 s */
+    const char *prefix;  /* of the names of our own tables; NULL: quipu- */
+    int64_t nodes_every_ms; /* how often the nodes of a cluster are asked for; 0: every minute */
     /* Called once, on any thread, when the endpoint has turned out to be one; NULL: nobody. */
     void (*on_alternator)(void);
 };
@@ -123,6 +125,8 @@ int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice o
 int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struct slice request,
                             struct buf *reply);
 
+/* The error of calls on a table of ours that was not made for us: see known_tables.c. The message tells it. */
+#define DYNAMO_NOT_ISOLATED "NotIsolatedException"
 /* The error of calls that need transactions (see dynamo_call) where the database has none: nothing was sent. */
 #define DYNAMO_NO_TRANSACTIONS "NoTransactionsException"
 

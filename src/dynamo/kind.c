@@ -46,10 +46,13 @@ static bool is_busy(int status)
 static void take_answer(struct remote *remote, const struct client_call *http)
 {
     bool is_answer = http->end == CLIENT_ANSWERED && !is_busy(http->status);
+    bool is_alternator = is_answer && kind_is_alternator(http->status, buf_view(http->reply), http->arena);
+    if (is_alternator) {
+        nodes_take(remote, buf_view(http->reply)); /* before anybody knows what it is */
+        remote->has_answered = true;
+    }
     if (is_answer)
-        settle(remote, kind_is_alternator(http->status, buf_view(http->reply), http->arena)
-                           ? DYNAMO_KIND_ALTERNATOR
-                           : DYNAMO_KIND_USUAL);
+        settle(remote, is_alternator ? DYNAMO_KIND_ALTERNATOR : DYNAMO_KIND_USUAL);
     else if (http->end != CLIENT_UNCONNECTED && atomic_fetch_add(&remote->asked_in_vain, 1) + 1 >= TIMES_MOST)
         settle(remote, DYNAMO_KIND_USUAL);
 }
@@ -57,9 +60,8 @@ static void take_answer(struct remote *remote, const struct client_call *http)
 /* ---- the question ---- */
 
 /* Nobody signs it: Alternator answers everybody, and who does not know it refuses it in any case. */
-static struct client_call question(struct remote *remote, struct arena *arena, struct buf *reply)
+struct client_call kind_question(struct slice url, struct arena *arena, struct buf *reply)
 {
-    struct slice url = slice_of(remote->endpoint.url);
     if (url.data[url.len - 1] == '/') url.len--;
     return (struct client_call){.method = "GET",
                                 .url = arena_printf(arena, "%.*s/localnodes", SLICE_ARG(url)).data,
@@ -81,7 +83,7 @@ enum dynamo_kind remote_kind_ask(struct dynamo *dynamo)
     struct arena arena = {0};
     struct buf reply = {0};
     if (remote_kind(dynamo) == DYNAMO_KIND_UNKNOWN) {
-        struct client_call http = question(remote, &arena, &reply);
+        struct client_call http = kind_question(slice_of(remote->endpoint.url), &arena, &reply);
         client_call(remote->client, &http);
         take_answer(remote, &http);
     }
@@ -114,7 +116,7 @@ static void question_prepare(struct client_call *http)
 
 void kind_ask_first(struct remote_call *call)
 {
-    call->http = question(call->remote, call->call->arena, &call->nodes);
+    call->http = kind_question(slice_of(call->remote->endpoint.url), call->call->arena, &call->nodes);
     call->http.prepare = question_prepare;
     call->http.done = question_done;
     call->http.context = call;

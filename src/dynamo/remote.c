@@ -11,6 +11,7 @@
 #define ATTEMPTS    10
 #define CONNECT_MS  5000
 #define ATTEMPT_MS  60000
+#define NODES_EVERY_MS 60000
 #define QUIET_BYTES 700 /* for a sentence that nobody reads */
 
 /* ---- the ends of attempts, on the client's thread ---- */
@@ -47,7 +48,10 @@ void remote_attempt_end(struct client_call *http)
     struct attempt attempt;
     struct slice message;
     attempt_judge(call, &attempt, &message);
-    bool at_once = has_remedy(remote, call, &attempt, message);
+    nodes_ask_again(remote);
+    bool is_node_gone = nodes_note(call, attempt.end == ATTEMPT_ANSWERED) && attempt.end == ATTEMPT_UNCONNECTED;
+    bool at_once = has_remedy(remote, call, &attempt, message) ||
+                   (is_node_gone && call->attempts < remote->options.attempts);
     if (!at_once && !retry_is_due(&attempt, remote->options.attempts)) {
         answer(call, &attempt);
         return;
@@ -92,6 +96,8 @@ static void call_prepare(struct remote_call *begun)
     begun->http.done = remote_attempt_end;
 }
 
+static void remote_turn_end(struct dynamo *dynamo, struct dynamo_turn *turn);
+
 void remote_call_go(struct remote_call *call)
 {
     if (call->call->needs_transactions && remote_kind(&call->remote->door) == DYNAMO_KIND_ALTERNATOR) {
@@ -99,6 +105,15 @@ void remote_call_go(struct remote_call *call)
         call->call->done(call->call);
         return;
     }
+    struct dynamo_turn turn = {0};
+    if (table_ask_first(call, &turn))
+        remote_turn_end(&call->remote->door, &turn);
+    else
+        remote_call_send(call);
+}
+
+void remote_call_send(struct remote_call *call)
+{
     call->attempts = 0; /* to ask was none */
     call_prepare(call);
     client_begin(call->remote->client, &call->http);
@@ -117,11 +132,13 @@ static bool remote_begin(struct dynamo *dynamo, struct dynamo_call *call, struct
     begun->operation = operation;
     begun->to_streams = is_of_streams(operation);
     begun->reply_start = call->reply->len;
-    if (kind == DYNAMO_KIND_UNKNOWN && (call->needs_transactions || call->request_on_alternator.data))
+    call->remote = begun;
+    if (table_ask_first(begun, turn)) return false;
+    if (kind == DYNAMO_KIND_UNKNOWN && (call->needs_transactions || call->request_on_alternator.data ||
+                                        table_is_ours(remote, operation, call->request, call->arena)))
         kind_ask_first(begun);
     else
         call_prepare(begun);
-    call->remote = begun;
     *(turn->last ? &turn->last->next : &turn->first) = begun;
     turn->last = begun;
     return false;
@@ -162,6 +179,8 @@ static void take_options(struct remote *remote, const struct dynamo_options *opt
     own->session_token = copied(&remote->arena, options->session_token);
     own->profile = copied(&remote->arena, options->profile);
     own->ca_file = copied(&remote->arena, options->ca_file);
+    own->prefix = copied(&remote->arena, options->prefix ? options->prefix : "quipu-");
+    if (!own->nodes_every_ms) own->nodes_every_ms = NODES_EVERY_MS;
     if (!own->attempts) own->attempts = ATTEMPTS;
     if (!own->connect_ms) own->connect_ms = CONNECT_MS;
     if (!own->attempt_ms) own->attempt_ms = ATTEMPT_MS;
@@ -225,6 +244,8 @@ static void remote_close(struct dynamo *dynamo)
 {
     struct remote *remote = (struct remote *)dynamo;
     client_close(remote->client);
+    nodes_free(remote);
+    arena_free(&remote->tables_arena);
     pthread_mutex_destroy(&remote->lock);
     arena_free(&remote->keys_arena);
     arena_free(&remote->arena);

@@ -37,6 +37,7 @@ static struct dynamo_options door_of(const struct quipu_options *options)
                                    .session_token = options->session_token,
                                    .profile = options->profile,
                                    .ca_file = options->ca_file,
+                                   .prefix = options->prefix,
                                    .attempts = options->attempts,
                                    .in_flight = options->in_flight,
                                    .connect_ms = options->connect_ms,

@@ -348,7 +348,8 @@ static void tell_alternator(void)
 static bool open_elsewhere(struct parts *parts, const struct settings *settings, char *error,
                            size_t error_len)
 {
-    struct dynamo_options options = {.region = settings->region, .on_alternator = tell_alternator};
+    struct dynamo_options options = {
+        .region = settings->region, .prefix = settings->prefix, .on_alternator = tell_alternator};
     parts->dynamo = dynamo_open(settings->on, &options, error, error_len);
     if (!parts->dynamo) return false;
     if (dynamo_kind_ask(parts->dynamo) != DYNAMO_KIND_ALTERNATOR) return true;

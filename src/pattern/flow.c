@@ -149,6 +149,8 @@ void flow_refuse_call(struct flow *flow)
                     "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
                     "transactions; Amazon DynamoDB, DynamoDB Local and Quipu do.",
                     SLICE_ARG(flow->operation));
+    } else if (slice_equal(name, SLICE(DYNAMO_NOT_ISOLATED))) {
+        flow_refuse(flow, 501, "not-isolated", "%.*s", SLICE_ARG(message));
     } else if (slice_contains(message, SLICE("size has exceeded")) ||
                slice_contains(message, SLICE("exceeded the maximum allowed size"))) {
         flow_refuse(flow, 413, "too-large",

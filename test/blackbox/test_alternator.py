@@ -152,6 +152,68 @@ def test_commands_and_copies(alternator, tmp_path):
     assert output("dump", "Music", on=there, env=KEYS).count('"Item"') == 1
 
 
+# ---- a cluster ----
+
+NODES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+
+
+@pytest.fixture
+def cluster(imitation):
+    """Three nodes on one port, before the same data."""
+    for attempt in range(20):
+        port, nodes = free_port(), []
+        try:
+            for host in NODES:
+                nodes.append(Node(imitation.url, port, host, NODES))
+            break
+        except OSError:
+            for node in nodes:
+                node.close()
+    yield nodes
+    for node in nodes:
+        node.close()
+    client = boto_client(imitation.url)
+    for table in client.list_tables()["TableNames"]:
+        client.delete_table(TableName=table)
+
+
+def keys_of(node):
+    return {call.request["Key"]["name"]["S"] for call in node.calls if call.operation == "UpdateItem"}
+
+
+def test_calls_of_one_key_go_to_one_node(cluster):
+    names = [f"c{number}" for number in range(30)]
+    with Quipu("--on", cluster[0].url, env=KEYS) as server:
+        def count_all(expected):
+            for name in names:
+                assert send(server.url, "POST", f"/v1/counters/{name}", {}) == (200, {"value": expected})
+
+        send(server.url, "POST", "/v1/counters/first", {})
+        for value in (1, 2):
+            count_all(value)
+        parts = [keys_of(node) - {"first"} for node in cluster]
+        assert sorted(name for part in parts for name in part) == sorted(names), "each at one node"
+        assert all(parts), "and all nodes have some"
+        cluster[2].close()
+        count_all(3)
+        now = [keys_of(node) - {"first"} for node in cluster[:2]]
+        assert now[0] | now[1] == set(names)
+        assert (now[0] - parts[0]) | (now[1] - parts[1]) == parts[2], "only those of the dead one have moved"
+
+
+def test_tables_without_isolation_are_refused(server, alternator):
+    """One that somebody else has made, or copied here."""
+    assert send(server.url, "POST", "/v1/counters/c", {})[0] == 200
+    client = boto_client(alternator.url)
+    arn = client.describe_table(TableName="quipu-counters")["Table"]["TableArn"]
+    client.untag_resource(ResourceArn=arn, TagKeys=["system:write_isolation"])
+    refused = quipu("counter", "add", "c", on=alternator.url, env=KEYS)
+    sentence = "The table quipu-counters on this ScyllaDB Alternator has not the tag system:write_isolation"
+    assert refused.returncode == 1 and sentence in refused.stderr
+    client.tag_resource(ResourceArn=arn, Tags=[{"Key": "system:write_isolation", "Value": "always"}])
+    assert quipu("counter", "add", "c", on=alternator.url, env=KEYS).stdout == "2\n"
+
+
 # ---- what does not ----
 
 REFUSED = [

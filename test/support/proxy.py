@@ -2,6 +2,7 @@
 behind which new tables take their time, as they do on Amazon's, and a node of a cluster of ScyllaDB Alternator."""
 import http.client
 import json
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,13 +30,21 @@ class Proxy:
     """Asks for the consumed capacity of indexes, too, where capacity is asked for at all."""
 
     def __init__(self, upstream, port=0, host="127.0.0.1"):
-        self.calls, self.gets = [], []
+        self.calls, self.gets, self.connections, self.is_closed = [], [], set(), False
         self.address = urlsplit(upstream)
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # head and body in one piece
+
+            def setup(self):
+                super().setup()
+                proxy.connections.add(self.connection)
+
+            def finish(self):
+                proxy.connections.discard(self.connection)
+                super().finish()
 
             def do_POST(self):
                 text = self.rfile.read(int(self.headers["Content-Length"]))
@@ -89,8 +98,20 @@ class Proxy:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Also in the middle of conversations."""
+        if self.is_closed:
+            return
+        self.is_closed = True
         self.server.shutdown()
         self.server.server_close()
+        for connection in list(self.connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
 
 class SlowTables(Proxy):
