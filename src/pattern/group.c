@@ -9,23 +9,29 @@
  *   events; `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first
  *   and of the last event; the rules, and in `rules` (N) their version; `fixed` (BOOL): its first event
  *   brought its deadline, which other rules do not change; `events` (L), `ids` (SS), `bytes` (N): events
- *   that stand in the head; `spilled` (BOOL): there are others, with items of their own; `last` (S): the id
- *   of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were
- *   changed; `by` (S): the id of the event that completed it, or why.
+ *   that stand in the head; `spilled` (S): the hash key of the others, which have items of their own; `redo`
+ *   (M): the last of those, whose item may still be missing; `last` (S): the id of the last event;
+ *   `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were changed; `by` (S): the id
+ *   of the event that completed it, or why.
  *   Index open: hash `open` (S) "NAME/0" to "NAME/3" while it is OPEN, range `since` (S, when it was opened,
  *     and a little more).
  *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it.
- * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION", range key `id` (S); `kind`, `data`,
- *   `amount`, `time`, `late` (BOOL).
- * Table PREFIXtokens (tokens.h), kind "group": the `generation` that an event's id came into, where late
+ * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION/" and some digits, range key `id` (S);
+ *   `kind`, `data`, `amount`, `time`, `late` (BOOL).
+ * Table PREFIXtokens (tokens.h), kind "group": the `generation` that an event's id belongs to, where late
  *   events open a new one.
  *
- * An event is added by one write that also counts it, on the condition that the group is OPEN and its rule
- * does not hold yet: a group of ten has ten. Small events stand in the head; when that would exceed one write
- * unit, the further ones get items of their own, in one transaction with the head. Whoever sees the rule hold
- * completes the group by one conditional write; if nobody comes to it, the next event, a look at the group or
- * the sweep does. Each of these writes is on the condition that the head has the rules by which it was read:
- * how changed rules get there is told in group_change.c. */
+ * One conditional write to the head adds an event, counts it, and completes the group where its rule holds then: so
+ * an OPEN group is not complete, and a group of ten has ten. A condition of the user's is for the service to evaluate:
+ * where a rule has one, an event is added on the condition that the rule does not hold yet, and whoever sees it hold
+ * completes the group by a second write; if nobody comes to it, the next event, a look at the group or the sweep does.
+ * Small events stand in the head; when that would exceed one write unit, the further ones get items (group_add.c).
+ * Each of these writes is on the condition that the head has the rules by which it was read: how changed rules get
+ * there is told in group_change.c.
+ *
+ * A process remembers the rules and the heads that it has written to last. So most events are written without a read;
+ * where the memory is wrong the write is refused, and the head that comes back with the refusal is the right one.
+ */
 #include "pattern/group.h"
 
 #include "base/hash.h"
@@ -108,7 +114,8 @@ void group_read(struct flow *flow, struct group *group, struct slice item)
                             .deadline_ms = item_int(arena, item, "deadline", 0),
                             .keep_ms = item_int(arena, item, "keep", 0),
                             .rules = item_int(arena, item, "rules", 0),
-                            .spilled = item_has(arena, item, "spilled"),
+                            .spilled = item_text(arena, item, "spilled"),
+                            .redo = item_content(arena, item, "redo"),
                             .own_deadline = item_has(arena, item, "fixed")};
 }
 
@@ -130,17 +137,27 @@ void group_load(struct flow *flow, struct group *group, int64_t generation)
 struct slice group_rules_read(struct flow *flow, struct slice name)
 {
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table, name);
+    struct slice rules = flow_item(flow);
+    group_rules_remember(flow, name, rules);
+    return rules;
+}
+
+void group_rules_remember(struct flow *flow, struct slice name, struct slice rules)
+{
+    flow_remember(flow, flow_topic("group rules", name, SLICE("")), rules);
+}
+
+struct slice group_rules_recall(struct flow *flow, struct slice name)
+{
+    struct slice rules = flow_recall(flow, flow_topic("group rules", name, SLICE("")));
+    if (rules.data) return rules;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S}}", &group_rules_table, name);
     return flow_item(flow);
 }
 
 struct slice group_key(struct flow *flow, const struct group *group, int64_t generation)
 {
     return flow_compose(flow, "{'group':%S,'generation':%N}", group->id, generation);
-}
-
-struct slice group_part(struct flow *flow, const struct group *group, int64_t generation)
-{
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(group->id), (long long)generation);
 }
 
 uint64_t group_topic(const struct group *group)
@@ -228,18 +245,37 @@ static void put_event(struct flow *flow, struct slice id, struct slice event, bo
     buf_byte(flow->body, '}');
 }
 
+/* The last of the further events may have no item yet: then it is told where its item would stand. */
+static void put_further_events(struct flow *flow, const struct group *group, struct slice items, bool is_last_page,
+                               bool first)
+{
+    struct slice last = item_text(flow->arena, group->redo, "id"), item;
+    bool is_told = flow_given(flow, GET_AFTER) && slice_compare(last, flow_text(flow, GET_AFTER)) <= 0;
+    struct raw_look look;
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &item)) {
+        struct slice id = item_text(flow->arena, item, "id");
+        if (!is_told && slice_compare(last, id) < 0) put_event(flow, last, group->redo, first);
+        if (!is_told && slice_compare(last, id) < 0) first = false;
+        is_told |= slice_compare(last, id) <= 0;
+        put_event(flow, id, item, first);
+        first = false;
+    }
+    if (!is_told && is_last_page) put_event(flow, last, group->redo, first);
+}
+
 static void tell_group(struct flow *flow, const struct group *group)
 {
-    struct slice part = group_part(flow, group, group->generation), items = SLICE_NONE, last = SLICE_NONE, element;
+    struct slice items = SLICE_NONE, last = SLICE_NONE, element;
     struct raw_look look;
     bool first = true;
-    if (group->spilled) {
+    if (group->spilled.data) {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
                   "'ExpressionAttributeValues':{':part':%S},'Limit':%d,'ConsistentRead':true%r}",
-                  &group_events_table, part, flow_int_or(flow, GET_LIMIT, LIST_USUAL),
-                  flow_given(flow, GET_AFTER) ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}", part,
-                                                             flow_text(flow, GET_AFTER))
+                  &group_events_table, group->spilled, flow_int_or(flow, GET_LIMIT, LIST_USUAL),
+                  flow_given(flow, GET_AFTER) ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}",
+                                                             group->spilled, flow_text(flow, GET_AFTER))
                                               : SLICE(""));
         items = flow_items(flow);
         last = flow_last_key(flow);
@@ -252,11 +288,7 @@ static void tell_group(struct flow *flow, const struct group *group)
         put_event(flow, item_text(flow->arena, event, "id"), event, first);
         first = false;
     }
-    raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &element)) {
-        put_event(flow, item_text(flow->arena, element, "id"), element, first);
-        first = false;
-    }
+    if (group->spilled.data) put_further_events(flow, group, items, !last.data, first);
     buf_text(flow->body, "]");
     if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "id"));
     buf_text(flow->body, "}");

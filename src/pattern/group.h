@@ -30,8 +30,9 @@ struct group {
     enum group_late late;
     int64_t generation, count, bytes;
     int64_t opened_ms, touched_ms, quiet_ms, deadline_ms, keep_ms; /* 0: none */
-    int64_t rules;     /* the version of the rules that it has; 0: from before they had any */
-    bool spilled;      /* its events have items of their own */
+    int64_t rules;     /* the version of the rules that it has */
+    struct slice spilled; /* the hash key of its further events; SLICE_NONE: all of them stand in the head */
+    struct slice redo;    /* the last of those, which may have no item yet */
     bool own_deadline; /* its first event brought it */
 };
 
@@ -54,11 +55,12 @@ struct group group_named(struct flow *flow, struct slice name, struct slice key)
 void group_read(struct flow *flow, struct group *group, struct slice item);
 /* The latest generation, or `generation` where that is above 0. */
 void group_load(struct flow *flow, struct group *group, int64_t generation);
-/* The rules of a name; SLICE_NONE: there are none. */
+/* The rules of a name; SLICE_NONE: there are none. Also as this process knew them last, perhaps not the latest. */
 struct slice group_rules_read(struct flow *flow, struct slice name);
-/* {"group":...,"generation":...} of a head, and the hash key of its events. */
+struct slice group_rules_recall(struct flow *flow, struct slice name);
+void group_rules_remember(struct flow *flow, struct slice name, struct slice rules);
+/* {"group":...,"generation":...} of a head. */
 struct slice group_key(struct flow *flow, const struct group *group, int64_t generation);
-struct slice group_part(struct flow *flow, const struct group *group, int64_t generation);
 uint64_t group_topic(const struct group *group);
 struct slice group_slot(struct flow *flow, const struct group *group);
 /* When the sweep looks at it again: when it is due, or to heal it. */
@@ -72,6 +74,11 @@ void group_refuse_unknown(struct flow *flow);
 /* The rule of a head, or of the rules' item, as a condition that is to be put in parentheses; empty: there is
  * none. */
 struct slice group_rule(struct flow *flow, struct slice item, struct slice *values);
+/* The rule's condition as it must be for the rule to hold when an event of this kind has been added; empty: there is no
+ * rule. A user's own condition is as it is, since what becomes of it is for the service to say. */
+struct slice group_rule_with(struct flow *flow, struct slice item, struct slice kind, struct slice *values);
+/* It will hold with an event of this kind, for certain. */
+bool group_completes(struct flow *flow, struct slice item, struct slice kind);
 /* What of it can be said without the service: false, it does not hold. */
 bool group_may_be_complete(struct flow *flow, struct slice item);
 /* A condition with values and names in their places ("count >= 3") in DynamoDB's words, with the values
@@ -90,8 +97,6 @@ struct slice group_when_values(struct flow *flow, struct slice values);
  * those that these rules do not have. */
 struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_deadline, struct slice *values,
                              struct slice *gone);
-/* The head still has the rules by which it was read: a condition, and its value. */
-struct slice group_same_rules(struct flow *flow, const struct group *group, struct slice *value);
 /* Completes the group as it was read, and reads it again: perhaps somebody else was first. `why`: NULL by its rule,
  * which is looked at again by the write. */
 void group_complete(struct flow *flow, struct group *group, const char *why);

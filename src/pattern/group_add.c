@@ -1,13 +1,22 @@
 /* Groups: adding events. The tables and what holds for them: group.c.
  *
- * First the latest generation is read; then the event is written on the condition that the group is what it
- * was. Where it is not, the image that comes back tells what else to do. */
+ * One conditional write to the head decides: it counts the event, and completes the group where the rule holds with
+ * it. An event that the head has no room for stands in the head's `redo` until it has an item of its own; whoever
+ * comes next sees to that before it writes its own there. So all events but the last have their items, and whoever
+ * has read a head knows which events the group has.
+ *
+ * An id that comes again is found in the head or by its item. Where late events open a new generation a token says
+ * which generation an id belongs to; it is put before the event, and moves on only when the event can not get into
+ * that generation any more. */
 #include "calendar/calendar.h"
 #include "pattern/group.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
-#define INLINE_BYTES 640 /* of events in the head: with all else it stays below 1 KB, one write unit */
+/* Of events in a head with short names; with all else, and with an event of some 200 bytes as its redo, it stays below
+ * 1 KB, one write unit. */
+#define INLINE_BYTES       580
+#define INLINE_LEAST_BYTES 300
 
 enum { ADD_ID = GROUP_KEY + 1, ADD_KIND, ADD_DATA, ADD_AMOUNT, ADD_DEADLINE, ADD_TOKEN };
 
@@ -30,11 +39,16 @@ const struct field group_add_fields[] = {
 struct add {
     struct slice id;     /* of the event */
     bool has_id;         /* it was given */
+    struct slice kind;   /* empty: none */
     struct slice event;  /* members of its item but the key */
-    struct slice rules;  /* read to open a generation */
+    int64_t bytes;       /* that it takes in a head */
+    struct slice rules;  /* by which it opens a generation */
     int64_t generation;  /* that is written to */
+    int64_t claimed;     /* the generation that the id's token names; 0: it was not asked for */
     int64_t deadline_ms; /* of the group that it opens; 0: as the rules say */
-    bool opens, in_head, has_token;
+    bool opens;
+    bool completes; /* the rule holds with it */
+    bool tried;     /* a write of it may have happened */
     bool accepted;
 };
 
@@ -51,152 +65,130 @@ static struct slice opening(struct flow *flow, const struct group *group, const 
                             struct slice *values)
 {
     struct group soon = *group;
-    struct slice since = flow_new_id(flow), slot = group_slot(flow, group), rules_values, none;
-    struct slice text = group_rules_set(flow, add->rules, add->deadline_ms != 0, &rules_values, &none);
-    group_read(flow, &soon, add->rules);
-    soon.opened_ms = soon.touched_ms = flow->now_ms;
-    if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
-    struct slice listed = {group->id.data, group->id.len - group->key.len};
-    *values = flow_compose(flow, "%A,':name':%S,':key':%S,':open':%S,':since':%S,':slot':%S,':due':%N",
-                           rules_values, group->name, group->key,
-                           arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(listed), SLICE_ARG(slot)), since,
-                           slot, group_due_ms(flow, &soon));
+    struct slice rules_values, none,
+        set = group_rules_set(flow, add->rules, add->deadline_ms != 0, &rules_values, &none);
+    *values = flow_compose(flow, "%A,':name':%S,':key':%S", rules_values, group->name, group->key);
+    set = flow_compose(flow, ", #opened = :now, #name = :name, #key = :key%r", set);
     if (add->deadline_ms) {
         *values = flow_compose(flow, "%A,':deadline':%N,':fixed':{'BOOL':true}", *values,
                                since_opening(flow, add));
-        text = flow_compose(flow, "%r, #deadline = :deadline, #fixed = :fixed", text);
+        set = flow_compose(flow, "%r, #deadline = :deadline, #fixed = :fixed", set);
     }
+    if (add->completes) return set;
+    group_read(flow, &soon, add->rules);
+    soon.opened_ms = soon.touched_ms = flow->now_ms;
+    if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
+    struct slice slot = group_slot(flow, group), listed = {group->id.data, group->id.len - group->key.len};
+    *values = flow_compose(flow, "%A,':state':{'S':'OPEN'},':open':%S,':since':%S,':slot':%S,':due':%N",
+                           *values, arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(listed), SLICE_ARG(slot)),
+                           flow_new_id(flow), slot, group_due_ms(flow, &soon));
     return flow_compose(
-        flow,
-        ", #state = :state, #opened = :now, #name = :name, #key = :key, #open = :open, #since = :since, "
-        "#slot = :slot, #due = :due%r",
-        text);
+        flow, "%r, #state = :state, #open = :open, #since = :since, #slot = :slot, #due = :due", set);
 }
 
-/* The event's own part of the head's update. */
-static struct slice counting(struct flow *flow, const struct group *group, const struct add *add,
-                             struct slice *set, struct slice *values)
+/* What a head has from its completion on. */
+static struct slice completing(struct flow *flow, const struct group *group, const struct add *add,
+                               struct slice *gone, struct slice *values)
 {
-    bool late = !add->opens && group->state == GROUP_COMPLETE;
-    *values = flow_compose(flow, ",':one':{'N':'1'},':now':%N,':last':%S", flow->now_ms, add->id);
-    *set = SLICE("#touched = :now, #last = :last");
-    if (add->in_head) {
-        *set = flow_compose(flow, "%r, #events = list_append(if_not_exists(#events, :none), :event)", *set);
-        *values = flow_compose(
-            flow, "%A,':none':{'L':[]},':event':{'L':[{'M':{'id':%S%A%r}}]},':ids':{'SS':[%s]},':bytes':%N",
-            *values, add->id, add->event, late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""), add->id,
-            (int64_t)(add->event.len + 2 * add->id.len));
-    } else {
-        *set = flow_compose(flow, "%r, #spilled = :true", *set);
-        *values = flow_compose(flow, "%A,':true':{'BOOL':true}", *values);
-    }
-    if (flow_given(flow, ADD_KIND))
-        *values = flow_compose(flow, "%A,':kinds':{'SS':[%s]}", *values, flow_text(flow, ADD_KIND));
-    if (flow_given(flow, ADD_AMOUNT))
-        *values = flow_compose(flow, "%A,':amount':%J", *values, flow_text(flow, ADD_AMOUNT));
-    return flow_compose(flow, " ADD #count :one%r%r%r",
-                        add->in_head ? SLICE(", #ids :ids, #bytes :bytes") : SLICE(""),
-                        flow_given(flow, ADD_KIND) ? SLICE(", #kinds :kinds") : SLICE(""),
-                        flow_given(flow, ADD_AMOUNT) ? SLICE(", #sum :amount") : SLICE(""));
+    int64_t keep_ms = add->opens ? item_int(flow->arena, add->rules, "keep", 0) : group->keep_ms;
+    struct slice set = SLICE(", #state = :complete, #completed = :completed, #why = :why, #by = :last");
+    *values = flow_compose(flow, ",':complete':{'S':'COMPLETE'},':completed':%S,':why':{'S':'rule'}",
+                           moment_text(flow->arena, flow->now_ms));
+    *gone = add->opens ? SLICE("") : keep_ms ? SLICE(" REMOVE #open") : SLICE(" REMOVE #open, #slot, #due");
+    if (!keep_ms) return set;
+    *values = flow_compose(flow, "%A,':kept':%N,':slot':%S", *values, flow->now_ms + keep_ms,
+                           group_slot(flow, group));
+    return flow_compose(flow, "%r, #slot = :slot, #due = :kept", set);
 }
 
 /* The group is what it was: new, open and not complete yet, or complete; and the event is not in it. */
 static struct slice condition(struct flow *flow, const struct group *group, const struct add *add,
-                              struct slice *values)
+                              bool in_head, int64_t room, struct slice *values)
 {
-    struct slice rule_values, rule = group_rule(flow, group->item, &rule_values);
-    *values = flow_compose(flow, ",':state':%S",
-                           add->opens || group->state == GROUP_OPEN ? SLICE("OPEN") : SLICE("COMPLETE"));
+    bool is_open = group->state == GROUP_OPEN;
+    *values = SLICE("");
     if (add->opens) return SLICE("attribute_not_exists(#group)");
-    struct slice text = SLICE("#state = :state and not contains(#ids, :id)");
-    *values = flow_compose(flow, "%A,':id':%S", *values, add->id);
-    if (add->in_head)
+    struct slice text = SLICE("#state = :state and not contains(#ids, :id)"), more;
+    *values = flow_compose(flow, ",':state':%S,':id':%S", is_open ? SLICE("OPEN") : SLICE("COMPLETE"),
+                           add->id);
+    if (in_head) {
         text = flow_compose(flow, "%r and attribute_not_exists(#spilled) and #bytes <= :room", text);
-    if (add->in_head)
-        *values = flow_compose(flow, "%A,':room':%N", *values,
-                               INLINE_BYTES - (int64_t)(add->event.len + 2 * add->id.len));
-    if (group->state == GROUP_OPEN) {
-        struct slice version, same = group_same_rules(flow, group, &version);
-        text = flow_compose(flow, "%r and %r", text, same);
-        *values = flow_compose(flow, "%A%A", *values, version);
+        *values = flow_compose(flow, "%A,':room':%N", *values, room - add->bytes);
+    } else { /* nothing was added since it was read, and its redo is carried out */
+        text = flow_compose(flow, "%r and #count = :seen and %r", text,
+                            group->spilled.data ? SLICE("#spilled = :part")
+                                                : SLICE("attribute_not_exists(#spilled)"));
+        *values = flow_compose(flow, "%A,':seen':%N", *values, group->count);
     }
-    if (group->state == GROUP_OPEN && rule.len) {
-        text = flow_compose(flow, "%r and not (%r)", text, rule);
-        *values = flow_compose(flow, "%A%A", *values, rule_values);
+    if (!is_open) return text;
+    text = flow_compose(flow, "%r and #rules = :rules", text);
+    *values = flow_compose(flow, "%A,':rules':%N", *values, group->rules);
+    struct slice rule = group_rule_with(flow, group->item, add->kind, &more);
+    if (!rule.len) return text;
+    *values = flow_compose(flow, "%A%A", *values, more);
+    return flow_compose(flow, "%r and %r(%r)", text, add->completes ? SLICE("") : SLICE("not "), rule);
+}
+
+/* A hash key for further events that no other group of this name and key has had, or will have: an item that is put
+ * very late, when its group was deleted, is nobody's. */
+static struct slice new_part(struct flow *flow, const struct group *group, const struct add *add)
+{
+    return arena_printf(flow->arena, "%.*s/%lld/%010llx", SLICE_ARG(group->id), (long long)add->generation,
+                        (unsigned long long)(flow_random(flow) >> 24));
+}
+
+/* The item of an event of its own, by what a head's redo says: `event` is a map's content. */
+static void put_item(struct flow *flow, struct slice part, struct slice event)
+{
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'part':%S,%A,'ConditionExpression':'attribute_not_exists(#part)',%#}",
+              &group_events_table, part, slice_from(event, 1));
+}
+
+/* Counts the event in the head. True: the head is as it was written; false: as it is. */
+static bool write_head(struct flow *flow, struct group *group, struct add *add, bool in_head, int64_t room)
+{
+    bool late = !add->opens && group->state == GROUP_COMPLETE;
+    struct slice opens_values = SLICE(""), complete_values = SLICE(""), holds_values, gone = SLICE("");
+    struct slice event = flow_compose(flow, "{'id':%S%A%r}", add->id, add->event,
+                                      late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""));
+    struct slice set = SLICE("#touched = :now, #last = :last"), sum = SLICE("#count :one");
+    struct slice values = flow_compose(flow, "':one':{'N':'1'},':now':%N,':last':%S", flow->now_ms, add->id);
+    if (in_head) {
+        set = flow_compose(flow, "%r, #events = list_append(if_not_exists(#events, :none), :event)", set);
+        sum = flow_compose(flow, "%r, #ids :ids, #bytes :bytes", sum);
+        values = flow_compose(flow,
+                              "%A,':none':{'L':[]},':event':{'L':[{'M':%A}]},':ids':{'SS':[%s]},':bytes':%N",
+                              values, event, add->id, add->bytes);
+    } else {
+        set = flow_compose(flow, "%r, #redo = :redo, #spilled = :part", set);
+        values = flow_compose(flow, "%A,':redo':{'M':%A},':part':%S", values, event,
+                              !add->opens && group->spilled.data ? group->spilled
+                                                                 : new_part(flow, group, add));
     }
-    return text;
-}
-
-static struct slice head_update(struct flow *flow, const struct group *group, const struct add *add)
-{
-    struct slice opening_values = SLICE(""), counting_values, condition_values, set;
-    struct slice counts = counting(flow, group, add, &set, &counting_values);
-    struct slice opens = add->opens ? opening(flow, group, add, &opening_values) : SLICE("");
-    struct slice holds = condition(flow, group, add, &condition_values);
-    return flow_compose(
-        flow,
-        "'TableName':%T,'Key':%A,'UpdateExpression':'SET %r%r%r','ConditionExpression':'%r',%#,"
-        "'ExpressionAttributeValues':{%A%A%A},%O",
-        &group_table, group_key(flow, group, add->generation), set, opens, counts, holds,
-        slice_from(counting_values, 1), opening_values, condition_values);
-}
-
-/* With the length of one of them, so that no other key and id look the same together. */
-static struct slice token_key(struct flow *flow, const struct group *group, const struct add *add)
-{
-    return arena_printf(flow->arena, "%zu/%.*s/%.*s", group->key.len, SLICE_ARG(group->id),
-                        SLICE_ARG(add->id));
-}
-
-enum written { IS_IN, WAS_REFUSED };
-
-/* Head, event and token, where the event has an item of its own or its id is kept for all generations. */
-static enum written write_together(struct flow *flow, struct group *group, struct add *add)
-{
-    struct slice event = SLICE(""), token = SLICE(""), there;
-    int64_t known = add->generation; /* the generation that has it */
-    if (!add->in_head)
-        event = flow_compose(
-            flow,
-            ",{'Put':{'TableName':%T,'Item':{'part':%S,'id':%S%A%r},"
-            "'ConditionExpression':'attribute_not_exists(#part)',%#}}",
-            &group_events_table, group_part(flow, group, add->generation), add->id, add->event,
-            !add->opens && group->state == GROUP_COMPLETE ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""));
-    if (add->has_token)
-        token = flow_compose(flow, ",%A",
-                             token_put(flow, "group", SLICE(""), token_key(flow, group, add),
-                                       flow_compose(flow, ",'generation':%N", add->generation)));
-    task_call(flow, "TransactWriteItems", "{'TransactItems':[{'Update':{%A}}%A%A]}",
-              head_update(flow, group, add), event, token);
-    add->accepted = !flow_failed(flow);
-    bool event_known = flow_failed(flow) && !add->in_head && flow_reason(flow, 1, &there);
-    bool token_known = flow_failed(flow) && add->has_token && flow_reason(flow, add->in_head ? 1 : 2, &there);
-    if (token_known) known = item_int(flow->arena, there, "generation", known);
-    if (add->accepted || event_known || token_known) {
-        group_load(flow, group, known);
-        if (group->item.data) return IS_IN;
-        flow_refuse(flow, 409, "being-deleted", "The group was deleted meanwhile.");
-        task_end(flow);
+    if (add->kind.len) {
+        sum = flow_compose(flow, "%r, #kinds :kinds", sum);
+        values = flow_compose(flow, "%A,':kinds':{'SS':[%s]}", values, add->kind);
     }
-    group_read(flow, group, flow_reason(flow, 0, &there) ? there : SLICE_NONE);
-    return WAS_REFUSED;
-}
-
-/* Ids are kept for all generations only where there can be several. */
-static enum written write_event(struct flow *flow, struct group *group, struct add *add)
-{
-    int64_t bytes = (int64_t)(add->event.len + 2 * add->id.len), there = add->opens ? 0 : group->bytes;
-    bool is_new = add->opens ? item_says(flow->arena, add->rules, "late", "new") : group->late == LATE_NEW;
-    add->in_head = (add->opens || !group->spilled) && there + bytes <= INLINE_BYTES;
-    add->has_token = add->has_id && is_new;
-    if (!add->in_head || add->has_token) return write_together(flow, group, add);
-    task_call(flow, "UpdateItem", "{%A,'ReturnValues':'ALL_NEW'}", head_update(flow, group, add));
+    if (flow_given(flow, ADD_AMOUNT)) {
+        sum = flow_compose(flow, "%r, #sum :amount", sum);
+        values = flow_compose(flow, "%A,':amount':%J", values, flow_text(flow, ADD_AMOUNT));
+    }
+    if (add->opens) set = flow_compose(flow, "%r%r", set, opening(flow, group, add, &opens_values));
+    if (add->completes)
+        set = flow_compose(flow, "%r%r", set, completing(flow, group, add, &gone, &complete_values));
+    struct slice holds = condition(flow, group, add, in_head, room, &holds_values);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r ADD %r%r','ConditionExpression':'%r',%#,"
+              "'ExpressionAttributeValues':{%A%A%A%A},'ReturnValues':'ALL_NEW',%O}",
+              &group_table, group_key(flow, group, add->generation), set, sum, gone, holds, values,
+              opens_values, complete_values, holds_values);
     add->accepted = !flow_failed(flow);
     group_read(flow, group, flow_item(flow));
-    return add->accepted ? IS_IN : WAS_REFUSED;
+    return add->accepted;
 }
 
-/* ---- what becomes of an event ---- */
+/* ---- where an event is ---- */
 
 static bool has_element(struct flow *flow, struct slice item, const char *name, struct slice wanted)
 {
@@ -208,15 +200,88 @@ static bool has_element(struct flow *flow, struct slice item, const char *name, 
     return false;
 }
 
-/* Of a group that is complete: perhaps by this very event. */
-static bool is_in(struct flow *flow, const struct group *group, const struct add *add)
+static bool is_in_head(struct flow *flow, const struct group *group, const struct add *add)
 {
-    if (has_element(flow, group->item, "ids", add->id)) return true;
-    if (!group->spilled) return false;
+    return has_element(flow, group->item, "ids", add->id) ||
+           slice_equal(item_text(flow->arena, group->redo, "id"), add->id);
+}
+
+static bool item_is_there(struct flow *flow, const struct group *group, struct slice id)
+{
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'part':%S,'id':%S},'ConsistentRead':true}",
-              &group_events_table, group_part(flow, group, group->generation), add->id);
+              &group_events_table, group->spilled, id);
     return flow_item(flow).data;
 }
+
+/* An id that was made for this call can have an item only by an earlier try of the same call. */
+static bool has_item(struct flow *flow, const struct group *group, const struct add *add)
+{
+    return group->spilled.data && (add->has_id || add->tried) && item_is_there(flow, group, add->id);
+}
+
+/* True: it is in the group. False: the group was not what it seemed to be, and was read again. `is_guess`: it was
+ * remembered, and its redo is carried out. */
+static bool write_event(struct flow *flow, struct group *group, struct add *add, bool is_guess)
+{
+    int64_t room = INLINE_BYTES - (int64_t)(4 * group->name.len + 3 * group->key.len);
+    if (room < INLINE_LEAST_BYTES) room = INLINE_LEAST_BYTES;
+    bool spills = !add->opens && group->spilled.data;
+    bool in_head = !spills && (add->opens ? 0 : group->bytes) + add->bytes <= room;
+    if (spills && !is_guess && !item_is_there(flow, group, item_text(flow->arena, group->redo, "id")))
+        put_item(flow, group->spilled, group->redo);
+    if (spills && has_item(flow, group, add)) return true;
+    add->tried = true;
+    if (!write_head(flow, group, add, in_head, room)) return false;
+    if (!in_head) put_item(flow, group->spilled, group->redo);
+    return true;
+}
+
+/* ---- ids of all generations ---- */
+
+/* With the length of one of them, so that no other key and id look the same together. */
+static struct slice token_of(struct flow *flow, const struct group *group, const struct add *add)
+{
+    return token_text(
+        flow, "group", SLICE(""),
+        arena_printf(flow->arena, "%zu/%.*s/%.*s", group->key.len, SLICE_ARG(group->id), SLICE_ARG(add->id)));
+}
+
+/* Makes the token name the generation that is to be written to. False: it belongs to another one, which was read: it is
+ * in there, or can still get there. */
+static bool claim(struct flow *flow, struct group *group, struct add *add)
+{
+    struct slice token = token_of(flow, group, add);
+    while (add->claimed != add->generation) {
+        if (!add->claimed) {
+            task_call(flow, "PutItem",
+                      "{'TableName':%T,'Item':{'token':%S,'expires':%N,'generation':%N},"
+                      "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}",
+                      &token_table, token, flow->now_ms / 1000 + TOKEN_KEPT_S, add->generation);
+        } else {
+            struct group other = *group;
+            group_load(flow, &other, add->claimed);
+            if (!other.item.data && add->claimed < add->generation) {
+                flow_refuse(flow, 409, "being-deleted", "The group was deleted meanwhile.");
+                task_end(flow);
+            }
+            if (other.item.data && (other.state != GROUP_COMPLETE || is_in_head(flow, &other, add) ||
+                                    has_item(flow, &other, add))) {
+                *group = other;
+                return false;
+            }
+            task_call(flow, "UpdateItem",
+                      "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #generation = :generation',"
+                      "'ConditionExpression':'#generation = :claimed',%#,"
+                      "'ExpressionAttributeValues':{':generation':%N,':claimed':%N},%O}",
+                      &token_table, token, add->generation, add->claimed);
+        }
+        add->claimed = flow_failed(flow) ? item_int(flow->arena, flow_item(flow), "generation", 0)
+                                         : add->generation;
+    }
+    return true;
+}
+
+/* ---- what becomes of an event ---- */
 
 static void tell(struct flow *flow, const struct group *group, const struct add *add)
 {
@@ -236,63 +301,97 @@ static _Noreturn void refuse_late(struct flow *flow, const struct group *group)
     task_end(flow);
 }
 
-/* The rules by which the event opens this generation. */
-static void open_generation(struct flow *flow, struct group *group, struct add *add, int64_t generation)
+static _Noreturn void refuse_no_rules(struct flow *flow, const struct group *group)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S}}", &group_rules_table, group->name);
-    add->rules = flow_item(flow);
-    add->opens = true;
-    add->generation = generation;
-    if (add->rules.data) return;
     flow_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
                 SLICE_ARG(group->name));
     task_end(flow);
 }
 
-/* Where the event goes, by the group as it was read. False: it is in already. */
-static bool choose(struct flow *flow, struct group *group, struct add *add)
+/* Which generation the event goes to, and whether it completes it. */
+static void choose(struct flow *flow, const struct group *group, struct add *add)
 {
-    const char *over = group->state == GROUP_OPEN ? group_is_over(flow, group) : NULL;
-    while (over) { /* the sweep did not get to it yet */
-        group_complete(flow, group, over);
-        if (group->state == GROUP_COMPLETE) break;
-        task_again(flow);
-        group_load(flow, group, 0);
-        over = group->state == GROUP_OPEN ? group_is_over(flow, group) : NULL;
-    }
-    add->opens = false;
-    add->generation = group->generation;
-    if (!group->item.data) {
-        open_generation(flow, group, add, 1);
-    } else if (group->state == GROUP_COMPLETE) {
-        if (is_in(flow, group, add)) return false;
-        if (group->late == LATE_DISCARD) refuse_late(flow, group);
-        if (group->late == LATE_NEW) open_generation(flow, group, add, group->generation + 1);
-    } else if (group->state != GROUP_OPEN) {
+    bool is_late = group->state == GROUP_COMPLETE;
+    add->opens = !group->item.data || (is_late && group->late == LATE_NEW);
+    add->generation = group->generation + add->opens;
+    if (is_late && group->late == LATE_DISCARD) refuse_late(flow, group);
+    if (group->state == GROUP_DELETING) {
         flow_refuse(flow, 409, "being-deleted", "The group is being deleted. Try again.");
         task_end(flow);
     }
-    return true;
+    if (add->opens) {
+        add->rules = group_rules_recall(flow, group->name);
+        if (!add->rules.data) refuse_no_rules(flow, group);
+    }
+    add->completes = (add->opens || !is_late) &&
+                     group_completes(flow, add->opens ? add->rules : group->item, add->kind);
+}
+
+/* Whoever has opened a group asks whether its rules were changed meanwhile: those who change rules give them to the
+ * groups that they find, and this one may not have been there. */
+static void check_rules(struct flow *flow, struct group *group, const struct add *add)
+{
+    struct slice rules = group_rules_read(flow, group->name);
+    if (rules.data) {
+        group_change(flow, group, rules);
+        return;
+    }
+    /* they are forgotten: nothing happened, unless others came */
+    task_call(
+        flow, "DeleteItem",
+        "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :open and #count = :one and #last = :id',%#,"
+        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':one':{'N':'1'},':id':%S}}",
+        &group_table, group_key(flow, group, add->generation), add->id);
+    if (!flow_failed(flow)) refuse_no_rules(flow, group);
 }
 
 static void add_event(struct flow *flow, struct group *group, struct add *add)
 {
-    group_load(flow, group, 0);
-    while (choose(flow, group, add)) {
-        if (write_event(flow, group, add) == IS_IN) break;
-        if (has_element(flow, group->item, "ids", add->id)) break;
-        if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))
-            group_complete(flow, group, NULL); /* somebody did not get to it */
-        if (group->state == GROUP_COMPLETE) continue;
-        task_again(flow);
+    uint64_t topic = flow_topic("group head", group->id, SLICE(""));
+    struct slice seen = flow_recall(flow, topic);
+    bool is_guess = seen.data;
+    if (is_guess)
+        group_read(flow, group, seen);
+    else
         group_load(flow, group, 0);
+    for (;;) {
+        add->opens = add->completes = false;
+        const char *over = group->state == GROUP_OPEN ? group_is_over(flow, group) : NULL;
+        if (is_in_head(flow, group, add)) {
+            if (!is_guess) break;
+            group_load(flow, group, 0); /* to tell how it is now */
+            is_guess = false;
+            continue;
+        }
+        if (over) { /* the sweep did not get to it yet */
+            group_complete(flow, group, over);
+        } else {
+            if (group->state == GROUP_COMPLETE && group->late != LATE_APPEND && has_item(flow, group, add))
+                break;
+            choose(flow, group, add);
+            bool has_token = add->has_id && (add->opens ? item_says(flow->arena, add->rules, "late", "new")
+                                                        : group->late == LATE_NEW);
+            if (has_token && !claim(flow, group, add)) {
+                is_guess = false;
+                continue;
+            }
+            if (write_event(flow, group, add, is_guess)) break;
+            if (is_in_head(flow, group, add)) break;
+            if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))
+                group_complete(flow, group, NULL); /* somebody did not get to it */
+        }
+        if (group->state != GROUP_COMPLETE && !is_guess) task_again(flow);
+        if (!group->item.data) group_load(flow, group, 0);
+        is_guess = false;
     }
     if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))
         group_complete(flow, group, NULL);
-    /* Whoever has opened a group asks whether its rules were changed meanwhile: those who change rules give them to
-     * the groups that they find, and this one may not have been there. */
-    if (add->opens && group->state == GROUP_OPEN)
-        group_change(flow, group, group_rules_read(flow, group->name));
+    if (group->state == GROUP_OPEN && add->opens && add->accepted) check_rules(flow, group, add);
+    if (group->state != GROUP_OPEN)
+        flow_forget(flow, topic);
+    else if (add->accepted)
+        flow_remember(flow, topic, group->item);
+    if (add->completes) flow_wake(flow, group_topic(group));
     tell(flow, group, add);
 }
 
@@ -310,7 +409,8 @@ static bool take_deadline(struct flow *flow, struct add *add)
 void group_add(struct flow *flow)
 {
     struct group group = group_named(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
-    struct add add = {.has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN)};
+    struct add add = {.has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN),
+                      .kind = flow_given(flow, ADD_KIND) ? flow_text(flow, ADD_KIND) : SLICE("")};
     bool has_amount = flow_given(flow, ADD_AMOUNT);
     if (has_amount && raw_kind(flow_text(flow, ADD_AMOUNT)) != JSON_NUMBER) {
         flow_refuse(flow, 400, "bad-request", "amount must be a number.");
@@ -321,10 +421,11 @@ void group_add(struct flow *flow)
              : flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN)
                                            : flow_new_id(flow);
     add.event = flow_compose(
-        flow, "%A%A%A,'time':%S",
-        flow_given(flow, ADD_KIND) ? flow_compose(flow, ",'kind':%S", flow_text(flow, ADD_KIND)) : SLICE(""),
+        flow, "%A%A%A,'time':%S", add.kind.len ? flow_compose(flow, ",'kind':%S", add.kind) : SLICE(""),
         flow_given(flow, ADD_DATA) ? flow_compose(flow, ",'data':%J", flow_text(flow, ADD_DATA)) : SLICE(""),
         has_amount ? flow_compose(flow, ",'amount':%J", flow_text(flow, ADD_AMOUNT)) : SLICE(""),
         moment_text(flow->arena, flow->now_ms));
+    struct slice item = flow_compose(flow, "{'id':%S%A}", add.id, add.event);
+    add.bytes = (int64_t)(item_bytes(flow->arena, item) + add.id.len);
     add_event(flow, &group, &add);
 }

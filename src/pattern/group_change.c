@@ -38,7 +38,7 @@ static bool rules_give(struct flow *flow, struct group *group, struct slice rule
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r%r%r%r','ConditionExpression':'#state = :open and "
-        "(attribute_not_exists(#rules) or #rules < :r_rules)%r%r%r',%#,"
+        "#rules < :r_rules%r%r%r',%#,"
         "'ExpressionAttributeValues':{':open':{'S':'OPEN'}%A%A%A},'ReturnValues':'ALL_NEW',%O}",
         &group_table, group_key(flow, group, group->generation), slice_from(rules_set, 2), slice_of(set),
         all_gone.len ? SLICE(" REMOVE ") : SLICE(""), all_gone.len ? slice_from(all_gone, 2) : SLICE(""),

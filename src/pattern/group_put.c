@@ -252,6 +252,7 @@ void group_put(struct flow *flow)
         flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
     struct slice item = rules_write(flow, attributes, &is_first, &is_applied);
+    group_rules_remember(flow, flow_text(flow, GROUP_NAME), item);
     if (!is_applied) {
         group_change_all(flow, item, is_first ? 0 : flow->world->lag_ms);
         /* unless somebody else has put others meanwhile, who then gives them to the groups */
@@ -288,6 +289,7 @@ void group_forget(struct flow *flow)
 {
     task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
               &group_rules_table, flow_text(flow, GROUP_NAME));
+    group_rules_remember(flow, flow_text(flow, GROUP_NAME), SLICE_NONE);
     if (flow_item(flow).data)
         flow_answer(flow, 200, "{'deleted':true}");
     else

@@ -79,7 +79,9 @@ struct slice group_when_values(struct flow *flow, struct slice values)
 
 /* ---- rules ---- */
 
-struct slice group_rule(struct flow *flow, struct slice item, struct slice *values)
+/* With `more` further events, one of them of this kind. */
+static struct slice rule_of(struct flow *flow, struct slice item, int64_t more, struct slice added,
+                            struct slice *values)
 {
     struct raw_look look;
     struct slice kind, rule = SLICE(""), when = item_text(flow->arena, item, "when");
@@ -88,10 +90,11 @@ struct slice group_rule(struct flow *flow, struct slice item, struct slice *valu
     *values = SLICE("");
     if (item_has(flow->arena, item, "size")) {
         rule = SLICE("#count >= :size");
-        *values = flow_compose(flow, ",':size':%A", item_attribute(flow->arena, item, "size"));
+        *values = flow_compose(flow, ",':size':%N", item_int(flow->arena, item, "size", 0) - more);
     }
     raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
     while (raw_look_next(&look, NULL, &kind)) {
+        if (more && slice_equal(raw_text(flow->arena, kind), added)) continue;
         rule = arena_printf(flow->arena, "%.*s%scontains(#kinds, :k%u)", SLICE_ARG(rule),
                             rule.len ? " and " : "", count);
         *values = flow_compose(flow, "%A,':k%d':{'S':%A}", *values, (int64_t)count++, kind);
@@ -105,6 +108,18 @@ struct slice group_rule(struct flow *flow, struct slice item, struct slice *valu
     return rule;
 }
 
+struct slice group_rule(struct flow *flow, struct slice item, struct slice *values)
+{
+    return rule_of(flow, item, 0, SLICE(""), values);
+}
+
+struct slice group_rule_with(struct flow *flow, struct slice item, struct slice kind, struct slice *values)
+{
+    if (item_has(flow->arena, item, "when")) return group_rule(flow, item, values);
+    struct slice rule = rule_of(flow, item, 1, kind, values);
+    return !rule.len && item_has(flow->arena, item, "needs") ? SLICE("attribute_exists(#group)") : rule;
+}
+
 static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
 {
     struct raw_look look;
@@ -115,17 +130,29 @@ static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
     return false;
 }
 
-bool group_may_be_complete(struct flow *flow, struct slice item)
+static bool may_hold(struct flow *flow, struct slice item, int64_t more, struct slice added)
 {
     struct raw_look look;
     struct slice kind;
     int64_t size = item_int(flow->arena, item, "size", 0);
     bool has_rule = size || item_has(flow->arena, item, "needs") || item_has(flow->arena, item, "when");
-    if (item_int(flow->arena, item, "count", 0) < size) return false;
+    if (item_int(flow->arena, item, "count", 0) + more < size) return false;
     raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
-    while (raw_look_next(&look, NULL, &kind))
-        if (!has_kind(flow, item, raw_text(flow->arena, kind))) return false;
+    while (raw_look_next(&look, NULL, &kind)) {
+        struct slice needed = raw_text(flow->arena, kind);
+        if (!(more && slice_equal(needed, added)) && !has_kind(flow, item, needed)) return false;
+    }
     return has_rule;
+}
+
+bool group_may_be_complete(struct flow *flow, struct slice item)
+{
+    return may_hold(flow, item, 0, SLICE(""));
+}
+
+bool group_completes(struct flow *flow, struct slice item, struct slice kind)
+{
+    return !item_has(flow->arena, item, "when") && may_hold(flow, item, 1, kind);
 }
 
 /* ---- rules in a head ---- */
@@ -136,13 +163,14 @@ struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_d
 {
     static const struct {
         const char *name, *in_head;
-    } copied[] = {{"version", "rules"}, {"size", "size"}, {"needs", "needs"}, {"when", "when"},
-                  {"values", "values"}, {"quiet", "quiet"}, {"late", "late"}, {"keep", "keep"},
-                  {"then", "then"}, {"deadline", "deadline"}};
+    } copied[] = {{"version", "rules"}, {"size", "size"},        {"needs", "needs"}, {"when", "when"},
+                  {"values", "values"}, {"quiet", "quiet"},      {"late", "late"},   {"keep", "keep"},
+                  {"then", "then"},     {"deadline", "deadline"}};
     struct slice set = SLICE("");
     *values = *gone = SLICE("");
     for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
-        struct slice value = item_attribute(flow->arena, rules, copied[i].name), name = slice_of(copied[i].in_head);
+        struct slice value = item_attribute(flow->arena, rules, copied[i].name),
+                     name = slice_of(copied[i].in_head);
         if (value.data) {
             set = flow_compose(flow, "%r, #%r = :r_%r", set, name, name);
             *values = flow_compose(flow, "%A,':r_%r':%A", *values, name, value);
@@ -151,12 +179,6 @@ struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_d
         }
     }
     return set;
-}
-
-struct slice group_same_rules(struct flow *flow, const struct group *group, struct slice *value)
-{
-    *value = group->rules ? flow_compose(flow, ",':rules':%N", group->rules) : SLICE("");
-    return group->rules ? SLICE("#rules = :rules") : SLICE("attribute_not_exists(#rules)");
 }
 
 /* ---- completing ---- */
@@ -171,19 +193,17 @@ void group_complete(struct flow *flow, struct group *group, const char *why)
         rule = SLICE("#touched = :touched");
         values = flow_compose(flow, ",':touched':%N", group->touched_ms);
     }
-    struct slice version, same = group_same_rules(flow, group, &version);
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
         ":why, #by = %r%r','ConditionExpression':'#state = :open and "
-        "(%r) and %r',%#,'ExpressionAttributeValues':{':complete':{'S':'COMPLETE'},':open':{'S':'OPEN'},"
-        "':now':%S,':why':%S%A%A%A},'ReturnValues':'ALL_NEW',%O}",
+        "(%r) and #rules = :rules',%#,'ExpressionAttributeValues':{':complete':{'S':'COMPLETE'},':open':{'S':'OPEN'},"
+        "':now':%S,':why':%S,':rules':%N%A%A},'ReturnValues':'ALL_NEW',%O}",
         &group_table, group_key(flow, group, group->generation),
         why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
-        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule, same,
-        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"),
-        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values,
-        version);
+        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
+        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), group->rules,
+        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values);
     group_read(flow, group, flow_item(flow));
     if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
 }

@@ -26,11 +26,12 @@ static bool mark(struct flow *flow, const struct group *group)
 static void remove_marked(struct flow *flow, const struct group *group)
 {
     do {
+        if (!group->spilled.data) break;
         task_call(
             flow, "Query",
             "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
             "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
-            &group_events_table, group_part(flow, group, group->generation), (int64_t)SWEEP_REMOVED);
+            &group_events_table, group->spilled, (int64_t)SWEEP_REMOVED);
     } while (delete_listed(flow, &group_events_table));
     task_call(flow, "DeleteItem",
               "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"

@@ -13,10 +13,10 @@
 #include "pattern/pattern.h"
 #include "rest/rest.h"
 
-/* A change of state into one of these from one that is none of them, of an item that has a `then`. */
+/* A change of state into one of these from one that is none of them, or from nothing, of an item that has a `then`. */
 #define BECOMES(states)                                                                                      \
     "{\"dynamodb\":{\"NewImage\":{\"state\":{\"S\":[" states "]},\"then\":{\"S\":[{\"exists\":true}]}},"     \
-    "\"OldImage\":{\"state\":{\"S\":[{\"anything-but\":[" states "]}]}}}}"
+    "\"OldImage\":{\"state\":{\"S\":[{\"anything-but\":[" states "]},{\"exists\":false}]}}}}"
 
 /* A unit of work that is given up, a job that has ended one way or other, a group that is complete, a bucket
  * of a period that is. */

@@ -171,26 +171,3 @@ TEST(group_change_is_finished_by_the_sweep)
     check_member(&patterns, "GET /v1/groups/g/k", NULL, "why", "\"rules\"");
     patterns_close(&patterns);
 }
-
-/* Tables from before rules had versions. */
-TEST(group_change_of_rules_without_a_version)
-{
-    struct patterns patterns;
-    patterns_open(&patterns);
-    put(&patterns, "{\"complete\":{\"size\":3}}");
-    asks(&patterns, "POST /v1/groups/g/k", "{}");
-    call(
-        &patterns, "UpdateItem",
-        "{'TableName':'~groups','Key':{'group':{'S':'g/k'},'generation':{'N':'1'}},'UpdateExpression':'REMOVE #r',"
-        "'ExpressionAttributeNames':{'#r':'rules'}}");
-    call(
-        &patterns, "UpdateItem",
-        "{'TableName':'~group-rules','Key':{'name':{'S':'g'}},'UpdateExpression':'REMOVE version, applied'}");
-    check_member(&patterns, "POST /v1/groups/g/k", "{}", "count", "2");
-    asks(&patterns, "POST /v1/groups/g/l", "{}");
-    check_member(&patterns, "POST /v1/groups/g/l", "{}", "count", "2");
-    put(&patterns, "{\"complete\":{\"size\":2}}");
-    check_member(&patterns, "GET /v1/groups/g/k", NULL, "why", "\"rules\"");
-    check_member(&patterns, "GET /v1/groups/g/l", NULL, "why", "\"rules\"");
-    patterns_close(&patterns);
-}
