@@ -2,6 +2,7 @@
  * written as appends and reads would have left them, since that many calls would take an hour. */
 #include <stdio.h>
 
+#include "base/raw.h"
 #include "cli/cost.h"
 #include "cli/progress.h"
 
@@ -14,30 +15,29 @@
 #define QUIET_MS           60000 /* between what was read and the news */
 #define CONSUMER           "/v1/logs/cost/consumers/g"
 
-static void put_head(struct buf *out, unsigned long long number, int64_t second)
+static void put_head(struct buf *out, struct slice id, unsigned long long number, int64_t second)
 {
     buf_printf(out,
-               "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"cost/%llu\"},\"sequence\":{\"N\":\"1\"},"
-               "\"time\":{\"N\":\"%lld000\"},\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"cost/%llu\"},"
-               "\"state\":{\"S\":\"OPEN\"}}}}",
-               number, (long long)second, (long long)second, number % SLOTS);
+               "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"cost/%.*s/%llu\"},\"sequence\":{\"N\":\"0\"},"
+               "\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"cost/%.*s/%llu\"}}}}",
+               SLICE_ARG(id), number, (long long)second, SLICE_ARG(id), number % SLOTS);
 }
 
 static void put_position(struct buf *out, unsigned long long number)
 {
     buf_printf(out,
                "{\"PutRequest\":{\"Item\":{\"group\":{\"S\":\"cost/g\"},\"partition\":{\"S\":\"%llu\"},"
-               "\"position\":{\"N\":\"1\"},\"fence\":{\"N\":\"1\"},\"generation\":{\"N\":\"0\"}}}}",
+               "\"position\":{\"N\":\"0\"},\"fence\":{\"N\":\"1\"},\"generation\":{\"N\":\"0\"}}}}",
                number);
 }
 
-static bool write_batch(struct meter *meter, unsigned long long first, unsigned long long end)
+static bool write_batch(struct meter *meter, struct slice id, unsigned long long first, unsigned long long end)
 {
     struct buf request = {0};
     buf_printf(&request, "{\"RequestItems\":{\"%slog-heads\":[", meter->prefix);
     for (unsigned long long i = first; i < end; i++) {
         put_comma(&request);
-        put_head(&request, i, meter->now_ms / 1000);
+        put_head(&request, id, i, meter->now_ms / 1000);
     }
     buf_printf(&request, "],\"%slog-positions\":[", meter->prefix);
     for (unsigned long long i = first; i < end; i++) {
@@ -50,16 +50,30 @@ static bool write_batch(struct meter *meter, unsigned long long first, unsigned 
     return fine;
 }
 
+/* The log's id, which stands in all keys. */
+static struct slice id_of(struct meter *meter, struct arena *arena)
+{
+    struct slice request = arena_printf(
+        arena, "{\"TableName\":\"%slogs\",\"Key\":{\"log\":{\"S\":\"cost\"},\"part\":{\"S\":\"log\"}}}",
+        meter->prefix);
+    if (!meter_call(meter, "GetItem", request)) return SLICE_NONE;
+    struct slice item = raw_member(arena, arena_copy(arena, buf_view(&meter->reply)), "Item");
+    return raw_text(arena, raw_member(arena, raw_member(arena, item, "id"), "S"));
+}
+
 static bool write_partitions(struct meter *meter, unsigned long long partitions)
 {
     struct progress progress;
-    bool fine = true;
+    struct arena arena = {0};
+    struct slice id = id_of(meter, &arena);
+    bool fine = id.data != NULL;
     progress_begin(&progress, "partitions", partitions);
     for (unsigned long long i = 0; fine && i < partitions; i += PUTS) {
-        fine = write_batch(meter, i, i + PUTS < partitions ? i + PUTS : partitions);
+        fine = write_batch(meter, id, i, i + PUTS < partitions ? i + PUTS : partitions);
         progress_show(&progress, i);
     }
     if (fine && progress.is_drawn) progress_end(&progress, "written", partitions);
+    arena_free(&arena);
     return fine;
 }
 
@@ -68,6 +82,19 @@ static bool ask(struct meter *meter, const char *request, const char *body, stru
     if (meter_ask(meter, request, NULL, slice_of(body), out) && out->status < 300) return true;
     complain("%s: %.*s", request, SLICE_ARG(out->reply));
     return false;
+}
+
+/* Of the only event that there is. */
+static bool ack_first(struct meter *meter, const struct measure *read)
+{
+    struct measure measure;
+    struct arena arena = {0};
+    struct slice partition = raw_text(&arena, raw_member(&arena, read->reply, "partition"));
+    struct slice body = arena_printf(&arena, "{\"partition\":\"%.*s\",\"fence\":2,\"sequence\":1}%c",
+                                     SLICE_ARG(partition), 0);
+    bool fine = ask(meter, "POST " CONSUMER "/ack", body.data, &measure);
+    arena_free(&arena);
+    return fine;
 }
 
 /* A log all of which has been read a minute ago. */
@@ -79,7 +106,9 @@ static bool make_log(struct meter *meter, unsigned long long partitions)
     bool fine = ask(meter, "PUT /v1/logs/cost", body, &measure) &&
                 ask(meter, "POST /v1/logs/cost", "{\"key\":\"first\"}", &measure) &&
                 ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure) &&
-                write_partitions(meter, partitions);
+                write_partitions(meter, partitions) &&
+                ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure) &&
+                ack_first(meter, &measure);
     meter_wait(meter, QUIET_MS);
     return fine && ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure);
 }

@@ -67,16 +67,17 @@ static void end_remember(struct flow *flow, const struct chain *chain, const str
         flow_remember(flow, end_topic(chain), (struct slice){(const char *)&this, sizeof this});
 }
 
-void chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
+bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
 {
     struct slice text = flow_recall(flow, end_topic(chain));
     struct remembered_end last;
     if (text.len == sizeof last) {
         memcpy(&last, text.data, sizeof last);
         *end = (struct chain_end){.next = last.next, .first = last.first, .time_ms = last.time_ms};
-        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < RECALLED_MOST_MS) return;
+        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < RECALLED_MOST_MS) return true;
     }
     chain_read_end(flow, chain, end);
+    return false;
 }
 
 /* ---- tokens ---- */
@@ -121,6 +122,7 @@ static void twins_settle(struct chain_entry *entries, size_t count)
         if (!twin || !twin->number) continue;
         entries[i].number = twin->number;
         entries[i].first_mark = twin->is_repeated ? twin->first_mark : twin->mark;
+        entries[i].chain = twin->chain;
         entries[i].is_repeated = true;
     }
 }
@@ -129,6 +131,7 @@ static void repeat_take(struct flow *flow, struct chain_entry *entry, struct sli
 {
     entry->number = item_int(flow->arena, item, "number", 0);
     entry->first_mark = item_text(flow->arena, item, "mark");
+    entry->chain = item_text(flow->arena, item, "chain");
     entry->is_repeated = true;
 }
 
@@ -344,6 +347,15 @@ void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *
     end_remember(flow, chain, end);
 }
 
+void chain_expire(struct flow *flow, const struct chain *chain, const struct chain_end *end, int64_t keep_s)
+{
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'chain':%S,'first':%N},'UpdateExpression':'SET #expires = :expires',"
+        "'ConditionExpression':'attribute_exists(#first)',%#,'ExpressionAttributeValues':{':expires':%N}}",
+        chain->table, chain->key, end->first, flow->now_ms / 1000 + keep_s);
+}
+
 /* ---- reading ---- */
 
 /* As many pages as the entries that are still wanted may need, by those that were read. */
@@ -409,6 +421,7 @@ static void page_open(struct flow *flow, struct chain_reader *reader, struct sli
 bool chain_read(struct flow *flow, struct chain_reader *reader)
 {
     struct slice item;
+    reader->value = SLICE_NONE;
     if (reader->most && reader->told == reader->most) return false;
     if (!reader->has_begun) reader_begin(flow, reader);
     while (reader->at >= reader->count) {

@@ -60,7 +60,10 @@ struct chain_entry {
     /* what became of it */
     int64_t number;          /* 0: it was not appended */
     bool is_repeated;        /* by an earlier call, or entry: there the token has the number, */
-    struct slice first_mark; /* ... and this mark */
+    struct slice first_mark; /* ... and this mark; */
+    struct slice
+        chain; /* the key of the chain that it is in, where that is another one of the same tokens; else
+                              * SLICE_NONE, or this one's */
 
     const struct chain_entry *twin; /* private: the first of the same token */
 };
@@ -68,8 +71,8 @@ struct chain_entry {
 /* By one backward Query. */
 void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
 /* As this process remembers it from its last append, else by that Query. Good enough for an append and a seal, which
- * notice when it is wrong. */
-void chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
+ * notice when it is wrong. True: it is remembered. */
+bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
 /* Appends all entries in their order, in as many pages as they need; `end` moves on with them. False: the chain was
  * sealed before all were appended. */
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
@@ -78,6 +81,9 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
  * seal that there is. It ends after keep_s; 0: never. */
 void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice says,
                 int64_t keep_s);
+
+/* The seal that there is ends after keep_s. */
+void chain_expire(struct flow *flow, const struct chain *chain, const struct chain_end *end, int64_t keep_s);
 
 /* Reads entries one after the other:
  *     struct chain_reader reader = {.chain = &chain, .from = 17};
@@ -92,9 +98,10 @@ struct chain_reader {
 
     /* the entry */
     int64_t number, time_ms;
-    int64_t first; /* of its page */
-    struct slice value;
+    int64_t first;      /* of its page */
+    struct slice value; /* SLICE_NONE: there is none any more */
     bool is_last_of_page;
+    int64_t told; /* how many there were; whoever does not count one takes it off */
 
     /* private */
     bool has_begun, has_more;
@@ -102,7 +109,7 @@ struct chain_reader {
     struct raw_look look; /* over the pages of the last one */
     struct slice *values; /* of the page that is being read */
     int64_t count, at;
-    int64_t told, pages_read, entries_read;
+    int64_t pages_read, entries_read;
     struct arena_mark mark;
 };
 bool chain_read(struct flow *flow, struct chain_reader *reader);

@@ -41,7 +41,9 @@
 #include "calendar/calendar.h"
 #include "pattern/rows.h"
 
-#define KEEP_MOST_MS (10 * 365 * 24 * 3600 * 1000ll)
+#define KEEP_MOST_MS       (10 * 365 * 24 * 3600 * 1000ll)
+#define LAYOUT_RECALLED_MS 60000 /* how late another process's change of settings is noticed at the most */
+#define ROUTE_SHIFT        54    /* so many parts of all hashes have a route in memory each: 1024 */
 
 const struct flow_table log_table = {
     "logs",
@@ -59,13 +61,7 @@ const struct flow_table log_heads = {
     "{'AttributeName':'touched','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
     NULL};
 
-const struct flow_table log_events = {
-    "log-events",
-    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'},"
-    "{'AttributeName':'sequence','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
-    "{'AttributeName':'sequence','AttributeType':'N'}]",
-    "expires"};
+const struct flow_table log_events = {"log-events", CHAIN_KEYS, "expires"};
 
 const struct flow_table log_positions = {
     "log-positions",
@@ -98,13 +94,13 @@ struct slice log_code(struct flow *flow)
     return encoded(flow, flow_text(flow, LOG_NAME));
 }
 
-struct slice log_key(struct flow *flow, int64_t partition)
+struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
     struct slice log = log_code(flow);
     if (partition == LOG_PARKED)
-        return arena_printf(flow->arena, "%.*s/parked/%.*s", SLICE_ARG(log),
+        return arena_printf(flow->arena, "%.*s/%s/parked/%.*s", SLICE_ARG(log), layout->id,
                             SLICE_ARG(encoded(flow, flow_text(flow, LOG_GROUP))));
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(log), (long long)partition);
+    return arena_printf(flow->arena, "%.*s/%s/%lld", SLICE_ARG(log), layout->id, (long long)partition);
 }
 
 int64_t log_key_number(struct slice key)
@@ -115,9 +111,9 @@ int64_t log_key_number(struct slice key)
     return slice_to_u64(slice_from(key, start), LOG_NUMBER_MOST, &number) ? (int64_t)number : LOG_PARKED;
 }
 
-struct slice log_slot(struct flow *flow, int64_t number)
+struct slice log_slot(struct flow *flow, const struct log_layout *layout, int64_t number)
 {
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(log_code(flow)), (long long)number);
+    return arena_printf(flow->arena, "%.*s/%s/%lld", SLICE_ARG(log_code(flow)), layout->id, (long long)number);
 }
 
 struct slice log_group_key(struct flow *flow)
@@ -137,12 +133,12 @@ struct slice log_partition_text(struct flow *flow, int64_t partition)
     return arena_printf(flow->arena, "%lld", (long long)partition);
 }
 
-struct slice log_children_text(struct flow *flow, struct slice head, unsigned *count)
+struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count)
 {
     struct slice list = SLICE(""), child;
     struct raw_look look;
     *count = 0;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "children"));
+    raw_look_begin(&look, flow->arena, raw_member(flow->arena, seal, "L"));
     for (; raw_look_next(&look, NULL, &child); ++*count)
         list = flow_compose(flow, "%r%r%s", list, *count ? SLICE(",") : SLICE(""),
                             raw_text(flow->arena, raw_member(flow->arena, child, "N")));
@@ -180,98 +176,72 @@ void log_refuse_partition(struct flow *flow, int64_t partition)
                 SLICE_ARG(flow_text(flow, LOG_NAME)), (long long)partition);
 }
 
-/* ---- what a partition holds ---- */
-
-struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition)
-{
-    (void)layout;
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
-              log_key(flow, partition));
-    struct slice head = flow_item(flow);
-    return (struct log_end){.sequence = item_int(flow->arena, head, "sequence", 0),
-                            .time_ms = item_int(flow->arena, head, "time", 0),
-                            .is_sealed = item_says(flow->arena, head, "state", "SEALED")};
-}
-
-static void reader_ask(struct flow *flow, struct log_reader *reader)
-{
-    int64_t next = reader->has_begun ? reader->sequence + 1 : reader->from;
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence >= :next',%#,"
-              "'ExpressionAttributeValues':{':partition':%S,':next':%N},'Limit':%d,'ConsistentRead':true}",
-              &log_events, log_key(flow, reader->partition), next, reader->most - reader->told);
-    reader->has_begun = true;
-    reader->has_more = flow_last_key(flow).data != NULL;
-    raw_look_begin(&reader->look, flow->arena, flow_items(flow));
-}
-
-static void event_take(struct flow *flow, struct log_reader *reader, struct slice item)
-{
-    reader->sequence = reader->page_of = item_int(flow->arena, item, "sequence", 0);
-    reader->time_ms = item_int(flow->arena, item, "time", 0);
-    reader->key = item_text(flow->arena, item, "key");
-    reader->data = item_attribute(flow->arena, item, "data");
-    reader->origin = item_attribute(flow->arena, item, "origin");
-    reader->reason = item_attribute(flow->arena, item, "reason");
-}
-
-bool log_read_event(struct flow *flow, struct log_reader *reader)
-{
-    struct slice item;
-    if (reader->told == reader->most) return false;
-    while (!reader->has_begun || !raw_look_next(&reader->look, NULL, &item)) {
-        if (reader->has_begun && !reader->has_more) return false;
-        reader_ask(flow, reader);
-    }
-    reader->told++;
-    event_take(flow, reader, item);
-    return true;
-}
-
-void log_reader_put(struct flow *flow, const struct log_reader *reader)
-{
-    flow_put(flow, flow->body, "{'sequence':%d,'key':%s,'time':%s", reader->sequence, reader->key,
-             moment_text(flow->arena, reader->time_ms));
-    if (reader->origin.data) flow_put(flow, flow->body, ",'origin':%P,'reason':%P", reader->origin, reader->reason);
-    flow_put(flow, flow->body, ",'data':%P}", reader->data);
-}
-
-void log_put_event(struct flow *flow, struct slice item)
-{
-    struct log_reader reader;
-    event_take(flow, &reader, item);
-    log_reader_put(flow, &reader);
-}
-
 /* ---- the layout ---- */
 
 bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout)
 {
-    layout->partitions = item_int(flow->arena, item, "partitions", 0);
-    layout->slots = item_int(flow->arena, item, "slots", 1);
-    layout->version = item_int(flow->arena, item, "version", 0);
+    struct slice id = item_text(flow->arena, item, "id");
+    *layout = (struct log_layout){.partitions = item_int(flow->arena, item, "partitions", 0),
+                                  .slots = item_int(flow->arena, item, "slots", 1),
+                                  .version = item_int(flow->arena, item, "version", 0),
+                                  .keep_s = item_int(flow->arena, item, "keep", 0),
+                                  .created = item_text(flow->arena, item, "created"),
+                                  .change = item_attribute(flow->arena, item, "change")};
     layout->next = item_int(flow->arena, item, "next", layout->partitions);
-    layout->keep_s = item_int(flow->arena, item, "keep", 0);
-    layout->created = item_text(flow->arena, item, "created");
     bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
-    if (is_sane && !item_has(flow->arena, item, "deleted")) return true;
-    flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'; put makes it.",
-                SLICE_ARG(flow_text(flow, LOG_NAME)));
+    if (is_sane && !item_has(flow->arena, item, "deleted") && id.len == LOG_ID_CHARS) {
+        memcpy(layout->id, id.data, LOG_ID_CHARS);
+        return true;
+    }
+    if (is_sane && !id.data)
+        flow_refuse(flow, 409, "older-layout", "The log '%.*s' was made by an older version, whose events this one "
+                    "cannot read.", SLICE_ARG(flow_text(flow, LOG_NAME)));
+    else
+        flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'; put makes it.",
+                    SLICE_ARG(flow_text(flow, LOG_NAME)));
     return false;
 }
 
-void log_layout_ask(struct flow *flow, flow_step *then)
+struct remembered_layout {
+    struct log_layout layout;
+    int64_t now_ms;
+};
+
+static uint64_t layout_topic(const struct flow *flow)
 {
-    flow_call(flow, then, "GetItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
-              flow_text(flow, LOG_NAME));
+    return flow_topic("log layout", flow_text(flow, LOG_NAME), SLICE(""));
+}
+
+void log_layout_forget(struct flow *flow)
+{
+    flow_forget(flow, layout_topic(flow));
 }
 
 void log_layout_get(struct flow *flow, struct log_layout *layout)
 {
+    struct remembered_layout this;
+    log_layout_forget(flow);
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
               flow_text(flow, LOG_NAME));
     if (!log_layout_read(flow, flow_item(flow), layout)) task_end(flow);
+    memset(&this, 0, sizeof this);
+    this.layout = *layout;
+    this.layout.created = this.layout.change = SLICE_NONE;
+    this.now_ms = flow->now_ms;
+    flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&this, sizeof this});
+}
+
+bool log_layout_guess(struct flow *flow, struct log_layout *layout)
+{
+    struct slice text = flow_recall(flow, layout_topic(flow));
+    struct remembered_layout last;
+    if (text.len == sizeof last) {
+        memcpy(&last, text.data, sizeof last);
+        *layout = last.layout;
+        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < LAYOUT_RECALLED_MS) return true;
+    }
+    log_layout_get(flow, layout);
+    return false;
 }
 
 /* The first hash of a partition of the beginning. */
@@ -309,18 +279,44 @@ bool log_hex_read(struct slice text, uint64_t *out)
 bool log_range_read(struct flow *flow, struct slice item, struct log_range *range)
 {
     struct slice from = item_text(flow->arena, item, "from"), part = item_text(flow->arena, item, "part");
-    if (!from.data && slice_starts(part, SLICE("from/"))) from = slice_from(part, 5);
+    if (!from.data && slice_starts(part, SLICE("from/")) && part.len > 16) from = slice_from(part, part.len - 16);
     range->partition = item_int(flow->arena, item, "partition", LOG_PARKED);
     return log_hex_read(from, &range->from) && log_hex_read(item_text(flow->arena, item, "to"), &range->to);
 }
 
-void log_route_ask(struct flow *flow, flow_step *then, uint64_t hash)
+static uint64_t route_topic(const struct log_layout *layout, uint64_t hash)
 {
-    flow_call(flow, then, "Query",
+    uint64_t part = hash >> ROUTE_SHIFT;
+    return flow_topic("log route", slice_of(layout->id), (struct slice){(const char *)&part, sizeof part});
+}
+
+struct log_range log_route(struct flow *flow, const struct log_layout *layout, uint64_t hash)
+{
+    struct log_range range = log_range_of(layout, hash);
+    struct raw_look look;
+    struct slice item;
+    if (layout->version == 0) return range;
+    struct slice last = flow_recall(flow, route_topic(layout, hash));
+    if (last.len == sizeof range) {
+        memcpy(&range, last.data, sizeof range);
+        if (hash >= range.from && hash <= range.to) return range;
+    }
+    task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
-              "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/'},':last':{'S':'from/%r'}},"
+              "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}},"
               "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-              &log_table, flow_text(flow, LOG_NAME), log_hex(flow, hash));
+              &log_table, flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id), log_hex(flow, hash));
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (!raw_look_next(&look, NULL, &item) || !log_range_read(flow, item, &range) || hash < range.from ||
+        hash > range.to)
+        range = log_range_of(layout, hash);
+    flow_remember(flow, route_topic(layout, hash), (struct slice){(const char *)&range, sizeof range});
+    return range;
+}
+
+void log_route_forget(struct flow *flow, const struct log_layout *layout, uint64_t hash)
+{
+    flow_forget(flow, route_topic(layout, hash));
 }
 
 /* ---- making one ---- */
@@ -353,60 +349,52 @@ struct slice log_settings(struct flow *flow, const struct log_layout *layout)
     return flow_compose(flow, "'log':%s,'partitions':%d%A", flow_text(flow, LOG_NAME), layout->partitions, keep);
 }
 
-static flow_step put_begin, put_done, put_kept;
-
-static void put_tell(struct flow *flow, struct slice item, int status)
-{
-    struct log_layout layout;
-    if (log_layout_read(flow, item, &layout)) flow_answer(flow, status, "{%A}", log_settings(flow, &layout));
-}
-
-/* Events that are appended from now on end by it; the others as they were told. */
-static void put_keep(struct flow *flow)
-{
-    flow_call(flow, put_kept, "UpdateItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
-              "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
-              "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
-              &log_table, flow_text(flow, LOG_NAME), flow_int(flow, PUT_KEEP) / 1000);
-}
-
-static void put_kept(struct flow *flow)
-{
-    if (flow_failed(flow))
-        flow_again(flow, put_begin);
-    else
-        put_tell(flow, flow_item(flow), 200);
-}
-
-static void put_done(struct flow *flow)
-{
-    struct slice item = flow_failed(flow) ? flow_item(flow) : *(struct slice *)flow->state;
-    int64_t partitions = item_int(flow->arena, item, "partitions", 0);
-    if (item_has(flow->arena, item, "deleted"))
-        flow_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
-    else if (flow_given(flow, PUT_PARTITIONS) && partitions != put_partitions(flow))
-        flow_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
-                         "This log began with %lld partitions; split and merge change them.",
-                         (long long)partitions);
-    else if (flow_given(flow, PUT_KEEP) &&
-             item_int(flow->arena, item, "keep", 0) != flow_int(flow, PUT_KEEP) / 1000)
-        put_keep(flow);
-    else
-        put_tell(flow, item, flow_failed(flow) ? 200 : 201);
-}
-
 static void put_begin(struct flow *flow)
 {
     int64_t partitions = put_partitions(flow), slots = partitions < LOG_SLOTS ? partitions : LOG_SLOTS;
-    struct slice *item = flow->state = arena_new(flow->arena, struct slice);
-    *item = flow_compose(
-        flow,
-        "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},'next':%N,'created':%S%r}",
-        flow_text(flow, LOG_NAME), partitions, slots, partitions, moment_text(flow->arena, flow->now_ms),
-        flow_given(flow, PUT_KEEP) ? flow_compose(flow, ",'keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""));
-    flow_call(flow, put_done, "PutItem",
-              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}", &log_table, *item);
+    int64_t keep_s = flow_int_or(flow, PUT_KEEP, 0) / 1000;
+    struct log_layout layout;
+    struct slice id = arena_printf(flow->arena, "%010llx", (unsigned long long)(flow_random(flow) >> 24));
+    struct slice item = flow_compose(flow,
+                                     "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},"
+                                     "'next':%N,'created':%S,'id':%S%r}",
+                                     flow_text(flow, LOG_NAME), partitions, slots, partitions,
+                                     moment_text(flow->arena, flow->now_ms), id,
+                                     keep_s ? flow_compose(flow, ",'keep':%N", keep_s) : SLICE(""));
+    for (;; task_again(flow)) {
+        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}",
+                  &log_table, item);
+        bool is_new = !flow_failed(flow);
+        if (!is_new) item = flow_item(flow);
+        partitions = item_int(flow->arena, item, "partitions", 0);
+        if (item_has(flow->arena, item, "deleted")) {
+            flow_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
+            return;
+        }
+        if (flow_given(flow, PUT_PARTITIONS) && partitions != put_partitions(flow)) {
+            flow_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
+                             "This log began with %lld partitions; split and merge change them.",
+                             (long long)partitions);
+            return;
+        }
+        log_layout_forget(flow);
+        if (!keep_s || item_int(flow->arena, item, "keep", 0) == keep_s) {
+            if (log_layout_read(flow, item, &layout))
+                flow_answer(flow, is_new ? 201 : 200, "{%A}", log_settings(flow, &layout));
+            return;
+        }
+        /* Events that are appended from now on end by it; the others as they were told. */
+        task_call(flow, "UpdateItem",
+                  "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
+                  "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
+                  "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
+                  &log_table, flow_text(flow, LOG_NAME), keep_s);
+        if (flow_failed(flow)) continue;
+        log_layout_forget(flow);
+        if (log_layout_read(flow, flow_item(flow), &layout))
+            flow_answer(flow, 200, "{%A}", log_settings(flow, &layout));
+        return;
+    }
 }
 
 /* ---- rows ---- */

@@ -3,6 +3,7 @@
 #ifndef PATTERN_LOG_H
 #define PATTERN_LOG_H
 
+#include "pattern/chain.h"
 #include "pattern/flow.h"
 #include "pattern/hold.h"
 
@@ -15,6 +16,8 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 #define LOG_LEASE_MOST_MS   (24 * 3600 * 1000ll)
 #define LOG_LEASE_USUAL_MS  30000
 #define LOG_NUMBER_MOST     9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
+#define LOG_TOUCHED_S       5 /* a head says of its events when they came, so far back at the most */
+#define LOG_ID_CHARS        10
 
 /* All rows begin with the log; those of a consumer group go on with its name. */
 enum { LOG_NAME, LOG_GROUP };
@@ -36,13 +39,19 @@ struct log_layout {
     int64_t version; /* grows with each split and merge; 0: there was none */
     int64_t next;    /* number of the next partition */
     int64_t keep_s;  /* of events; 0: for ever */
-    struct slice created;
+    char id[LOG_ID_CHARS + 1];
+    /* only where it was read just now: */
+    struct slice created, change; /* change: the split or merge that is under way, SLICE_NONE: none */
 };
-/* False when there is no such log: refused. */
 /* Members of an answer: what PUT takes. */
 struct slice log_settings(struct flow *flow, const struct log_layout *layout);
+/* False when there is no such log: refused. */
 bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);
-void log_layout_ask(struct flow *flow, flow_step *then);
+/* As it is. Without the log the task ends with a refusal. */
+void log_layout_get(struct flow *flow, struct log_layout *layout);
+/* As this process remembers it: true; else as it is. */
+bool log_layout_guess(struct flow *flow, struct log_layout *layout);
+void log_layout_forget(struct flow *flow);
 
 struct log_range {
     uint64_t from, to; /* hashes, both of it */
@@ -54,26 +63,28 @@ struct log_range log_range_of(const struct log_layout *layout, uint64_t hash);
 struct log_range log_range_first(const struct log_layout *layout, int64_t partition);
 /* Of an item of the table: a route, or the head of a partition that was not among the first. */
 bool log_range_read(struct flow *flow, struct slice item, struct log_range *range);
-/* The route at or before the hash, if any: a Query for one item. */
-void log_route_ask(struct flow *flow, flow_step *then, uint64_t hash);
+/* The partition that a hash belongs to now, with its range, or with a part of it. */
+struct log_range log_route(struct flow *flow, const struct log_layout *layout, uint64_t hash);
+/* This hash belongs elsewhere. */
+void log_route_forget(struct flow *flow, const struct log_layout *layout, uint64_t hash);
 
 /* ---- log.c: keys and texts ---- */
 
 /* "LOG", percent-encoded. */
 struct slice log_code(struct flow *flow);
-/* Key of a partition's head and events: "LOG/7"; of LOG_PARKED "LOG/parked/GROUP". */
-struct slice log_key(struct flow *flow, int64_t partition);
+/* Key of a partition's head and events: "LOG/ID/7"; of LOG_PARKED "LOG/ID/parked/GROUP". */
+struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition);
 /* Its number; LOG_PARKED where it has none. */
 int64_t log_key_number(struct slice key);
-struct slice log_slot(struct flow *flow, int64_t number);
+struct slice log_slot(struct flow *flow, const struct log_layout *layout, int64_t number);
 /* "LOG/GROUP". */
 struct slice log_group_key(struct flow *flow);
 struct slice log_hex(struct flow *flow, uint64_t hash);
 bool log_hex_read(struct slice text, uint64_t *out);
 /* As people see a partition: "7", "parked". */
 struct slice log_partition_text(struct flow *flow, int64_t partition);
-/* The numbers of a head's children, as JSON strings, and how many there are. */
-struct slice log_children_text(struct flow *flow, struct slice head, unsigned *count);
+/* The children that a seal names, as JSON strings, and how many there are. */
+struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count);
 /* False when it is none: refused. */
 bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition);
 /* Something was appended, or became free to be read. */
@@ -82,14 +93,29 @@ uint64_t log_topic(const struct flow *flow);
 struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
 void log_refuse_partition(struct flow *flow, int64_t partition);
 
-/* ---- log.c: what a partition holds, for tasks ---- */
+/* ---- log_events.c: what a partition holds ---- */
 
-/* The log's layout. Without the log the task ends with a refusal. */
-void log_layout_get(struct flow *flow, struct log_layout *layout);
+/* A partition as a chain, with its tokens. */
+struct chain log_chain(struct flow *flow, const struct log_layout *layout, int64_t partition);
+/* An entry of it: plain data, or an attribute value and where it was parked, {"M":{"partition":...,"sequence":...,
+ * "time":...,"reason":...}}. */
+struct slice log_entry(struct flow *flow, struct slice key, struct slice data);
+struct slice log_entry_again(struct flow *flow, struct slice key, struct slice data, struct slice parked);
+
+/* Where a page may be put behind, also where all pages have ended by their age. True: it is what this process
+ * remembers. */
+bool log_end_guess(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
+                   struct chain_end *end);
+/* Says of the partition, before something is put behind its end, that it has news. */
+void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain_end *end,
+               size_t count);
+/* The head; SLICE_NONE: nothing was ever put into the partition. Its `sequence` is at most the last number. */
+struct slice log_head_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
 
 struct log_end {
     int64_t sequence, time_ms; /* of the last event; 0: there was none */
     bool is_sealed;
+    struct slice seal;
 };
 struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
 
@@ -100,27 +126,29 @@ struct log_reader {
     const struct log_layout *layout;
     int64_t partition;
     int64_t from; /* the first number that is wanted */
-    int64_t page; /* the `page` of the event before it, or of itself, if that is known: spares a call; 0: it is not */
-    int64_t most; /* so many are wanted */
+    int64_t page; /* the `page_of` of the event before it, if that is known: spares a call; 0: it is not */
+    int64_t most; /* so many are wanted; 0: all */
 
     /* the event */
     int64_t sequence, time_ms;
-    int64_t page_of;      /* where it stands, for a later reader's `page` */
-    struct slice key;     /* text */
-    struct slice data;    /* attribute value */
-    struct slice origin;  /* of LOG_PARKED: attribute values, where it was parked, and why */
+    int64_t page_of;     /* where the next event stands or will stand: `page` of a reader from there on */
+    struct slice key;    /* text */
+    struct slice data;   /* attribute value */
+    struct slice origin; /* of LOG_PARKED: attribute values, where it was parked, and why */
     struct slice reason;
 
     /* private */
-    bool has_begun, has_more;
-    int64_t told;
-    struct raw_look look;
+    struct chain chain;
+    struct chain_reader entries;
 };
 bool log_read_event(struct flow *flow, struct log_reader *reader);
 /* Appends the event as JSON to the answer. */
 void log_reader_put(struct flow *flow, const struct log_reader *reader);
-/* The same of an event as its item has it. */
-void log_put_event(struct flow *flow, struct slice item);
+
+/* ---- log_change.c ---- */
+
+/* A split or merge that is under way is brought to its end, whoever has begun it; the layout is not read again. */
+void log_change_finish(struct flow *flow, const struct log_layout *layout);
 
 /* ---- log_scan.c: what is unread ---- */
 
@@ -170,8 +198,8 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
 /* Heads and positions of partitions, in their order; SLICE_NONE where there is none. Positions are always
  * exact. */
-void log_compare_get(struct flow *flow, const int64_t *partitions, unsigned count, bool exactly,
-                     struct slice *heads, struct slice *positions);
+void log_compare_get(struct flow *flow, const struct log_layout *layout, const int64_t *partitions, unsigned count,
+                     bool exactly, struct slice *heads, struct slice *positions);
 /* BatchGetItem of these tables, until nothing is left unprocessed. */
 void log_batch_get(struct flow *flow, struct slice tables);
 /* The position's item, which a consumer holds while it works. */
@@ -179,7 +207,8 @@ struct held log_position(struct flow *flow, int64_t partition);
 /* Where the group stands by the position's item: -1 where that is to be found by `since`. */
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition, struct slice item);
 /* Finds, by halves, the number of the last event before a time. `last`: the partition's last number. */
-int64_t log_position_before(struct flow *flow, int64_t partition, int64_t last, int64_t time_ms);
+int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t last,
+                            int64_t time_ms);
 /* Before it nothing of the slot is unread; in seconds. */
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
 /* "group/GROUP" */

@@ -129,18 +129,10 @@ const struct field log_park_fields[] = {
     [ACT_MORE] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "why"},
 };
 
-static struct slice first_of(struct flow *flow, const struct flow_table *table)
-{
-    struct raw_look look;
-    struct slice item;
-    raw_look_begin(&look, flow->arena, log_batch_items(flow, table));
-    return raw_look_next(&look, NULL, &item) ? item : SLICE_NONE;
-}
-
 /* An event that was parked before keeps its first place. */
-static struct slice parked_item(struct flow *flow, struct slice event)
+static struct slice parked_item(struct flow *flow, const struct log_reader *event)
 {
-    struct slice origin = item_content(flow->arena, event, "origin");
+    struct slice origin = attribute_content(flow->arena, event->origin);
     struct slice partition = flow_text(flow, ACT_PARTITION);
     int64_t sequence = flow_int(flow, ACT_SEQUENCE);
     if (origin.data) {
@@ -149,12 +141,11 @@ static struct slice parked_item(struct flow *flow, struct slice event)
     }
     return flow_compose(
         flow,
-        "{'group':%S,'event':%S,'partition':%S,'sequence':%N,'key':%A,'time':%A,'data':%A,'reason':%S,"
+        "{'group':%S,'event':%S,'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%A,'reason':%S,"
         "'parked':%S}",
         log_group_key(flow),
         arena_printf(flow->arena, "%.*s/%019lld", SLICE_ARG(partition), (long long)sequence), partition,
-        sequence, item_attribute(flow->arena, event, "key"), item_attribute(flow->arena, event, "time"),
-        item_attribute(flow->arena, event, "data"),
+        sequence, event->key, event->time_ms, event->data,
         flow_given(flow, ACT_MORE) ? flow_text(flow, ACT_MORE) : SLICE("no reason given"),
         moment_text(flow->arena, flow->now_ms));
 }
@@ -163,15 +154,16 @@ void log_park_begin(struct flow *flow)
 {
     int64_t partition = partition_of(flow), sequence = flow_int(flow, ACT_SEQUENCE);
     struct slice group = log_group_key(flow), name = log_partition_text(flow, partition);
+    struct log_layout layout;
+    log_layout_get(flow, &layout);
     for (;; task_again(flow)) {
-        log_batch_get(flow, flow_compose(flow,
-                                         "%T:{'Keys':[{'partition':%S,'sequence':%N}],'ConsistentRead':true},"
-                                         "%T:{'Keys':[{'group':%S,'partition':%S}],'ConsistentRead':true}",
-                                         &log_events, log_key(flow, partition), sequence, &log_positions,
-                                         group, name));
-        struct slice event = first_of(flow, &log_events), position = first_of(flow, &log_positions);
+        struct log_reader event = {.layout = &layout, .partition = partition, .from = sequence, .most = 1};
+        bool is_there = log_read_event(flow, &event) && event.sequence == sequence;
+        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'group':%S,'partition':%S},'ConsistentRead':true}",
+                  &log_positions, group, name);
+        struct slice position = flow_item(flow);
         if (refuse_unfit(flow, position)) return;
-        if (!event.data) {
+        if (!is_there) {
             flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
             return;
         }
@@ -189,7 +181,7 @@ void log_park_begin(struct flow *flow)
                   "{'Put':{'TableName':%T,'Item':%A}}]}",
                   &log_positions, group, name, is_last ? SLICE(" REMOVE #owner") : SLICE(""), sequence,
                   is_last ? flow->now_ms : until_ms, flow_int(flow, ACT_FENCE),
-                  item_attribute(flow->arena, position, "given"), &log_parked, parked_item(flow, event));
+                  item_attribute(flow->arena, position, "given"), &log_parked, parked_item(flow, &event));
         if (flow_failed(flow)) continue;
         tell_position(flow, flow_compose(flow, "{'position':%N,'until':%N%r}", sequence, until_ms,
                                          is_last ? SLICE("") : SLICE(",\"owner\":{\"S\":\"it\"}")));

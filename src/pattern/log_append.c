@@ -1,22 +1,21 @@
-/* Appending to a log: one transaction moves a partition's head from n to n + k and puts k events.
+/* Appending to a log: a page is put behind the end of a partition's chain.
  *
- * Flows of one process that append to the same partition at the same time join (flow_join): whoever leads
- * writes the events of all, so they do not race each other; the next leader begins on the head that this one
- * leaves (flow_hand_on), in the engine of this process without waiting for it. Another process's append moves
- * the head under the transaction; it is then made again on the head that came back. A head that is sealed
- * sends its events to the children, by the route that stands there now. A token's item is put by the same
- * transaction; where one is there already the event was appended before, and keeps its number. */
+ * Flows of one process that append to the same partition at the same time join (task_join): whoever leads puts the
+ * events of all into as few pages as they need. What a process has learnt of the log, its routes and the ends of its
+ * partitions it goes by as long as nobody says otherwise: a page that is there already says that others have appended,
+ * a seal that the log was split, merged or deleted. Only before the first append to a partition the log itself is asked
+ * for, because a partition that nobody has written to is not sealed when the log is deleted. */
 #include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/log.h"
-#include "pattern/tokens.h"
 
 #define EVENTS_MOST  1000 /* of one request */
 #define EVENTS_FIRST 32   /* room for so many at first */
 #define KEY_MOST     1024
 #define TOKEN_MOST   255
-#define ITEM_SLACK   4096 /* of an event's item, besides key, data and token */
+#define ITEM_SLACK   4096 /* of an event's page, besides key, data and token */
+#define LATE_MS      5000 /* between the touch and the put, before the head is touched again */
 
 enum { APPEND_KEY = LOG_NAME + 1, APPEND_DATA, APPEND_TOKEN, APPEND_EVENTS, APPEND_REPEATS };
 
@@ -30,43 +29,34 @@ const struct field log_append_fields[] = {
     [APPEND_EVENTS] = {"events", IN_BODY, FIELD_LIST,
                        .help =
                            "instead of these: up to 1000 objects of key, data and token, in order. What goes "
-                           "to one partition is appended by one transaction for each 99"},
+                           "to one partition is appended together, as far as an item holds it"},
     [APPEND_REPEATS] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                         .help = "a token for all events of the call"},
 };
 
 struct event {
-    struct slice key, data, token; /* data: plain JSON */
-    uint64_t hash;                 /* of the key */
-    int64_t partition;             /* where it belongs; when it is done, where it is */
-    bool is_routed, is_done, is_repeated, is_reused;
-    int64_t sequence;
+    struct slice key, data;   /* data: plain JSON */
+    struct chain_entry entry; /* with its token */
+    uint64_t hash;            /* of the key */
+    int64_t partition;        /* where it belongs; when it is done, where it is */
+    bool is_routed, is_done, is_reused;
 };
 
 /* Events of one flow for one partition. */
 struct batch {
     struct event **events;
-    size_t count, actions, bytes;
+    size_t count, bytes;
     bool is_settled;
-    bool has_moved; /* the partition is sealed: ask for the route */
+    bool has_moved; /* not all were appended: the partition is sealed */
 };
 
 struct append {
     struct log_layout layout;
+    bool is_guess; /* the layout is what this process remembers */
     struct event *events;
     size_t count, room;
-    bool asks_routes; /* the layout is not the first any more */
-    bool is_alone;    /* it went wrong together */
-    struct batch batch;
-    struct slice key; /* of the partition that is led */
-    struct event **round;
-    size_t round_count;
-    bool has_head;
-    int64_t sequence, time_ms, touched_s; /* of the head as it was seen */
+    bool is_alone; /* it went wrong together */
 };
-
-static flow_step append_layout, append_next, append_route, append_routed, append_lead, append_led,
-    append_head, append_write, append_written;
 
 /* ---- what was asked for ---- */
 
@@ -96,7 +86,7 @@ static bool take_member(struct flow *flow, size_t number, struct slice name, str
     if (slice_equal(name, SLICE("key"))) return take_name(flow, number, "key", member, KEY_MOST, &event->key);
     if (slice_equal(name, SLICE("data"))) return take_data(flow, number, member, &event->data);
     if (slice_equal(name, SLICE("token")))
-        return take_name(flow, number, "token", member, TOKEN_MOST, &event->token);
+        return take_name(flow, number, "token", member, TOKEN_MOST, &event->entry.token);
     flow_refuse(flow, 400, "bad-request", "event %zu has a member that is not known here: %.*s.", number,
                 SLICE_ARG(flow_shown(name)));
     return false;
@@ -172,425 +162,193 @@ static bool take_one(struct flow *flow, struct append *append)
     append->events = arena_new(flow->arena, struct event);
     append->events[0] = (struct event){.key = flow_text(flow, APPEND_KEY), .data = SLICE("null")};
     if (flow_given(flow, APPEND_DATA)) append->events[0].data = flow_text(flow, APPEND_DATA);
-    if (flow_given(flow, APPEND_TOKEN)) append->events[0].token = flow_text(flow, APPEND_TOKEN);
+    if (flow_given(flow, APPEND_TOKEN)) append->events[0].entry.token = flow_text(flow, APPEND_TOKEN);
     if (!flow_given(flow, APPEND_KEY)) flow_refuse(flow, 400, "bad-request", "key is missing.");
     return flow_given(flow, APPEND_KEY);
 }
 
-void log_append_begin(struct flow *flow)
+/* False: refused. */
+static bool take_events(struct flow *flow, struct append *append)
 {
-    struct append *append = flow->state = arena_new(flow->arena, struct append);
     bool has_one = flow_given(flow, APPEND_KEY) || flow_given(flow, APPEND_DATA) ||
                    flow_given(flow, APPEND_TOKEN);
     if (flow_given(flow, APPEND_EVENTS) && has_one) {
         flow_refuse(flow, 400, "bad-request", "events exclude key, data and token.");
-        return;
+        return false;
     }
-    if (flow_given(flow, APPEND_EVENTS) ? !take_list(flow, append) : !take_one(flow, append)) return;
+    if (flow_given(flow, APPEND_EVENTS) ? !take_list(flow, append) : !take_one(flow, append)) return false;
     for (size_t i = 0; i < append->count; i++) {
         struct event *event = &append->events[i];
-        if (!event_fits(flow, i, event)) return;
-        if (!event->token.data) event->token = token_of_call(flow, append, i);
+        if (!event_fits(flow, i, event)) return false;
         event->hash = hash_bytes(event->key);
+        event->entry.value = log_entry(flow, event->key, event->data);
+        if (!event->entry.token.data) event->entry.token = token_of_call(flow, append, i);
+        if (event->entry.token.data)
+            event->entry.mark = log_hex(flow, event->hash * 31 + hash_bytes(event->data));
     }
-    log_layout_ask(flow, append_layout);
+    return true;
 }
 
-/* ---- where it belongs ---- */
+/* ---- where they belong ---- */
 
-static void append_layout(struct flow *flow)
-{
-    struct append *append = flow->state;
-    if (!log_layout_read(flow, flow_item(flow), &append->layout)) return;
-    append->asks_routes = append->layout.version > 0;
-    append_next(flow);
-}
-
-static struct event *event_unrouted(struct append *append)
-{
-    for (size_t i = 0; i < append->count; i++)
-        if (!append->events[i].is_routed && !append->events[i].is_done) return &append->events[i];
-    return NULL;
-}
-
-/* All events of the range are the partition's. */
-static void route_take(struct append *append, const struct log_range *range)
+/* Finds the partition of each event that is not done. */
+static void route_events(struct flow *flow, struct append *append)
 {
     for (size_t i = 0; i < append->count; i++) {
-        struct event *event = &append->events[i];
-        if (event->is_routed || event->hash < range->from || event->hash > range->to) continue;
-        event->partition = range->partition;
-        event->is_routed = true;
+        if (append->events[i].is_done || append->events[i].is_routed) continue;
+        struct log_range range = log_route(flow, &append->layout, append->events[i].hash);
+        for (size_t k = i; k < append->count; k++) {
+            struct event *event = &append->events[k];
+            if (event->is_done || event->is_routed || event->hash < range.from || event->hash > range.to)
+                continue;
+            event->partition = range.partition;
+            event->is_routed = true;
+        }
     }
 }
 
-static void append_route(struct flow *flow)
+/* The next events that go together, in the order of the request; their partition. */
+static int64_t batch_take(struct flow *flow, struct append *append, struct batch *batch)
 {
-    struct append *append = flow->state;
-    log_route_ask(flow, append_routed, event_unrouted(append)->hash);
-}
-
-static void append_routed(struct flow *flow)
-{
-    struct append *append = flow->state;
-    struct event *event = event_unrouted(append);
-    struct raw_look look;
-    struct slice item;
-    struct log_range range;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    bool is_route = raw_look_next(&look, NULL, &item) && log_range_read(flow, item, &range) &&
-                    event->hash >= range.from && event->hash <= range.to;
-    if (!is_route) range = log_range_of(&append->layout, event->hash);
-    route_take(append, &range);
-    append_next(flow);
-}
-
-/* ---- one partition after the other ---- */
-
-/* The next events that go together, in the order of the request. */
-static void batch_take(struct flow *flow, struct append *append, const struct event *first)
-{
-    struct batch *batch = &append->batch;
+    int64_t partition = -1;
     *batch = (struct batch){.events = arena_array(flow->arena, struct event *, append->count)};
     for (size_t i = 0; i < append->count; i++) {
         struct event *event = &append->events[i];
-        if (event->is_done || event->partition != first->partition) continue;
-        size_t actions = event->token.data ? 2 : 1, bytes = event->key.len + event->data.len + ITEM_SLACK;
-        if (batch->count &&
-            (batch->actions + actions > FLOW_ROUND_ACTIONS || batch->bytes + bytes > FLOW_ROUND_BYTES))
-            break;
+        if (event->is_done || (batch->count && event->partition != partition)) continue;
+        partition = event->partition;
         batch->events[batch->count++] = event;
-        batch->actions += actions;
-        batch->bytes += bytes;
+        batch->bytes += event->entry.value.len + event->entry.token.len;
+    }
+    return partition;
+}
+
+/* The partition was sealed: its events go elsewhere. */
+static void events_move(struct flow *flow, struct append *append, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->events[i]->is_routed = false;
+        log_route_forget(flow, &append->layout, batch->events[i]->hash);
+    }
+    task_again(flow);
+    log_layout_get(flow, &append->layout);
+    append->is_guess = false;
+    log_change_finish(flow, &append->layout);
+    if (append->layout.change.data) log_layout_get(flow, &append->layout);
+}
+
+/* ---- the round ---- */
+
+/* Leaves with each event of a batch what became of its entry: numbers only, since the texts are the leader's. */
+static void batch_settle(struct batch *batch, const struct chain_entry *entries, int64_t partition)
+{
+    batch->has_moved = false;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct chain_entry *entry = &entries[i];
+        struct event *event = batch->events[i];
+        event->entry.number = entry->number;
+        event->entry.is_repeated = entry->is_repeated;
+        event->is_reused = entry->is_repeated && !slice_equal(entry->mark, entry->first_mark);
+        event->partition = entry->chain.data ? log_key_number(entry->chain) : partition;
+        event->is_done = entry->number != 0;
+        if (!event->is_done) batch->has_moved = true;
+    }
+    batch->is_settled = true;
+}
+
+/* Appends what all of the round have brought. */
+static void round_lead(struct flow *flow, struct append *append, struct batch *own, int64_t partition)
+{
+    struct chain chain = log_chain(flow, &append->layout, partition);
+    struct chain_end end;
+    size_t count = own->count, at = 0;
+    for (size_t i = 0; i < flow->follower_count; i++)
+        count += ((struct batch *)flow->followers[i]->share.what)->count;
+    struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
+    for (size_t i = 0; i <= flow->follower_count; i++) {
+        struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
+        for (size_t k = 0; k < batch->count; k++) entries[at++] = batch->events[k]->entry;
+    }
+    bool is_known = log_end_guess(flow, &append->layout, partition, &chain, &end);
+    if (!is_known && append->is_guess) {
+        struct log_layout layout = append->layout;
+        log_layout_get(flow, &append->layout);
+        append->is_guess = false;
+        end.is_sealed |= strcmp(layout.id, append->layout.id) != 0; /* a chain of a log that was deleted */
+    }
+    int64_t touched_ms = flow->now_ms;
+    if (!end.is_sealed) log_touch(flow, &append->layout, partition, &end, count);
+    chain_append(flow, &chain, &end, entries, count);
+    if (flow->now_ms - touched_ms > LATE_MS) log_touch(flow, &append->layout, partition, &end, 0);
+    at = 0;
+    for (size_t i = 0; i <= flow->follower_count; i++) {
+        struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
+        batch_settle(batch, entries + at, partition);
+        at += batch->count;
+    }
+    flow_wake(flow, log_topic(flow));
+    flow_disband(flow);
+}
+
+/* Waits until a batch is dealt with, by this flow or by another one. */
+static void batch_append(struct flow *flow, struct append *append, struct batch *batch, int64_t partition)
+{
+    struct flow_share share = {.what = batch, .bytes = batch->bytes};
+    struct slice key = log_key(flow, &append->layout, partition);
+    if (append->is_alone) {
+        flow->follower_count = 0;
+        round_lead(flow, append, batch, partition);
+    } else if (task_join(flow, flow_topic("append", key, flow->world->prefix), share)) {
+        round_lead(flow, append, batch, partition);
+    } else if (!batch->is_settled && flow->led_status >= 500) {
+        flow->retry_after_ms = 1000;
+        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
+        task_end(flow);
+    } else if (!batch->is_settled) { /* something is wrong with what another flow brought along */
+        append->is_alone = true;
     }
 }
+
+/* ---- the answer ---- */
 
 static void put_result(struct flow *flow, const struct event *event)
 {
     if (event->is_reused)
         buf_text(flow->body, "{\"error\":\"token-reused\"}");
     else
-        buf_slice(flow->body, flow_compose(flow, "{'partition':%s,'sequence':%d%r}",
-                                           log_partition_text(flow, event->partition), event->sequence,
-                                           event->is_repeated ? SLICE(",\"repeated\":true") : SLICE("")));
+        flow_put(flow, flow->body, "{'partition':%s,'sequence':%d%r}",
+                 log_partition_text(flow, event->partition), event->entry.number,
+                 event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
 }
 
-static void append_tell(struct flow *flow)
+static void append_tell(struct flow *flow, const struct append *append)
 {
-    struct append *append = flow->state;
-    bool is_reused = false;
-    for (size_t i = 0; i < append->count; i++) is_reused |= append->events[i].is_reused;
-    if (is_reused && append->count == 1) {
+    bool has_reused = false;
+    for (size_t i = 0; i < append->count; i++) has_reused |= append->events[i].is_reused;
+    if (has_reused && append->count == 1) {
         flow_refuse(flow, 422, "token-reused", "This token belongs to another event.");
         return;
     }
-    if (!flow_given(flow, APPEND_EVENTS)) {
-        put_result(flow, &append->events[0]);
-    } else {
-        buf_text(flow->body, "{\"events\":[");
-        for (size_t i = 0; i < append->count; i++) {
-            if (i) buf_byte(flow->body, ',');
-            put_result(flow, &append->events[i]);
-        }
-        buf_text(flow->body, "]}");
+    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "{\"events\":[");
+    for (size_t i = 0; i < append->count; i++) {
+        if (i) buf_byte(flow->body, ',');
+        put_result(flow, &append->events[i]);
     }
-    flow_finish(flow, is_reused ? 422 : 201);
+    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "]}");
+    flow_finish(flow, has_reused ? 422 : 201);
 }
 
-static void append_next(struct flow *flow)
+void log_append_begin(struct flow *flow)
 {
-    struct append *append = flow->state;
-    const struct event *first = NULL;
-    while (!append->asks_routes && event_unrouted(append)) {
-        struct log_range range = log_range_of(&append->layout, event_unrouted(append)->hash);
-        route_take(append, &range);
+    struct append *append = arena_new(flow->arena, struct append);
+    struct batch *batch = arena_new(flow->arena, struct batch);
+    if (!take_events(flow, append)) return;
+    append->is_guess = log_layout_guess(flow, &append->layout);
+    for (;;) {
+        route_events(flow, append);
+        int64_t partition = batch_take(flow, append, batch);
+        if (!batch->count) break;
+        batch_append(flow, append, batch, partition);
+        if (batch->has_moved) events_move(flow, append, batch);
     }
-    if (event_unrouted(append)) {
-        append_route(flow);
-        return;
-    }
-    for (size_t i = 0; i < append->count && !first; i++)
-        if (!append->events[i].is_done) first = &append->events[i];
-    if (!first) {
-        append_tell(flow);
-        return;
-    }
-    batch_take(flow, append, first);
-    append->key = log_key(flow, first->partition);
-    if (append->is_alone) {
-        flow->follower_count = 0;
-        append_lead(flow);
-        return;
-    }
-    struct flow_share share = {&append->batch, append->batch.actions, append->batch.bytes};
-    flow_join(flow, flow_topic("append", append->key, flow->world->prefix), share, append_lead, append_led);
-}
-
-/* Its part has been done: by its leader or by itself. */
-static void append_go_on(struct flow *flow)
-{
-    struct append *append = flow->state;
-    if (append->batch.has_moved) {
-        for (size_t i = 0; i < append->batch.count; i++) append->batch.events[i]->is_routed = false;
-        append->asks_routes = true;
-        flow_again(flow, append_next);
-    } else {
-        append_next(flow);
-    }
-}
-
-static void append_led(struct flow *flow)
-{
-    struct append *append = flow->state;
-    if (append->batch.is_settled) {
-        append_go_on(flow);
-    } else if (flow->led_status >= 500) {
-        flow->retry_after_ms = 1000;
-        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
-    } else { /* something is wrong with what another flow brought along */
-        append->is_alone = true;
-        append_next(flow);
-    }
-}
-
-/* ---- the round ---- */
-
-static int64_t time_of(const struct flow *flow)
-{
-    const struct append *append = flow->state;
-    return flow->now_ms > append->time_ms ? flow->now_ms : append->time_ms;
-}
-
-static int64_t touched_of(const struct flow *flow)
-{
-    const struct append *append = flow->state;
-    int64_t touched_s = time_of(flow) / 1000;
-    return touched_s > append->touched_s ? touched_s : append->touched_s;
-}
-
-/* The head as the round before leaves it, or as good as has left it. */
-static bool baton_take(struct flow *flow)
-{
-    struct append *append = flow->state;
-    if (!flow->baton.is_given) return false;
-    append->has_head = true;
-    append->sequence = flow->baton.numbers[0];
-    append->time_ms = flow->baton.numbers[1];
-    append->touched_s = flow->baton.numbers[2];
-    return true;
-}
-
-static void baton_give(struct flow *flow, int64_t sequence)
-{
-    struct flow_baton baton = {.is_given = true, .numbers = {sequence, time_of(flow), touched_of(flow)}};
-    flow_hand_on(flow, &baton);
-}
-
-static void append_lead(struct flow *flow)
-{
-    struct append *append = flow->state;
-    size_t count = append->batch.count;
-    for (size_t i = 0; i < flow->follower_count; i++)
-        count += ((struct batch *)flow->followers[i]->share.what)->count;
-    append->round = arena_array(flow->arena, struct event *, count);
-    append->round_count = 0;
-    for (size_t i = 0; i <= flow->follower_count; i++) {
-        struct batch *batch = i ? flow->followers[i - 1]->share.what : &append->batch;
-        memcpy(append->round + append->round_count, batch->events, batch->count * sizeof *batch->events);
-        append->round_count += batch->count;
-    }
-    if (baton_take(flow))
-        append_write(flow);
-    else
-        flow_call(flow, append_head, "GetItem",
-                  "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads, append->key);
-}
-
-/* All shares are dealt with. Followers are not touched afterwards. */
-static void round_end(struct flow *flow, bool has_moved)
-{
-    struct append *append = flow->state;
-    for (size_t i = 0; i <= flow->follower_count; i++) {
-        struct batch *batch = i ? flow->followers[i - 1]->share.what : &append->batch;
-        batch->has_moved = has_moved;
-        batch->is_settled = true;
-    }
-    flow_disband(flow);
-    append_go_on(flow);
-}
-
-/* False when the partition is sealed. */
-static bool head_take(struct flow *flow, struct slice head)
-{
-    struct append *append = flow->state;
-    append->has_head = head.data != NULL;
-    append->sequence = item_int(flow->arena, head, "sequence", 0);
-    append->time_ms = item_int(flow->arena, head, "time", 0);
-    append->touched_s = item_int(flow->arena, head, "touched", 0);
-    return !item_says(flow->arena, head, "state", "SEALED");
-}
-
-static void append_head(struct flow *flow)
-{
-    if (head_take(flow, flow_item(flow)))
-        append_write(flow);
-    else
-        round_end(flow, true);
-}
-
-/* The first event of the round with the same token, before this one; NULL: none. */
-static struct event *token_twin(const struct append *append, size_t at)
-{
-    struct slice token = append->round[at]->token;
-    for (size_t i = 0; token.data && i < at; i++)
-        if (append->round[i]->token.data && slice_equal(append->round[i]->token, token))
-            return append->round[i];
-    return NULL;
-}
-
-static struct slice content_hash(struct flow *flow, const struct event *event)
-{
-    return log_hex(flow, hash_bytes(event->key) * 31 + hash_bytes(event->data));
-}
-
-static void put_head_action(struct flow *flow, struct buf *out, int64_t sequence, int64_t partition)
-{
-    const struct append *append = flow->state;
-    int64_t time_ms = time_of(flow), touched_s = touched_of(flow);
-    if (append->has_head)
-        buf_slice(out, flow_compose(
-                           flow,
-                           "{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET "
-                           "#sequence = :new, #time = :time, #touched = :touched',"
-                           "'ConditionExpression':'#sequence = :old and #state = :open',%#,"
-                           "'ExpressionAttributeValues':{':new':%N,"
-                           "':time':%N,':touched':%N,':old':%N,':open':{'S':'OPEN'}},%O}}",
-                           &log_heads, append->key, sequence, time_ms, touched_s, append->sequence));
-    else
-        buf_slice(out, flow_compose(flow,
-                                    "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'time':%N,"
-                                    "'touched':%N,'slot':%S,'state':{'S':'OPEN'}},"
-                                    "'ConditionExpression':'attribute_not_exists(#partition)',%#,%O}}",
-                                    &log_heads, append->key, sequence, time_ms, touched_s,
-                                    log_slot(flow, partition % append->layout.slots)));
-}
-
-/* What tokens are known by: a log that is made anew knows none of those of the one before. */
-static struct slice token_name(struct flow *flow)
-{
-    const struct append *append = flow->state;
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(flow_text(flow, LOG_NAME)),
-                        SLICE_ARG(append->layout.created));
-}
-
-static void put_event_action(struct flow *flow, struct buf *out, const struct event *event)
-{
-    const struct append *append = flow->state;
-    int64_t time_ms = time_of(flow), keep_s = append->layout.keep_s;
-    flow_put(flow, out,
-             ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%J%r},"
-             "'ConditionExpression':'attribute_not_exists(#sequence)',%#}}",
-             &log_events, append->key, event->sequence, event->key, time_ms, event->data,
-             keep_s ? flow_compose(flow, ",'expires':%N", time_ms / 1000 + keep_s) : SLICE(""));
-    if (!event->token.data) return;
-    buf_byte(out, ',');
-    buf_slice(out, token_put(flow, "log", token_name(flow), event->token,
-                             flow_compose(flow, ",'partition':%N,'sequence':%N,'hash':%S", event->partition,
-                                          event->sequence, content_hash(flow, event))));
-}
-
-static void append_write(struct flow *flow)
-{
-    struct append *append = flow->state;
-    struct buf actions = {0}, events = {0};
-    int64_t sequence = append->sequence;
-    for (size_t i = 0; i < append->round_count; i++) {
-        struct event *event = append->round[i];
-        if (event->is_done || token_twin(append, i)) continue;
-        event->sequence = ++sequence;
-        put_event_action(flow, &events, event);
-    }
-    if (sequence == append->sequence) {
-        round_end(flow, false);
-    } else {
-        put_head_action(flow, &actions, sequence, append->round[0]->partition);
-        buf_slice(&actions, buf_view(&events));
-        flow_call(flow, append_written, "TransactWriteItems", "{'TransactItems':[%A]}", buf_view(&actions));
-        baton_give(flow, sequence);
-    }
-    buf_free(&actions);
-    buf_free(&events);
-}
-
-/* The events with a token that has been used: they stand where it says. */
-static void repeats_take(struct flow *flow)
-{
-    struct append *append = flow->state;
-    unsigned action = 1;
-    for (size_t i = 0; i < append->round_count; i++) {
-        struct event *event = append->round[i];
-        struct slice token;
-        if (event->is_done || token_twin(append, i)) continue;
-        action++;
-        if (!event->token.data || !flow_reason(flow, action++, &token)) continue;
-        event->partition = item_int(flow->arena, token, "partition", 0);
-        event->sequence = item_int(flow->arena, token, "sequence", 0);
-        event->is_reused = !slice_equal(item_text(flow->arena, token, "hash"), content_hash(flow, event));
-        event->is_done = event->is_repeated = true;
-    }
-}
-
-/* Events that share a token with an earlier one of the round are that one, once it is done. */
-static void twins_take(struct flow *flow)
-{
-    struct append *append = flow->state;
-    for (size_t i = 0; i < append->round_count; i++) {
-        struct event *event = append->round[i], *twin = token_twin(append, i);
-        if (event->is_done || !twin || !twin->is_done) continue;
-        event->partition = twin->partition;
-        event->sequence = twin->sequence;
-        event->is_reused = !slice_equal(content_hash(flow, twin), content_hash(flow, event));
-        event->is_done = event->is_repeated = true;
-    }
-}
-
-/* The head is as it was: tokens had been used, and the others are written without their events. Else an event
- * stands behind the head's number, which no flow leaves there. */
-static void append_rest(struct flow *flow, size_t left)
-{
-    const struct append *append = flow->state;
-    size_t still_left = 0;
-    for (size_t i = 0; i < append->round_count; i++) still_left += !append->round[i]->is_done;
-    if (still_left < left)
-        append_write(flow);
-    else
-        flow_refuse(flow, 409, "event-there",
-                    "Behind the last number of %.*s, %lld, an event stands already.", SLICE_ARG(append->key),
-                    (long long)append->sequence);
-}
-
-static void append_written(struct flow *flow)
-{
-    struct append *append = flow->state;
-    struct slice head;
-    size_t left = 0;
-    if (!flow_failed(flow)) {
-        for (size_t i = 0; i < append->round_count; i++)
-            if (!append->round[i]->is_done && !token_twin(append, i)) append->round[i]->is_done = true;
-        twins_take(flow);
-        flow_wake(flow, log_topic(flow));
-        round_end(flow, false);
-        return;
-    }
-    flow_drop_baton(flow);
-    for (size_t i = 0; i < append->round_count; i++) left += !append->round[i]->is_done;
-    bool has_raced = flow_reason(flow, 0, &head);
-    repeats_take(flow);
-    twins_take(flow);
-    if (has_raced && !head_take(flow, head))
-        round_end(flow, true);
-    else if (has_raced)
-        flow_again(flow, append_write);
-    else
-        append_rest(flow, left);
+    append_tell(flow, append);
 }

@@ -1,6 +1,8 @@
-/* Split and merge: one transaction seals the partitions that are replaced, on the heads that were seen, makes
- * their children, writes the routes and raises the layout's version. Repeated, it answers the children that
- * there are.
+/* Split and merge, by an intent: one conditional write to the log's item says which partitions are replaced by which,
+ * and takes their numbers (`change`). Whoever meets it brings it to its end: seals the old partitions by a page that
+ * names the new ones, makes the heads of these, writes the routes, and last raises the log's version, with which the
+ * change is gone. Each of these writes is made if absent, or is guarded by the version that the change leads to, so it
+ * does not matter how often it is made, or how late. Repeated, a split or merge answers the children that there are.
  *
  * A child names what must be read before it: each parent up to its last number. Of a parent that never had an
  * event it takes over what that one had to wait for, so the chain has no hole. */
@@ -25,298 +27,294 @@ const struct field log_merge_fields[] = {
     [MERGE_PARTITIONS] = {"partitions", IN_BODY, FIELD_LIST, true, .help = "two neighbours"},
 };
 
-/* A partition that is to be sealed. */
+struct change {
+    unsigned old_count, new_count;
+    int64_t olds[2];
+    struct log_range news[2];
+};
+
+/* ---- what is under way ---- */
+
+static struct slice change_text(struct flow *flow, const struct change *change)
+{
+    struct slice olds = SLICE(""), news = SLICE("");
+    for (unsigned i = 0; i < change->old_count; i++)
+        olds = flow_compose(flow, "%A%A%N", olds, i ? SLICE(",") : SLICE(""), change->olds[i]);
+    for (unsigned i = 0; i < change->new_count; i++)
+        news = flow_compose(flow, "%A%A{'M':{'partition':%N,'from':%S,'to':%S}}", news,
+                            i ? SLICE(",") : SLICE(""), change->news[i].partition,
+                            log_hex(flow, change->news[i].from), log_hex(flow, change->news[i].to));
+    return flow_compose(flow, "{'M':{'olds':{'L':[%A]},'news':{'L':[%A]}}}", olds, news);
+}
+
+static struct change change_read(struct flow *flow, struct slice attribute)
+{
+    struct change change = {0};
+    struct raw_look look;
+    struct slice value, map = raw_member(flow->arena, attribute, "M");
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, map, "olds"));
+    while (change.old_count < 2 && raw_look_next(&look, NULL, &value))
+        change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, map, "news"));
+    while (change.new_count < 2 && raw_look_next(&look, NULL, &value))
+        log_range_read(flow, raw_member(flow->arena, value, "M"), &change.news[change.new_count++]);
+    return change;
+}
+
+/* The new partitions as a seal names them. */
+static struct slice children_of(struct flow *flow, const struct change *change)
+{
+    struct slice list = SLICE("");
+    for (unsigned i = 0; i < change->new_count; i++)
+        list = flow_compose(flow, "%A%A%N", list, i ? SLICE(",") : SLICE(""), change->news[i].partition);
+    return flow_compose(flow, "{'L':[%A]}", list);
+}
+
+/* What the children wait for: an old partition up to its last number, or what that one has to wait for itself. */
+static struct slice parents_of(struct flow *flow, struct slice head, int64_t partition, int64_t sequence,
+                               size_t *count)
+{
+    struct slice list = SLICE(""), parent;
+    struct raw_look look;
+    if (sequence) {
+        ++*count;
+        return flow_compose(flow, "{'M':{'partition':%N,'end':%N}}", partition, sequence);
+    }
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "parents"));
+    for (; raw_look_next(&look, NULL, &parent); ++*count)
+        list = flow_compose(flow, "%A%A%A", list, list.len ? SLICE(",") : SLICE(""), parent);
+    return list;
+}
+
+/* Every route within the new partition's range leads to it, also those that an earlier change has left there. */
+static void routes_write(struct flow *flow, const struct log_layout *layout, const struct log_range *range)
+{
+    struct slice name = flow_text(flow, LOG_NAME), id = slice_of(layout->id), item;
+    struct slice first = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->from));
+    struct slice last = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->to)), part = first;
+    struct raw_look look;
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
+              "'ExpressionAttributeValues':{':log':%S,':first':%S,':last':%S},'ConsistentRead':true}",
+              &log_table, name, first, last);
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    bool has_next = raw_look_next(&look, NULL, &item);
+    if (has_next && slice_equal(item_text(flow->arena, item, "part"), first))
+        has_next = raw_look_next(&look, NULL, &item);
+    for (;;) {
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':{'log':%S,'part':%S,'to':%S,'partition':%N,'version':%N},"
+                  "'ConditionExpression':'attribute_not_exists(#version) or #version < :version',%#,"
+                  "'ExpressionAttributeValues':{':version':%N}}",
+                  &log_table, name, part, log_hex(flow, range->to), range->partition, layout->version + 1,
+                  layout->version + 1);
+        if (!has_next) return;
+        part = item_text(flow->arena, item, "part");
+        has_next = raw_look_next(&look, NULL, &item);
+    }
+}
+
+void log_change_finish(struct flow *flow, const struct log_layout *layout)
+{
+    if (!layout->change.data) return;
+    struct change change = change_read(flow, layout->change);
+    struct slice parents = SLICE(""), children = children_of(flow, &change);
+    int64_t time_ms = 0;
+    for (unsigned i = 0; i < change.old_count; i++) {
+        struct chain chain = log_chain(flow, layout, change.olds[i]);
+        struct chain_end end;
+        size_t count = 0;
+        log_end_guess(flow, layout, change.olds[i], &chain, &end);
+        log_touch(flow, layout, change.olds[i], &end, 0);
+        chain_seal(flow, &chain, &end, children, 0);
+        if (!attribute_equal(flow->arena, end.seal, children)) {
+            flow_refuse(flow, 409, "being-deleted", "This log is being deleted.");
+            task_end(flow);
+        }
+        struct slice head = log_head_get(flow, layout, change.olds[i]);
+        struct slice list = parents_of(flow, head, change.olds[i], end.next - 1, &count);
+        parents = flow_compose(flow, "%A%A%A", parents, parents.len && list.len ? SLICE(",") : SLICE(""),
+                               list);
+        if (end.time_ms > time_ms) time_ms = end.time_ms;
+    }
+    for (unsigned i = 0; i < change.new_count; i++)
+        task_call(
+            flow, "PutItem",
+            "{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':%N,'touched':%N,'slot':%S,"
+            "'from':%S,'to':%S,'parents':{'L':[%A]}},'ConditionExpression':'attribute_not_exists(#partition)',%#}",
+            &log_heads, log_key(flow, layout, change.news[i].partition), time_ms, flow->now_ms / 1000,
+            log_slot(flow, layout, change.news[i].partition % layout->slots),
+            log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
+    for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #version = :new REMOVE "
+        "#change','ConditionExpression':'#version = :version and #id = :id',%#,"
+        "'ExpressionAttributeValues':{':version':%N,':new':%N,':id':%S}}",
+        &log_table, flow_text(flow, LOG_NAME), layout->version, layout->version + 1, slice_of(layout->id));
+    log_layout_forget(flow);
+    flow_wake(flow, log_topic(flow));
+}
+
+/* ---- what is asked for ---- */
+
+/* A partition that is to be replaced. */
 struct old {
-    int64_t partition, sequence, time_ms;
-    struct slice key, head; /* SLICE_NONE: it was never written to */
+    int64_t partition;
+    struct slice head; /* SLICE_NONE: it was never written to */
+    struct log_end end;
     struct log_range range;
 };
 
-struct change {
-    struct log_layout layout;
-    struct old olds[2];
-    unsigned old_count, at;
-    bool is_split;
-    struct log_range news[2];
-    unsigned new_count;
-};
+static struct old old_read(struct flow *flow, const struct log_layout *layout, int64_t partition)
+{
+    struct old old = {.partition = partition, .head = log_head_get(flow, layout, partition)};
+    if (partition < layout->partitions) {
+        old.range = log_range_first(layout, partition);
+    } else if (!log_range_read(flow, old.head, &old.range)) {
+        log_refuse_partition(flow, partition);
+        task_end(flow);
+    }
+    old.end = log_end_get(flow, layout, partition);
+    return old;
+}
 
-static flow_step change_layout, change_ask_head, change_head, change_decide, change_written, change_again;
+/* The ranges of the two, or a refusal. */
+static void split_ranges(struct flow *flow, const struct log_layout *layout, const struct log_range *range,
+                         struct log_range *news)
+{
+    uint64_t at = range->from + (range->to - range->from) / 2 + 1;
+    if (flow_given(flow, SPLIT_AT) && !log_hex_read(flow_text(flow, SPLIT_AT), &at)) {
+        flow_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
+        task_end(flow);
+    }
+    if (range->from == range->to || at <= range->from || at > range->to) {
+        flow_refuse(
+            flow, 409, "outside",
+            "The split must be behind the first hash of the partition, %016llx, and not behind its last, "
+            "%016llx.",
+            (unsigned long long)range->from, (unsigned long long)range->to);
+        task_end(flow);
+    }
+    news[0] = (struct log_range){range->from, at - 1, layout->next};
+    news[1] = (struct log_range){at, range->to, layout->next + 1};
+}
 
-/* ---- reading ---- */
+static void merge_range(struct flow *flow, const struct log_layout *layout, const struct old *olds,
+                        struct log_range *news)
+{
+    struct log_range a = olds[0].range, b = olds[1].range;
+    bool a_first = a.to != UINT64_MAX && a.to + 1 == b.from,
+         b_first = b.to != UINT64_MAX && b.to + 1 == a.from;
+    news[0] = (struct log_range){a_first ? a.from : b.from, a_first ? b.to : a.to, layout->next};
+    if (a_first || b_first) return;
+    flow_refuse(flow, 409, "no-neighbours", "Partitions %lld and %lld do not lie side by side.",
+                (long long)olds[0].partition, (long long)olds[1].partition);
+    task_end(flow);
+}
+
+static void tell(struct flow *flow, const struct change *change, struct slice children)
+{
+    struct slice first = log_partition_text(flow, change->olds[0]);
+    if (change->old_count == 1)
+        flow_answer(flow, 200, "{'partition':%s,'children':[%r]}", first, children);
+    else
+        flow_answer(flow, 200, "{'partitions':[%s,%s],'child':%r}", first,
+                    log_partition_text(flow, change->olds[1]), children);
+}
+
+/* Somebody has sealed one: perhaps by the same request. */
+static void tell_sealed(struct flow *flow, const struct change *change, const struct old *olds)
+{
+    unsigned counts[2] = {0};
+    struct slice children[2] = {SLICE(""), SLICE("")};
+    for (unsigned i = 0; i < change->old_count; i++)
+        children[i] = log_children_text(flow, olds[i].end.seal, &counts[i]);
+    bool is_same = change->old_count == 1
+                       ? counts[0] == 2
+                       : counts[0] == 1 && counts[1] == 1 && slice_equal(children[0], children[1]);
+    unsigned sealed = olds[0].end.is_sealed ? 0 : 1;
+    if (is_same)
+        tell(flow, change, children[0]);
+    else
+        flow_refuse_with(flow, flow_compose(flow, "'children':[%r]", children[sealed]), 409, "sealed",
+                         "Partition %lld is sealed: others have taken its place.",
+                         (long long)change->olds[sealed]);
+}
+
+static void change_run(struct flow *flow, struct change *change)
+{
+    bool is_split = change->old_count == 1;
+    change->new_count = is_split ? 2 : 1;
+    for (;; task_again(flow)) {
+        struct log_layout layout;
+        struct old olds[2];
+        size_t parents = 0;
+        unsigned count;
+        bool is_sealed = false;
+        log_layout_get(flow, &layout);
+        if (layout.change.data) {
+            log_change_finish(flow, &layout);
+            continue;
+        }
+        for (unsigned i = 0; i < change->old_count; i++) {
+            olds[i] = old_read(flow, &layout, change->olds[i]);
+            parents_of(flow, olds[i].head, change->olds[i], olds[i].end.sequence, &parents);
+            is_sealed |= olds[i].end.is_sealed;
+        }
+        if (is_sealed) {
+            tell_sealed(flow, change, olds);
+            return;
+        }
+        if (is_split)
+            split_ranges(flow, &layout, &olds[0].range, change->news);
+        else
+            merge_range(flow, &layout, olds, change->news);
+        if (parents > PARENTS_MOST) {
+            flow_refuse(flow, 409, "too-many-parents",
+                        "The new partition would wait for %zu others to be read; at most %d are possible.",
+                        parents, PARENTS_MOST);
+            return;
+        }
+        layout.change = change_text(flow, change);
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #change = :change, "
+            "#next = :next','ConditionExpression':'#version = :version and #id = :id and "
+            "attribute_not_exists(#change) and attribute_not_exists(#deleted)',%#,"
+            "'ExpressionAttributeValues':{':change':%A,':next':%N,':version':%N,':id':%S}}",
+            &log_table, flow_text(flow, LOG_NAME), layout.change, layout.next + change->new_count,
+            layout.version, slice_of(layout.id));
+        if (flow_failed(flow)) continue;
+        log_change_finish(flow, &layout);
+        tell(flow, change, log_children_text(flow, children_of(flow, change), &count));
+        return;
+    }
+}
 
 void log_split_begin(struct flow *flow)
 {
-    struct change *change = flow->state = arena_new(flow->arena, struct change);
-    *change = (struct change){.old_count = 1, .new_count = 2, .is_split = true};
-    if (log_partition_parse(flow, flow_text(flow, SPLIT_PARTITION), false, &change->olds[0].partition))
-        log_layout_ask(flow, change_layout);
+    struct change *change = arena_new(flow->arena, struct change);
+    *change = (struct change){.old_count = 1};
+    if (log_partition_parse(flow, flow_text(flow, SPLIT_PARTITION), false, &change->olds[0]))
+        change_run(flow, change);
 }
 
 void log_merge_begin(struct flow *flow)
 {
-    struct change *change = flow->state = arena_new(flow->arena, struct change);
+    struct change *change = arena_new(flow->arena, struct change);
     struct slice list = flow_text(flow, MERGE_PARTITIONS), value;
     struct raw_look look;
-    *change = (struct change){.old_count = 2, .new_count = 1};
+    *change = (struct change){.old_count = 2};
     if (raw_count(flow->arena, list) != 2) {
         flow_refuse(flow, 400, "bad-request", "partitions must be two.");
         return;
     }
     raw_look_begin(&look, flow->arena, list);
     for (unsigned i = 0; raw_look_next(&look, NULL, &value); i++)
-        if (!log_partition_parse(flow, raw_text(flow->arena, value), false, &change->olds[i].partition))
-            return;
-    if (change->olds[0].partition == change->olds[1].partition)
+        if (!log_partition_parse(flow, raw_text(flow->arena, value), false, &change->olds[i])) return;
+    if (change->olds[0] == change->olds[1])
         flow_refuse(flow, 400, "bad-request", "partitions must be two different ones.");
     else
-        log_layout_ask(flow, change_layout);
-}
-
-static void change_layout(struct flow *flow)
-{
-    struct change *change = flow->state;
-    if (!log_layout_read(flow, flow_item(flow), &change->layout)) return;
-    change->at = 0;
-    change_ask_head(flow);
-}
-
-static void change_again(struct flow *flow)
-{
-    log_layout_ask(flow, change_layout);
-}
-
-static void change_ask_head(struct flow *flow)
-{
-    struct change *change = flow->state;
-    struct old *old = &change->olds[change->at];
-    old->key = log_key(flow, old->partition);
-    flow_call(flow, change_head, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}",
-              &log_heads, old->key);
-}
-
-static void change_head(struct flow *flow)
-{
-    struct change *change = flow->state;
-    struct old *old = &change->olds[change->at];
-    old->head = flow_item(flow);
-    old->sequence = item_int(flow->arena, old->head, "sequence", 0);
-    old->time_ms = item_int(flow->arena, old->head, "time", 0);
-    if (old->partition < change->layout.partitions) {
-        old->range = log_range_first(&change->layout, old->partition);
-    } else if (!log_range_read(flow, old->head, &old->range)) {
-        log_refuse_partition(flow, old->partition);
-        return;
-    }
-    if (++change->at < change->old_count)
-        change_ask_head(flow);
-    else
-        change_decide(flow);
-}
-
-/* ---- deciding ---- */
-
-static bool is_sealed(struct flow *flow, const struct old *old)
-{
-    return item_says(flow->arena, old->head, "state", "SEALED");
-}
-
-static void tell_split(struct flow *flow, struct slice children)
-{
-    const struct change *change = flow->state;
-    flow_answer(flow, 200, "{'partition':%s,'children':[%r]}",
-                log_partition_text(flow, change->olds[0].partition), children);
-}
-
-static void tell_merge(struct flow *flow, struct slice child)
-{
-    const struct change *change = flow->state;
-    flow_answer(flow, 200, "{'partitions':[%s,%s],'child':%r}",
-                log_partition_text(flow, change->olds[0].partition),
-                log_partition_text(flow, change->olds[1].partition), child);
-}
-
-/* Somebody has sealed it: perhaps by the same request. */
-static void decide_sealed(struct flow *flow)
-{
-    struct change *change = flow->state;
-    unsigned counts[2] = {0};
-    struct slice children[2] = {SLICE_NONE, SLICE_NONE};
-    const struct old *sealed = is_sealed(flow, &change->olds[0]) ? &change->olds[0] : &change->olds[1];
-    for (unsigned i = 0; i < change->old_count; i++)
-        children[i] = log_children_text(flow, change->olds[i].head, &counts[i]);
-    if (change->is_split && counts[0] == 2) {
-        tell_split(flow, children[0]);
-    } else if (!change->is_split && counts[0] == 1 && counts[1] == 1 &&
-               slice_equal(children[0], children[1])) {
-        tell_merge(flow, children[0]);
-    } else {
-        flow_refuse_with(flow, flow_compose(flow, "'children':[%r]", children[sealed - change->olds]), 409,
-                         "sealed", "Partition %lld is sealed: others have taken its place.",
-                         (long long)sealed->partition);
-    }
-}
-
-static bool split_ranges(struct flow *flow, struct change *change)
-{
-    struct log_range range = change->olds[0].range;
-    uint64_t at = range.from + (range.to - range.from) / 2 + 1;
-    struct slice text = flow_text(flow, SPLIT_AT);
-    struct log_range given;
-    if (flow_given(flow, SPLIT_AT)) {
-        struct slice item = flow_compose(flow, "{'from':%S,'to':%S}", text, text);
-        if (!log_range_read(flow, item, &given)) {
-            flow_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
-            return false;
-        }
-        at = given.from;
-    }
-    if (range.from == range.to || at <= range.from || at > range.to) {
-        flow_refuse(
-            flow, 409, "outside",
-            "The split must be behind the first hash of the partition, %016llx, and not behind its last, "
-            "%016llx.",
-            (unsigned long long)range.from, (unsigned long long)range.to);
-        return false;
-    }
-    change->news[0] = (struct log_range){range.from, at - 1, change->layout.next};
-    change->news[1] = (struct log_range){at, range.to, change->layout.next + 1};
-    return true;
-}
-
-static bool merge_range(struct flow *flow, struct change *change)
-{
-    struct log_range a = change->olds[0].range, b = change->olds[1].range;
-    bool a_first = a.to != UINT64_MAX && a.to + 1 == b.from,
-         b_first = b.to != UINT64_MAX && b.to + 1 == a.from;
-    change->news[0] = (struct log_range){a_first ? a.from : b.from, a_first ? b.to : a.to,
-                                         change->layout.next};
-    if (!a_first && !b_first)
-        flow_refuse(flow, 409, "no-neighbours", "Partitions %lld and %lld do not lie side by side.",
-                    (long long)change->olds[0].partition, (long long)change->olds[1].partition);
-    return a_first || b_first;
-}
-
-/* ---- writing ---- */
-
-/* What the children wait for: members of a list, and how many. */
-static struct slice parents_text(struct flow *flow, const struct change *change, size_t *count)
-{
-    struct slice list = SLICE(""), parent;
-    struct raw_look look;
-    *count = 0;
-    for (unsigned i = 0; i < change->old_count; i++) {
-        const struct old *old = &change->olds[i];
-        if (old->sequence) {
-            list = flow_compose(flow, "%r%r{'M':{'partition':%N,'end':%N}}", list,
-                                *count ? SLICE(",") : SLICE(""), old->partition, old->sequence);
-            ++*count;
-            continue;
-        }
-        raw_look_begin(&look, flow->arena, item_content(flow->arena, old->head, "parents"));
-        for (; raw_look_next(&look, NULL, &parent); ++*count)
-            list = flow_compose(flow, "%r%r%r", list, *count ? SLICE(",") : SLICE(""), parent);
-    }
-    return list;
-}
-
-static struct slice seal_action(struct flow *flow, const struct change *change, const struct old *old)
-{
-    struct slice children = flow_compose(flow, "%N", change->news[0].partition);
-    if (change->is_split) children = flow_compose(flow, "%r,%N", children, change->news[1].partition);
-    if (old->head.data)
-        return flow_compose(
-            flow,
-            "{'Update':{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET #state = :sealed, "
-            "#children = :children','ConditionExpression':'#sequence = :sequence and #state = :open',%#,"
-            "'ExpressionAttributeValues':{':sealed':{'S':'SEALED'},':open':{'S':'OPEN'},"
-            "':children':{'L':[%r]},':sequence':%N},%O}}",
-            &log_heads, old->key, children, old->sequence);
-    return flow_compose(
-        flow,
-        "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':{'N':'0'},'touched':%N,"
-        "'slot':%S,'state':{'S':'SEALED'},'children':{'L':[%r]}},"
-        "'ConditionExpression':'attribute_not_exists(#partition)',%#,%O}}",
-        &log_heads, old->key, flow->now_ms / 1000, log_slot(flow, old->partition % change->layout.slots),
-        children);
-}
-
-static struct slice child_actions(struct flow *flow, const struct change *change,
-                                  const struct log_range *range, struct slice parents)
-{
-    int64_t time_ms = change->olds[0].time_ms;
-    if (change->old_count == 2 && change->olds[1].time_ms > time_ms) time_ms = change->olds[1].time_ms;
-    return flow_compose(
-        flow,
-        "{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':%N,'touched':%N,"
-        "'slot':%S,'state':{'S':'OPEN'},'from':%S,'to':%S,'parents':{'L':[%r]}},"
-        "'ConditionExpression':'attribute_not_exists(#partition)',%#}},"
-        "{'Put':{'TableName':%T,'Item':{'log':%S,'part':{'S':'from/%r'},'to':%S,'partition':%N}}}",
-        &log_heads, log_key(flow, range->partition), time_ms, flow->now_ms / 1000,
-        log_slot(flow, range->partition % change->layout.slots), log_hex(flow, range->from),
-        log_hex(flow, range->to), parents, &log_table, flow_text(flow, LOG_NAME), log_hex(flow, range->from),
-        log_hex(flow, range->to), range->partition);
-}
-
-/* Of two that become one, the second's route goes. */
-static struct slice route_delete_action(struct flow *flow, const struct change *change)
-{
-    uint64_t a = change->olds[0].range.from, b = change->olds[1].range.from;
-    return flow_compose(flow, ",{'Delete':{'TableName':%T,'Key':{'log':%S,'part':{'S':'from/%r'}}}}",
-                        &log_table, flow_text(flow, LOG_NAME), log_hex(flow, a > b ? a : b));
-}
-
-static void change_write(struct flow *flow, struct slice parents)
-{
-    struct change *change = flow->state;
-    struct slice actions = flow_compose(
-        flow,
-        "{'Update':{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},"
-        "'UpdateExpression':'SET #version = :new, #next = :next',"
-        "'ConditionExpression':'#version = :version and attribute_not_exists(#deleted)',%#,"
-        "'ExpressionAttributeValues':{':version':%N,':new':%N,':next':%N}}}",
-        &log_table, flow_text(flow, LOG_NAME), change->layout.version, change->layout.version + 1,
-        change->layout.next + change->new_count);
-    for (unsigned i = 0; i < change->old_count; i++)
-        actions = flow_compose(flow, "%A,%A", actions, seal_action(flow, change, &change->olds[i]));
-    for (unsigned i = 0; i < change->new_count; i++)
-        actions = flow_compose(flow, "%A,%A", actions,
-                               child_actions(flow, change, &change->news[i], parents));
-    if (!change->is_split) actions = flow_compose(flow, "%A%A", actions, route_delete_action(flow, change));
-    flow_call(flow, change_written, "TransactWriteItems", "{'TransactItems':[%A]}", actions);
-}
-
-static void change_decide(struct flow *flow)
-{
-    struct change *change = flow->state;
-    size_t parents_count;
-    for (unsigned i = 0; i < change->old_count; i++) {
-        if (!is_sealed(flow, &change->olds[i])) continue;
-        decide_sealed(flow);
-        return;
-    }
-    if (change->is_split ? !split_ranges(flow, change) : !merge_range(flow, change)) return;
-    struct slice parents = parents_text(flow, change, &parents_count);
-    if (parents_count > PARENTS_MOST)
-        flow_refuse(flow, 409, "too-many-parents",
-                    "The new partition would wait for %zu others to be read; at most %d are possible.",
-                    parents_count, PARENTS_MOST);
-    else
-        change_write(flow, parents);
-}
-
-static void change_written(struct flow *flow)
-{
-    struct change *change = flow->state;
-    struct slice first = log_partition_text(flow, change->news[0].partition);
-    if (flow_failed(flow)) {
-        flow_again(flow, change_again);
-        return;
-    }
-    flow_wake(flow, log_topic(flow));
-    if (change->is_split)
-        tell_split(flow,
-                   flow_compose(flow, "%s,%s", first, log_partition_text(flow, change->news[1].partition)));
-    else
-        tell_merge(flow, flow_compose(flow, "%s", first));
+        change_run(flow, change);
 }

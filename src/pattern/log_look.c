@@ -27,24 +27,6 @@ struct get {
     bool is_all;
 };
 
-static flow_step get_taken, get_heads;
-
-static void get_ask(struct flow *flow, struct slice start)
-{
-    flow_call(flow, get_taken, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
-              "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
-              &log_table, flow_text(flow, LOG_NAME),
-              start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
-}
-
-void log_get_begin(struct flow *flow)
-{
-    struct get *get = flow->state = arena_new(flow->arena, struct get);
-    get->consumers = SLICE("");
-    get_ask(flow, SLICE_NONE);
-}
-
 static void get_take_route(struct flow *flow, struct get *get, struct slice item)
 {
     struct log_range range;
@@ -58,14 +40,30 @@ static void get_take_route(struct flow *flow, struct get *get, struct slice item
     get->routes[get->route_count++] = range;
 }
 
-static void get_take_part(struct flow *flow, struct get *get, struct slice item)
+/* All items of the log: itself, its routes and its groups. */
+static void get_read(struct flow *flow, struct get *get)
 {
-    struct slice part = item_text(flow->arena, item, "part");
-    if (slice_starts(part, SLICE("from/"))) get_take_route(flow, get, item);
-    if (slice_equal(part, SLICE("log"))) get->item = item;
-    if (slice_starts(part, SLICE("group/")))
-        get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
-                                      get->consumers.len ? SLICE(",") : SLICE(""), slice_from(part, 6));
+    struct slice name = flow_text(flow, LOG_NAME), start = SLICE(""), item;
+    struct raw_look look;
+    get->consumers = SLICE("");
+    do {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
+                  "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
+                  &log_table, name, start);
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        while (raw_look_next(&look, NULL, &item)) {
+            struct slice part = item_text(flow->arena, item, "part");
+            if (slice_starts(part, SLICE("from/"))) get_take_route(flow, get, item);
+            if (slice_equal(part, SLICE("log"))) get->item = item;
+            if (slice_starts(part, SLICE("group/")))
+                get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
+                                              get->consumers.len ? SLICE(",") : SLICE(""),
+                                              slice_from(part, 6));
+        }
+        struct slice last = flow_last_key(flow);
+        start = last.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last) : SLICE("");
+    } while (start.len);
 }
 
 /* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
@@ -84,60 +82,50 @@ static void get_choose(struct flow *flow, struct get *get)
     }
 }
 
-static void get_taken(struct flow *flow)
+/* Those of the shown partitions that something was ever put into. */
+static struct slice get_heads(struct flow *flow, struct get *get)
 {
-    struct get *get = flow->state;
-    struct raw_look look;
-    struct slice item, last = flow_last_key(flow);
-    struct buf keys = {0};
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) get_take_part(flow, get, item);
-    if (last.data) {
-        get_ask(flow, last);
-        return;
-    }
-    if (!log_layout_read(flow, get->item, &get->layout)) return;
-    get_choose(flow, get);
+    struct slice keys = SLICE("");
     for (unsigned i = 0; i < get->shown_count; i++)
-        buf_slice(&keys, flow_compose(flow, "%r{'partition':%S}", i ? SLICE(",") : SLICE(""),
-                                      log_key(flow, get->shown[i].partition)));
-    flow_call(flow, get_heads, "BatchGetItem", "{'RequestItems':{%T:{'Keys':[%A]}}}", &log_heads,
-              buf_view(&keys));
-    buf_free(&keys);
+        keys = flow_compose(flow, "%A%A{'partition':%S}", keys, i ? SLICE(",") : SLICE(""),
+                            log_key(flow, &get->layout, get->shown[i].partition));
+    log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
+    return log_batch_items(flow, &log_heads);
 }
 
-static struct slice head_find(struct flow *flow, struct slice heads, struct slice key)
+static bool head_is_there(struct flow *flow, struct slice heads, struct slice key)
 {
     struct raw_look look;
     struct slice item;
     raw_look_begin(&look, flow->arena, heads);
     while (raw_look_next(&look, NULL, &item))
-        if (slice_equal(item_text(flow->arena, item, "partition"), key)) return item;
-    return SLICE_NONE;
+        if (slice_equal(item_text(flow->arena, item, "partition"), key)) return true;
+    return false;
 }
 
-static void get_heads(struct flow *flow)
+void log_get_begin(struct flow *flow)
 {
-    struct get *get = flow->state;
-    struct slice heads = log_batch_items(flow, &log_heads);
-    buf_slice(flow->body, flow_compose(flow, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
-                                       log_settings(flow, &get->layout),
-                                       item_attribute(flow->arena, get->item, "created"), get->layout.version,
-                                       get->consumers));
+    struct get *get = arena_new(flow->arena, struct get);
+    get_read(flow, get);
+    if (!log_layout_read(flow, get->item, &get->layout)) return;
+    get_choose(flow, get);
+    struct slice heads = get_heads(flow, get);
+    flow_put(flow, flow->body, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
+             log_settings(flow, &get->layout), item_attribute(flow->arena, get->item, "created"),
+             get->layout.version, get->consumers);
     for (unsigned i = 0; i < get->shown_count; i++) {
         const struct log_range *range = &get->shown[i];
-        struct slice head = head_find(flow, heads, log_key(flow, range->partition));
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
-                               i ? SLICE(",") : SLICE(""), log_partition_text(flow, range->partition),
-                               log_hex(flow, range->from), log_hex(flow, range->to),
-                               item_int(flow->arena, head, "sequence", 0)));
+        struct log_end end = {0};
+        if (head_is_there(flow, heads, log_key(flow, &get->layout, range->partition)))
+            end = log_end_get(flow, &get->layout, range->partition);
+        flow_put(flow, flow->body, "%A{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+                 i ? SLICE(",") : SLICE(""), log_partition_text(flow, range->partition),
+                 log_hex(flow, range->from), log_hex(flow, range->to), end.sequence);
     }
-    buf_text(flow->body, "]");
+    buf_byte(flow->body, ']');
     if (!get->is_all)
-        buf_slice(flow->body,
-                  flow_compose(flow, ",'next':%s", log_hex(flow, get->shown[get->shown_count - 1].to)));
-    buf_text(flow->body, "}");
+        flow_put(flow, flow->body, ",'next':%s", log_hex(flow, get->shown[get->shown_count - 1].to));
+    buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }
 
@@ -169,10 +157,10 @@ static struct slice parents_member(struct flow *flow, struct slice head)
     return flow_compose(flow, ",'parents':[%r]", list);
 }
 
-static struct slice children_member(struct flow *flow, struct slice head)
+static struct slice children_member(struct flow *flow, struct slice seal)
 {
     unsigned count;
-    struct slice children = log_children_text(flow, head, &count);
+    struct slice children = log_children_text(flow, seal, &count);
     return count ? flow_compose(flow, ",'children':[%r]", children) : SLICE("");
 }
 
@@ -189,13 +177,11 @@ void log_events_begin(struct flow *flow)
         log_refuse_partition(flow, reader.partition);
         return;
     }
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
-              log_key(flow, reader.partition));
-    struct slice head = flow_item(flow), state = item_text(flow->arena, head, "state");
+    struct slice head = log_head_get(flow, &layout, reader.partition);
+    struct log_end end = log_end_get(flow, &layout, reader.partition);
     flow_put(flow, flow->body, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
-             log_partition_text(flow, reader.partition), state.data ? state : SLICE("OPEN"),
-             item_int(flow->arena, head, "sequence", 0), parents_member(flow, head),
-             children_member(flow, head));
+             log_partition_text(flow, reader.partition), end.is_sealed ? SLICE("SEALED") : SLICE("OPEN"),
+             end.sequence, parents_member(flow, head), children_member(flow, end.seal));
     for (; log_read_event(flow, &reader); count++) {
         if (count) buf_byte(flow->body, ',');
         log_reader_put(flow, &reader);

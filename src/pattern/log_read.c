@@ -13,6 +13,7 @@
 #define READ_USUAL    100
 #define MARKS_WORTH   50 /* partitions that need not be looked at again, for a write */
 #define HELD_PAUSE_MS 25 /* before looking again while others hold all that is unread */
+#define READ_BYTES     1000000 /* of the answer: more is for the next read */
 #define LAG_MOST      1000
 
 enum { READ_OWNER = LOG_GROUP + 1, READ_MAX, READ_WAIT, READ_FOR };
@@ -31,7 +32,7 @@ const struct field log_read_fields[] = {
 
 /* ---- parents ---- */
 
-static bool parents_are_read(struct flow *flow, const struct log_group *group,
+static bool parents_are_read(struct flow *flow, const struct log_layout *layout, const struct log_group *group,
                              const struct log_candidate *candidate)
 {
     unsigned count = (unsigned)raw_count(flow->arena, candidate->parents), at = 0;
@@ -50,10 +51,10 @@ static bool parents_are_read(struct flow *flow, const struct log_group *group,
         partitions[at] = item_int(flow->arena, map, "partition", 0);
         ends[at] = item_int(flow->arena, map, "end", 0);
     }
-    log_compare_get(flow, partitions, count, true, heads, positions);
+    log_compare_get(flow, layout, partitions, count, true, heads, positions);
     for (unsigned i = 0; i < count; i++) {
         int64_t position = log_position_of(flow, group, partitions[i], positions[i]);
-        if (position < 0 ? item_int(flow->arena, heads[i], "time", 0) >= group->since_ms : position < ends[i])
+        if (position < 0 ? log_end_get(flow, layout, partitions[i]).time_ms >= group->since_ms : position < ends[i])
             return false;
     }
     return true;
@@ -102,12 +103,12 @@ static bool lease_write(struct flow *flow, const struct log_group *group,
 }
 
 /* False: somebody else holds it, or has read it. */
-static bool lease_partition(struct flow *flow, const struct log_group *group, struct log_candidate *candidate,
-                            struct lease *lease)
+static bool lease_partition(struct flow *flow, const struct log_layout *layout, const struct log_group *group,
+                            struct log_candidate *candidate, struct lease *lease)
 {
     for (;;) {
         if (candidate->position < 0)
-            candidate->position = log_position_before(flow, candidate->partition, candidate->sequence,
+            candidate->position = log_position_before(flow, layout, candidate->partition, candidate->sequence,
                                                       group->since_ms);
         if (lease_write(flow, group, candidate, lease)) return true;
         candidate->item = lease->item;
@@ -122,35 +123,27 @@ static bool lease_partition(struct flow *flow, const struct log_group *group, st
 
 /* ---- reading ---- */
 
-static void put_events(struct flow *flow, const struct log_candidate *candidate, const struct lease *lease)
-{
-    struct raw_look look;
-    struct slice item;
-    bool is_first = true;
-    flow_put(flow, flow->body, "{'partition':%s,'fence':%d,'until':%s,'position':%d,'more':%b,'events':[",
-             log_partition_text(flow, candidate->partition), hold_of(flow, lease->item).fence,
-             hold_until_text(flow, lease->item), candidate->position,
-             (int)(lease->given < candidate->sequence || flow_last_key(flow).data));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); is_first = false) {
-        if (!is_first) buf_byte(flow->body, ',');
-        log_put_event(flow, item);
-    }
-    buf_text(flow->body, "]}");
-}
-
 /* Puts the events of a partition that was leased into the answer. False: all that was there has ended by its
  * age, counts as read now, and the partition is free. */
-static bool read_events(struct flow *flow, const struct log_candidate *candidate, const struct lease *lease)
+static bool read_events(struct flow *flow, const struct log_layout *layout, const struct log_candidate *candidate,
+                        const struct lease *lease)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence between :first and "
-        ":last',%#,'ExpressionAttributeValues':{':partition':%S,':first':%N,':last':%N},"
-        "'ConsistentRead':true}",
-        &log_events, log_key(flow, candidate->partition), candidate->position + 1, lease->given);
-    if (raw_count(flow->arena, flow_items(flow))) {
-        put_events(flow, candidate, lease);
+    size_t start = flow->body->len;
+    struct log_reader reader = {.layout = layout,
+                                .partition = candidate->partition,
+                                .from = candidate->position + 1,
+                                .most = lease->given - candidate->position};
+    while (flow->body->len - start < READ_BYTES && log_read_event(flow, &reader) && reader.sequence <= lease->given) {
+        if (flow->body->len > start) buf_byte(flow->body, ',');
+        log_reader_put(flow, &reader);
+    }
+    struct slice events = arena_copy(flow->arena, slice_from(buf_view(flow->body), start));
+    flow->body->len = start;
+    if (events.len) {
+        flow_put(flow, flow->body, "{'partition':%s,'fence':%d,'until':%s,'position':%d,'more':%b,'events':[%A]}",
+                 log_partition_text(flow, candidate->partition), hold_of(flow, lease->item).fence,
+                 hold_until_text(flow, lease->item), candidate->position, (int)(reader.sequence < candidate->sequence),
+                 events);
         return true;
     }
     struct held held = log_position(flow, candidate->partition);
@@ -172,8 +165,8 @@ static bool find_partition(struct flow *flow, struct log_scan *scan, struct log_
         for (unsigned i = 0; i < scan->count; i++) {
             struct log_candidate *candidate = *found = &scan->candidates[i];
             if (hold_state(flow, candidate->item, flow_text(flow, READ_OWNER)) != HOLD_IS_ANOTHERS) {
-                if (!parents_are_read(flow, &scan->group, candidate)) continue;
-                if (lease_partition(flow, &scan->group, candidate, lease)) return true;
+                if (!parents_are_read(flow, &scan->layout, &scan->group, candidate)) continue;
+                if (lease_partition(flow, &scan->layout, &scan->group, candidate, lease)) return true;
             }
             int64_t until_ms = item_int(flow->arena, candidate->item, "until", INT64_MAX);
             if (until_ms < *held_until_ms) *held_until_ms = until_ms;
@@ -193,7 +186,7 @@ void log_read_begin(struct flow *flow)
         flow_look(flow);
         log_scan_begin(flow, scan, true);
         if (find_partition(flow, scan, &candidate, &lease, &held_until_ms)) {
-            if (read_events(flow, candidate, &lease)) {
+            if (read_events(flow, &scan->layout, candidate, &lease)) {
                 log_scan_mark(flow, scan, MARKS_WORTH);
                 flow_finish(flow, 200);
                 return;
@@ -224,18 +217,11 @@ const struct field log_lag_fields[] = {FIELD_LOG, FIELD_LOG_GROUP};
 static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
                             const struct log_candidate *candidate)
 {
-    struct raw_look look;
-    struct slice item;
     int64_t first = candidate->position + 1;
     if (!scan->layout.keep_s || first > candidate->sequence) return first;
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#partition = :partition and #sequence > "
-              ":position','ProjectionExpression':'#sequence',%#,"
-              "'ExpressionAttributeValues':{':partition':%S,':position':%N},'Limit':1}",
-              &log_events, log_key(flow, candidate->partition), candidate->position);
-    first = candidate->sequence + 1;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (raw_look_next(&look, NULL, &item)) first = item_int(flow->arena, item, "sequence", first);
+    struct log_reader event = {
+        .layout = &scan->layout, .partition = candidate->partition, .from = candidate->position + 1, .most = 1};
+    first = log_read_event(flow, &event) ? event.sequence : candidate->sequence + 1;
     /* it may be newer than the head that was read */
     return first <= candidate->sequence ? first : candidate->sequence + 1;
 }
@@ -268,7 +254,8 @@ void log_lag_begin(struct flow *flow)
         for (unsigned i = 0; i < scan->count; i++) {
             struct log_candidate *at = &scan->candidates[i];
             if (at->position < 0)
-                at->position = log_position_before(flow, at->partition, at->sequence, scan->group.since_ms);
+                at->position = log_position_before(flow, &scan->layout, at->partition, at->sequence,
+                                                   scan->group.since_ms);
             int64_t unread = at->sequence - first_unread(flow, scan, at) + 1;
             total += unread;
             if (!unread || shown >= LAG_MOST) continue;

@@ -3,7 +3,7 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define MOVED_MOST 45 /* parked events by one transaction: two actions for each, and two more */
+#define MOVED_MOST 45 /* parked events at a time */
 
 enum { REPLAY_PARTITION = LOG_GROUP + 1, REPLAY_SEQUENCE, REPLAY_TIME, REPLAY_PARKED };
 
@@ -88,10 +88,8 @@ static bool partition_move(struct flow *flow, int64_t partition, int64_t positio
         log_refuse_partition(flow, partition);
         task_end(flow);
     }
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
-              log_key(flow, partition));
-    int64_t sequence = item_int(flow->arena, flow_item(flow), "sequence", 0);
-    int64_t touched_s = item_int(flow->arena, flow_item(flow), "touched", 0);
+    int64_t touched_s = item_int(flow->arena, log_head_get(flow, &layout, partition), "touched", 0);
+    int64_t sequence = log_end_get(flow, &layout, partition).sequence;
     int64_t slot = partition % layout.slots, mark_s = log_mark(flow, &group, slot);
     if (position > sequence) {
         flow_refuse_with(flow, flow_compose(flow, "'sequence':%d", sequence), 409, "no-such-event",
@@ -125,52 +123,43 @@ static void replay_partition(struct flow *flow)
 
 /* ---- what was parked ---- */
 
-/* The event of the group's own partition, and the end of the parked one. */
-static struct slice move_actions(struct flow *flow, struct slice item, int64_t sequence)
+/* Moves these to the end of the group's own partition: they are appended, each by a token of its parking, then the
+ * group is told, then they are gone. */
+static void parked_move(struct flow *flow, const struct log_layout *layout, struct slice items, size_t count)
 {
-    return flow_compose(
-        flow,
-        ",{'Put':{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'key':%A,'time':%A,'data':%A,"
-        "'reason':%A,'origin':{'M':{'partition':%A,'sequence':%A}}},"
-        "'ConditionExpression':'attribute_not_exists(#sequence)',"
-        "'ExpressionAttributeNames':{'#sequence':'sequence'}}},"
-        "{'Delete':{'TableName':%T,'Key':{'group':%A,'event':%A},'ConditionExpression':'#parked = :parked',"
-        "'ExpressionAttributeNames':{'#parked':'parked'},'ExpressionAttributeValues':{':parked':%A}}}",
-        &log_events, log_key(flow, LOG_PARKED), sequence, item_attribute(flow->arena, item, "key"),
-        item_attribute(flow->arena, item, "time"), item_attribute(flow->arena, item, "data"),
-        item_attribute(flow->arena, item, "reason"), item_attribute(flow->arena, item, "partition"),
-        item_attribute(flow->arena, item, "sequence"), &log_parked,
-        item_attribute(flow->arena, item, "group"), item_attribute(flow->arena, item, "event"),
-        item_attribute(flow->arena, item, "parked"));
-}
-
-/* Moves these to the end of the group's own partition. False: somebody else moves them, too. */
-static bool parked_move(struct flow *flow, struct slice items)
-{
-    struct slice item, head, actions = SLICE("");
+    struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
+    struct chain chain = log_chain(flow, layout, LOG_PARKED);
+    struct chain_end end;
     struct raw_look look;
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
-              log_key(flow, LOG_PARKED));
-    head = flow_item(flow);
-    int64_t last = item_int(flow->arena, head, "sequence", 0), sequence = last;
-    struct buf list = {0};
+    struct slice item;
+    size_t at = 0;
     raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &item)) buf_slice(&list, move_actions(flow, item, ++sequence));
-    actions = arena_copy(flow->arena, buf_view(&list));
-    buf_free(&list);
-    task_call(flow, "TransactWriteItems",
-              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'partition':%S},"
-              "'UpdateExpression':'SET #sequence = :new, #time = :time, #state = :open',"
-              "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':time':%N,"
-              "':open':{'S':'OPEN'}%r}}},{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},"
-              "'UpdateExpression':'SET #turn = #turn + :one, #again = :yes',"
+    for (; at < count && raw_look_next(&look, NULL, &item); at++) {
+        struct slice parked = flow_compose(
+            flow, "{'M':{'partition':%A,'sequence':%A,'time':%A,'reason':%A}}",
+            item_attribute(flow->arena, item, "partition"), item_attribute(flow->arena, item, "sequence"),
+            item_attribute(flow->arena, item, "time"), item_attribute(flow->arena, item, "reason"));
+        entries[at] = (struct chain_entry){
+            .value = log_entry_again(flow, item_text(flow->arena, item, "key"),
+                                     item_attribute(flow->arena, item, "data"), parked),
+            .token = flow_compose(flow, "%r/%r", item_text(flow->arena, item, "event"),
+                                  item_text(flow->arena, item, "parked")),
+            .mark = SLICE("-")};
+    }
+    chain_guess_end(flow, &chain, &end);
+    chain_append(flow, &chain, &end, entries, count);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = #turn + :one, #again = :yes',"
               "'ConditionExpression':'attribute_exists(#turn)',%#,"
-              "'ExpressionAttributeValues':{':one':{'N':'1'},':yes':{'BOOL':true}}}}%A]}",
-              &log_heads, log_key(flow, LOG_PARKED),
-              head.data ? SLICE("#sequence = :old") : SLICE("attribute_not_exists(#sequence)"), sequence,
-              flow->now_ms, head.data ? flow_compose(flow, ",':old':%N", last) : SLICE(""), &log_table,
-              flow_text(flow, LOG_NAME), log_group_part(flow), actions);
-    return !flow_failed(flow);
+              "'ExpressionAttributeValues':{':one':{'N':'1'},':yes':{'BOOL':true}}}",
+              &log_table, flow_text(flow, LOG_NAME), log_group_part(flow));
+    raw_look_begin(&look, flow->arena, items);
+    while (raw_look_next(&look, NULL, &item))
+        task_call(flow, "DeleteItem",
+                  "{'TableName':%T,'Key':{'group':%A,'event':%A},'ConditionExpression':'#parked = :parked',%#,"
+                  "'ExpressionAttributeValues':{':parked':%A}}",
+                  &log_parked, item_attribute(flow->arena, item, "group"), item_attribute(flow->arena, item, "event"),
+                  item_attribute(flow->arena, item, "parked"));
 }
 
 /* What is parked later waits for the next replay. */
@@ -191,11 +180,7 @@ static void replay_parked(struct flow *flow)
         struct slice items = flow_items(flow);
         size_t count = raw_count(flow->arena, items);
         start = flow_last_key(flow);
-        if (count && !parked_move(flow, items)) {
-            start = SLICE_NONE; /* those that are left are listed again */
-            task_again(flow);
-            continue;
-        }
+        if (count) parked_move(flow, &layout, items, count);
         total += (int64_t)count;
         if (count) flow_wake(flow, log_topic(flow));
         if (!start.data) break;

@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-#define OVERLAP_S        10 /* longer than a flow repeats a call */
-#define OVERLAP_REMOTE_S 60
+#define OVERLAP_S        (10 + LOG_TOUCHED_S) /* longer than a flow repeats a call */
+#define OVERLAP_REMOTE_S (60 + LOG_TOUCHED_S)
 
 /* ---- groups ---- */
 
@@ -92,7 +92,7 @@ int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot)
 {
     char name[16];
     snprintf(name, sizeof name, "mark%d", (int)slot);
-    return item_int(flow->arena, group->item, name, group->since_ms / 1000);
+    return item_int(flow->arena, group->item, name, group->since_ms / 1000 - LOG_TOUCHED_S);
 }
 
 /* ---- heads beside positions ---- */
@@ -112,8 +112,8 @@ static void sort_items(struct flow *flow, const struct flow_table *table, const 
     }
 }
 
-void log_compare_get(struct flow *flow, const int64_t *partitions, unsigned count, bool exactly,
-                     struct slice *heads, struct slice *positions)
+void log_compare_get(struct flow *flow, const struct log_layout *layout, const int64_t *partitions, unsigned count,
+                     bool exactly, struct slice *heads, struct slice *positions)
 {
     struct slice *keys = arena_array(flow->arena, struct slice, count);
     struct slice *names = arena_array(flow->arena, struct slice, count);
@@ -121,7 +121,7 @@ void log_compare_get(struct flow *flow, const int64_t *partitions, unsigned coun
     struct buf head_keys = {0}, position_keys = {0};
     for (unsigned i = 0; i < count; i++) {
         struct slice comma = i ? SLICE(",") : SLICE("");
-        keys[i] = log_key(flow, partitions[i]);
+        keys[i] = log_key(flow, layout, partitions[i]);
         names[i] = log_partition_text(flow, partitions[i]);
         flow_put(flow, &head_keys, "%A{'partition':%S}", comma, keys[i]);
         flow_put(flow, &position_keys, "%A{'group':%S,'partition':%S}", comma, group, names[i]);
@@ -149,14 +149,15 @@ static void take_page(struct flow *flow, struct log_scan *scan, const int64_t *p
     struct slice heads[LOG_PAGE], positions[LOG_PAGE];
     /* A head that is read a little late hides what was appended just now, which the overlap takes care of; a
      * position would hide a replay. */
-    log_compare_get(flow, partitions, count, false, heads, positions);
+    log_compare_get(flow, &scan->layout, partitions, count, false, heads, positions);
     scan->count = 0;
     for (unsigned i = 0; i < count; i++) {
         struct log_candidate *candidate = &scan->candidates[scan->count];
+        struct log_end end = log_end_get(flow, &scan->layout, partitions[i]);
         *candidate = (struct log_candidate){
             .partition = partitions[i],
-            .sequence = item_int(flow->arena, heads[i], "sequence", 0),
-            .time_ms = item_int(flow->arena, heads[i], "time", 0),
+            .sequence = end.sequence,
+            .time_ms = end.time_ms,
             .parents = item_content(flow->arena, heads[i], "parents"),
             .item = positions[i],
             .position = log_position_of(flow, &scan->group, partitions[i], positions[i])};
@@ -208,7 +209,8 @@ static unsigned slot_page(struct flow *flow, struct log_scan *scan, int64_t *par
         flow, "Query",
         "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
         "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
-        &log_heads, log_slot(flow, scan->slot), log_mark(flow, &scan->group, scan->slot), (int64_t)LOG_PAGE,
+        &log_heads, log_slot(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
+        (int64_t)LOG_PAGE,
         scan->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", scan->last_key) : SLICE(""));
     scan->last_key = flow_last_key(flow);
     raw_look_begin(&look, flow->arena, flow_items(flow));
@@ -263,17 +265,15 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
 
 /* ---- by time ---- */
 
-int64_t log_position_before(struct flow *flow, int64_t partition, int64_t last, int64_t time_ms)
+int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t last,
+                            int64_t time_ms)
 {
     int64_t low = 0, high = last; /* events up to `low` are older, those behind `high` are not */
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
-        task_call(flow, "GetItem",
-                  "{'TableName':%T,'Key':{'partition':%S,'sequence':%N},'ProjectionExpression':'#time',%#,"
-                  "'ConsistentRead':true}",
-                  &log_events, log_key(flow, partition), middle);
+        struct log_reader event = {.layout = layout, .partition = partition, .from = middle, .most = 1};
         /* an event that is not there any more was older than all that are */
-        if (item_int(flow->arena, flow_item(flow), "time", 0) < time_ms)
+        if (!log_read_event(flow, &event) || event.sequence > middle || event.time_ms < time_ms)
             low = middle;
         else
             high = middle - 1;

@@ -10,7 +10,7 @@
  * say so themselves, by flow_needs_transactions. */
 #define PATTERNS(X)                                                                                          \
     X(counter, false)                                                                                        \
-    X(log, true)                                                                                             \
+    X(log, false)                                                                                            \
     X(lease, false)                                                                                          \
     X(document, false)                                                                                       \
     X(work, false)                                                                                           \

@@ -67,17 +67,21 @@ def test_numbers_have_no_gap_and_a_plain_sdk_sees_them(log):
     at_once(6, lambda i: [log("POST", body={"key": f"p{i}", "data": n, "token": f"{i}/{n}"}) for n in range(20)])
     client = boto_client(log.face.database)
     total = 0
+    item = client.get_item(TableName="quipu-logs", Key={"log": {"S": log.name}, "part": {"S": "log"}})["Item"]
+    identity = item["id"]["S"]
     for partition in log("GET")["open"]:
-        key = log.name.replace(" ", "%20") + "/" + partition["partition"]
-        head = client.get_item(TableName="quipu-log-heads", Key={"partition": {"S": key}})["Item"]
-        items = client.query(TableName="quipu-log-events", KeyConditionExpression="#p = :p",
-                             ExpressionAttributeNames={"#p": "partition"},
-                             ExpressionAttributeValues={":p": {"S": key}})["Items"]
-        assert [int(i["sequence"]["N"]) for i in items] == list(range(1, int(head["sequence"]["N"]) + 1))
-        total += len(items)
+        key = f"{log.name.replace(' ', '%20')}/{identity}/{partition['partition']}"
+        pages = client.query(TableName="quipu-log-events", KeyConditionExpression="#c = :c",
+                             ExpressionAttributeNames={"#c": "chain"},
+                             ExpressionAttributeValues={":c": {"S": key}})["Items"]
+        events = [entry["L"] for page in pages for entry in page["e"]["L"]]
+        counts = [int(page["n"]["N"]) for page in pages]
+        assert [int(page["first"]["N"]) for page in pages] == [1 + sum(counts[:i]) for i in range(len(pages))]
+        assert len(events) == sum(counts) == partition["sequence"]
+        total += len(events)
         by_key = {}
-        for item in items:
-            by_key.setdefault(item["key"]["S"], []).append(int(item["data"]["N"]))
+        for event_key, data in events:
+            by_key.setdefault(event_key["S"], []).append(int(data["N"]))
         assert all(numbers == list(range(20)) for numbers in by_key.values())
     assert total == 120
 

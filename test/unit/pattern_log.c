@@ -313,18 +313,10 @@ TEST(log_forgets_old_events)
     struct patterns patterns;
     patterns_open(&patterns);
     makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1,\"keep\":\"1h\"}");
-    makes(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\"},{\"key\":\"c\"}]}");
-    /* as the service deletes them, some day */
-    struct buf reply = {0};
-    for (int i = 1; i <= 2; i++) {
-        struct slice request = arena_printf(
-            &patterns.arena,
-            "{\"TableName\":\"%slog-events\",\"Key\":{\"partition\":{\"S\":\"l/0\"},"
-            "\"sequence\":{\"N\":\"%d\"}}}",
-            patterns.prefix, i);
-        CHECK_INT(dynamo_call(patterns.dynamo, SLICE("DeleteItem"), request, &reply), 200);
-    }
-    buf_free(&reply);
+    makes(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\"}]}");
+    patterns.now_ms += 1800000;
+    makes(&patterns, "POST /v1/logs/l", "{\"key\":\"c\"}");
+    patterns.now_ms += 1800001;
     /* a group that stands before them: only the third is left to be read */
     makes(&patterns, "POST /v1/logs/l/consumers/g/replay", "{\"time\":\"start\"}");
     CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
@@ -333,6 +325,42 @@ TEST(log_forgets_old_events)
     struct slice page = asks(&patterns, READ, "{\"owner\":\"o\",\"max\":2}");
     CHECK_INT(number(&patterns, page, "position"), 2);
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "events")), 1);
+    patterns_close(&patterns);
+}
+
+/* Where all events have ended, and the service has deleted them, no number is given once more. */
+TEST(log_goes_on_behind_what_has_ended)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1,\"keep\":\"1h\"}");
+    int64_t last = 0;
+    for (int round = 0; round < 3; round++) {
+        struct slice reply = asks(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}");
+        CHECK(number(&patterns, reply, "sequence") > last);
+        last = number(&patterns, reply, "sequence");
+        CHECK_INT(number(&patterns, asks(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}"), "sequence"), ++last);
+        /* as the service deletes them, some day */
+        struct buf reply_text = {0};
+        struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%slog-events\"}", patterns.prefix), item;
+        CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply_text), 200);
+        struct slice items = raw_member(&patterns.arena, arena_copy(&patterns.arena, buf_view(&reply_text)), "Items");
+        struct raw_walk walk;
+        CHECK_INT((int64_t)raw_count(&patterns.arena, items), 2);
+        raw_walk_begin(&walk, &patterns.arena, items);
+        while (raw_walk_next(&walk, NULL, &item)) {
+            struct slice chain = item_attribute(&patterns.arena, item, "chain");
+            struct slice first = item_attribute(&patterns.arena, item, "first");
+            struct slice request = arena_printf(
+                &patterns.arena, "{\"TableName\":\"%slog-events\",\"Key\":{\"chain\":%.*s,\"first\":%.*s}}",
+                patterns.prefix, SLICE_ARG(chain), SLICE_ARG(first));
+            CHECK(item_int(&patterns.arena, item, "expires", 0) > patterns.now_ms / 1000 + 3600);
+            reply_text.len = 0;
+            CHECK_INT(dynamo_call(patterns.dynamo, SLICE("DeleteItem"), request, &reply_text), 200);
+        }
+        buf_free(&reply_text);
+        patterns.now_ms += 3 * 3600000;
+    }
     patterns_close(&patterns);
 }
 
@@ -360,8 +388,12 @@ TEST(log_is_deleted)
     static const char *const tables[] = {"logs", "log-heads", "log-events", "log-positions", "log-parked"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct buf reply = {0};
-        struct slice request = arena_printf(&patterns.arena, "{\"TableName\":\"%s%s\"}", patterns.prefix,
-                                            tables[i]);
+        /* of each partition a seal is left, for an hour */
+        struct slice request = arena_printf(
+            &patterns.arena,
+            "{\"TableName\":\"%s%s\",\"FilterExpression\":\"attribute_not_exists(expires) or n <> :zero\","
+            "\"ExpressionAttributeValues\":{\":zero\":{\"N\":\"0\"}}}",
+            patterns.prefix, tables[i]);
         CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), request, &reply), 200);
         if (!slice_contains(buf_view(&reply), SLICE("\"Count\":0")))
             test_failed(__FILE__, __LINE__, "%s: %.*s", tables[i], SLICE_ARG(buf_view(&reply)));
