@@ -10,6 +10,8 @@
  *     be claimed. Both are there while the unit is READY or CLAIMED (due: behind the end of its claim), so the index
  *     holds what can be claimed.
  *   Index dead: hash `dead` (S): the queue, while the unit is DEAD; range `id`.
+ *   One without `state` was deleted: it is there for a while with its `fence`, so that fences go on where the same
+ *   id is submitted again, and whoever worked at the old unit cannot finish the new one.
  * Table PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s),
  *   `then` (S); `changed` (S): when they were set.
  *
@@ -27,6 +29,7 @@
 #define DELAY_MOST_MS (365 * 24 * 3600 * 1000ll)
 #define LIST_MOST     1000
 #define LIST_USUAL    100
+#define DELETED_S     (2 * 24 * 3600) /* longer than any claim lasts */
 
 const struct flow_table work_table = {
     "work",
@@ -79,7 +82,13 @@ struct slice work_read(struct flow *flow)
 {
     task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &work_table,
               work_key(flow, flow_text(flow, WORK_ID)));
-    return flow_item(flow);
+    return work_found(flow);
+}
+
+struct slice work_found(struct flow *flow)
+{
+    struct slice item = flow_item(flow);
+    return item_has(flow->arena, item, "state") ? item : SLICE_NONE;
 }
 
 void work_refuse_unknown(struct flow *flow)
@@ -205,18 +214,25 @@ static const struct field submit_fields[] = {
 
 static void submit_unit(struct flow *flow)
 {
-    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
-    struct slice unit = flow_compose(
-        flow,
-        "{'queue':%S,'id':%S,'state':{'S':'READY'},'slot':%S,'due':%N,'fence':{'N':'0'},'attempts':{'N':'0'},"
-        "'submitted':%S,'data':%J}",
-        queue, id, work_slot(flow, queue, hash_bytes(id)), flow->now_ms + flow_int_or(flow, SUBMIT_DELAY, 0),
-        moment_text(flow->arena, flow->now_ms), flow_text(flow, SUBMIT_DATA));
-    task_call(flow, "PutItem",
-              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(id)',%O}", &work_table,
-              unit);
+    struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID), unit, found;
+    int64_t fence = 0;
+    do {
+        unit = flow_compose(flow,
+                            "{'queue':%S,'id':%S,'state':{'S':'READY'},'slot':%S,'due':%N,'fence':%N,"
+                            "'attempts':{'N':'0'},'submitted':%S,'data':%J}",
+                            queue, id, work_slot(flow, queue, hash_bytes(id)),
+                            flow->now_ms + flow_int_or(flow, SUBMIT_DELAY, 0), fence,
+                            moment_text(flow->arena, flow->now_ms), flow_text(flow, SUBMIT_DATA));
+        task_call(
+            flow, "PutItem",
+            "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(#id) or "
+            "(attribute_not_exists(#state) and #fence = :fence)',%#,'ExpressionAttributeValues':{':fence':%N},%O}",
+            &work_table, unit, fence);
+        fence = hold_of(flow, flow_item(flow)).fence;
+        found = work_found(flow);
+    } while (flow_failed(flow) && !found.data); /* it was deleted: by its fence */
     if (flow_failed(flow)) {
-        work_tell(flow, 200, flow_item(flow));
+        work_tell(flow, 200, found);
         return;
     }
     work_wake_claimers(flow);
@@ -277,7 +293,9 @@ static void list_units(struct flow *flow)
                   &work_settings_table, queue);
         buf_slice(flow->body, flow_compose(flow, "%A,", settings_members(flow, flow_item(flow))));
     }
-    if (flow_given(flow, LIST_STATE) && !is_dead) {
+    if (!flow_given(flow, LIST_STATE)) {
+        filter = SLICE("\"FilterExpression\":\"attribute_exists(#state)\",");
+    } else if (!is_dead) {
         filter = SLICE("\"FilterExpression\":\"#state = :state\",");
         value = flow_compose(flow, ",':state':%S", state_names[flow_int(flow, LIST_STATE)]);
     }
@@ -317,7 +335,7 @@ static void retry_unit(struct flow *flow)
         "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
         "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
         &work_table, work_key(flow, id), work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
-    struct slice unit = flow_item(flow);
+    struct slice unit = work_found(flow);
     if (!unit.data) {
         work_refuse_unknown(flow);
     } else if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
@@ -331,16 +349,20 @@ static void retry_unit(struct flow *flow)
 
 static void delete_unit(struct flow *flow)
 {
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':%A,'ConditionExpression':'" HOLD_FREE "',%#,"
-              "'ExpressionAttributeValues':{':now':%N},'ReturnValues':'ALL_OLD',%O}",
-              &work_table, work_key(flow, flow_text(flow, WORK_ID)), flow->now_ms);
-    if (!flow_item(flow).data)
-        work_refuse_unknown(flow);
-    else if (flow_failed(flow))
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #expires = :expires REMOVE #state, #slot, #due, #dead, "
+        "#owner, #until, #attempts, #data, #progress, #step, #result, #error, #submitted, #finished, #limit, "
+        "#backoff, #lease, #keep, #then','ConditionExpression':'attribute_exists(#state) and " HOLD_FREE
+        "',%#,"
+        "'ExpressionAttributeValues':{':expires':%N,':now':%N},%O}",
+        &work_table, work_key(flow, flow_text(flow, WORK_ID)), flow->now_ms / 1000 + DELETED_S, flow->now_ms);
+    if (!flow_failed(flow))
+        flow_answer(flow, 200, "{'deleted':true}");
+    else if (work_found(flow).data)
         flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");
     else
-        flow_answer(flow, 200, "{'deleted':true}");
+        work_refuse_unknown(flow);
 }
 
 /* ---- rows ---- */

@@ -35,6 +35,8 @@ uint64_t work_topic(const struct flow *flow, const char *kind, struct slice id);
 struct slice work_key(struct flow *flow, struct slice id);
 /* The unit of the request; SLICE_NONE: there is none. */
 struct slice work_read(struct flow *flow);
+/* The unit that the last call has found; SLICE_NONE: there is none, or it was deleted. */
+struct slice work_found(struct flow *flow);
 /* Answers the unit as it is. */
 void work_tell(struct flow *flow, int status, struct slice item);
 /* As an object, appended to the answer. */

@@ -195,7 +195,7 @@ void work_beat(struct flow *flow)
         also.condition = SLICE(" and (attribute_not_exists(#step) or #step <= :step)");
     }
     bool is_kept = hold_act(flow, &held, fence, update, &also);
-    struct slice unit = flow_item(flow);
+    struct slice unit = work_found(flow);
     int64_t reached = item_int(flow->arena, unit, "step", 0);
     if (is_kept)
         work_tell(flow, 200, unit);
@@ -231,7 +231,7 @@ void work_finish(struct flow *flow)
         SLICE("SET #state = :done, #result = :result, #finished = :time, #expires = :now + #keep "
               "REMOVE #slot, #due, #until, #owner, #error, #then"),
         &(struct hold_also){.values = values});
-    struct slice unit = flow_item(flow);
+    struct slice unit = work_found(flow);
     bool was_done = item_says(flow->arena, unit, "state", "DONE") && hold_of(flow, unit).fence == fence;
     if (!is_done && !was_done) {
         refuse_stale(flow, unit, fence);
@@ -292,7 +292,7 @@ void work_fail(struct flow *flow)
                           flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON)
                                                         : SLICE("no reason given"));
     bool is_taken = hold_act(flow, &held, fence, update, &(struct hold_also){.values = values});
-    unit = flow_item(flow);
+    unit = work_found(flow);
     bool was_taken = hold_of(flow, unit).fence == fence && (item_says(flow->arena, unit, "state", "READY") ||
                                                             item_says(flow->arena, unit, "state", "DEAD"));
     if (!is_taken && !was_taken) {

@@ -135,7 +135,7 @@ struct new_position {
 };
 
 void put_position_key(struct buf *out, const struct feed *feed, struct slice shard);
-void put_position_get(struct buf *out, const struct strand *strand);
+void put_position_probe(struct buf *out, const struct strand *strand);
 void put_position_create(struct buf *out, const struct strand *strand, const struct new_position *fresh);
 void put_position_take(struct buf *out, const struct strand *strand);
 void put_position_ask(struct buf *out, const struct strand *strand);

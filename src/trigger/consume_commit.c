@@ -197,12 +197,16 @@ static void commit_was_refused(struct strand *strand, const char *reason)
 
 static void position_answered(struct errand *errand)
 {
-    static const char *const names[] = {"Item"};
+    static const char *const names[] = {"Attributes"};
     struct strand *strand = errand->strand;
     struct position position = {0};
     struct slice item, shard;
     if (!errand_is_current(errand)) return;
     strand_touch(strand);
+    if (errand_fault(errand) == DYNAMO_CONDITION) { /* the fence is another's, or the position is gone */
+        strand_lose(strand);
+        return;
+    }
     if (errand_fault(errand) != DYNAMO_FINE) {
         strand->is_unsure = true;
         strand->commit_retry = due_after_us(
@@ -228,8 +232,8 @@ static void look_whether_it_happened(struct strand *strand)
 {
     struct errand *errand = errand_new(strand->feed, strand, position_answered);
     strand->is_unsure = false;
-    put_position_get(&errand->request, strand);
-    errand_call(errand, SLICE("GetItem"));
+    put_position_probe(&errand->request, strand);
+    errand_call(errand, SLICE("UpdateItem"));
 }
 
 static void commit_cancelled(struct strand *strand, struct errand *errand)

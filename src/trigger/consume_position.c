@@ -158,10 +158,16 @@ static void put_head(struct buf *out, const struct strand *strand)
     put_position_key(out, strand->feed, slice_of(strand->id));
 }
 
-void put_position_get(struct buf *out, const struct strand *strand)
+/* A write, though it changes nothing: unlike a read, it comes behind every conditional write that is under way, on
+ * engines where a read may miss those (ScyllaDB Alternator). */
+void put_position_probe(struct buf *out, const struct strand *strand)
 {
     put_head(out, strand);
-    buf_text(out, ",\"ConsistentRead\":true}");
+    buf_printf(out,
+               ",\"UpdateExpression\":\"SET #f = :f\",\"ConditionExpression\":\"#f = :f\","
+               "\"ExpressionAttributeNames\":{\"#f\":\"fence\"},"
+               "\"ExpressionAttributeValues\":{\":f\":{\"N\":\"%lld\"}},\"ReturnValues\":\"ALL_NEW\"}",
+               (long long)strand->seen.fence);
 }
 
 static void put_number(struct buf *out, const char *name, int64_t value)

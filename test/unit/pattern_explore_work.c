@@ -173,6 +173,37 @@ static const struct exploration submissions = {
 TEST(explore_work_submitted)
 {
     explore(&submissions);
-    explore_broken(&submissions, "attribute_not_exists(id)",
-                   "(attribute_not_exists(id) or attribute_exists(id))");
+    explore_broken(&submissions, "attribute_not_exists(#id)",
+                   "attribute_not_exists(#id) or attribute_exists(#id)");
+}
+
+/* The holder of fence 1 comes back when its unit was deleted and submitted again, and another works at it. */
+static void check_resubmitted(struct outcome *outcome)
+{
+    const struct explored_answer *finish = &outcome->answers[0], *delete = &outcome->answers[1];
+    struct slice unit = outcome_ask(outcome, "GET /v1/work/q/a", NULL);
+    bool is_new = outcome->answers[2].status == 201;
+    if (finish->status == 200 && delete->status == 200 && finish->called > delete->event)
+        outcome_fault(outcome, "finished what was deleted");
+    if (is_new && slice_contains(unit, SLICE("\"result\"")))
+        outcome_fault(outcome, "the old holder finished the new unit: %.*s", SLICE_ARG(unit));
+    if (outcome->answers[3].status == 200 && outcome_int(outcome, 3, "fence") < 2)
+        outcome_fault(outcome, "fence 1 twice");
+}
+
+static const struct exploration resubmissions = {
+    .name = "work deleted and submitted again",
+    .flows = {REQUEST("POST /v1/work/q/a/finish", "{\"fence\":1,\"result\":\"old\"}"),
+              REQUEST("DELETE /v1/work/q/a", NULL), REQUEST("POST /v1/work/q/a", "{\"data\":2}"),
+              REQUEST("POST /v1/work/q/claim", "{\"owner\":\"two\"}")},
+    .before = {REQUEST("POST /v1/work/q/a", "{\"data\":1}"),
+               REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}")},
+    .jumps = {LEASE_MS + 1},
+    .faults = 1,
+    .check = check_resubmitted};
+
+TEST(explore_work_submitted_again)
+{
+    explore(&resubmissions);
+    explore_broken(&resubmissions, "and #fence = :fence)", "and #fence >= :fence)");
 }

@@ -47,6 +47,29 @@ TEST(work_is_claimed_and_finished)
     CHECK_ASKS(&patterns, "DELETE /v1/work/q/a", NULL, 200, "{\"deleted\":true}");
     CHECK_REFUSES(&patterns, "DELETE /v1/work/q/a", NULL, 404, "no-such-work");
     CHECK_REFUSES(&patterns, "GET /v1/work/q/a", NULL, 404, "no-such-work");
+    CHECK_REFUSES(&patterns, "POST /v1/work/q/a/finish", "{\"fence\":1}", 404, "no-such-work");
+    CHECK_REFUSES(&patterns, "POST /v1/work/q/a/retry", NULL, 404, "no-such-work");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/work/q", NULL), SLICE("\"work\":[]")));
+    patterns_close(&patterns);
+}
+
+/* Whoever worked at a unit that was deleted since does not finish the new one of its name. */
+TEST(work_that_is_submitted_again_has_new_fences)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/work/q/a", "{\"data\":1}");
+    asks(&patterns, "POST /v1/work/q/claim", "{\"for\":\"1s\"}");
+    patterns.now_ms += 1001;
+    CHECK_ASKS(&patterns, "DELETE /v1/work/q/a", NULL, 200, "{\"deleted\":true}");
+    struct slice reply = asks(&patterns, "POST /v1/work/q/a", "{\"data\":2}");
+    CHECK_INT(patterns.call.status, 201);
+    CHECK_TEXT(member(&patterns, reply, "fence"), "1");
+    reply = asks(&patterns, "POST /v1/work/q/claim", NULL);
+    CHECK_TEXT(member(&patterns, reply, "fence"), "2");
+    CHECK_TEXT(member(&patterns, reply, "attempts"), "1");
+    CHECK_REFUSES(&patterns, "POST /v1/work/q/a/finish", "{\"fence\":1}", 409, "stale-fence");
+    check_state(&patterns, "POST /v1/work/q/a/finish", "{\"fence\":2}", "DONE");
     patterns_close(&patterns);
 }
 
