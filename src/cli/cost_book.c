@@ -224,11 +224,13 @@ static const struct step book[] = {
     MEASURE("log", "delete, 29 events", "DELETE /v1/logs/l"),
 
     /* ---- board ---- */
-    PREPARE("POST /v1/boards/b", .body = "{'text':'hello {n}'}", .times = 8),
-    PREPARE("POST /v1/boards/b", .body = "{'text':'hello'}", .header = "Idempotency-Key: first"),
+    PREPARE("POST /v1/boards/b", .body = "{'text':'hello {n}'}", .times = 9),
+    PREPARE("POST /v1/boards/other", .body = "{'text':'hello'}", .header = "Idempotency-Key: first"),
     MEASURE("board", "post", "POST /v1/boards/b", .body = "{'text':'hello'}"),
     MEASURE("board", "post, with a key", "POST /v1/boards/b",
             .body = "{'text':'hello'}", .header = "Idempotency-Key: k"),
+    MEASURE("board", "delete one, posted with a key", "DELETE /v1/boards/b/{id}"),
+    PREPARE("POST /v1/boards/b", .body = "{'text':'hello'}"),
     MEASURE("board", "delete one", "DELETE /v1/boards/b/{id}"),
     MEASURE("board", "read ten", "GET /v1/boards/b"),
     MEASURE("board", "delete all of ten", "DELETE /v1/boards/b"),

@@ -1,9 +1,16 @@
 /* Boards: messages in the order of their time, and the wall of the original.
  *
  * Table PREFIXboards: hash key `board` (S), range key `id` (S): the time of the message and a little more, so
- * that ids sort by time and never meet; `time` (S, ISO 8601), `text` (S), `author` (S, if given). Table
- * PREFIXtokens (tokens.h), kind "board": `id`, `time` of the message that the call with this Idempotency-Key
- * put, `sent`: a digest of it.
+ * that ids sort by time and never meet; `time` (S, ISO 8601), `text` (S), `author` (S, if given), `key` (S): the
+ * Idempotency-Key it was posted with. A message with a key that was deleted stays for a day as {deleted: true,
+ * expires}; `expires` (N, seconds) is the time to live. Table PREFIXtokens (tokens.h), kind "board": `id`, `time` of
+ * the message that the call with this Idempotency-Key posts, `sent`: a digest of it.
+ *
+ * With a key the token comes first and says which message it is. Then that is put, if it is absent: by this call, or
+ * by its repeat. What is left of a deleted one keeps both, however late they are, from posting it again.
+ *
+ * Messages are items of their own and no chain of pages (chain.h): each can be deleted, its id is a time, and a
+ * post need not know where the board ends.
  *
  * DELETE lists what is there and deletes that: a message that comes meanwhile stays. Where a board has
  * several pages, the further ones are listed up to the time at which DELETE began. */
@@ -23,7 +30,7 @@ static const struct flow_table boards = {
     "'KeySchema':[{'AttributeName':'board','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
     "'AttributeDefinitions':[{'AttributeName':'board','AttributeType':'S'},"
     "{'AttributeName':'id','AttributeType':'S'}]",
-    NULL};
+    "expires"};
 
 enum { NAME };
 #define FIELD_BOARD                                                                                          \
@@ -58,61 +65,44 @@ static const struct field post_fields[] = {
     [POST_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call posts nothing again"},
 };
 
-struct post {
-    struct slice id, time;
-    struct slice put;  /* the request */
-    struct slice sent; /* a digest of the message */
-};
-
-static struct post post_of(struct flow *flow)
-{
-    struct post post = {.id = flow_new_id(flow), .time = moment_text(flow->arena, flow->now_ms)};
-    struct slice text = flow_text(flow, POST_TEXT), author = SLICE("");
-    if (flow_given(flow, POST_AUTHOR))
-        author = flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR));
-    post.put = flow_compose(flow, "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%r}}",
-                            &boards, flow_text(flow, NAME), post.id, post.time, text, author);
-    post.sent = token_digest(flow, flow_compose(flow, "%s%r", text, author));
-    return post;
-}
-
-/* With a key: one that was posted before is told again. */
-static void post_once(struct flow *flow, struct post *post)
-{
-    struct slice token = token_put(
-        flow, "board", flow_text(flow, NAME), flow_text(flow, POST_KEY),
-        flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", post->id, post->time, post->sent));
-    flow_needs_transactions(flow);
-    task_call(flow, "TransactWriteItems", "{'TransactItems':[{'Put':%r},%r]}", post->put, token);
-    if (!flow_failed(flow) || !flow_reason(flow, 1, &token)) return;
-    if (!slice_equal(item_text(flow->arena, token, "sent"), post->sent)) {
-        token_refuse(flow);
-        task_end(flow);
-    }
-    post->id = item_text(flow->arena, token, "id");
-    post->time = item_text(flow->arena, token, "time");
-}
-
 static void post_message(struct flow *flow)
 {
-    struct post post = post_of(flow);
-    if (flow_given(flow, POST_KEY))
-        post_once(flow, &post);
-    else
-        task_call(flow, "PutItem", "%r", post.put);
-    board_wake(flow, flow_text(flow, NAME));
-    flow_answer(flow, 201, "{'id':%s,'time':%s}", post.id, post.time);
+    struct slice board = flow_text(flow, NAME), text = flow_text(flow, POST_TEXT);
+    struct slice id = flow_new_id(flow), time = moment_text(flow->arena, flow->now_ms);
+    struct slice author = SLICE(""), once = SLICE(""), condition = SLICE("");
+    if (flow_given(flow, POST_AUTHOR))
+        author = flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR));
+    if (flow_given(flow, POST_KEY)) {
+        struct slice key = flow_text(flow, POST_KEY);
+        struct slice sent = token_digest(flow, flow_compose(flow, "%s%r", text, author));
+        struct slice before = token_keep(flow, "board", board, key,
+                                         flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", id, time, sent));
+        if (before.data && !slice_equal(item_text(flow->arena, before, "sent"), sent)) {
+            token_refuse(flow);
+            return;
+        }
+        if (before.data) {
+            id = item_text(flow->arena, before, "id");
+            time = item_text(flow->arena, before, "time");
+        }
+        once = flow_compose(flow, ",'key':%S", key);
+        condition = SLICE(",\"ConditionExpression\":\"attribute_not_exists(id)\"");
+    }
+    task_call(flow, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%A%A}%A}",
+              &boards, board, id, time, text, author, once, condition);
+    board_wake(flow, board);
+    flow_answer(flow, 201, "{'id':%s,'time':%s}", id, time);
 }
 
 /* ---- reading ---- */
 
 void board_list(struct flow *flow, struct slice board, struct slice more)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#board = "
-              ":board',%#,'ExpressionAttributeValues':{':board':%S},"
-              "'ConsistentRead':true%r}",
-              &boards, board, more);
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#board = :board','FilterExpression':"
+        "'attribute_not_exists(#deleted)',%#,'ExpressionAttributeValues':{':board':%S},'ConsistentRead':true%A}",
+        &boards, board, more);
 }
 
 enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
@@ -146,16 +136,22 @@ static void put_messages(struct flow *flow, struct slice items)
     }
 }
 
+/* A page with at least one message, where there is one: what is left of deleted messages may fill others. */
 static void list_page(struct flow *flow)
 {
     bool back = flow_given(flow, LIST_BEFORE);
-    struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER);
-    bool from_end = back && slice_equal(edge, SLICE("now"));
+    struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER),
+                 start = SLICE("");
     struct slice more = flow_compose(flow, ",'Limit':%d,'ScanIndexForward':%b",
                                      flow_int_or(flow, LIST_LIMIT, LIST_USUAL), (int)!back);
-    if ((back || flow_given(flow, LIST_AFTER)) && !from_end)
-        more = flow_compose(flow, "%r,'ExclusiveStartKey':{'board':%S,'id':%S}", more, board, edge);
-    board_list(flow, board, more);
+    if (edge.len && !(back && slice_equal(edge, SLICE("now"))))
+        start = flow_compose(flow, ",'ExclusiveStartKey':{'board':%S,'id':%S}", board, edge);
+    for (;;) {
+        board_list(flow, board, flow_compose(flow, "%A%A", more, start));
+        struct slice last = flow_last_key(flow);
+        if (raw_count(flow->arena, flow_items(flow)) || !last.data) return;
+        start = flow_compose(flow, ",'ExclusiveStartKey':%A", last);
+    }
 }
 
 static void list_messages(struct flow *flow)
@@ -178,6 +174,16 @@ static void list_messages(struct flow *flow)
 
 /* ---- deleting ---- */
 
+/* Of a message with a key something stays. False: it was deleted before. */
+static bool bury(struct flow *flow, struct slice board, struct slice id)
+{
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'board':%S,'id':%S,'deleted':{'BOOL':true},'expires':%N},"
+              "'ConditionExpression':'attribute_exists(#key)',%#}",
+              &boards, board, id, flow->now_ms / 1000 + TOKEN_KEPT_S);
+    return !flow_failed(flow);
+}
+
 /* Deletes the messages of the page that was read, in batches. */
 static int64_t delete_page(struct flow *flow, struct slice board)
 {
@@ -189,7 +195,10 @@ static int64_t delete_page(struct flow *flow, struct slice board)
     raw_look_begin(&look, flow->arena, items);
     while (more) {
         more = raw_look_next(&look, NULL, &item);
-        if (more)
+        if (more && item_has(flow->arena, item, "key")) {
+            bury(flow, board, item_text(flow->arena, item, "id"));
+            deleted++;
+        } else if (more)
             keys[count++] = flow_compose(flow, "{'board':%S,'id':%A}", board,
                                          item_attribute(flow->arena, item, "id"));
         if (!count || (more && count < SWEEP_REMOVED)) continue;
@@ -202,19 +211,22 @@ static int64_t delete_page(struct flow *flow, struct slice board)
 
 int64_t board_delete(struct flow *flow, struct slice board)
 {
-    struct slice last_key,
-        bound = arena_printf(flow->arena, "%.*s~", SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
+    struct slice bound = arena_printf(flow->arena, "%.*s~",
+                                      SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
+    struct slice last_key = SLICE_NONE;
     int64_t deleted = 0;
-    board_list(flow, board, SLICE(",\"ProjectionExpression\":\"id\""));
-    while ((last_key = flow_last_key(flow)).data) {
-        deleted += delete_page(flow, board);
+    do {
         task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#board = :board and #id <= :bound',%#,"
-                  "'ExpressionAttributeValues':{':board':%S,':bound':%S},'ProjectionExpression':'id',"
-                  "'ConsistentRead':true,'ExclusiveStartKey':%r}",
-                  &boards, board, bound, last_key);
-    }
-    return deleted + delete_page(flow, board);
+                  "{'TableName':%T,'KeyConditionExpression':'#board = :board%r','FilterExpression':"
+                  "'attribute_not_exists(#deleted)','ProjectionExpression':'#id,#key',%#,"
+                  "'ExpressionAttributeValues':{':board':%S%A},'ConsistentRead':true%A}",
+                  &boards, last_key.data ? SLICE(" and #id <= :bound") : SLICE(""), board,
+                  last_key.data ? flow_compose(flow, ",':bound':%S", bound) : SLICE(""),
+                  last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last_key) : SLICE(""));
+        last_key = flow_last_key(flow);
+        deleted += delete_page(flow, board);
+    } while (last_key.data);
+    return deleted;
 }
 
 static const struct field board_fields[] = {FIELD_BOARD};
@@ -235,9 +247,14 @@ static const struct field remove_fields[] = {
 
 static void remove_message(struct flow *flow)
 {
-    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'board':%S,'id':%S},'ReturnValues':'ALL_OLD'}",
-              &boards, flow_text(flow, NAME), flow_text(flow, REMOVE_ID));
-    if (flow_item(flow).data)
+    struct slice board = flow_text(flow, NAME), id = flow_text(flow, REMOVE_ID);
+    task_call(
+        flow, "DeleteItem",
+        "{'TableName':%T,'Key':{'board':%S,'id':%S},'ConditionExpression':"
+        "'attribute_not_exists(#key) and attribute_not_exists(#deleted)',%#,'ReturnValues':'ALL_OLD',%O}",
+        &boards, board, id);
+    if (flow_failed(flow) ? item_has(flow->arena, flow_item(flow), "key") && bury(flow, board, id)
+                          : flow_item(flow).data != NULL)
         flow_answer(flow, 200, "{'deleted':1}");
     else
         flow_refuse(flow, 404, "no-such-message", "There is no message of this id on this board.");

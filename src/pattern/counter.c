@@ -1,20 +1,21 @@
 /* Counters: unique numbers, ever increasing.
  *
- * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given; `keys` (S): by
- *   what the Idempotency-Keys of this counter are known, from the first call with one on.
+ * Table PREFIXcounters: hash key `name` (S); `value` (N): the last number that was given. From the first call with an
+ *   Idempotency-Key on: `keys` (S), by which the keys of this counter are known; `given` (N), the last number that
+ *   a call with a key got; `intent`, `redo` (intent.h): the token of that call is still to be put.
  * Table PREFIXtokens (tokens.h), kind "counter", the name followed by `keys`: `value` (N), the number that
  *   the call with this Idempotency-Key got; `by` (N). A counter that was removed and made anew knows none of
  *   them.
  *
  * A call adds and is told the sum by the same write, so no number is told twice. With an Idempotency-Key the
- * value and the key's item are written by one transaction on the value that was seen: whoever repeats the
- * call finds the item and gets its number again, and no number is left out. Without, a reply that is lost
- * leaves a gap.
+ * same write says that the key's token must follow. Whoever repeats the call has that done first and finds the
+ * token, and no number is left out. Without, a reply that is lost leaves a gap.
  *
  * A counter ends at 2^53 - 1, and at the same below zero: beyond, clients that read JSON's numbers as doubles
  * would be told the same number twice. */
 #include "pattern/counter.h"
 
+#include "pattern/intent.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
@@ -116,16 +117,15 @@ static bool is_beyond(const struct flow *flow, __int128 value)
     return by_of(flow) > 0 ? value > limit_of(flow) : value < limit_of(flow);
 }
 
-/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its origin.
- */
+/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its origin. */
 static struct slice limit_condition(struct flow *flow, struct slice *bound)
 {
     int64_t by = by_of(flow), start = origin_of(flow);
     *bound = flow_compose(flow, ",':bound':%N", limit_of(flow) - by);
-    return flow_compose(flow, "'ConditionExpression':'%r#value %r :bound',",
-                        is_beyond(flow, (__int128)start + by) ? SLICE("")
-                                                              : SLICE("attribute_not_exists(#value) or "),
-                        by > 0 ? SLICE("<=") : SLICE(">="));
+    if (is_beyond(flow, (__int128)start + by))
+        return by > 0 ? SLICE("#value <= :bound") : SLICE("#value >= :bound");
+    return by > 0 ? SLICE("attribute_not_exists(#value) or #value <= :bound")
+                  : SLICE("attribute_not_exists(#value) or #value >= :bound");
 }
 
 /* ADD begins at 0 by itself and is the shorter request. */
@@ -134,7 +134,7 @@ static void next_without_key(struct flow *flow)
     int64_t start = origin_of(flow);
     struct slice bound, condition = limit_condition(flow, &bound);
     task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r',%r%#,"
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
               "'ExpressionAttributeValues':{':by':%N%r%r},'ReturnValues':'UPDATED_NEW',%O}",
               &counters, flow_text(flow, NEXT_NAME),
               start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
@@ -161,56 +161,20 @@ struct slice counter_add_one(struct flow *flow, struct slice name)
 
 /* ---- with a key ---- */
 
-/* The counter as it was seen, on which the transaction is made. */
-struct seen {
-    bool exists, has_keys;
-    int64_t value;
-    struct slice keys; /* its own, or those that it gets */
-};
-
-static struct seen see(struct flow *flow, struct slice item)
+static struct slice token_name(struct flow *flow, struct slice name, struct slice keys)
 {
-    struct slice value = value_of(flow, item);
-    bool has_keys = item_has(flow->arena, item, "keys");
-    struct seen seen = {.exists = value.data != NULL,
-                        .has_keys = has_keys,
-                        .value = origin_of(flow),
-                        .keys = has_keys ? item_text(flow->arena, item, "keys") : flow_new_id(flow)};
-    if (value.data && !raw_int(value, &seen.value)) {
-        refuse_no_number(flow, value);
-        task_end(flow);
-    }
-    return seen;
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(name), SLICE_ARG(keys));
 }
 
-/* What its keys are known by. */
-static struct slice token_name(struct flow *flow, const struct seen *seen)
+/* The token of the call that has been given its number. Whoever puts it puts the same. */
+static void put_token(struct flow *flow, struct slice counter)
 {
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(flow_text(flow, NEXT_NAME)),
-                        SLICE_ARG(seen->keys));
-}
-
-/* It is the counter that was seen, and stands where it stood. */
-static struct slice unchanged(struct flow *flow, const struct seen *seen, struct slice *old)
-{
-    *old = seen->exists ? flow_compose(flow, ",':old':%N", seen->value) : SLICE("");
-    return flow_compose(flow, "%r and %r",
-                        seen->exists ? SLICE("#value = :old") : SLICE("attribute_not_exists(#value)"),
-                        seen->has_keys ? SLICE("#keys = :keys") : SLICE("attribute_not_exists(#keys)"));
-}
-
-/* Writes the new value and the key's item together. */
-static void transact(struct flow *flow, const struct seen *seen, int64_t value)
-{
-    struct slice old, condition = unchanged(flow, seen, &old);
-    struct slice update = flow_compose(
-        flow,
-        "{'Update':{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :new, #keys = :keys',"
-        "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':new':%N,':keys':%S%r},%O}}",
-        &counters, flow_text(flow, NEXT_NAME), condition, value, seen->keys, old);
-    struct slice token = token_put(flow, "counter", token_name(flow, seen), flow_text(flow, NEXT_KEY),
-                                   flow_compose(flow, ",'value':%N,'by':%N", value, by_of(flow)));
-    task_call(flow, "TransactWriteItems", "{'TransactItems':[%r,%r]}", update, token);
+    struct slice redo = item_content(flow->arena, counter, "redo");
+    struct slice name = token_name(flow, item_text(flow->arena, counter, "name"),
+                                   item_text(flow->arena, counter, "keys"));
+    token_keep(flow, "counter", name, item_text(flow->arena, redo, "key"),
+               flow_compose(flow, ",'value':%A,'by':%A", item_attribute(flow->arena, counter, "given"),
+                            item_attribute(flow->arena, redo, "by")));
 }
 
 static void tell_again(struct flow *flow, struct slice token)
@@ -221,40 +185,65 @@ static void tell_again(struct flow *flow, struct slice token)
         tell(flow, item_text(flow->arena, token, "value"));
 }
 
-/* The limit is reached, but perhaps by this very call. */
-static void at_the_limit(struct flow *flow, const struct seen *seen)
+static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter)
 {
-    struct slice token = token_find(flow, "counter", token_name(flow, seen), flow_text(flow, NEXT_KEY));
-    if (token.data)
-        tell_again(flow, token);
-    else
-        refuse_limit(flow, flow_compose(flow, "%d", seen->value));
+    struct slice bound, condition = limit_condition(flow, &bound);
+    struct intent_change change = {
+        .redo = flow_compose(flow, "{'M':{'key':%S,'by':%N}}", flow_text(flow, NEXT_KEY), by_of(flow)),
+        .update = SLICE(
+            ", #keys = if_not_exists(#keys, :keys), #given = if_not_exists(#value, :start) + :by, "
+            "#value = if_not_exists(#value, :start) + :by"),
+        .condition = condition,
+        .values = flow_compose(flow, ",':keys':%S,':start':%N,':by':%N%r", flow_new_id(flow), origin_of(flow),
+                               by_of(flow), bound)};
+    return intent_write(flow, intent, counter, &change);
+}
+
+/* What the next call with a key of this process goes by: if it is not so any more, its write fails. */
+static uint64_t memory_of(struct slice name)
+{
+    return flow_topic("counter", name, SLICE(""));
+}
+
+static void remember(struct flow *flow, struct slice name, struct slice counter)
+{
+    flow_remember(flow, memory_of(name),
+                  flow_compose(flow, "{'keys':%A,'intent':%A}", item_attribute(flow->arena, counter, "keys"),
+                               item_attribute(flow->arena, counter, "intent")));
 }
 
 static void next_with_key(struct flow *flow)
 {
-    struct slice counter, token;
-    flow_needs_transactions(flow);
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &counters,
-              flow_text(flow, NEXT_NAME));
-    struct seen seen = see(flow, flow_item(flow));
+    struct slice name = flow_text(flow, NEXT_NAME), counter = flow_recall(flow, memory_of(name));
+    struct intent intent = {&counters, flow_compose(flow, "{'name':%S}", name), put_token};
+    bool is_guess = counter.data != NULL;
+    if (!is_guess) counter = intent_read(flow, &intent);
     for (;;) {
-        int64_t value, by = by_of(flow);
-        if (is_beyond(flow, (__int128)seen.value + by) || __builtin_add_overflow(seen.value, by, &value)) {
-            at_the_limit(flow, &seen);
-            return;
+        struct slice keys = item_text(flow->arena, counter, "keys"), token = SLICE_NONE, before = counter;
+        if (keys.data)
+            token = token_find(flow, "counter", token_name(flow, name, keys), flow_text(flow, NEXT_KEY));
+        if (token.data && is_guess) { /* which no write checks: perhaps of a counter that is gone */
+            counter = intent_read(flow, &intent);
+            is_guess = false;
+            if (!slice_equal(item_text(flow->arena, counter, "keys"), keys)) continue;
         }
-        transact(flow, &seen, value);
-        if (!flow_failed(flow)) {
-            tell(flow, flow_compose(flow, "%d", value));
-            return;
-        }
-        if (flow_reason(flow, 1, &token)) {
+        if (token.data) {
             tell_again(flow, token);
             return;
         }
-        if (flow_reason(flow, 0, &counter)) seen = see(flow, counter);
+        if (add_with_key(flow, &intent, &counter)) {
+            remember(flow, name, counter);
+            tell(flow, item_text(flow->arena, counter, "given"));
+            return;
+        }
+        is_guess = false;
+        if (intent_is_same(flow, before, counter)) {
+            struct slice value = value_of(flow, counter);
+            refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", origin_of(flow)));
+            return;
+        }
         task_again(flow);
+        counter = intent_finish(flow, &intent, counter);
     }
 }
 

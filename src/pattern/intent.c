@@ -65,3 +65,8 @@ bool intent_write(struct flow *flow, const struct intent *intent, struct slice *
     redo_remove(flow, intent, id);
     return true;
 }
+
+bool intent_is_same(struct flow *flow, struct slice before, struct slice after)
+{
+    return slice_equal(item_text(flow->arena, before, "intent"), item_text(flow->arena, after, "intent"));
+}

@@ -46,5 +46,7 @@ struct slice intent_finish(struct flow *flow, const struct intent *intent, struc
  * as a token, before it tries again. */
 bool intent_write(struct flow *flow, const struct intent *intent, struct slice *anchor,
                   const struct intent_change *change);
+/* Behind a write that failed: nothing was begun between the two, so it was the pattern's own condition. */
+bool intent_is_same(struct flow *flow, struct slice before, struct slice after);
 
 #endif

@@ -1,8 +1,9 @@
 /* Idempotency-Keys: what a call that carried one has done, remembered for a day.
  *
  * Table PREFIXtokens: hash key `token` (S): "KIND/NAME/KEY" (the name percent-encoded); what the call's
- * answer is made of; `expires` (N, seconds since 1970; time to live). The item is put, if absent, by the
- * transaction that does the work, so it is there exactly when the work is done. */
+ * answer is made of; `expires` (N, seconds since 1970; time to live). Where a token stands, its call is done or
+ * decided: it is put by the redo that says so (intent.h), or first of all, with everything that makes the
+ * call's outcome. */
 #ifndef PATTERN_TOKENS_H
 #define PATTERN_TOKENS_H
 
@@ -17,6 +18,9 @@ struct slice token_text(struct flow *flow, const char *kind, struct slice name, 
  * each behind a comma. */
 struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
                        struct slice attributes);
+/* For tasks: puts the token if it is absent. Answers the one that was there; SLICE_NONE: none was. */
+struct slice token_keep(struct flow *flow, const char *kind, struct slice name, struct slice key,
+                        struct slice attributes);
 /* A few characters that stand for what a call has sent: a key may come again, but not with something else. */
 struct slice token_digest(struct flow *flow, struct slice sent);
 /* 422 key-reused: it came with something else. */

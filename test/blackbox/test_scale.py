@@ -293,7 +293,8 @@ HOTTEST = {
     ("counter", "next"): ([], many(4, lambda i: post("/v1/counters/c")), 4),
     ("counter", "a number of a block of 10,000"): ([], [post("/v1/counters/b", {"block": 10000})], 10000),
     ("counter", "next, with a key"): (
-        [post("/v1/counters/k")], many(4, lambda i: post("/v1/counters/k", None, ("Idempotency-Key", f"{i}"))), 4),
+        [post("/v1/counters/k", None, ("Idempotency-Key", "first"))],
+        many(4, lambda i: post("/v1/counters/k", None, ("Idempotency-Key", f"{i}"))), 4, "quipu-tokens"),
     ("lease", "grant + release"): (
         [], [post("/v1/leases/l", {"owner": "o"}), ("DELETE", "/v1/leases/l?owner=o&fence=1", None)], 1),
     ("document", "write over a version"): (

@@ -78,6 +78,49 @@ TEST(board_posts_once_for_a_key)
     patterns_close(&patterns);
 }
 
+/* Neither a repeat nor a reader sees the message again. */
+TEST(board_does_not_post_again_what_was_deleted)
+{
+    struct patterns patterns;
+    char request[200];
+    patterns_open(&patterns);
+    for (int i = 0; i < 3; i++) {
+        char key[2] = {(char)('a' + i), '\0'};
+        with_header(&patterns, "Idempotency-Key", key);
+        post(&patterns, "{\"text\":\"once\"}");
+        patterns.now_ms++;
+    }
+    post(&patterns, "{\"text\":\"last\"}");
+    with_header(&patterns, "Idempotency-Key", "a");
+    post(&patterns, "{\"text\":\"once\"}");
+    snprintf(request, sizeof request, "DELETE /v1/boards/b/%s", last_id);
+    CHECK_ASKS(&patterns, request, NULL, 200, "{\"deleted\":1}");
+    CHECK_REFUSES(&patterns, request, NULL, 404, "no-such-message");
+    with_header(&patterns, "Idempotency-Key", "a");
+    post(&patterns, "{\"text\":\"once\"}");
+    CHECK_TEXTS(&patterns, "GET /v1/boards/b", "once once last ");
+    CHECK_TEXTS(&patterns, "GET /v1/boards/b?limit=1", "once "); /* not the deleted one, and not nothing */
+    CHECK_ASKS(&patterns, "DELETE /v1/boards/b", NULL, 200, "{\"deleted\":3}");
+    with_header(&patterns, "Idempotency-Key", "b");
+    post(&patterns, "{\"text\":\"once\"}");
+    CHECK_ASKS(&patterns, "GET /v1/boards/b", NULL, 200, "{\"messages\":[]}");
+    CHECK_ASKS(&patterns, "DELETE /v1/boards/b", NULL, 200, "{\"deleted\":0}");
+    CHECK_ASKS(&patterns, "GET /wall", NULL, 200, "No message yet.");
+    patterns_close(&patterns);
+}
+
+TEST(board_tells_its_cost)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    with_header(&patterns, "Idempotency-Key", "a");
+    post(&patterns, "{\"text\":\"first\"}");
+    with_header(&patterns, "Idempotency-Key", "b");
+    struct slice reply = asks(&patterns, "POST /v1/boards/b?cost=1", "{\"text\":\"second\"}");
+    CHECK(slice_contains(reply, SLICE("\"cost\":{\"writeUnits\":2,\"readUnits\":0,\"calls\":2,")));
+    patterns_close(&patterns);
+}
+
 TEST(board_deletes_more_than_a_page)
 {
     struct patterns patterns;

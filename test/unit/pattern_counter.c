@@ -154,8 +154,12 @@ TEST(counter_tells_its_cost)
     asks(&patterns, "POST /v1/counters/x", NULL);
     with_header(&patterns, "Idempotency-Key", "b");
     CHECK_ASKS(&patterns, "POST /v1/counters/x?cost=1", NULL, 200,
-               "{\"value\":4,\"cost\":{\"writeUnits\":4,\"readUnits\":1,\"calls\":2,"
-               "\"dollarsPerMillion\":2.625}}");
+               "{\"value\":4,\"cost\":{\"writeUnits\":3,\"readUnits\":1,\"calls\":4,"
+               "\"dollarsPerMillion\":2}}");
+    with_header(&patterns, "Idempotency-Key", "b");
+    CHECK_ASKS(&patterns, "POST /v1/counters/x?cost=1", NULL, 200,
+               "{\"value\":4,\"cost\":{\"writeUnits\":0,\"readUnits\":2,\"calls\":2,"
+               "\"dollarsPerMillion\":0.25}}");
     patterns_close(&patterns);
 }
 

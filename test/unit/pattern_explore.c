@@ -663,9 +663,10 @@ static bool is_elsewhere(void)
 }
 
 /* All of them in the first world; in the others, which differ little, fewer. */
-static uint64_t schedules_in(unsigned world_number)
+static uint64_t schedules_in(const struct exploration *exploration, unsigned world_number)
 {
     uint64_t most = schedules_wanted();
+    if (exploration->most && exploration->most < most) most = exploration->most;
     const char *worlds = getenv("EXPLORE_WORLDS");
     bool all = !world_number || getenv("EXPLORE_WORLD") || (worlds && strcmp(worlds, "all") == 0);
     return all || most < ELSEWHERE_MOST ? most : ELSEWHERE_MOST;
@@ -678,7 +679,7 @@ static void explore_in(const struct exploration *exploration, unsigned world_num
     prepare(&explorer);
     explorer.replay = replay_of(exploration);
     explorer.shows = explorer.replay != NULL;
-    explorer.schedules_max = schedules_in(world_number);
+    explorer.schedules_max = schedules_in(exploration, world_number);
     if (!explorer.needs_transactions) explorer_run(&explorer);
     printf("explored %s in world %u: %llu schedules%s\n", exploration->name, world_number,
            (unsigned long long)explorer.schedules, explorer.needs_transactions ? ", needs transactions" : "");

@@ -71,6 +71,7 @@ struct exploration {
     struct explored_flow before[EXPLORED_BEFORE];
     int64_t jumps[EXPLORED_JUMPS]; /* of the clock in ms, each once, in this order, at any point */
     unsigned faults;               /* crashes, retries and late copies, at most so many in one schedule */
+    uint64_t most;                 /* schedules, where there are too many even for a long run; 0: all of them */
     bool never_late;               /* where a late copy is harmful by its nature: a write that overwrites */
     void (*check)(struct outcome *outcome);
 };
