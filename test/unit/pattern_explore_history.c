@@ -59,6 +59,34 @@ TEST(explore_history_feeds)
                    "000000000000003"); /* the first is another, each time it comes */
 }
 
+/* More than a batch holds: whoever dies between two batches brings all of them again. */
+static void check_batches(struct outcome *outcome)
+{
+    struct slice all = outcome_ask(outcome, "GET " TABLE "/x", NULL);
+    size_t count = raw_count(outcome->arena, raw_member(outcome->arena, all, "versions"));
+    if (count != 27) outcome_fault(outcome, "%zu versions", count);
+}
+
+TEST(explore_history_feeds_in_batches)
+{
+    char records[8000] = "{\"Records\":[";
+    for (int i = 0; i < 27; i++)
+        snprintf(records + strlen(records), sizeof records - strlen(records),
+                 "%s{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":1794716001,"
+                 "\"Keys\":{\"name\":{\"S\":\"x\"}},\"NewImage\":{\"name\":{\"S\":\"x\"}},"
+                 "\"SequenceNumber\":\"%d\"}}",
+                 i ? "," : "", 100 + i);
+    snprintf(records + strlen(records), sizeof records - strlen(records), "]}");
+    struct exploration batches = {
+        .name = "history fed in batches by two",
+        .flows = {REQUEST("POST " TABLE, records), REQUEST("POST " TABLE, records)},
+        .before = {REQUEST("POST /v1/counters/x", "{\"by\":2}"), REQUEST("PUT " TABLE, NULL)},
+        .faults = 1,
+        .check = check_batches};
+    explore(&batches);
+    explore_broken(&batches, "0000126", "0000124"); /* one of the second batch is in the place of another */
+}
+
 /* The counter goes back to 1 while somebody counts: what was replaced is what was there. */
 static void check_restored(struct outcome *outcome)
 {
