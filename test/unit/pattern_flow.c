@@ -522,91 +522,36 @@ TEST(task_waits_while_its_tables_are_made)
     trial_end(&trial);
 }
 
-/* ---- steps that read reasons ---- */
+/* ---- reasons of a transaction ---- */
 
-#define PAGE     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-#define LARGE    PAGE PAGE PAGE PAGE PAGE PAGE PAGE PAGE PAGE /* too large for the head of a group */
 #define FAILED   "{\"Code\":\"ConditionalCheckFailed\"}"
 #define CONFLICT "{\"Code\":\"TransactionConflict\"}"
 #define NONE_YET "{\"Code\":\"None\"}"
 
-static const struct flow_row *row_of(const char *method, const char *path)
+static void task_transaction(struct flow *flow)
 {
-    for (size_t i = 0; row_at(i); i++)
-        if (strcmp(row_at(i)->method, method) == 0 && strcmp(row_at(i)->path, path) == 0) return row_at(i);
-    return NULL;
+    task_call(flow, "TransactWriteItems", "{}");
+    flow_answer(flow, 200, "{'failed':%b}", (int)flow_failed(flow));
 }
 
-static const char *idempotency_key;
-static struct slice header(const struct rest_call *call, struct slice name)
-{
-    (void)call;
-    return idempotency_key && slice_equal(name, SLICE("Idempotency-Key")) ? slice_of(idempotency_key)
-                                                                          : SLICE_NONE;
-}
-
-/* Begins it and answers its reads until it asks for a transaction. */
-static void trial_to_transaction(struct trial *trial, const struct flow_row *with, const char *first,
-                                 const char *second, const char *body, const char *const *reads)
-{
-    *trial = (struct trial){.request = {.query = SLICE(""), .body = slice_of(body), .header = header}};
-    trial->request.arena = &trial->arena;
-    trial->request.parameters[0] = slice_of(first);
-    trial->request.parameters[1] = slice_of(second);
-    flow_begin(&trial->flow, &(struct flow_start){.world = &world,
-                                                  .row = with,
-                                                  .request = &trial->request,
-                                                  .arena = &trial->arena,
-                                                  .body = &trial->body,
-                                                  .seed = 1,
-                                                  .now_ms = 1000});
-    while (*reads) {
-        CHECK_INT(trial->flow.want, FLOW_CALL);
-        give(trial, 200, "", *reads++);
-    }
-    CHECK_INT(trial->flow.want, FLOW_CALL);
-    CHECK_TEXT(trial->flow.operation, "TransactWriteItems");
-}
+static const struct flow_row transaction_row = {"POST", "/x", task_transaction, "", NULL, 0, NULL, NULL};
 
 /* Somebody else's transaction is half done: of its items one is seen, and another cannot be looked at. Whatever the
- * step would make of the first, it waits for the other. */
-static void check_waits(const struct flow_row *with, const char *first, const char *second, const char *body,
-                        const char *const *reads, const char *const *reasons)
+ * task would make of the first, it waits for the other. */
+TEST(task_waits_until_all_reasons_are_decided)
 {
-    for (; *reasons; reasons++) {
+    static const char *const reasons[] = {CONFLICT "," FAILED "," NONE_YET, CONFLICT "," NONE_YET "," FAILED,
+                                          FAILED "," CONFLICT "," NONE_YET, FAILED "," FAILED "," CONFLICT};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         struct trial trial;
         char reply[400];
-        trial_to_transaction(&trial, with, first, second, body, reads);
-        struct slice call = arena_copy(&trial.arena, trial.flow.call);
-        snprintf(reply, sizeof reply, "{\"CancellationReasons\":[%s]}", *reasons);
+        trial_begin_row(&trial, &transaction_row, "");
+        snprintf(reply, sizeof reply, "{\"CancellationReasons\":[%s]}", reasons[i]);
         give(&trial, 400, "TransactionCanceledException", reply);
-        if (trial.flow.want != FLOW_PAUSE)
-            test_failed(__FILE__, __LINE__, "%s %s after %s: %d %.*s", with->method, with->path, *reasons,
-                        trial.flow.status, SLICE_ARG(buf_view(&trial.body)));
+        CHECK_INT(trial.flow.want, FLOW_PAUSE);
         flow_next(&trial.flow, 1000, NULL);
-        CHECK_INT(trial.flow.want, FLOW_CALL);
-        CHECK(slice_equal(trial.flow.call, call)); /* the same once more */
-        flow_release(&trial.flow);
-        trial_end(&trial);
+        check_call(&trial, "TransactWriteItems", "{}"); /* the same once more */
+        give(&trial, 400, "TransactionCanceledException", "{\"CancellationReasons\":[" FAILED "," NONE_YET "]}");
+        task_check_end(&trial, 200, "{\"failed\":true}");
     }
-}
-
-TEST(flow_steps_wait_until_all_reasons_are_decided)
-{
-    static const char *const group_reads[] = {
-        "{\"Items\":[]}",
-        "{\"Item\":{\"name\":{\"S\":\"g\"},\"size\":{\"N\":\"9\"},\"late\":{\"S\":\"new\"}}}", NULL};
-    static const char *const three[] = {CONFLICT "," FAILED "," NONE_YET, CONFLICT "," NONE_YET "," FAILED,
-                                        FAILED "," CONFLICT "," NONE_YET, FAILED "," FAILED "," CONFLICT,
-                                        NULL};
-    static const char *const two[] = {CONFLICT "," FAILED, FAILED "," CONFLICT, NULL};
-    static const char *const counter_reads[] = {"{\"Item\":{\"name\":{\"S\":\"c\"},\"value\":{\"N\":\"7\"}}}",
-                                                NULL};
-    static const char *const none[] = {NULL};
-    check_waits(row_of("POST", "/v1/groups/{name}/{key}"), "g", "k", "{\"id\":\"a\",\"data\":\"" LARGE "\"}",
-                group_reads, three);
-    idempotency_key = "k";
-    check_waits(row_of("POST", "/v1/counters/{name}"), "c", "", "", counter_reads, two);
-    check_waits(row_of("POST", "/v1/boards/{name}"), "b", "", "{\"text\":\"hello\"}", none, two);
-    idempotency_key = NULL;
 }
