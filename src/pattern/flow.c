@@ -658,12 +658,14 @@ struct slice flow_last_key(const struct flow *flow)
 
 struct slice flow_recall(struct flow *flow, uint64_t topic)
 {
-    return flow->world->memory.recall(flow->world->memory.self, topic, flow->arena);
+    const struct flow_memory *memory = &flow->world->memory;
+    return memory->recall ? memory->recall(memory->self, topic, flow->arena) : SLICE_NONE;
 }
 
 void flow_remember(struct flow *flow, uint64_t topic, struct slice what)
 {
-    flow->world->memory.remember(flow->world->memory.self, topic, what);
+    const struct flow_memory *memory = &flow->world->memory;
+    if (memory->remember) memory->remember(memory->self, topic, what);
 }
 
 void flow_forget(struct flow *flow, uint64_t topic)

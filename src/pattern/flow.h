@@ -76,7 +76,7 @@ struct flow_sweep {
 
 /* ---- the flow ---- */
 
-/* What a process remembers from one flow to the next (memory.h). */
+/* What a process remembers from one flow to the next (memory.h); without functions: nothing. */
 struct flow_memory {
     struct slice (*recall)(void *self, uint64_t topic, struct arena *arena);
     void (*remember)(void *self, uint64_t topic, struct slice what); /* NULL data: forget */
