@@ -94,13 +94,30 @@ struct slice log_code(struct flow *flow)
     return encoded(flow, flow_text(flow, LOG_NAME));
 }
 
+/* "LOG/ID/", and what comes behind it. Every append makes one. */
+static struct slice key_make(struct flow *flow, const struct log_layout *layout, const char *kind, int64_t number,
+                             struct slice group)
+{
+    struct buf out = {0};
+    buf_reserve(&out, 3 * (flow_text(flow, LOG_NAME).len + group.len) + LOG_ID_CHARS + 40);
+    rest_encode(&out, flow_text(flow, LOG_NAME));
+    buf_byte(&out, '/');
+    buf_slice(&out, slice_of(layout->id));
+    buf_byte(&out, '/');
+    buf_slice(&out, slice_of(kind));
+    if (group.data)
+        rest_encode(&out, group);
+    else
+        json_put_int(&out, number);
+    struct slice key = arena_copy(flow->arena, buf_view(&out));
+    buf_free(&out);
+    return key;
+}
+
 struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
-    struct slice log = log_code(flow);
-    if (partition == LOG_PARKED)
-        return arena_printf(flow->arena, "%.*s/%s/parked/%.*s", SLICE_ARG(log), layout->id,
-                            SLICE_ARG(encoded(flow, flow_text(flow, LOG_GROUP))));
-    return arena_printf(flow->arena, "%.*s/%s/%lld", SLICE_ARG(log), layout->id, (long long)partition);
+    if (partition == LOG_PARKED) return key_make(flow, layout, "parked/", 0, flow_text(flow, LOG_GROUP));
+    return key_make(flow, layout, "", partition, SLICE_NONE);
 }
 
 int64_t log_key_number(struct slice key)
@@ -113,7 +130,7 @@ int64_t log_key_number(struct slice key)
 
 struct slice log_slot(struct flow *flow, const struct log_layout *layout, int64_t number)
 {
-    return arena_printf(flow->arena, "%.*s/%s/%lld", SLICE_ARG(log_code(flow)), layout->id, (long long)number);
+    return key_make(flow, layout, "", number, SLICE_NONE);
 }
 
 struct slice log_group_key(struct flow *flow)

@@ -107,8 +107,8 @@ struct slice log_entry_again(struct flow *flow, struct slice key, struct slice d
 bool log_end_guess(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
                    struct chain_end *end);
 /* Says of the partition, before something is put behind its end, that it has news. */
-void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain_end *end,
-               size_t count);
+void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
+               const struct chain_end *end, size_t count);
 /* The head; SLICE_NONE: nothing was ever put into the partition. Its `sequence` is at most the last number. */
 struct slice log_head_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
 

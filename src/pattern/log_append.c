@@ -256,9 +256,9 @@ static void batch_settle(struct batch *batch, const struct chain_entry *entries,
 }
 
 /* Appends what all of the round have brought. */
-static void round_lead(struct flow *flow, struct append *append, struct batch *own, int64_t partition)
+static void round_lead(struct flow *flow, struct append *append, const struct chain *chain, struct batch *own,
+                       int64_t partition)
 {
-    struct chain chain = log_chain(flow, &append->layout, partition);
     struct chain_end end;
     size_t count = own->count, at = 0;
     for (size_t i = 0; i < flow->follower_count; i++)
@@ -268,7 +268,7 @@ static void round_lead(struct flow *flow, struct append *append, struct batch *o
         struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
         for (size_t k = 0; k < batch->count; k++) entries[at++] = batch->events[k]->entry;
     }
-    bool is_known = log_end_guess(flow, &append->layout, partition, &chain, &end);
+    bool is_known = log_end_guess(flow, &append->layout, partition, chain, &end);
     if (!is_known && append->is_guess) {
         struct log_layout layout = append->layout;
         log_layout_get(flow, &append->layout);
@@ -276,9 +276,9 @@ static void round_lead(struct flow *flow, struct append *append, struct batch *o
         end.is_sealed |= strcmp(layout.id, append->layout.id) != 0; /* a chain of a log that was deleted */
     }
     int64_t touched_ms = flow->now_ms;
-    if (!end.is_sealed) log_touch(flow, &append->layout, partition, &end, count);
-    chain_append(flow, &chain, &end, entries, count);
-    if (flow->now_ms - touched_ms > LATE_MS) log_touch(flow, &append->layout, partition, &end, 0);
+    if (!end.is_sealed) log_touch(flow, &append->layout, partition, chain, &end, count);
+    chain_append(flow, chain, &end, entries, count);
+    if (flow->now_ms - touched_ms > LATE_MS) log_touch(flow, &append->layout, partition, chain, &end, 0);
     at = 0;
     for (size_t i = 0; i <= flow->follower_count; i++) {
         struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
@@ -293,12 +293,12 @@ static void round_lead(struct flow *flow, struct append *append, struct batch *o
 static void batch_append(struct flow *flow, struct append *append, struct batch *batch, int64_t partition)
 {
     struct flow_share share = {.what = batch, .bytes = batch->bytes};
-    struct slice key = log_key(flow, &append->layout, partition);
+    struct chain chain = log_chain(flow, &append->layout, partition);
     if (append->is_alone) {
         flow->follower_count = 0;
-        round_lead(flow, append, batch, partition);
-    } else if (task_join(flow, flow_topic("append", key, flow->world->prefix), share)) {
-        round_lead(flow, append, batch, partition);
+        round_lead(flow, append, &chain, batch, partition);
+    } else if (task_join(flow, flow_topic("append", chain.key, flow->world->prefix), share)) {
+        round_lead(flow, append, &chain, batch, partition);
     } else if (!batch->is_settled && flow->led_status >= 500) {
         flow->retry_after_ms = 1000;
         flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
@@ -315,8 +315,7 @@ static void put_result(struct flow *flow, const struct event *event)
     if (event->is_reused)
         buf_text(flow->body, "{\"error\":\"token-reused\"}");
     else
-        flow_put(flow, flow->body, "{'partition':%s,'sequence':%d%r}",
-                 log_partition_text(flow, event->partition), event->entry.number,
+        flow_put(flow, flow->body, "{'partition':'%d','sequence':%d%A}", event->partition, event->entry.number,
                  event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
 }
 

@@ -125,7 +125,7 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
         struct chain_end end;
         size_t count = 0;
         log_end_guess(flow, layout, change.olds[i], &chain, &end);
-        log_touch(flow, layout, change.olds[i], &end, 0);
+        log_touch(flow, layout, change.olds[i], &chain, &end, 0);
         chain_seal(flow, &chain, &end, children, 0);
         if (!attribute_equal(flow->arena, end.seal, children)) {
             flow_refuse(flow, 409, "being-deleted", "This log is being deleted.");

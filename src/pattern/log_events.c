@@ -55,12 +55,10 @@ static int64_t lives_until(const struct log_layout *layout, int64_t touched_s)
     return touched_s + layout->keep_s + CHAIN_LATE_S / 2;
 }
 
-void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition,
+void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
                const struct chain_end *end, size_t count)
 {
-    struct slice key = log_key(flow, layout, partition),
-                 slot = log_slot(flow, layout, partition % layout->slots);
-    uint64_t topic = flow_topic("log head", key, SLICE(""));
+    uint64_t topic = flow_topic("log head", chain->key, SLICE(""));
     struct slice last = flow_recall(flow, topic);
     struct touched seen = {0};
     int64_t now_s = flow->now_ms / 1000, needed = 0;
@@ -74,10 +72,11 @@ void log_touch(struct flow *flow, const struct log_layout *layout, int64_t parti
             "{'TableName':%T,'Key':{'partition':%S},'UpdateExpression':'SET #slot = :slot, #touched = :touched, "
             "#sequence = :sequence%r','ConditionExpression':'attribute_not_exists(#touched) or (#touched <= "
             ":touched%r)',%#,'ExpressionAttributeValues':{':slot':%S,':touched':%N,':sequence':%N%r},%O}",
-            &log_heads, key,
+            &log_heads, chain->key,
             needed ? SLICE(", #upto = :upto, #lives = :lives, #base = if_not_exists(#base, :sequence)")
                    : SLICE(""),
-            needed ? SLICE(" and (attribute_not_exists(#upto) or #upto <= :upto)") : SLICE(""), slot,
+            needed ? SLICE(" and (attribute_not_exists(#upto) or #upto <= :upto)") : SLICE(""),
+            log_slot(flow, layout, partition % layout->slots),
             next.touched_s, end->next - 1,
             needed ? flow_compose(flow, ",':upto':%N,':lives':%N", next.upto,
                                   lives_until(layout, next.touched_s))

@@ -211,6 +211,9 @@ static bool serve(struct web *web, struct rest_call *call)
     /* However its path is written: nothing but patterns. */
     if (call->role != ROLE_ADMIN) return web->pattern && pattern_serve(web->pattern, call);
     if (web->no_functions && is_of_functions(call->path)) return refuse_functions(web, call);
+    /* The rows of functions and triggers are many, and none of them begins so. */
+    if (slice_starts(call->path, SLICE("/v1/")) && !is_of_functions(call->path))
+        return web->pattern && pattern_serve(web->pattern, call);
     /* Triggers first: of the paths for tags, which func takes all, they take those of mappings. */
     return (web->trigger && trigger_serve(web->trigger, call)) ||
            (web->func && func_serve(web->func, call)) || (web->pattern && pattern_serve(web->pattern, call));
