@@ -235,6 +235,7 @@ static void submit_unit(struct flow *flow)
         work_tell(flow, 200, found);
         return;
     }
+    flow_remember(flow, work_topic(flow, "work slot", SLICE("")), item_text(flow->arena, unit, "slot"));
     work_wake_claimers(flow);
     work_tell(flow, 201, unit);
 }

@@ -121,6 +121,17 @@ static void claim_wait(struct flow *flow, const struct claim_look *look, int64_t
                   look->due_ms, look->lost && soon_ms < until_ms ? soon_ms : until_ms);
 }
 
+/* Where to look first: where a unit was submitted last, for one claimer, and anywhere for the others, so that they do
+ * not all go to the same slot. */
+static uint64_t first_slot(struct flow *flow)
+{
+    uint64_t topic = work_topic(flow, "work slot", SLICE(""));
+    struct slice slot = flow_recall(flow, topic);
+    if (!slot.len) return flow_random_below(flow, WORK_SLOTS);
+    flow_forget(flow, topic);
+    return (uint64_t)(slot.data[slot.len - 1] - '0');
+}
+
 void work_claim(struct flow *flow)
 {
     struct work_settings settings;
@@ -130,8 +141,8 @@ void work_claim(struct flow *flow)
     work_settings_read(flow, flow_item(flow), &settings);
     for (;;) {
         struct claim_look look = {.due_ms = INT64_MAX};
-        uint64_t slot = flow_random_below(flow, WORK_SLOTS);
         flow_look(flow);
+        uint64_t slot = first_slot(flow);
         for (unsigned i = 0; i < WORK_SLOTS; i++) {
             if (!claim_in_slot(flow, &settings, slot + i, &look)) continue;
             flow_wake_kin_at(flow, work_topic(flow, "work", SLICE("")),

@@ -142,6 +142,21 @@ TEST(work_that_fails_is_tried_later_and_then_given_up)
     patterns_close(&patterns);
 }
 
+/* The settings, the slot that it was submitted to, the claim. */
+TEST(work_is_claimed_where_it_was_submitted)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/work/q/claim", NULL); /* makes the tables */
+    for (char id = 'a'; id < 'i'; id++) {
+        char request[] = "POST /v1/work/q/?";
+        request[strlen(request) - 1] = id;
+        asks(&patterns, request, "{}");
+        CHECK(slice_contains(asks(&patterns, "POST /v1/work/q/claim?cost", NULL), SLICE("\"calls\":3,")));
+    }
+    patterns_close(&patterns);
+}
+
 TEST(work_is_listed)
 {
     struct patterns patterns;
