@@ -2,7 +2,6 @@
 is written, and nothing else is taken for it. `quipu serve --imitate alternator` stands for it."""
 import os
 import re
-import subprocess
 import threading
 import urllib.request
 
@@ -16,12 +15,14 @@ from test_patterns import (Face, test_counters_never_repeat, test_errors_are_cle
                            test_long_polls_end_when_something_comes, test_the_original_counter_and_wall,
                            test_those_who_wait_for_a_lease_take_turns, test_two_writers_on_one_document,
                            test_work_goes_from_hand_to_hand)
-from support.process import ROOT, DynamoLocal, Quipu, StartError, clean_environment, free_port
+from support.engines import ROUTES_REFUSED
+from support.process import ROOT, DynamoLocal, Quipu, StartError, free_port
 from support.proxy import Node, Proxy
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "us-east-1"}
-SENTENCE = ("ScyllaDB Alternator has no transactions: tables, items, counters, leases, work, documents and boards work "
-            "on it; jobs, groups, periods, logs, histories, functions, triggers, schedules and a 'then' do not.")
+with open(os.path.join(ROOT, "src", "pattern", "pattern.h"), encoding="utf-8") as header:
+    SENTENCE = "".join(re.findall('"(.*?)"', re.search("#define PATTERN_ON_ALTERNATOR(.*?)\n\n", header.read(),
+                                                       re.S).group(1)))
 REFUSAL = 501, {"error": "not-on-this-database", "message": SENTENCE}
 
 
@@ -37,30 +38,14 @@ def imitation():
         yield running
 
 
-@pytest.fixture(scope="module")
-def prompt_imitation():
-    """Whose indexes do not lag: for tests that compare what an index shows with what was just written."""
-    with Quipu("--imitate", "alternator,index-delay=0") as running:
-        yield running
-
-
-def recorded(imitation):
+@pytest.fixture
+def alternator(imitation):
     """Writes down what it is asked; what was made goes."""
     client = boto_client(imitation.url)
     with Node(imitation.url) as node:
         yield node
     for table in client.list_tables()["TableNames"]:
         client.delete_table(TableName=table)
-
-
-@pytest.fixture
-def alternator(imitation):
-    yield from recorded(imitation)
-
-
-@pytest.fixture
-def prompt_alternator(prompt_imitation):
-    yield from recorded(prompt_imitation)
 
 
 @pytest.fixture
@@ -73,36 +58,11 @@ def tables(alternator):
     return boto_client(alternator.url).list_tables()["TableNames"]
 
 
-# ---- what works; so do the tests of test_patterns.py that are named above ----
+# ---- what works, with late indexes; so do the tests of test_patterns.py that are named above ----
 
 @pytest.fixture
 def face(server, alternator):
     return Face(server.url, alternator.url)
-
-
-# Of the unit tests of these patterns some that give no `then`; whole names, and only these.
-UNIT_TESTS = ["counter_stops_at_its_limits", "counter_refuses_what_makes_no_sense",
-              "counter_repeats_the_number_of_a_key", "counter_keys_go_with_the_counter",
-              "board_posts_once_for_a_key", "board_does_not_post_again_what_was_deleted",
-              "lease_is_granted_renewed_and_released",
-              "lease_ends_by_itself", "lease_respects_the_line", "document_is_written_and_read",
-              "document_has_conditions", "document_is_patched", "document_recognises_a_repeat",
-              "work_is_claimed_and_finished", "work_is_listed", "work_that_fails_is_tried_later_and_then_given_up",
-              "board_keeps_messages_in_order", "board_deletes_more_than_a_page", "the_original_wall",
-              "the_original_counter"]
-
-
-@pytest.mark.parametrize("name", UNIT_TESTS)
-def test_patterns_that_need_no_transaction(prompt_alternator, name):
-    """The same unit tests that run on a database in memory."""
-    binary = os.path.join(ROOT, "build", "unit", "pattern")
-    subprocess.run(["make", "-s", "build/unit/pattern"], cwd=ROOT, check=True, capture_output=True)
-    run = subprocess.run([binary, name], env=clean_environment({"PATTERNS_ON": prompt_alternator.url}), text=True,
-                         timeout=600, capture_output=True)
-    passed = re.search("^[1-9][0-9]* passed, 0 failed", run.stdout, re.MULTILINE)
-    assert run.returncode == 0 and passed, run.stdout + run.stderr
-    refused = [call.operation for call in prompt_alternator.calls if "Unknown" in str(call.reply.get("__type"))]
-    assert prompt_alternator.calls and not refused
 
 
 def test_numbers(server):
@@ -217,25 +177,7 @@ def test_tables_without_isolation_are_refused(server, alternator):
 
 # ---- what does not ----
 
-REFUSED = [
-    ("PUT", "/v1/jobs/j", {"total": 2}),
-    ("POST", "/v1/jobs/j/done", {"task": 0}),
-    ("GET", "/v1/jobs/j", None),
-    ("GET", "/v1/jobs", None),
-    ("PUT", "/v1/groups/g", {"complete": {"size": 2}}),
-    ("POST", "/v1/groups/g/k", {"id": "1"}),
-    ("PUT", "/v1/periods/p", {"every": "1h"}),
-    ("POST", "/v1/periods/p", {"id": "1", "data": 1}),
-    ("PUT", "/v1/logs/l", {"partitions": 2}),
-    ("POST", "/v1/logs/l", {"key": "k", "data": 1}),
-    ("POST", "/v1/logs/l/consumers/c/read", {"owner": "o"}),
-    ("PUT", "/v1/history/kept", None),
-    ("GET", "/v1/history/kept/a", None),
-    ("PUT", "/v1/work/q", {"then": "function-of-mine"}),
-]
-
-
-@pytest.mark.parametrize("method,path,body", REFUSED, ids=[f"{method} {path}" for method, path, _ in REFUSED])
+@pytest.mark.parametrize("method,path,body", ROUTES_REFUSED, ids=[f"{one[0]} {one[1]}" for one in ROUTES_REFUSED])
 def test_what_needs_a_transaction(server, alternator, method, path, body):
     assert send(server.url, method, path, body) == REFUSAL
     assert not alternator.calls, "something was asked, or written, before it was refused"

@@ -9,7 +9,8 @@ import urllib.request
 
 import pytest
 from cli import items, on_terminal, output, quipu, start
-from support.process import BINARY, ROOT, DynamoLocal, Quipu
+from support.engines import OTHERS, database
+from support.process import BINARY, ROOT, Quipu
 
 COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
 PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "history", "log", "board"]
@@ -28,7 +29,7 @@ def place(request, tmp_path_factory):
     return request.getfixturevalue("server").url
 
 
-@pytest.fixture(scope="module", params=["server", "folder", "dynamodb local"])
+@pytest.fixture(scope="module", params=["server", "folder", *OTHERS])
 def anywhere(request, tmp_path_factory):
     """A place of any kind: the commands run the same flows on all of them."""
     if request.param == "folder":
@@ -36,7 +37,7 @@ def anywhere(request, tmp_path_factory):
     elif request.param == "server":
         yield request.getfixturevalue("server").url
     else:
-        with DynamoLocal() as other:
+        with database(request.param) as other:
             yield other.url
 
 

@@ -1,22 +1,22 @@
-"""Two servers share the functions of one database: another Quipu's, and DynamoDB Local's."""
+"""Two servers share the functions of one database."""
 import json
 import os
 import threading
 
 import pytest
 from lambdas import ROLE, archive, eventually, lambda_client
-from support.process import DynamoLocal, Quipu
+from support.engines import OTHERS, database
+from support.process import Quipu
 
 CODE = "def handler(event, context):\n    return {'event': event, 'version': context.function_version}\n"
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 
-@pytest.fixture(scope="module", params=["quipu", "dynamodb-local"])
+@pytest.fixture(scope="module", params=OTHERS)
 def pair(request, tmp_path_factory):
     """The Lambda clients of two servers."""
-    folder = tmp_path_factory.mktemp(request.param)
-    home = Quipu("--memory", "--no-functions") if request.param == "quipu" else DynamoLocal()
-    with home:
+    folder = tmp_path_factory.mktemp("functions")
+    with database(request.param) as home:
         arguments = ["--on", home.url, "--region", "us-east-1", "--functions"]
         with Quipu(*arguments, str(folder / "a"), env=KEYS) as first:
             with Quipu(*arguments, str(folder / "b"), env=KEYS) as second:

@@ -4,7 +4,8 @@ import pytest
 from cli import output
 from conftest import boto_client, create_table
 from lambdas import KEEP_ACCOUNT, Function, Mapping, eventually, lambda_client, send
-from support.process import DynamoLocal, Quipu
+from support.engines import ENGINES, OTHERS, database
+from support.process import Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -17,10 +18,8 @@ class World:
     def __init__(self, kind, folder, shards="1"):
         self.kind, self.folder, self.count, self.written = kind, folder, 0, {}
         self.servers, self.data = [], None
-        if kind == "dynamodb local":
-            self.data = DynamoLocal()
-        elif kind == "quipu":
-            self.data = Quipu("--memory", "--no-functions", "--stream-shards", shards)
+        if kind != "embedded":
+            self.data = database(kind, "--stream-shards", shards)
         self.start()
         self.client = boto_client(self.data.url if self.data else self.server.url)
         create_table(self.client, "accounts")
@@ -100,7 +99,7 @@ class World:
         eventually(lambda: "PROBLEM" not in self.mapping()["LastProcessingResult"], "the problem is gone")
 
 
-@pytest.fixture(params=["embedded", "quipu", "dynamodb local"])
+@pytest.fixture(params=ENGINES)
 def world(request, tmp_path):
     world = World(request.param, tmp_path)
     yield world

@@ -1,4 +1,4 @@
-"""Groups over HTTP, on three engines: complete once, by each kind of rule, whatever comes in between."""
+"""Groups over HTTP, on all engines: complete once, by each kind of rule, whatever comes in between."""
 import pytest
 from conftest import boto_client
 from test_patterns import at_once, face, ok, refused  # noqa: F401

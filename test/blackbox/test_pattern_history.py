@@ -1,4 +1,4 @@
-"""Histories on three engines: every change once and in order, whoever writes and whatever dies; what held at a time,
+"""Histories on all engines: every change once and in order, whoever writes and whatever dies; what held at a time,
 and going back to it."""
 import base64
 import datetime
@@ -10,7 +10,8 @@ import urllib.parse
 import pytest
 from conftest import boto_client, create_table
 from lambdas import eventually
-from support.process import DynamoLocal, Quipu, free_port
+from support.engines import ENGINES, database
+from support.process import Quipu, free_port
 from test_patterns import Face, at_once, face, refused  # noqa: F401
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
@@ -231,11 +232,11 @@ def test_clear_refusals(face, table, method, path, body, status, error):
     assert refused(face, method, "/v1/history/" + path.format(table=table), body) == (status, error)
 
 
-@pytest.mark.parametrize("engine", ["embedded", "dynamodb local"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_kills_in_between(engine, tmp_path):
     """The server gets SIGKILL while four write; the history is what they did, each change once."""
     port = str(free_port())
-    other = DynamoLocal() if engine != "embedded" else None
+    other = database(engine) if engine != "embedded" else None
     place = ["--data", str(tmp_path / "data")] if not other else ["--on", other.url, "--functions", str(tmp_path / "f")]
     server = Quipu(*place, "--port", port, env=KEYS)
     try:

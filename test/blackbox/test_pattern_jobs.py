@@ -1,4 +1,4 @@
-"""Jobs over HTTP, on three engines: counted once, one is last, whatever comes in between."""
+"""Jobs over HTTP, on all engines: counted once, one is last, whatever comes in between."""
 import json
 import time
 import urllib.request

@@ -1,4 +1,4 @@
-"""Logs over HTTP, on three engines: producers, groups of consumers, splits in mid-stream, a consumer that dies."""
+"""Logs over HTTP, on all engines: producers, groups of consumers, splits in mid-stream, a consumer that dies."""
 import threading
 import time
 import uuid

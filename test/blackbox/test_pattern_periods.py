@@ -1,4 +1,4 @@
-"""Periods over HTTP, on three engines: buckets that the server closes by itself, each event in one of them."""
+"""Periods over HTTP, on all engines: buckets that the server closes by itself, each event in one of them."""
 import time
 import uuid
 

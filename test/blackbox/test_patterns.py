@@ -1,15 +1,13 @@
-"""The patterns over HTTP, on three engines: the one in the server, another Quipu, DynamoDB Local."""
+"""The patterns over HTTP, on all engines (support/engines.py)."""
 import json
-import os
 import re
-import subprocess
 import threading
 import urllib.error
 import urllib.request
 
 import pytest
 from conftest import boto_client
-from support.process import ROOT, DynamoLocal, Quipu, clean_environment
+from support.engines import ENGINES, OTHERS, UNIT_PARTS, server_on, unit_tests
 
 
 class Face:
@@ -63,15 +61,10 @@ def check_shape(where, value, schema):
         check_shape(where, element, schema["items"])
 
 
-@pytest.fixture(scope="module", params=["embedded", "quipu", "dynamodb local"])
+@pytest.fixture(scope="module", params=ENGINES)
 def face(request):
-    if request.param == "embedded":
-        with Quipu("--memory") as server:
-            yield Face(server.url, server.url)
-        return
-    with Quipu("--memory") if request.param == "quipu" else DynamoLocal() as other:
-        with Quipu("--on", other.url, env={"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}) as server:
-            yield Face(server.url, other.url)
+    with server_on(request.param) as (server, url):
+        yield Face(server.url, url)
 
 
 def ok(face, method, path, body=None, **headers):
@@ -107,6 +100,7 @@ def test_counters_never_repeat(face):
 
 
 def test_the_same_key_gets_the_same_number(face):
+    assert ok(face, "POST", "/v1/counters/one-key", Idempotency_Key="k") == {"value": 1}
     keyed = at_once(8, lambda i: face.ask("POST", "/v1/counters/keyed", Idempotency_Key=f"key{i % 4}")[1]["value"])
     assert keyed[:4] == keyed[4:] and sorted(keyed[:4]) == [1, 2, 3, 4]
 
@@ -233,12 +227,8 @@ def test_the_description_is_served(face):
     assert all(operation["tags"] and operation["summary"] for operation in operations)
 
 
-@pytest.mark.parametrize("engine", ["quipu", "dynamodb local"])
-def test_the_unit_tests_pass_on_other_engines(engine):
+@pytest.mark.parametrize("engine", OTHERS)
+@pytest.mark.parametrize("part", UNIT_PARTS)
+def test_the_unit_tests_pass_on_other_engines(engine, part):
     """The same tests that run on a database in memory; the explorer needs that one, and is left out."""
-    binary = os.path.join(ROOT, "build", "unit", "pattern")
-    subprocess.run(["make", "-s", "build/unit/pattern"], cwd=ROOT, check=True, capture_output=True)
-    with Quipu("--memory") if engine == "quipu" else DynamoLocal() as other:
-        run = subprocess.run([binary], env=clean_environment({"PATTERNS_ON": other.url}), text=True, timeout=600,
-                             capture_output=True)
-    assert run.returncode == 0, run.stderr
+    unit_tests(engine, part)

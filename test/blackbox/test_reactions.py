@@ -12,7 +12,8 @@ import urllib.request
 import pytest
 from conftest import boto_client, create_table
 from lambdas import Function, eventually, lambda_client, queue_documents, send
-from support.process import DynamoLocal, Quipu
+from support.engines import ENGINES, database
+from support.process import Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
@@ -51,18 +52,16 @@ def here():
         yield Place(server, server.url)
 
 
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory):
-    """Two servers share the work."""
-    with DynamoLocal() as local:
-        first, second = (["--on", local.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request, tmp_path_factory):
+    """On other engines two servers share the work."""
+    if request.param == "embedded":
+        yield request.getfixturevalue("here")
+        return
+    with database(request.param) as data:
+        first, second = (["--on", data.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
         with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
-            yield Place(server, local.url)
-
-
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request):
-    return request.getfixturevalue(request.param)
+            yield Place(server, data.url)
 
 
 @pytest.fixture

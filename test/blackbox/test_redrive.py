@@ -11,7 +11,8 @@ import pytest
 from cli import output, quipu
 from conftest import boto_client
 from lambdas import Function, eventually, lambda_client, send
-from support.process import DynamoLocal, Quipu
+from support.engines import ENGINES, server_on
+from support.process import Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 ARN = "arn:aws:sqs:us-east-1:000000000000:"
@@ -87,12 +88,6 @@ def here():
         yield Place(server, server.url)
 
 
-@pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory):
-    with DynamoLocal() as local:
-        with Quipu("--on", local.url, "--functions", str(tmp_path_factory.mktemp("functions")), env=KEYS) as server:
-            yield Place(server, local.url)
-
 
 @contextlib.contextmanager
 def second_server(place, folder):
@@ -104,9 +99,13 @@ def second_server(place, folder):
             yield server.url
 
 
-@pytest.fixture(params=["here", "elsewhere"])
-def place(request):
-    return request.getfixturevalue(request.param)
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request, tmp_path_factory):
+    if request.param == "embedded":
+        yield request.getfixturevalue("here")
+        return
+    with server_on(request.param, "--functions", str(tmp_path_factory.mktemp("functions"))) as (server, url):
+        yield Place(server, url)
 
 
 # ---- calls ----

@@ -1,5 +1,5 @@
-"""Functions and triggers of servers that keep nothing themselves: `quipu serve --on URL`, with DynamoDB Local and with
-another Quipu behind it, one server and two that share the work."""
+"""Functions and triggers of servers that keep nothing themselves: `quipu serve --on URL`, on all engines, one server
+and two that share the work."""
 import concurrent.futures
 import datetime
 import json
@@ -11,7 +11,9 @@ import boto3
 import pytest
 from conftest import boto_client, create_table
 from lambdas import KEEP_ACCOUNT, Function, Mapping, eventually, lambda_client, queue_documents, send
-from support.process import DynamoLocal, Quipu
+from support import engines
+from support.engines import OTHERS
+from support.process import Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -56,14 +58,10 @@ class Database:
         return {owner: owners.count(owner) for owner in owners}
 
 
-@pytest.fixture(params=["dynamodb local", "quipu"])
+@pytest.fixture(params=OTHERS)
 def database(request):
-    if request.param == "dynamodb local":
-        with DynamoLocal() as other:
-            yield Database(other, "local")
-    else:
-        with Quipu("--memory", "--test-hooks", "--no-functions", "--stream-shards", str(SHARDS)) as other:
-            yield Database(other, "quipu")
+    with engines.database(request.param, "--test-hooks", "--stream-shards", str(SHARDS)) as other:
+        yield Database(other, request.param)
 
 
 @pytest.fixture

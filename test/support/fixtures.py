@@ -12,6 +12,7 @@ import botocore.config
 import pytest
 
 from cli import end_started
+from support import engines
 from support.process import Missing, Quipu
 from support.wire import Connection
 
@@ -125,6 +126,11 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if call.excinfo and call.excinfo.errisinstance(Missing):
         report.longrepr = f"{item.nodeid}: {call.excinfo.value}"
+    engines.judge(item, report)
+
+
+def pytest_report_header(config):
+    return engines.header()  # also fixes the day, before the processes of a run begin
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -138,4 +144,8 @@ def pytest_terminal_summary(terminalreporter):
     terminalreporter.ensure_newline()
     for reason in sorted(set(lacking)):
         terminalreporter.write_line(f"{lacking.count(reason)} not run: {reason}")
+    terminalreporter.write_line(engines.header())
+    for why in sorted({report.wasxfail for report in stats.get("xfailed", [])}):
+        reports = [report for report in stats["xfailed"] if report.wasxfail == why]
+        terminalreporter.write_line(f"{len(reports)} refused as expected: {why}")
     terminalreporter.write_line(f"{count.pop('passed')} passed, {sum(count.values())} failed")
