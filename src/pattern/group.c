@@ -3,7 +3,7 @@
  * Table PREFIXgroup-rules: hash key `name` (S); `size` (N), `needs` (SS): kinds, `when` (S), `values` (M):
  *   when a group is complete; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard, append or new;
  *   `then` (S); `version` (N) grows with every change, `applied` (N): the version that all open groups have
- *   got.
+ *   got; `again` (N, ms): when they get it once more; `forgotten` (N, ms): there are no rules any more.
  * Table PREFIXgroups, the heads: hash key `group` (S): "NAME/KEY", the name percent-encoded; range key
  *   `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N):
  *   events; `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first
@@ -15,7 +15,8 @@
  *   of the event that completed it, or why.
  *   Index open: hash `open` (S) "NAME/0" to "NAME/3" while it is OPEN, range `since` (S, when it was opened,
  *     and a little more).
- *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it.
+ *   Index due: hash `slot` (S) like `open`, range `due` (N, ms): when the sweep looks at it. Only what becomes due by
+ *     itself is there: by quiet, deadline or keep, when it is being deleted, or to heal it (below).
  * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION/" and some digits, range key `id` (S);
  *   `kind`, `data`, `amount`, `time`, `late` (BOOL).
  * Table PREFIXtokens (tokens.h), kind "group": the `generation` that an event's id belongs to, where late
@@ -116,7 +117,8 @@ void group_read(struct flow *flow, struct group *group, struct slice item)
                             .rules = item_int(arena, item, "rules", 0),
                             .spilled = item_text(arena, item, "spilled"),
                             .redo = item_content(arena, item, "redo"),
-                            .own_deadline = item_has(arena, item, "fixed")};
+                            .own_deadline = item_has(arena, item, "fixed"),
+                            .has_when = item_has(arena, item, "when")};
 }
 
 void group_load(struct flow *flow, struct group *group, int64_t generation)
@@ -134,10 +136,21 @@ void group_load(struct flow *flow, struct group *group, int64_t generation)
     group_read(flow, group, item);
 }
 
-struct slice group_rules_read(struct flow *flow, struct slice name)
+uint64_t group_sweep_topic(struct slice name)
+{
+    return flow_topic("group sweep", name, SLICE(""));
+}
+
+struct slice group_rules_item(struct flow *flow, struct slice name)
 {
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table, name);
-    struct slice rules = flow_item(flow);
+    return flow_item(flow);
+}
+
+struct slice group_rules_read(struct flow *flow, struct slice name)
+{
+    struct slice rules = group_rules_item(flow, name);
+    if (item_has(flow->arena, rules, "forgotten")) rules = SLICE_NONE;
     group_rules_remember(flow, name, rules);
     return rules;
 }
@@ -147,12 +160,17 @@ void group_rules_remember(struct flow *flow, struct slice name, struct slice rul
     flow_remember(flow, flow_topic("group rules", name, SLICE("")), rules);
 }
 
-struct slice group_rules_recall(struct flow *flow, struct slice name)
+struct slice group_rules_known(struct flow *flow, struct slice name)
 {
-    struct slice rules = flow_recall(flow, flow_topic("group rules", name, SLICE("")));
+    return flow_recall(flow, flow_topic("group rules", name, SLICE("")));
+}
+
+struct slice group_rules_guess(struct flow *flow, struct slice name)
+{
+    struct slice rules = group_rules_known(flow, name);
     if (rules.data) return rules;
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S}}", &group_rules_table, name);
-    return flow_item(flow);
+    return item_has(flow->arena, flow_item(flow), "forgotten") ? SLICE_NONE : flow_item(flow);
 }
 
 struct slice group_key(struct flow *flow, const struct group *group, int64_t generation)
@@ -167,7 +185,8 @@ uint64_t group_topic(const struct group *group)
 
 struct slice group_slot(struct flow *flow, const struct group *group)
 {
-    return arena_printf(flow->arena, "%u", (unsigned)(hash_bytes(group->id) % GROUP_SLOTS));
+    struct slice name = {group->id.data, group->id.len - group->key.len};
+    return arena_printf(flow->arena, "%.*s%u", SLICE_ARG(name), (unsigned)(hash_bytes(group->id) % GROUP_SLOTS));
 }
 
 /* When it is over by quiet or deadline, whichever comes first; INT64_MAX: never. */
@@ -182,6 +201,7 @@ static int64_t over_ms(const struct flow *flow, const struct group *group)
 int64_t group_due_ms(const struct flow *flow, const struct group *group)
 {
     int64_t age_ms = flow->now_ms - group->opened_ms, end_ms = over_ms(flow, group);
+    if (!group->has_when) return end_ms; /* it is completed by its last event, which needs no healing */
     int64_t look_ms = flow->now_ms + (age_ms > LOOK_AGAIN_MS ? age_ms : LOOK_AGAIN_MS);
     return end_ms < look_ms ? end_ms : look_ms;
 }

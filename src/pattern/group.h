@@ -5,8 +5,9 @@
 
 #include "pattern/flow.h"
 
-#define GROUP_SLOTS   4 /* of the indexes: each takes 1000 writes a second on AWS */
+#define GROUP_SLOTS   4 /* of each name in the indexes: each takes 1000 writes a second on AWS */
 #define GROUP_LONG_MS (3660 * 24 * 3600 * 1000ll)
+#define GROUP_AGAIN_MS 60000 /* so long after a change its rules are given to all open groups once more */
 #define GROUP_KINDS   50 /* that a rule can ask for: a condition holds at most 300 operators */
 
 extern const struct flow_table group_table, group_rules_table, group_events_table;
@@ -34,6 +35,7 @@ struct group {
     struct slice spilled; /* the hash key of its further events; SLICE_NONE: all of them stand in the head */
     struct slice redo;    /* the last of those, which may have no item yet */
     bool own_deadline; /* its first event brought it */
+    bool has_when;     /* a condition of the user's is in its rule */
 };
 
 /* ---- fields that rows begin with ---- */
@@ -55,15 +57,22 @@ struct group group_named(struct flow *flow, struct slice name, struct slice key)
 void group_read(struct flow *flow, struct group *group, struct slice item);
 /* The latest generation, or `generation` where that is above 0. */
 void group_load(struct flow *flow, struct group *group, int64_t generation);
-/* The rules of a name; SLICE_NONE: there are none. Also as this process knew them last, perhaps not the latest. */
+/* The rules of a name, SLICE_NONE: there are none; as this process knew them last, perhaps not the latest; and either,
+ * of which they come cheaper. */
 struct slice group_rules_read(struct flow *flow, struct slice name);
-struct slice group_rules_recall(struct flow *flow, struct slice name);
+struct slice group_rules_known(struct flow *flow, struct slice name);
+struct slice group_rules_guess(struct flow *flow, struct slice name);
 void group_rules_remember(struct flow *flow, struct slice name, struct slice rules);
+/* The item of the rules, also when they are forgotten. */
+struct slice group_rules_item(struct flow *flow, struct slice name);
+/* What the sweep has remembered of a name: when it is to look again. */
+uint64_t group_sweep_topic(struct slice name);
 /* {"group":...,"generation":...} of a head. */
 struct slice group_key(struct flow *flow, const struct group *group, int64_t generation);
 uint64_t group_topic(const struct group *group);
+/* "NAME/0" to "NAME/3", the hash key of a group in the indexes. */
 struct slice group_slot(struct flow *flow, const struct group *group);
-/* When the sweep looks at it again: when it is due, or to heal it. */
+/* When the sweep is to look at it: when it is due, or to heal it; INT64_MAX: never. */
 int64_t group_due_ms(const struct flow *flow, const struct group *group);
 /* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */
 const char *group_is_over(const struct flow *flow, const struct group *group);

@@ -78,12 +78,13 @@ static struct slice opening(struct flow *flow, const struct group *group, const 
     group_read(flow, &soon, add->rules);
     soon.opened_ms = soon.touched_ms = flow->now_ms;
     if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
-    struct slice slot = group_slot(flow, group), listed = {group->id.data, group->id.len - group->key.len};
-    *values = flow_compose(flow, "%A,':state':{'S':'OPEN'},':open':%S,':since':%S,':slot':%S,':due':%N",
-                           *values, arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(listed), SLICE_ARG(slot)),
-                           flow_new_id(flow), slot, group_due_ms(flow, &soon));
-    return flow_compose(
-        flow, "%r, #state = :state, #open = :open, #since = :since, #slot = :slot, #due = :due", set);
+    int64_t due_ms = group_due_ms(flow, &soon);
+    *values = flow_compose(flow, "%A,':state':{'S':'OPEN'},':slot':%S,':since':%S", *values,
+                           group_slot(flow, group), flow_new_id(flow));
+    set = flow_compose(flow, "%r, #state = :state, #open = :slot, #since = :since", set);
+    if (due_ms == INT64_MAX) return set;
+    *values = flow_compose(flow, "%A,':due':%N", *values, due_ms);
+    return flow_compose(flow, "%r, #slot = :slot, #due = :due", set);
 }
 
 /* What a head has from its completion on. */
@@ -320,7 +321,7 @@ static void choose(struct flow *flow, const struct group *group, struct add *add
         task_end(flow);
     }
     if (add->opens) {
-        add->rules = group_rules_recall(flow, group->name);
+        add->rules = group_rules_guess(flow, group->name);
         if (!add->rules.data) refuse_no_rules(flow, group);
     }
     add->completes = (add->opens || !is_late) &&
@@ -348,7 +349,7 @@ static void check_rules(struct flow *flow, struct group *group, const struct add
 static void add_event(struct flow *flow, struct group *group, struct add *add)
 {
     uint64_t topic = flow_topic("group head", group->id, SLICE(""));
-    struct slice seen = flow_recall(flow, topic);
+    struct slice seen = flow_recall(flow, topic), rules = group_rules_known(flow, group->name);
     bool is_guess = seen.data;
     if (is_guess)
         group_read(flow, group, seen);
@@ -356,6 +357,11 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
         group_load(flow, group, 0);
     for (;;) {
         add->opens = add->completes = false;
+        if (group->state == GROUP_OPEN && group->rules < item_int(flow->arena, rules, "version", 0)) {
+            group_change(flow, group, rules); /* whoever opened it died before it had them */
+            is_guess = false;
+            if (!group->item.data) group_load(flow, group, 0);
+        }
         const char *over = group->state == GROUP_OPEN ? group_is_over(flow, group) : NULL;
         if (is_in_head(flow, group, add)) {
             if (!is_guess) break;
@@ -387,6 +393,8 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
     if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))
         group_complete(flow, group, NULL);
     if (group->state == GROUP_OPEN && add->opens && add->accepted) check_rules(flow, group, add);
+    if (group->own_deadline)
+        flow_forget(flow, group_sweep_topic(group->name)); /* it may be due before all others */
     if (group->state != GROUP_OPEN)
         flow_forget(flow, topic);
     else if (add->accepted)

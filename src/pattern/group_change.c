@@ -5,10 +5,11 @@
  * group takes rules only if they are newer than its own: so several changes may be under way, in any order,
  * and each of these writes may be repeated.
  *
- * Who opens a group reads the rules, writes the head, and reads the rules again. If they were written before
- * that second look, it sees them and gives them to its group. If they were written behind it, the head was
- * there before, and is listed. Where somebody dies on the way, the sweep does the same when it first looks at
- * the group, within a minute; a change that did not come to its end (`applied`) is finished by its repeat.
+ * Who opens a group knows the rules, writes the head, and reads the rules. If they were written before that look,
+ * it sees them and gives them to its group. If they were written behind it, the head was there before, and is listed.
+ * It may die between: so the sweep gives the rules to all open groups once more, a minute after they were changed
+ * (`again`), and finishes a change that did not come to its end (`applied`), if its repeat does not. Whoever adds an
+ * event and knows newer rules than the head has gives them to it, too.
  *
  * A group in which the new rules hold already gets them and is completed by one and the same write, for the
  * reason "rules": it is no event's doing. */
@@ -61,15 +62,17 @@ static bool may_be_complete(struct flow *flow, const struct group *group, struct
 static bool give_and_complete(struct flow *flow, struct group *group, struct slice rules)
 {
     int64_t keep_ms = item_int(flow->arena, rules, "keep", 0);
-    struct slice values = flow_compose(flow, ",':complete':{'S':'COMPLETE'},':now':%S,':why':{'S':'rules'}%A",
-                                       moment_text(flow->arena, flow->now_ms),
-                                       keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + keep_ms)
-                                               : SLICE(""));
-    return rules_give(flow, group, rules,
-                      keep_ms
-                          ? ", #state = :complete, #completed = :now, #why = :why, #by = :why, #due = :due"
-                          : ", #state = :complete, #completed = :now, #why = :why, #by = :why",
-                      keep_ms ? ", #open" : ", #open, #slot, #due", " and (", values);
+    struct slice values = flow_compose(
+        flow, ",':complete':{'S':'COMPLETE'},':now':%S,':why':{'S':'rules'}%A",
+        moment_text(flow->arena, flow->now_ms),
+        keep_ms ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group), flow->now_ms + keep_ms)
+                : SLICE(""));
+    return rules_give(
+        flow, group, rules,
+        keep_ms
+            ? ", #state = :complete, #completed = :now, #why = :why, #by = :why, #slot = :slot, #due = :due"
+            : ", #state = :complete, #completed = :now, #why = :why, #by = :why",
+        keep_ms ? ", #open" : ", #open, #slot, #due", " and (", values);
 }
 
 /* It stays open, but may be due earlier. Where it is due later, the sweep sees it when it looks: to write it here
@@ -83,8 +86,10 @@ static bool give(struct flow *flow, struct group *group, struct slice rules)
     if (group->own_deadline) soon.deadline_ms = group->deadline_ms;
     int64_t due_ms = group_due_ms(flow, &soon);
     bool is_earlier = due_ms < item_int(flow->arena, group->item, "due", INT64_MAX);
-    return rules_give(flow, group, rules, is_earlier ? ", #due = :due" : "", "", " and not (",
-                      is_earlier ? flow_compose(flow, ",':due':%N", due_ms) : SLICE(""));
+    return rules_give(flow, group, rules, is_earlier ? ", #slot = :slot, #due = :due" : "", "", " and not (",
+                      is_earlier
+                          ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group), due_ms)
+                          : SLICE(""));
 }
 
 void group_change(struct flow *flow, struct group *group, struct slice rules)

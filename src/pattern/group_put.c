@@ -190,7 +190,7 @@ static void tell_rules(struct flow *flow, struct slice item)
 static bool is_same(struct flow *flow, struct slice one, struct slice other)
 {
     static const char *const names[] = {"size",     "needs", "when", "values", "quiet",
-                                        "deadline", "late",  "keep", "then"};
+                                        "deadline", "late",  "keep", "then",   "forgotten"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct slice value = item_attribute(flow->arena, one, names[i]);
         if (!attribute_equal(flow->arena, value, item_attribute(flow->arena, other, names[i]))) return false;
@@ -216,11 +216,11 @@ static void try_condition(struct flow *flow, const struct put *put)
 static struct slice rules_write(struct flow *flow, struct slice attributes, bool *is_first, bool *is_applied)
 {
     for (;;) {
-        struct slice there = group_rules_read(flow, flow_text(flow, GROUP_NAME));
+        struct slice there = group_rules_item(flow, flow_text(flow, GROUP_NAME));
         int64_t version = item_int(flow->arena, there, "version", 0);
         struct slice item = flow_compose(flow, "{%A,'version':%N}", attributes, version);
         *is_first = !there.data;
-        *is_applied = version && item_int(flow->arena, there, "applied", 0) == version;
+        *is_applied = item_int(flow->arena, there, "applied", 0) == version;
         if (version && is_same(flow, there, item)) return item;
         item = flow_compose(flow, "{%A,'version':%N}", attributes,
                             version < flow->now_ms ? flow->now_ms : version + 1);
@@ -258,9 +258,12 @@ void group_put(struct flow *flow)
         /* unless somebody else has put others meanwhile, who then gives them to the groups */
         task_call(
             flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version',"
-            "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%A}}",
-            &group_rules_table, flow_text(flow, GROUP_NAME), item_attribute(flow->arena, item, "version"));
+            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version, #again = :again',"
+            "'ConditionExpression':'#version = :version',%#,"
+            "'ExpressionAttributeValues':{':version':%A,':again':%N}}",
+            &group_rules_table, flow_text(flow, GROUP_NAME), item_attribute(flow->arena, item, "version"),
+            flow->now_ms + GROUP_AGAIN_MS);
+        flow_forget(flow, group_sweep_topic(flow_text(flow, GROUP_NAME)));
     }
     tell_rules(flow, item);
 }
@@ -284,13 +287,17 @@ void group_rules(struct flow *flow)
         refuse_no_rules(flow);
 }
 
-/* Groups that are open are completed by the rules that they have. */
+/* Groups that are open are completed by the rules that they have. The item stays, for the sweep to know that there may
+ * be some. */
 void group_forget(struct flow *flow)
 {
-    task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
-              &group_rules_table, flow_text(flow, GROUP_NAME));
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #forgotten = :now',"
+              "'ConditionExpression':'attribute_exists(#name) and attribute_not_exists(#forgotten)',%#,"
+              "'ExpressionAttributeValues':{':now':%N}}",
+              &group_rules_table, flow_text(flow, GROUP_NAME), flow->now_ms);
     group_rules_remember(flow, flow_text(flow, GROUP_NAME), SLICE_NONE);
-    if (flow_item(flow).data)
+    if (!flow_failed(flow))
         flow_answer(flow, 200, "{'deleted':true}");
     else
         refuse_no_rules(flow);

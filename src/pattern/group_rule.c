@@ -201,9 +201,13 @@ void group_complete(struct flow *flow, struct group *group, const char *why)
         "':now':%S,':why':%S,':rules':%N%A%A},'ReturnValues':'ALL_NEW',%O}",
         &group_table, group_key(flow, group, group->generation),
         why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
-        group->keep_ms ? SLICE(", #due = :due REMOVE #open") : SLICE(" REMOVE #open, #slot, #due"), rule,
-        moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), group->rules,
-        group->keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + group->keep_ms) : SLICE(""), values);
+        group->keep_ms ? SLICE(", #slot = :slot, #due = :due REMOVE #open")
+                       : SLICE(" REMOVE #open, #slot, #due"),
+        rule, moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), group->rules,
+        group->keep_ms ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group),
+                                      flow->now_ms + group->keep_ms)
+                       : SLICE(""),
+        values);
     group_read(flow, group, flow_item(flow));
     if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
 }

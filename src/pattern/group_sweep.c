@@ -1,11 +1,18 @@
 /* Groups: deletion, and the sweep that does by itself what is due: groups that nothing came to for long, or
  * whose deadline is over, or that somebody left half completed, or that were kept long enough. The tables and
  * what holds for them: group.c. */
+#include <string.h>
+
 #include "pattern/group.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
-#define SWEEP_MS 1000
+#define SWEEP_MS   1000
+#define LOOK_MS    10000 /* a name is looked at as often as this, though nothing of it seems to be due */
+#define BURIED_MS  (24 * 3600 * 1000ll)
+#define PAGE       25  /* names, or groups of a slot, at a time */
+#define PAGES      4   /* of a slot */
+#define NAME_BYTES 200 /* a name has at most so many */
 
 /* ---- removing a generation ---- */
 
@@ -66,45 +73,146 @@ void group_delete(struct flow *flow)
 
 /* ---- the sweep ---- */
 
-/* Events have come since it was due: later again. */
+/* Events have come since it was due: later again, or never. */
 static void put_off(struct flow *flow, const struct group *group)
 {
     int64_t due_ms = group_due_ms(flow, group);
     bool is_due = item_int(flow->arena, group->item, "due", INT64_MAX) <= flow->now_ms;
     if (group->state != GROUP_OPEN || !is_due || due_ms <= flow->now_ms) return;
     task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #due = :due',"
-              "'ConditionExpression':'#state = :open and #due <= :now',%#,"
-              "'ExpressionAttributeValues':{':due':%N,':open':{'S':'OPEN'},':now':%N}}",
-              &group_table, group_key(flow, group, group->generation), due_ms, flow->now_ms);
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r',"
+              "'ConditionExpression':'#state = :open and #rules = :rules and #due <= :now',%#,"
+              "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':rules':%N,':now':%N%A}}",
+              &group_table, group_key(flow, group, group->generation),
+              due_ms == INT64_MAX ? SLICE("REMOVE #slot, #due") : SLICE("SET #due = :due"), group->rules,
+              flow->now_ms, due_ms == INT64_MAX ? SLICE("") : flow_compose(flow, ",':due':%N", due_ms));
 }
 
-/* An open one: is it complete or over? Whoever opened it, or changed the rules, may have died before it got
- * them. */
-static void look_after(struct flow *flow, struct group *group)
+/* Of the index: what is due is done. */
+static void look_after(struct flow *flow, struct slice name, struct slice entry)
 {
-    const char *over = group_is_over(flow, group);
-    if (over || group_may_be_complete(flow, group->item))
-        group_complete(flow, group, over);
-    else
-        group_change(flow, group, group_rules_read(flow, group->name));
-    put_off(flow, group);
+    struct group group = group_named(flow, name, item_text(flow->arena, entry, "key"));
+    group_load(flow, &group, item_int(flow->arena, entry, "generation", 0));
+    if (!group.item.data || item_int(flow->arena, group.item, "due", INT64_MAX) > flow->now_ms) return;
+    if (group.state == GROUP_OPEN) {
+        const char *over = group_is_over(flow, &group);
+        if (over || group_may_be_complete(flow, group.item)) group_complete(flow, &group, over);
+        put_off(flow, &group);
+    } else if (group.state == GROUP_DELETING || mark(flow, &group)) {
+        remove_marked(flow, &group);
+    }
+}
+
+/* Whoever has changed the rules, or opened a group meanwhile, may have died over it. */
+static void finish_change(struct flow *flow, struct slice name, struct slice rules)
+{
+    int64_t version = item_int(flow->arena, rules, "version", 0); /* also when it was made */
+    bool is_applied = item_int(flow->arena, rules, "applied", 0) == version;
+    int64_t again_ms = is_applied ? item_int(flow->arena, rules, "again", INT64_MAX)
+                                  : version + GROUP_AGAIN_MS;
+    if (flow->now_ms < again_ms || item_has(flow->arena, rules, "forgotten")) return;
+    group_change_all(flow, rules, 0);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version REMOVE #again',"
+              "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
+              &group_rules_table, name, version);
+}
+
+/* When a group that is opened from now on may be due at the earliest, but for those with a deadline of their own. */
+static int64_t next_due_ms(struct flow *flow, struct slice rules)
+{
+    static const char *const times[] = {"quiet", "deadline", "keep"};
+    int64_t least_ms = LOOK_MS;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        int64_t ms = item_int(flow->arena, rules, times[i], 0);
+        if (ms && ms < least_ms) least_ms = ms;
+    }
+    return flow->now_ms + least_ms;
+}
+
+/* Does all that is due of a slot; when the next is, INT64_MAX: none is there. */
+static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slot)
+{
+    struct slice last_key = SLICE_NONE, entry;
+    struct raw_look page;
+    for (unsigned pages = 0; pages < PAGES; pages++) {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
+                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d%A}",
+                  &group_table, slot, (int64_t)PAGE,
+                  last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last_key) : SLICE(""));
+        last_key = flow_last_key(flow);
+        raw_look_begin(&page, flow->arena, flow_items(flow));
+        struct arena_mark mark = arena_mark(flow->arena);
+        while (raw_look_next(&page, NULL, &entry)) {
+            int64_t due_ms = item_int(flow->arena, entry, "due", 0);
+            if (due_ms > flow->now_ms) return due_ms;
+            look_after(flow, name, entry);
+            flow_rewind(flow, mark);
+        }
+        if (!last_key.data) return INT64_MAX;
+    }
+    return flow->now_ms; /* what is left is for the next sweep, which has its memory back */
+}
+
+/* Nothing of the name is left for a day and more: nor is the item of its rules. */
+static void bury(struct flow *flow, struct slice name, struct slice rules)
+{
+    int64_t forgotten_ms = item_int(flow->arena, rules, "forgotten", INT64_MAX);
+    struct slice listed = group_named(flow, name, SLICE("")).id;
+    if (forgotten_ms > flow->now_ms - BURIED_MS) return;
+    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
+        task_call(flow, "Query",
+                  "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open',%#,"
+                  "'ExpressionAttributeValues':{':open':%S},'Limit':1}",
+                  &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot));
+        if (raw_count(flow->arena, flow_items(flow))) return;
+    }
+    task_call(flow, "DeleteItem",
+              "{'TableName':%T,'Key':{'name':%S},'ConditionExpression':'#forgotten = :forgotten',%#,"
+              "'ExpressionAttributeValues':{':forgotten':%N}}",
+              &group_rules_table, name, forgotten_ms);
+}
+
+static void sweep_name(struct flow *flow, struct slice rules)
+{
+    struct slice name = item_text(flow->arena, rules, "name"), listed = group_named(flow, name, SLICE("")).id;
+    int64_t next_ms = 0, first_ms = INT64_MAX;
+    finish_change(flow, name, rules);
+    if (raw_int(flow_recall(flow, group_sweep_topic(name)), &next_ms) && flow->now_ms < next_ms) return;
+    next_ms = next_due_ms(flow, rules);
+    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
+        int64_t due_ms = sweep_slot(flow, name, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot));
+        if (due_ms < first_ms) first_ms = due_ms;
+    }
+    if (first_ms == INT64_MAX) bury(flow, name, rules);
+    flow_remember(flow, group_sweep_topic(name),
+                  flow_compose(flow, "%d", first_ms < next_ms ? first_ms : next_ms));
 }
 
 static void sweep_groups(struct flow *flow)
 {
-    struct due_walk walk = due_begin(flow, &group_table, GROUP_SLOTS);
-    struct slice entry;
-    while (due_next(flow, &walk, &entry)) {
-        struct group group = group_named(flow, item_text(flow->arena, entry, "name"),
-                                         item_text(flow->arena, entry, "key"));
-        group_load(flow, &group, item_int(flow->arena, entry, "generation", 0));
-        if (!group.item.data || item_int(flow->arena, group.item, "due", INT64_MAX) > flow->now_ms) continue;
-        if (group.state == GROUP_OPEN)
-            look_after(flow, &group);
-        else if (group.state == GROUP_DELETING || mark(flow, &group))
-            remove_marked(flow, &group);
-    }
+    struct arena_mark start = arena_mark(flow->arena);
+    char after[NAME_BYTES]; /* the last name of the page before */
+    size_t after_len = 0;
+    do {
+        struct raw_look page;
+        struct slice rules;
+        flow_rewind(flow, start);
+        task_call(flow, "Scan", "{'TableName':%T,'Limit':%d%A}", &group_rules_table, (int64_t)PAGE,
+                  after_len ? flow_compose(flow, ",'ExclusiveStartKey':{'name':%S}",
+                                           (struct slice){after, after_len})
+                            : SLICE(""));
+        struct slice last = item_text(flow->arena, flow_last_key(flow), "name");
+        after_len = last.len < NAME_BYTES ? last.len : NAME_BYTES;
+        if (after_len) memcpy(after, last.data, after_len);
+        raw_look_begin(&page, flow->arena, flow_items(flow));
+        struct arena_mark mark = arena_mark(flow->arena);
+        while (raw_look_next(&page, NULL, &rules)) {
+            sweep_name(flow, rules);
+            flow_rewind(flow, mark);
+        }
+    } while (after_len);
     flow_finish(flow, 200);
 }
 

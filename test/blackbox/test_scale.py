@@ -351,4 +351,4 @@ def test_indexes_have_that_load(watched):
     group = watched.charged([post("/v1/groups/two/k", {"id": "a"}), post("/v1/groups/two/k", {"id": "b"})])
     assert told == {("work", "submit + claim + finish"): index_units(unit, "claimable"),
                     ("job", "opened and completed"): max(index_units(job, "due"), index_units(job, "unfinished")),
-                    ("group", "opened and completed"): index_units(group, "due")}
+                    ("group", "opened and completed"): index_units(group, "open")}

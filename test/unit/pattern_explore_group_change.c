@@ -91,8 +91,24 @@ static const struct exploration reopened = {.name = "group that is opened while 
                                             .before = {PUT("2"), REQUEST("POST /v1/groups/g/other", "{}")},
                                             .check = check_rules};
 
+/* Whoever opened it may have been dropped before it had read the rules once more: then the sweep gives them. */
+static void check_swept(struct outcome *outcome)
+{
+    outcome_jump(outcome, 61000);
+    outcome_ask(outcome, "SWEEP groups", NULL);
+    check_rules(outcome);
+}
+
+static const struct exploration dropped = {.name = "group that is opened by one who is dropped",
+                                           .flows = {ADD("e0"), PUT("3")},
+                                           .before = {PUT("2"), REQUEST("POST /v1/groups/g/other", "{}")},
+                                           .faults = 1,
+                                           .check = check_swept};
+
 TEST(explore_group_change_while_it_is_opened)
 {
+    explore(&dropped);
+    explore_broken(&dropped, "\"#again\":\"again\"", "\"#again\":\"never\"");
     explore(&opened);
     explore(&reopened);
 }

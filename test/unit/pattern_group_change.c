@@ -166,8 +166,97 @@ TEST(group_change_is_finished_by_the_sweep)
     put(&patterns, "{\"complete\":{\"size\":2}}");
     asks(&patterns, "POST /v1/groups/g/k", "{}");
     rules_write(&patterns);
-    patterns.now_ms += 60000;
+    sweep(&patterns);
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "state", "\"OPEN\"");
+    patterns.now_ms += 61000;
     sweep(&patterns);
     check_member(&patterns, "GET /v1/groups/g/k", NULL, "why", "\"rules\"");
+    patterns_close(&patterns);
+}
+
+/* A head with rules from before, by somebody who wrote it when all others had got the new ones, and died. */
+TEST(group_change_is_given_to_all_once_more)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    put(&patterns, "{\"complete\":{\"size\":2}}");
+    asks(&patterns, "POST /v1/groups/g/k", "{}");
+    put(&patterns, "{\"complete\":{\"size\":9},\"quiet\":\"3s\"}");
+    call(&patterns, "UpdateItem",
+         "{'TableName':'~groups','Key':{'group':{'S':'g/k'},'generation':{'N':'1'}},"
+         "'UpdateExpression':'SET #r = :r REMOVE quiet, slot, due','ExpressionAttributeNames':{'#r':'rules'},"
+         "'ExpressionAttributeValues':{':r':{'N':'7'}}}");
+    patterns.now_ms += 10000;
+    sweep(&patterns);
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "state", "\"OPEN\"");
+    patterns.now_ms += 50000;
+    sweep(&patterns);
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "why", "\"quiet\"");
+    patterns_close(&patterns);
+}
+
+static int64_t rules_count(struct patterns *patterns)
+{
+    struct buf reply = {0};
+    int64_t count = -1;
+    struct slice scan = arena_printf(&patterns->arena, "{\"TableName\":\"%sgroup-rules\"}", patterns->prefix);
+    CHECK_INT(dynamo_call(patterns->dynamo, SLICE("Scan"), scan, &reply), 200);
+    CHECK(raw_int(raw_member(&patterns->arena, buf_view(&reply), "Count"), &count));
+    buf_free(&reply);
+    return count;
+}
+
+/* Groups of a name without rules are completed by those that they have; then nothing is left of the name. */
+TEST(group_sweep_knows_names_that_are_forgotten)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    put(&patterns, "{\"complete\":{\"size\":9},\"quiet\":\"3s\",\"keep\":\"1h\"}");
+    asks(&patterns, "POST /v1/groups/g/k", "{}");
+    sweep(&patterns);
+    CHECK_ASKS(&patterns, "DELETE /v1/groups/g", NULL, 200, "{\"deleted\":true}");
+    CHECK_REFUSES(&patterns, "DELETE /v1/groups/g", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g", NULL, 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/other", "{}", 404, "no-such-group");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/other", NULL, 404, "no-such-group");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "count", "2");
+    patterns.now_ms += 3000;
+    sweep(&patterns);
+    check_member(&patterns, "GET /v1/groups/g/k", NULL, "completed", "\"2054-11-15T04:13:28.340Z\"");
+    patterns.now_ms += 24 * 3600 * 1000ll;
+    CHECK_INT(rules_count(&patterns), 1);
+    sweep(&patterns);
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 404, "no-such-group");
+    CHECK_INT(rules_count(&patterns), 0);
+    put(&patterns, "{\"complete\":{\"size\":1}}");
+    check_member(&patterns, "POST /v1/groups/g/k", "{}", "completed", "true");
+    patterns_close(&patterns);
+}
+
+/* More than a page of them, with more groups than a page of a slot, and deadlines that come before all others. */
+TEST(group_sweep_of_many_names)
+{
+    struct patterns patterns;
+    char request[60];
+    patterns_open(&patterns);
+    for (int i = 0; i < 30; i++) {
+        snprintf(request, sizeof request, "PUT /v1/groups/g%d", i);
+        asks(&patterns, request, "{\"quiet\":\"1h\"}");
+    }
+    sweep(&patterns);
+    for (int i = 0; i < 150; i++) {
+        snprintf(request, sizeof request, "POST /v1/groups/g%d/k%d", i < 120 ? 7 : i - 120, i);
+        asks(&patterns, request, "{}");
+    }
+    asks(&patterns, "POST /v1/groups/g29/own", "{\"deadline\":\"2054-11-15T04:13:27.340Z\"}");
+    patterns.now_ms += 2000;
+    sweep(&patterns);
+    check_member(&patterns, "GET /v1/groups/g29/own", NULL, "why", "\"deadline\"");
+    patterns.now_ms += 3600000;
+    sweep(&patterns);
+    for (int i = 0; i < 30; i++) {
+        snprintf(request, sizeof request, "GET /v1/groups/g%d?state=open", i);
+        CHECK_ASKS(&patterns, request, NULL, 200, "{\"groups\":[]}");
+    }
     patterns_close(&patterns);
 }
