@@ -74,7 +74,8 @@ bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_
     if (text.len == sizeof last) {
         memcpy(&last, text.data, sizeof last);
         *end = (struct chain_end){.next = last.next, .first = last.first, .time_ms = last.time_ms};
-        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < RECALLED_MOST_MS) return true;
+        int64_t most_ms = chain->recalled_ms ? chain->recalled_ms : RECALLED_MOST_MS;
+        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < most_ms) return true;
     }
     chain_read_end(flow, chain, end);
     return false;
@@ -303,6 +304,43 @@ static struct page page_make(struct flow *flow, const struct chain *chain, struc
     return page;
 }
 
+static bool has_token(const struct chain_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].token.data && is_left(&entries[i])) return true;
+    return false;
+}
+
+static bool is_any_found(const struct chain_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].number) return true;
+    return false;
+}
+
+void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_end *end,
+                    struct chain_entry *entries, size_t count)
+{
+    struct arena_mark mark = arena_mark(flow->arena);
+    for (bool more = true; more && !end->is_sealed;) {
+        struct raw_look look;
+        struct slice page;
+        task_call(flow, "Query",
+                  "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
+                  "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ConsistentRead':true}",
+                  chain->table, chain->key, end->next);
+        more = flow_last_key(flow).data != NULL;
+        raw_look_begin(&look, flow->arena, flow_items(flow));
+        while (raw_look_next(&look, NULL, &page)) {
+            end_take(flow, end, page);
+            tokens_compare(flow, end, entries, count);
+        }
+        if (!more || is_any_found(entries, count)) continue;
+        end->tokens = SLICE_NONE; /* they were compared, and are gone with the reply */
+        flow_rewind(flow, mark);
+    }
+}
+
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
                   struct chain_entry *entries, size_t count)
 {
@@ -320,13 +358,15 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
             ensure(number == end->next);
         } else {
             to = from;
-            if (++lost % RACES_IN_PLACE ==
-                0) { /* far behind, or one of very many: the pages between are not read */
-                task_again(flow);
+            tokens_compare(flow, end, entries, count);
+            if (++lost % RACES_IN_PLACE) continue;
+            task_again(flow); /* far behind, or one of very many */
+            if (!chain->token_kind && has_token(entries, count)) {
+                chain_catch_up(flow, chain, end, entries, count);
+            } else { /* the pages between are not read */
                 chain_read_end(flow, chain, end);
                 if (chain->token_kind) tokens_find(flow, chain, end, entries, count);
             }
-            tokens_compare(flow, end, entries, count);
         }
     }
     if (chain->token_kind) tokens_write(flow, chain, end);

@@ -13,6 +13,8 @@
  *  U5. The time of a page is never less than that of the page before.
  *  U6. A page lives CHAIN_LATE_S longer than its entries are kept. So whoever comes back with an end that it has read
  *      less than that long ago still finds the page that was put behind it.
+ *  U7. Where tokens have no items, an entry is not appended if a page that was put behind `end` has its token. So it
+ *      is appended once, by however many, if all of them give an end that was read before the first of them began.
  *
  * Attributes have short names, because each page pays for them: `chain` (S) and `first` (N) are the keys; `n` (N): how
  * many entries; `e` (L): the entries, whatever values the pattern makes of them; `t` (N, ms): the time of all of them;
@@ -38,10 +40,12 @@
 struct chain {
     const struct flow_table *table;
     struct slice key;
-    const char *token_kind; /* of tokens.h; NULL: no entry has a token */
+    const char *token_kind; /* of tokens.h; NULL: tokens have no items (U7) */
     struct slice token_name;
     int64_t keep_s; /* how long entries are kept, where the table's expiry is "expires"; 0: for ever */
     int64_t origin; /* the last number of what has ended or was trimmed, where no page may be left; else 0 */
+    int64_t
+        recalled_ms; /* an end that was remembered longer ago is read again; 0: after a quarter of an hour */
 };
 
 /* Where a chain ended when it was read. */
@@ -77,6 +81,9 @@ bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_
  * sealed before all were appended. */
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
                   struct chain_entry *entries, size_t count);
+/* Reads all pages behind `end`, which moves on with them, and finds the entries whose token one of them has. */
+void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_end *end,
+                    struct chain_entry *entries, size_t count);
 /* Puts a seal that says this, an attribute value; where one is there already, that one stays. Afterwards `end` is the
  * seal that there is. It ends after keep_s; 0: never. */
 void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice says,

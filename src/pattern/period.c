@@ -4,26 +4,30 @@
  *
  * Table PREFIXperiods: hash key `name` (S); `every` (N, ms) or `cron` (S) with `zone` (S); `shards`, `grace`
  *   (N, ms), `keep` (N, s); `then` (S); `version` (N): grows with each change of these; `closed` (N, ms):
- *   nothing comes to buckets that begin before.
+ *   nothing comes to buckets that begin before; `done` (N, ms): those that begin before are all DONE or empty.
  *   Index due: hash `slot` (S): "0", range `due` (N, ms): when there is something to close.
- * Table PREFIXperiod-gates: hash key `shard` (S): "NAME/3", range key `bucket` (S, begin of the bucket, ISO
- *   8601); `state` (S): OPEN or CLOSED; `expires` (N, s).
- *   Index pending: hash `pending` (S): as `shard`, until the bucket is DONE, range `bucket`.
- *   A bucket with events has a gate in each shard that they are in; one that is closed has all.
- * Table PREFIXperiod-events: hash key `bucket` (S): "NAME/BEGIN/3", range key `id` (S); `data`, `time` (S),
- *   `late` (BOOL), `expires`.
- * Table PREFIXperiod-buckets: hash key `period` (S), range key `bucket` (S): begin; `state` (S): CLOSING or
- *   DONE; `fence` (N), `until` (N, ms): who closes it, and how far that has come: `parts`, `count`, `shard`
- *   (N), `last` (S); when it is DONE: `count`, `parts` (N), and of one that is small `events` (L of M {id,
- *   time, late, data}); `then`, `end` (S), `done` (S, time), `expires`.
- * Table PREFIXperiod-parts: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1, 2, 3...; `events`;
- *   `count`; `expires`.
- * Table PREFIXtokens (tokens.h), kind "period": `bucket` (S), `late` (BOOL) of the event that was added with
- *   the id.
+ * Table PREFIXperiod-buckets: hash key `period` (S), range key `bucket` (S): begin, ISO 8601; `state` (S): OPEN or
+ *   DONE; `shards` (N); `expires` (N, s); when it is DONE: `count`, `parts` (N), `ends` (L of N): how many events each
+ *   shard has; of one that is small `events` (L of M {id, time, late, data}); `then`, `end` (S), `done` (S, time).
+ * Table PREFIXperiod-pages: a chain (chain.h) for each shard of a bucket, by the key "NAME/BEGIN/SHARD"; entries are
+ *   as in `events`, their tokens are the ids that were given.
+ * Table PREFIXperiod-parts, of buckets that are large: hash key `bucket` (S): "NAME/BEGIN", range key `part` (N): 1,
+ *   2, 3...; `shard`, `first` (N): where its events begin; `count` (N); `next_shard`, `next` (N): where those of the
+ *   next part begin; `expires`.
+ * Table PREFIXtokens (tokens.h), kind "period": the event of this id goes to the `shard` (N) of the `bucket` (S), and
+ *   is `late` (BOOL) there; `from` (N): it stands at this number or behind it, if it is there; `number` (N): where it
+ *   stands, once somebody had to search for it; `sent` (S).
  *
- * An event is put by a transaction that also finds its gate not CLOSED, so a bucket whose gates are closed
- * changes no more: its parts are the same whoever makes them. What comes for a closed bucket goes to the one
- * that is open, marked late.
+ * Each event is in one bucket, and a bucket that is DONE never changes:
+ *  PD1. A bucket has events only if it has an item, and whoever has made or found that has read a `closed` afterwards
+ *      that lets the bucket be. Whoever closes moves `closed` first and then looks for items. So it finds every
+ *      bucket that gets events, and none comes into being behind it.
+ *  PD2. All shards of a bucket are sealed before it is DONE: what is in it is the same for everybody from then on, and
+ *      whoever closes it, also at the same time, comes to the same counts and parts.
+ *  PD3. An id has one token, which names one bucket; the event is put there by whoever has this id, once (chain.h, U7).
+ *      Another bucket is named only when that one was sealed without it.
+ *  PD4. Buckets become DONE in order: the next one is begun when the one before is DONE.
+ * What comes for a closed bucket goes to the one that is open, marked late.
  *
  * A bucket ends at the first moment behind its begin at which, by the present settings, another begins. So
  * settings may change while buckets are open: each event still belongs to one, and each of them ends. */
@@ -42,6 +46,7 @@
 #define KEEP_USUAL_S  (7 * 24 * 3600)
 #define CRON_BYTES    256
 #define FAR_MS        253402300799999ll /* the last moment of the year 9999: a timetable may have an end */
+#define REMEMBERED_MS 10000 /* so late a process may learn that another has changed or removed a period */
 #define SLOT          "0"
 #define LIST_MOST     1000
 #define LIST_USUAL    100
@@ -55,29 +60,14 @@ const struct flow_table period_table = {
     "{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
     NULL};
 
-const struct flow_table period_gates = {
-    "period-gates",
-    "'KeySchema':[{'AttributeName':'shard','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'shard','AttributeType':'S'},"
-    "{'AttributeName':'bucket','AttributeType':'S'},{'AttributeName':'pending','AttributeType':'S'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'pending',"
-    "'KeySchema':[{'AttributeName':'pending','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
-    "'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
-    "expires"};
-
-const struct flow_table period_events = {
-    "period-events",
-    "'KeySchema':[{'AttributeName':'bucket','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},"
-    "{'AttributeName':'id','AttributeType':'S'}]",
-    "expires"};
-
 const struct flow_table period_buckets = {
     "period-buckets",
     "'KeySchema':[{'AttributeName':'period','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
     "'AttributeDefinitions':[{'AttributeName':'period','AttributeType':'S'},"
     "{'AttributeName':'bucket','AttributeType':'S'}]," FLOW_STREAM,
     "expires"};
+
+const struct flow_table period_pages = {"period-pages", CHAIN_KEYS, "expires"};
 
 const struct flow_table period_parts = {
     "period-parts",
@@ -92,6 +82,11 @@ static void refuse_unknown(struct flow *flow)
 {
     flow_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
                 SLICE_ARG(flow_text(flow, PERIOD_NAME)));
+}
+
+static struct slice text_or(struct slice text, const char *otherwise)
+{
+    return text.len ? text : slice_of(otherwise);
 }
 
 /* NULL and a sentence for what is no timetable, or one that is due once. */
@@ -116,9 +111,11 @@ static bool period_read(struct flow *flow, struct slice name, struct slice item,
                               .grace_ms = item_int(flow->arena, item, "grace", 0),
                               .keep_s = item_int(flow->arena, item, "keep", KEEP_USUAL_S),
                               .closed_ms = item_int(flow->arena, item, "closed", 0),
+                              .done_ms = item_int(flow->arena, item, "done", 0),
                               .version = item_int(flow->arena, item, "version", 0),
                               .then = item_text(flow->arena, item, "then")};
-    if (!item.data || period->shards < 1 || period->shards > PERIOD_SHARDS_MOST) return false;
+    if (!item_has(flow->arena, item, "done") || period->shards < 1 || period->shards > PERIOD_SHARDS_MOST)
+        return false;
     if (period->every_ms > 0) return true;
     if (!cron.data) return false;
     period->timetable = timetable_of(flow, cron, zone.data ? zone : SLICE(""), error, sizeof error);
@@ -136,7 +133,12 @@ static struct slice settings_read(struct flow *flow, struct slice name)
 static void settings_take(struct flow *flow, struct slice item, struct period *period)
 {
     if (period_read(flow, flow_text(flow, PERIOD_NAME), item, period)) return;
-    if (item.data)
+    if (item.data && !item_has(flow->arena, item, "done"))
+        flow_refuse(
+            flow, 409, "bad-settings",
+            "The period was made by an earlier version, which kept events otherwise: remove it, and put it "
+            "again.");
+    else if (item.data)
         flow_refuse(flow, 409, "bad-settings",
                     "The settings of this period cannot be understood: put it again.");
     else
@@ -152,6 +154,35 @@ bool period_find(struct flow *flow, struct slice name, struct period *period)
 void period_get(struct flow *flow, struct period *period)
 {
     settings_take(flow, settings_read(flow, flow_text(flow, PERIOD_NAME)), period);
+}
+
+static uint64_t settings_topic(struct slice name)
+{
+    return flow_topic("period settings", name, SLICE(""));
+}
+
+void period_forget(struct flow *flow, struct slice name)
+{
+    flow_forget(flow, settings_topic(name));
+}
+
+void period_recall(struct flow *flow, struct period *period)
+{
+    struct slice name = flow_text(flow, PERIOD_NAME), item = flow_recall(flow, settings_topic(name));
+    int64_t age_ms = flow->now_ms - item_int(flow->arena, item, "read", 0);
+    if (age_ms >= 0 && age_ms < REMEMBERED_MS && period_read(flow, name, item, period)) return;
+    period_get(flow, period);
+    item = period->item;
+    struct slice when = flow_compose(flow, "'every':%N", period->every_ms);
+    if (period->timetable)
+        when = flow_compose(flow, "'cron':%S,'zone':%S", item_text(flow->arena, item, "cron"),
+                            text_or(item_text(flow->arena, item, "zone"), ""));
+    flow_remember(
+        flow, settings_topic(name),
+        flow_compose(flow,
+                     "{%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'done':%N,'version':%N,'read':%N}",
+                     when, period->shards, period->grace_ms, period->keep_s, period->closed_ms,
+                     period->done_ms, period->version, flow->now_ms));
 }
 
 int64_t period_start(const struct period *period, int64_t time_ms)
@@ -188,16 +219,22 @@ static struct slice encoded(struct flow *flow, struct slice name)
     return text;
 }
 
-struct slice period_gate_key(struct flow *flow, const struct period *period, int64_t shard)
+struct chain period_chain(struct flow *flow, const struct period *period, int64_t start_ms, int64_t shard)
 {
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(encoded(flow, period->name)), (long long)shard);
+    int64_t keep_s = period_expires_s(period, start_ms) - flow->now_ms / 1000;
+    return (struct chain){.table = &period_pages,
+                          .key = arena_printf(flow->arena, "%.*s/%lld",
+                                              SLICE_ARG(period_parts_key(flow, period, start_ms)),
+                                              (long long)shard),
+                          .keep_s = keep_s > PERIOD_WAIT_S ? keep_s : PERIOD_WAIT_S,
+                          .recalled_ms = REMEMBERED_MS};
 }
 
-struct slice period_events_key(struct flow *flow, const struct period *period, int64_t start_ms,
-                               int64_t shard)
+struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    return arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(period_parts_key(flow, period, start_ms)),
-                        (long long)shard);
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}",
+              &period_buckets, period->name, moment_text(flow->arena, start_ms));
+    return flow_item(flow);
 }
 
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms)
@@ -245,11 +282,6 @@ static const struct field put_fields[] = {
     [PUT_END] = {"end", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
 };
 
-static struct slice text_or(struct slice text, const char *otherwise)
-{
-    return text.len ? text : slice_of(otherwise);
-}
-
 static void tell_settings(struct flow *flow, int status, struct slice item)
 {
     struct period period;
@@ -275,11 +307,11 @@ static struct slice put_item(struct flow *flow, struct slice old)
                             : flow_compose(flow, "'cron':%S,'zone':%S", flow_text(flow, PUT_CRON), zone);
     return flow_compose(
         flow,
-        "{'name':%S,%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'version':%N,'slot':{'S':'" SLOT
+        "{'name':%S,%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'done':%N,'version':%N,'slot':{'S':'" SLOT
         "'},'due':%N%A}",
         flow_text(flow, PERIOD_NAME), when, shards, flow_int_or(flow, PUT_GRACE, 0),
         flow_int_or(flow, PUT_KEEP, KEEP_USUAL_S * 1000ll) / 1000, item_int(flow->arena, old, "closed", 0),
-        item_int(flow->arena, old, "version", 0) + 1, flow->now_ms,
+        item_int(flow->arena, old, "done", 0), item_int(flow->arena, old, "version", 0) + 1, flow->now_ms,
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
 }
 
@@ -326,6 +358,7 @@ static void put_period(struct flow *flow)
         task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
                   &period_table, item, condition, values);
         if (!flow_failed(flow)) {
+            period_forget(flow, flow_text(flow, PERIOD_NAME));
             tell_settings(flow, old.data ? 200 : 201, item);
             return;
         }

@@ -3,9 +3,10 @@
 #define PATTERN_PERIOD_H
 
 #include "base/limits.h"
+#include "pattern/chain.h"
 #include "pattern/flow.h"
 
-extern const struct flow_table period_table, period_gates, period_events, period_buckets, period_parts;
+extern const struct flow_table period_table, period_buckets, period_pages, period_parts;
 
 #define PERIOD_SHARDS_MOST 16
 #define PERIOD_SLACK       (4096 + LIMIT_THEN_BYTES) /* of an item beside the data of one event */
@@ -26,6 +27,7 @@ struct period {
     const struct timetable *timetable; /* NULL: by every_ms */
     int64_t shards, grace_ms, keep_s;
     int64_t closed_ms; /* nothing comes to buckets that begin before */
+    int64_t done_ms;   /* no bucket that begins before waits for its end any more */
     int64_t version;
     struct slice then; /* SLICE_NONE: nothing */
 };
@@ -36,18 +38,22 @@ struct period {
  * task ends. period_find says so instead. */
 void period_get(struct flow *flow, struct period *period);
 bool period_find(struct flow *flow, struct slice name, struct period *period);
+/* The same as this process remembers it, but for what runs at the end of a bucket; others may have changed it a few
+ * seconds ago. */
+void period_recall(struct flow *flow, struct period *period);
+void period_forget(struct flow *flow, struct slice name);
 /* Begin of the bucket that a moment belongs to, by the settings alone; and where one that was made by others
  * was closed meanwhile. End of the bucket that begins at a moment. */
 int64_t period_start(const struct period *period, int64_t time_ms);
 int64_t period_bucket(const struct period *period, int64_t time_ms);
 int64_t period_end(const struct period *period, int64_t start_ms);
-/* When the gates and events of a bucket are not needed any more, in seconds. */
+/* When the pages of a bucket are not needed any more, in seconds. */
 int64_t period_expires_s(const struct period *period, int64_t start_ms);
-/* Keys: "NAME/3" of a gate, "NAME/START/3" of a bucket's events, "NAME/START" of its parts. */
-struct slice period_gate_key(struct flow *flow, const struct period *period, int64_t shard);
-struct slice period_events_key(struct flow *flow, const struct period *period, int64_t start_ms,
-                               int64_t shard);
+/* A shard of a bucket, by its key "NAME/BEGIN/3"; its parts have the key "NAME/BEGIN". */
+struct chain period_chain(struct flow *flow, const struct period *period, int64_t start_ms, int64_t shard);
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms);
+/* The bucket as it is; SLICE_NONE: there is none. */
+struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms);
 uint64_t period_topic(struct slice name);
 
 /* ---- period_add.c, period_look.c, period_close.c ---- */
@@ -55,7 +61,5 @@ uint64_t period_topic(struct slice name);
 flow_step period_add, period_show, period_list, period_close;
 extern const struct field period_add_fields[5], period_get_fields[4], period_list_fields[4],
     period_close_fields[1];
-/* How long a bucket is open behind its end. */
-int64_t period_grace_ms(const struct flow *flow, const struct period *period);
 
 #endif

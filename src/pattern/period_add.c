@@ -1,10 +1,9 @@
 /* Periods: adding events. The tables and what holds for them: period.c.
  *
- * Without an id an event costs four write units and one read unit: a transaction of the event and its gate,
- * behind a look at the settings. With an id, which makes it harmless to repeat, six. Flows of one process
- * that add to the same shard of a bucket at the same time join (flow_join): whoever leads puts the events of
- * all behind one gate, two units less for each, and they do not get into each other's way there. What goes
- * wrong together is done again by each alone. */
+ * An event costs one write unit for each KB, and one more if it has an id, which makes it harmless to repeat. The
+ * settings, the bucket and the end of its shard are remembered in the process: who remembers wrongly meets a seal or
+ * another page and reads. Flows of one process that add to the same shard of a bucket at the same time join: whoever
+ * leads puts the events of all into one page. */
 #include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
@@ -13,6 +12,9 @@
 
 #define AHEAD_MOST_MS  (5 * 60 * 1000) /* a client's clock may be wrong by so much */
 #define RETRY_AFTER_MS 1000
+#define RECALLED_MS    60000 /* an end is gone by: all that others have put since is read */
+#define SEARCH_MOST                                                                                          \
+    1000 /* entries between `from` of a token and its event, before that is noted in the token */
 
 enum { ADD_ID = PERIOD_NAME + 1, ADD_DATA, ADD_TIME, ADD_TOKEN };
 
@@ -31,11 +33,18 @@ struct add {
     struct period period;
     struct slice id;
     bool has_id; /* it was given */
-    int64_t time_ms, start_ms;
-    int64_t floor_ms; /* buckets that begin before were found closed */
-    int64_t shard;
+    int64_t time_ms;
+    /* where it goes */
+    int64_t start_ms, shard;
     bool late;
-    bool is_put; /* by whoever led */
+    int64_t shut_ms; /* begin of a bucket that was found closed; -1: none was */
+    /* of one with an id: what its token says; `from` is an end that was read before the token was put */
+    struct slice token_bucket; /* SLICE_NONE: it has none yet */
+    int64_t from;
+    bool is_repeat; /* the token was there: others may put the event, too */
+    /* what became of it */
+    struct chain_entry entry;
+    bool is_shut; /* the bucket is closed, and it is not there */
 };
 
 /* What cannot be added ends the task. */
@@ -58,168 +67,218 @@ static void check_request(struct flow *flow)
     task_end(flow);
 }
 
-/* The bucket of its time, or, when that is closed, the one that is open now. */
-static void add_place(struct add *add, int64_t now_ms)
+/* ---- the bucket ---- */
+
+static uint64_t bucket_topic(struct flow *flow, const struct add *add)
+{
+    return flow_topic("period bucket", add->period.name, moment_text(flow->arena, add->start_ms));
+}
+
+static void bucket_is_shut(struct flow *flow, struct add *add)
+{
+    if (add->shut_ms < add->start_ms) add->shut_ms = add->start_ms;
+    flow_forget(flow, bucket_topic(flow, add));
+    period_forget(flow, add->period.name);
+}
+
+/* Sees to it that the bucket has an item, and that nobody has passed it by before it had one (period.c, PD1). Answers
+ * its shards; 0: it is closed, or the settings have changed. */
+static int64_t bucket_open(struct flow *flow, struct add *add)
 {
     const struct period *period = &add->period;
-    int64_t floor_ms = period->closed_ms > add->floor_ms ? period->closed_ms : add->floor_ms;
-    add->late = add->time_ms < floor_ms;
-    add->start_ms = period_bucket(period, add->late ? now_ms : add->time_ms);
-    if (add->start_ms < floor_ms) add->start_ms = floor_ms;
-}
-
-/* The event of a flow, and its token, as members of a transaction, each behind a comma. */
-static struct slice add_members(struct flow *flow, struct flow *of)
-{
-    const struct add *add = of->state;
-    struct slice start = moment_text(flow->arena, add->start_ms), token = SLICE("");
-    struct slice told = flow_compose(flow, ",'bucket':%S,'late':{'BOOL':%b},'sent':%S", start, (int)add->late,
-                                     token_digest(flow, flow_text(of, ADD_DATA)));
-    if (add->has_id)
-        token = flow_compose(flow, ",%A", token_put(flow, "period", add->period.name, add->id, told));
-    return flow_compose(
-        flow,
-        ",{'Put':{'TableName':%T,'Item':{'bucket':%S,'id':%S,'time':%S%r,'data':%J,'expires':%N},"
-        "'ConditionExpression':'attribute_not_exists(#id)',%#,%O}}%A",
-        &period_events, period_events_key(flow, &add->period, add->start_ms, add->shard), add->id,
-        moment_text(flow->arena, add->time_ms), add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
-        flow_text(of, ADD_DATA), period_expires_s(&add->period, add->start_ms), token);
-}
-
-/* Puts events of one shard of a bucket. The gate is made by the first one, and found not closed by all. */
-static void events_put(struct flow *flow, struct slice members)
-{
-    const struct add *add = flow->state;
-    struct slice gate = period_gate_key(flow, &add->period, add->shard);
-    task_call(
-        flow, "TransactWriteItems",
-        "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'shard':%S,'bucket':%S},'UpdateExpression':'SET "
-        "#state = :open, #pending = :gate, #expires = :expires',"
-        "'ConditionExpression':'attribute_not_exists(#state) or #state = :open',%#,"
-        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':gate':%S,':expires':%N}}}%A]}",
-        &period_gates, gate, moment_text(flow->arena, add->start_ms), gate,
-        period_expires_s(&add->period, add->start_ms), members);
-}
-
-/* A transaction has each item once: who brings an id that another brings, too, comes later. */
-static bool is_twin(const struct flow *flow, size_t at)
-{
-    const struct add *add = flow->state, *own = flow->followers[at]->state;
-    bool found = slice_equal(add->id, own->id);
-    for (size_t i = 0; i < at && !found; i++)
-        found = slice_equal(((const struct add *)flow->followers[i]->state)->id, own->id);
-    return found;
-}
-
-/* Puts what all bring who are at the same shard of the same bucket. False: each does it alone. */
-static bool put_together(struct flow *flow)
-{
-    struct add *add = flow->state;
-    struct slice where = period_events_key(flow, &add->period, add->start_ms, add->shard);
-    struct flow_share share = {add, add->has_id ? 2 : 1, flow_text(flow, ADD_DATA).len + PERIOD_SLACK};
-    if (!task_join(flow, flow_topic("period add", where, flow->world->prefix), share)) {
-        if (flow->led_status < 500) return flow->led_status == 0 && add->is_put;
-        flow->retry_after_ms = RETRY_AFTER_MS;
-        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
-        task_end(flow);
+    struct slice item = period_bucket_read(flow, period, add->start_ms);
+    if (!item.data) {
+        task_call(
+            flow, "PutItem",
+            "{'TableName':%T,'Item':{'period':%S,'bucket':%S,'state':{'S':'OPEN'},'shards':%N,'expires':%N},"
+            "'ConditionExpression':'attribute_not_exists(#bucket)',%#,%O}",
+            &period_buckets, period->name, moment_text(flow->arena, add->start_ms), period->shards,
+            period_expires_s(period, add->start_ms));
+        if (flow_failed(flow)) item = flow_item(flow);
     }
-    if (!flow->follower_count) return false;
-    struct buf members = {0};
-    buf_slice(&members, add_members(flow, flow));
-    for (size_t i = 0; i < flow->follower_count; i++) {
-        struct add *own = flow->followers[i]->state;
-        own->is_put = !is_twin(flow, i);
-        if (own->is_put) buf_slice(&members, add_members(flow, flow->followers[i]));
+    int64_t shards = item_int(flow->arena, item, "shards", period->shards), version = period->version;
+    bool is_done = item_says(flow->arena, item, "state", "DONE");
+    period_forget(flow, period->name);
+    period_recall(flow, &add->period);
+    if (is_done || period->closed_ms > add->start_ms) {
+        bucket_is_shut(flow, add);
+        return 0;
     }
-    struct slice all = arena_copy(flow->arena, buf_view(&members));
-    buf_free(&members);
-    events_put(flow, all);
-    for (size_t i = 0; flow_failed(flow) && i < flow->follower_count; i++)
-        ((struct add *)flow->followers[i]->state)->is_put = false;
-    flow_disband(flow);
-    return !flow_failed(flow);
+    struct slice text = flow_compose(flow, "%d", shards);
+    flow_remember(flow, bucket_topic(flow, add), text);
+    return period->version == version ? shards : 0;
 }
 
-static void add_tell(struct flow *flow, int status, struct slice bucket, bool late)
+/* The bucket of its time, or, when that is closed, the one that is open now. */
+static void find_bucket(struct flow *flow, struct add *add)
+{
+    const struct period *period = &add->period;
+    for (int64_t shards = 0;; task_again(flow)) {
+        period_recall(flow, &add->period);
+        int64_t floor_ms = period->closed_ms;
+        if (add->shut_ms >= floor_ms) floor_ms = period_end(period, add->shut_ms);
+        add->late = add->time_ms < floor_ms;
+        add->start_ms = period_bucket(period, add->late ? flow->now_ms : add->time_ms);
+        if (add->start_ms < floor_ms) add->start_ms = floor_ms;
+        bool is_known = raw_int(flow_recall(flow, bucket_topic(flow, add)), &shards);
+        if (!is_known) shards = bucket_open(flow, add);
+        if (!shards) continue;
+        add->shard = (int64_t)(hash_bytes(add->id) % (uint64_t)shards);
+        return;
+    }
+}
+
+/* ---- the answer ---- */
+
+static void tell(struct flow *flow, int status, struct slice bucket, bool late)
 {
     const struct add *add = flow->state;
     flow_answer(flow, status, "{'bucket':%s,'id':%s%r}", bucket, add->id,
                 late ? SLICE(",\"late\":true") : SLICE(""));
 }
 
-static void refuse_other(struct flow *flow)
+/* ---- the token ---- */
+
+/* Takes over what the token says; where that is all, or the id came with something else, the task ends. */
+static void token_take(struct flow *flow, struct add *add, struct slice token)
 {
-    const struct add *add = flow->state;
-    flow_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
-                SLICE_ARG(add->id));
+    bool late = slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true"));
+    add->token_bucket = item_text(flow->arena, token, "bucket");
+    if (!slice_equal(item_text(flow->arena, token, "sent"), token_digest(flow, flow_text(flow, ADD_DATA)))) {
+        flow_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
+                    SLICE_ARG(add->id));
+        task_end(flow);
+    }
+    if (item_has(flow->arena, token, "number")) {
+        tell(flow, 200, add->token_bucket, late);
+        task_end(flow);
+    }
+    moment_parse(add->token_bucket, &add->start_ms);
+    add->late = late;
+    add->shard = item_int(flow->arena, token, "shard", 0);
+    add->from = item_int(flow->arena, token, "from", 1);
+    add->is_repeat = true;
 }
 
-/* It was added before, by what is remembered of it for a day. */
-static void tell_again(struct flow *flow, struct slice token)
+/* Has the token name this bucket, or takes the bucket that it names. One that was sealed without the event is given
+ * up for this one. */
+static void token_claim(struct flow *flow, struct add *add)
 {
-    struct slice sent = item_text(flow->arena, token, "sent");
-    if (sent.data && !slice_equal(sent, token_digest(flow, flow_text(flow, ADD_DATA))))
-        refuse_other(flow);
-    else
-        add_tell(flow, 200, item_text(flow->arena, token, "bucket"),
-                 slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true")));
+    struct chain chain = period_chain(flow, &add->period, add->start_ms, add->shard);
+    struct slice start = moment_text(flow->arena, add->start_ms);
+    struct slice token = token_text(flow, "period", add->period.name, add->id);
+    struct chain_end end;
+    chain.recalled_ms = RECALLED_MS;
+    chain_guess_end(flow, &chain, &end);
+    add->from = end.next;
+    for (;;) {
+        if (add->token_bucket.data)
+            task_call(
+                flow, "UpdateItem",
+                "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #bucket = :bucket, #shard = :shard, "
+                "#late = :late, #from = :from','ConditionExpression':'#bucket = :sealed',%#,"
+                "'ExpressionAttributeValues':{':bucket':%S,':shard':%N,':late':{'BOOL':%b},':from':%N,"
+                "':sealed':%S},%O}",
+                &token_table, token, start, add->shard, (int)add->late, add->from, add->token_bucket);
+        else
+            task_call(
+                flow, "PutItem",
+                "{'TableName':%T,'Item':{'token':%S,'expires':%N,'bucket':%S,'shard':%N,'late':{'BOOL':%b},"
+                "'from':%N,'sent':%S},'ConditionExpression':'attribute_not_exists(#token)',%#,%O}",
+                &token_table, token, flow->now_ms / 1000 + TOKEN_KEPT_S, start, add->shard, (int)add->late,
+                add->from, token_digest(flow, flow_text(flow, ADD_DATA)));
+        struct slice item = flow_item(flow);
+        if (!flow_failed(flow)) {
+            add->token_bucket = start;
+            return;
+        }
+        if (item.data) {
+            token_take(flow, add, item);
+            return;
+        }
+        add->token_bucket = SLICE_NONE; /* its time was over */
+    }
 }
 
-/* By the event itself, in the same bucket: put by this very call, or known longer than its token. */
-static void tell_found(struct flow *flow, struct slice event)
+/* Whoever repeats this call once more need not search. */
+static void token_note(struct flow *flow, const struct add *add)
 {
-    const struct add *add = flow->state;
-    struct slice data = item_attribute(flow->arena, event, "data");
-    if (data.data && !attribute_equal(flow->arena, data, flow_compose(flow, "%J", flow_text(flow, ADD_DATA))))
-        refuse_other(flow);
-    else
-        add_tell(flow, 200, moment_text(flow->arena, add->start_ms), add->late);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #number = :number',"
+              "'ConditionExpression':'#bucket = :bucket',%#,'ExpressionAttributeValues':{':number':%N,"
+              "':bucket':%S}}",
+              &token_table, token_text(flow, "period", add->period.name, add->id), add->entry.number,
+              add->token_bucket);
 }
 
-/* It is in the bucket. Was that over, perhaps this is its first event: whoever closes may just have seen nothing
- * there, and would not look again before the next one is over. */
-static void tell_added(struct flow *flow)
+/* ---- the page ---- */
+
+static void append_alone(struct flow *flow, struct add *add)
 {
-    const struct add *add = flow->state;
-    const struct period *period = &add->period;
-    if (period_end(period, add->start_ms) + period_grace_ms(flow, period) <= flow->now_ms)
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #due = :now, #version = #version + "
-            ":one','ConditionExpression':'attribute_exists(#name)',%#,'ExpressionAttributeValues':{':now':%N,"
-            "':one':{'N':'1'}}}",
-            &period_table, period->name, flow->now_ms);
-    flow_wake(flow, period_topic(period->name));
-    add_tell(flow, 201, moment_text(flow->arena, add->start_ms), add->late);
+    struct chain chain = period_chain(flow, &add->period, add->start_ms, add->shard);
+    struct chain_end end = {.next = add->from};
+    chain_catch_up(flow, &chain, &end, &add->entry, 1);
+    if (!add->entry.number) chain_append(flow, &chain, &end, &add->entry, 1);
+    if (add->entry.number > add->from + SEARCH_MOST) token_note(flow, add);
+    add->is_shut = !add->entry.number;
+}
+
+/* Puts what all bring who are at the same shard of the same bucket. */
+static void append_together(struct flow *flow, struct add *add)
+{
+    struct chain chain = period_chain(flow, &add->period, add->start_ms, add->shard);
+    struct flow_share share = {add, 1, add->entry.value.len};
+    if (!task_join(flow, flow_topic("period add", chain.key, flow->world->prefix), share)) {
+        if (flow->led_status < 500) return;
+        flow->retry_after_ms = RETRY_AFTER_MS;
+        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
+        task_end(flow);
+    }
+    size_t count = flow->follower_count + 1;
+    struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
+    struct chain_end end;
+    int64_t from = INT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const struct add *own = i ? flow->followers[i - 1]->state : add;
+        entries[i] = own->entry;
+        if (own->has_id && own->from < from) from = own->from;
+    }
+    chain_guess_end(flow, &chain, &end);
+    if (from < end.next) { /* what was put since the first of their tokens was */
+        end = (struct chain_end){.next = from};
+        chain_catch_up(flow, &chain, &end, entries, count);
+    }
+    chain_append(flow, &chain, &end, entries, count);
+    for (size_t i = 0; i < count; i++) {
+        struct add *own = i ? flow->followers[i - 1]->state : add;
+        own->entry.number = entries[i].number;
+        own->entry.is_repeated = entries[i].is_repeated;
+        own->is_shut = !entries[i].number;
+    }
+    flow_disband(flow);
 }
 
 void period_add(struct flow *flow)
 {
     struct add *add = flow->state = arena_new(flow->arena, struct add);
-    struct slice item;
+    add->shut_ms = -1;
     add->has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN);
     add->id = !add->has_id ? flow_new_id(flow)
                            : flow_text(flow, flow_given(flow, ADD_ID) ? ADD_ID : ADD_TOKEN);
     check_request(flow);
-    for (;;) {
-        period_get(flow, &add->period);
-        add_place(add, flow->now_ms);
-        add->shard = (int64_t)(hash_bytes(add->id) % (uint64_t)add->period.shards);
-        if (put_together(flow)) break;
-        events_put(flow, add_members(flow, flow));
-        flow_disband(flow); /* who led nobody may join elsewhere now */
-        if (!flow_failed(flow)) break;
-        if (add->has_id && flow_reason(flow, 2, &item)) {
-            tell_again(flow, item);
-            return;
-        }
-        if (flow_reason(flow, 1, &item)) {
-            tell_found(flow, item);
-            return;
-        }
-        int64_t end_ms = period_end(&add->period, add->start_ms); /* closed since the settings were read */
-        if (end_ms > add->floor_ms) add->floor_ms = end_ms;
-        task_again(flow);
+    for (;; task_again(flow)) {
+        find_bucket(flow, add);
+        add->is_repeat = add->is_shut = false;
+        if (add->has_id) token_claim(flow, add);
+        add->entry = (struct chain_entry){
+            .value = flow_compose(flow, "{'M':{'id':%S,'time':%S%r,'data':%J}}", add->id,
+                                  moment_text(flow->arena, add->time_ms),
+                                  add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""),
+                                  flow_text(flow, ADD_DATA)),
+            .token = add->has_id ? add->id : SLICE_NONE};
+        (add->is_repeat ? append_alone : append_together)(flow, add);
+        if (add->entry.number) break;
+        if (add->is_shut) bucket_is_shut(flow, add);
     }
-    tell_added(flow);
+    tell(flow, add->entry.is_repeated ? 200 : 201, moment_text(flow->arena, add->start_ms), add->late);
 }

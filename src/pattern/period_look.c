@@ -1,7 +1,6 @@
 /* Periods: looking at buckets, and waiting for the end of one. The tables and what holds for them: period.c.
  */
 #include "calendar/calendar.h"
-#include "pattern/listing.h"
 #include "pattern/period.h"
 
 #define EVENTS_MOST 1000 /* of a bucket that is not DONE */
@@ -45,60 +44,67 @@ static void put_head(struct flow *flow, const struct period *period, int64_t sta
              moment_text(flow->arena, start_ms), end, slice_of(state));
 }
 
+static void put_event(struct flow *flow, struct slice value)
+{
+    struct slice event = attribute_content(flow->arena, value);
+    flow_put(flow, flow->body, "{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, event, "id"),
+             item_attribute(flow->arena, event, "time"),
+             item_has(flow->arena, event, "late") ? SLICE(",\"late\":true") : SLICE(""),
+             item_attribute(flow->arena, event, "data"));
+}
+
+/* Appends the events to the body, from this one on, `most` at the most; `more`, unless NULL, tells whether there are
+ * others. */
+static void put_events(struct flow *flow, const struct period *period, int64_t start_ms, int64_t shards,
+                       int64_t shard, int64_t from, int64_t most, bool *more)
+{
+    int64_t count = 0, wanted = most + (more != NULL);
+    for (; shard < shards && count < wanted; shard++, from = 1) {
+        struct chain chain = period_chain(flow, period, start_ms, shard);
+        struct chain_reader reader = {.chain = &chain, .from = from, .most = wanted - count, .rewinds = true};
+        while (chain_read(flow, &reader)) {
+            if (count++ == most) {
+                *more = true;
+                break;
+            }
+            if (count > 1) buf_byte(flow->body, ',');
+            put_event(flow, reader.value);
+        }
+    }
+}
+
 static void show_done(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket)
 {
     int64_t parts = item_int(flow->arena, bucket, "parts", 0), part = flow_int_or(flow, GET_PART, 1);
-    struct slice number = SLICE(""), holder = bucket;
     if (part > parts) {
         flow_refuse(flow, 404, "no-such-part", "The bucket has %lld parts.", (long long)parts);
         return;
     }
+    put_head(flow, period, start_ms, bucket, "DONE");
+    flow_put(flow, flow->body, ",'count':%P,'parts':%d", item_attribute(flow->arena, bucket, "count"), parts);
     if (parts > 1) {
         task_call(flow, "GetItem", "{'TableName':%T,'Key':{'bucket':%S,'part':%N},'ConsistentRead':true}",
                   &period_parts, period_parts_key(flow, period, start_ms), part);
-        holder = flow_item(flow);
-        number = flow_compose(flow, ",'part':%d", part);
+        struct slice place = flow_item(flow);
+        flow_put(flow, flow->body, ",'part':%d,'events':[", part);
+        put_events(flow, period, start_ms, item_int(flow->arena, bucket, "shards", period->shards),
+                   item_int(flow->arena, place, "shard", 0), item_int(flow->arena, place, "first", 1),
+                   item_int(flow->arena, place, "count", 0), NULL);
+        buf_text(flow->body, "]}");
+    } else {
+        flow_put(flow, flow->body, ",'events':%P}", item_attribute(flow->arena, bucket, "events"));
     }
-    put_head(flow, period, start_ms, bucket, "DONE");
-    flow_put(flow, flow->body, ",'count':%P,'parts':%d%A,'events':%P}",
-             item_attribute(flow->arena, bucket, "count"), parts, number,
-             item_attribute(flow->arena, holder, "events"));
     flow_finish(flow, 200);
 }
 
-static void put_event(struct flow *flow, struct slice item)
-{
-    flow_put(flow, flow->body, "{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, item, "id"),
-             item_attribute(flow->arena, item, "time"),
-             item_has(flow->arena, item, "late") ? SLICE(",\"late\":true") : SLICE(""),
-             item_attribute(flow->arena, item, "data"));
-}
-
 /* Of a bucket that is not DONE: what has come so far, up to a limit. */
-static void show_open(struct flow *flow, const struct period *period, int64_t start_ms, const char *state)
+static void show_open(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket,
+                      const char *state)
 {
-    int64_t listed = 0;
     bool more = false;
     put_head(flow, period, start_ms, SLICE_NONE, state);
     buf_text(flow->body, ",\"events\":[");
-    for (int64_t shard = 0; shard < period->shards && !more; shard++) {
-        struct raw_look look;
-        struct slice item;
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
-                  "'ExpressionAttributeValues':{':bucket':%S},'ConsistentRead':true,'Limit':%d}",
-                  &period_events, period_events_key(flow, period, start_ms, shard), EVENTS_MOST - listed + 1);
-        more = flow_last_key(flow).data != NULL;
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (raw_look_next(&look, NULL, &item)) {
-            if (listed == EVENTS_MOST) {
-                more = true;
-                break;
-            }
-            if (listed++) buf_byte(flow->body, ',');
-            put_event(flow, item);
-        }
-    }
+    put_events(flow, period, start_ms, item_int(flow->arena, bucket, "shards", 0), 0, 1, EVENTS_MOST, &more);
     buf_slice(flow->body, more ? SLICE("],\"more\":true}") : SLICE("]}"));
     flow_finish(flow, 200);
 }
@@ -116,21 +122,20 @@ void period_show(struct flow *flow)
             time_ms = time_asked(flow, &period);
             start_ms = is_begin ? time_ms : period_bucket(&period, time_ms);
         }
-        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}",
-                  &period_buckets, period.name, moment_text(flow->arena, start_ms));
-        struct slice bucket = flow_item(flow);
+        struct slice bucket = period_bucket_read(flow, &period, start_ms);
         if (!bucket.data && start_ms != period_bucket(&period, time_ms)) {
             start_ms = period_bucket(&period, time_ms); /* not a begin: the one that it lies in */
             continue;
         }
-        /* Nobody comes back to a bucket that is over and got nothing. */
-        bool is_passed = !bucket.data && start_ms < period.closed_ms;
         if (item_says(flow->arena, bucket, "state", "DONE")) {
             show_done(flow, &period, start_ms, bucket);
             return;
         }
-        if (flow->now_ms >= until_ms || is_passed) {
-            show_open(flow, &period, start_ms, bucket.data ? "CLOSING" : is_passed ? "EMPTY" : "OPEN");
+        /* Nobody comes back to a bucket that is over and got nothing. */
+        bool is_closed = start_ms < period.closed_ms,
+             is_empty = is_closed && (!bucket.data || start_ms < period.done_ms);
+        if (flow->now_ms >= until_ms || is_empty) {
+            show_open(flow, &period, start_ms, bucket, is_empty ? "EMPTY" : is_closed ? "CLOSING" : "OPEN");
             return;
         }
         task_watch(flow, period_topic(period.name), flow_thing("period", period.name), until_ms);
@@ -150,68 +155,55 @@ const struct field period_list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 40, .help = "the \"next\" of the page before"},
 };
 
-static struct slice list_after(struct flow *flow)
+static void put_done(struct flow *flow, struct slice item)
 {
-    return flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0");
+    flow_put(flow, flow->body, "{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
+             item_attribute(flow->arena, item, "bucket"), item_attribute(flow->arena, item, "state"),
+             item_attribute(flow->arena, item, "end"), item_attribute(flow->arena, item, "count"),
+             item_attribute(flow->arena, item, "parts"), item_attribute(flow->arena, item, "done"));
 }
 
-static void list_done(struct flow *flow, const struct period *period)
+static void put_open(struct flow *flow, const struct period *period, struct slice item)
 {
+    struct slice start = item_text(flow->arena, item, "bucket");
+    int64_t start_ms = 0;
+    moment_parse(start, &start_ms);
+    flow_put(flow, flow->body, "{'bucket':%s,'state':'OPEN','end':%s}", start,
+             moment_text(flow->arena, period_end(period, start_ms)));
+}
+
+/* What is OPEN before `done` got nothing, and never will. */
+void period_list(struct flow *flow)
+{
+    struct period period;
     struct raw_look look;
-    struct slice item;
-    bool first = true;
+    struct slice item, after = flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0");
+    bool is_open = flow_int(flow, LIST_STATE) == 1, first = true;
+    period_get(flow, &period);
+    if (is_open && period.done_ms > 0) {
+        struct slice before = moment_text(flow->arena, period.done_ms - 1);
+        if (slice_compare(after, before) < 0) after = before;
+    }
     task_call(
         flow, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket > "
-        ":after','FilterExpression':'#state = :done','ProjectionExpression':'#bucket, #state, #end, #count, "
-        "#parts, #done',%#,'ExpressionAttributeValues':{':period':%S,':after':%S,':done':{'S':'DONE'}},"
-        "'Limit':%d}",
-        &period_buckets, period->name, list_after(flow), flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+        ":after','FilterExpression':'#state = :state','ProjectionExpression':'#bucket, #state, #end, #count, "
+        "#parts, #done',%#,'ExpressionAttributeValues':{':period':%S,':after':%S,':state':%S},"
+        "'ConsistentRead':%b,'Limit':%d}",
+        &period_buckets, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"), (int)is_open,
+        flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"buckets\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false)
-        flow_put(flow, flow->body, "%r{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
-                 first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "bucket"),
-                 item_attribute(flow->arena, item, "state"), item_attribute(flow->arena, item, "end"),
-                 item_attribute(flow->arena, item, "count"), item_attribute(flow->arena, item, "parts"),
-                 item_attribute(flow->arena, item, "done"));
+    for (; raw_look_next(&look, NULL, &item); first = false) {
+        if (!first) buf_byte(flow->body, ',');
+        if (is_open)
+            put_open(flow, &period, item);
+        else
+            put_done(flow, item);
+    }
     buf_text(flow->body, "]");
     if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "bucket"));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);
-}
-
-/* Each shard has its own gate of a bucket. */
-static void list_open(struct flow *flow, const struct period *period)
-{
-    struct listing *buckets = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    buckets->is_distinct = true;
-    for (int64_t shard = 0; shard < period->shards; shard++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'pending','KeyConditionExpression':'#pending = :gate and #bucket > "
-            ":after',%#,'ExpressionAttributeValues':{':gate':%S,':after':%S},'Limit':%d}",
-            &period_gates, period_gate_key(flow, period, shard), list_after(flow), buckets->most + 1);
-        listing_take(flow, buckets, "bucket", SLICE(""));
-    }
-    buf_text(flow->body, "{\"buckets\":[");
-    for (int64_t i = 0; i < buckets->count; i++) {
-        struct slice start = buckets->entries[i].order;
-        int64_t start_ms = 0;
-        moment_parse(start, &start_ms);
-        flow_put(flow, flow->body, "%r{'bucket':%s,'state':'OPEN','end':%s}", i ? SLICE(",") : SLICE(""),
-                 start, moment_text(flow->arena, period_end(period, start_ms)));
-    }
-    listing_finish(flow, buckets);
-}
-
-void period_list(struct flow *flow)
-{
-    struct period period;
-    period_get(flow, &period);
-    if (flow_int(flow, LIST_STATE) == 1)
-        list_open(flow, &period);
-    else
-        list_done(flow, &period);
 }

@@ -105,4 +105,4 @@ def done_changes(url):
     records.sort(key=lambda record: record["dynamodb"]["SequenceNumber"])
     return [r["dynamodb"]["NewImage"]["bucket"]["S"] for r in records
             if r["dynamodb"]["NewImage"]["state"]["S"] == "DONE"
-            and r["dynamodb"].get("OldImage", {}).get("state", {}).get("S") == "CLOSING"]
+            and r["dynamodb"].get("OldImage", {}).get("state", {}).get("S") == "OPEN"]

@@ -633,7 +633,8 @@ static void explorer_run(struct explorer *explorer)
     explorer->samples = explorer->schedules == explorer->schedules_max;
     explorer->schedules_max = most;
     random_seed(&explorer->random, 7);
-    while (explorer->samples && explorer->schedules < most && !explorer->needs_transactions) {
+    while (explorer->samples && explorer->schedules < most && !explorer->needs_transactions &&
+           !(explorer->stops && explorer->faults)) {
         engine_snapshot_restore(explorer->engine, beginning);
         explorer->now_ms = root.now_ms;
         walk(explorer, &root);
@@ -706,7 +707,7 @@ void explore_broken(const struct exploration *exploration, const char *text, con
     if (is_elsewhere() || getenv("EXPLORE_QUICKLY")) return;
     explorer_open(&explorer, exploration, 0);
     prepare(&explorer);
-    explorer.schedules_max = UINT64_MAX;
+    explorer.schedules_max = exploration->most ? 4 * exploration->most : UINT64_MAX;
     explorer.broken = text;
     explorer.instead = instead;
     explorer.stops = true;
