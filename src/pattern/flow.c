@@ -428,8 +428,6 @@ void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_
     flow->followers = NULL;
     flow->follower_count = 0;
     flow->led_status = 0;
-    flow->hands_on = flow->drops_baton = false;
-    flow->baton = flow->next_baton = (struct flow_baton){0};
     flow->then = lead;
     flow->led = led;
 }
@@ -445,18 +443,6 @@ void flow_disband(struct flow *flow)
 {
     flow->disbands = true;
     flow->follower_count = 0;
-}
-
-void flow_hand_on(struct flow *flow, const struct flow_baton *baton)
-{
-    flow->next_baton = *baton;
-    flow->hands_on = flow->world->is_in_order;
-}
-
-void flow_drop_baton(struct flow *flow)
-{
-    flow->next_baton.is_given = false;
-    flow->drops_baton = true;
 }
 
 /* ---- ending ---- */

@@ -90,7 +90,6 @@ struct flow_world {
     int64_t poll_ms;     /* how soon a watch looks again where nobody tells of others' writes; 0: never */
     int64_t lag_ms;      /* an index may follow its table so late */
     struct flow_memory memory;
-    bool is_in_order;    /* transactions are carried out in the order in which they are asked for */
 };
 
 enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_JOIN, FLOW_DONE };
@@ -117,12 +116,6 @@ struct flow_share {
 };
 #define FLOW_ROUND_ACTIONS 99            /* of all shares: a transaction has 100, one is the leader's */
 #define FLOW_ROUND_BYTES   (3 * 1000000) /* of requests' text; a transaction holds 4 MB */
-
-/* What one leader tells the next, so that it need not ask: numbers of the pattern's choice. */
-struct flow_baton {
-    bool is_given;
-    int64_t numbers[3];
-};
 
 /* A call that waits for its tables, and who made it. */
 struct flow_kept {
@@ -160,10 +153,6 @@ struct flow {
     struct flow_share share;                               /* JOIN, on the topic */
     bool leads;              /*   set by the runner: not, when it has been led */
     bool disbands;           /* the round is over for those who followed; taken like the wakes */
-    bool hands_on;           /* the next round may begin when the call is on its way; see flow_hand_on */
-    bool drops_baton;        /* what it told the next leader is not so */
-    struct flow_baton baton; /* from the leader before */
-    struct flow_baton next_baton;
     struct flow **followers; /* of a leader, in the order in which they came */
     size_t follower_count;
     int led_status;            /* of one who was led: how its leader ended, 0 when it went well */
@@ -292,12 +281,7 @@ void flow_disband(struct flow *flow);
 /* Gives back what was allocated since the mark was taken, the last reply too: for walks over more than memory
  * should hold. What comes then may lose as many races again. */
 void flow_rewind(struct flow *flow, struct arena_mark mark);
-/* Said by a leader with the call that it asks for: what the leader of the next round shall find in
- * flow->baton, if the call succeeds. Where calls are carried out in order and more wait than one round holds,
- * that round begins as soon as this call is on its way. So a baton is a guess: what is written must be
- * conditional on it, and who finds its guess wrong says flow_drop_baton. */
-void flow_hand_on(struct flow *flow, const struct flow_baton *baton);
-void flow_drop_baton(struct flow *flow);
+
 /* ---- the same for tasks: each comes back when what was asked for has happened ---- */
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */

@@ -7,7 +7,6 @@
 #include "pattern/flow.h"
 
 #define JOIN_BUCKETS 256
-#define JOIN_ROUNDS  8 /* of one party, under way at the same time */
 
 struct party;
 
@@ -30,9 +29,6 @@ void joins_close(struct joins *joins);
 /* The flow wants to join. True: it leads, and goes on at once. False: it waits until joins_end hands it out.
  */
 bool joins_begin(struct joins *joins, struct seat *seat);
-/* The leader's call is about to be made: answers who leads the next round, when that may begin with it (to be
- * set going once the call is on its way); NULL: when this one is over. */
-struct seat *joins_hand_on(struct joins *joins, struct seat *leader);
 /* The leader's round is over: answers those who followed, as a list, and in *next who leads now (NULL:
  * nobody waits), with its followers filled. `status`: how the leader ended, 0 when it went well. */
 struct seat *joins_end(struct joins *joins, struct seat *leader, int status, struct seat **next);

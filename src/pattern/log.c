@@ -1,38 +1,38 @@
 /* Logs: events in partitions, numbered without a gap, read by groups of consumers. Here: the tables, the
- * layout; log_look.c, log_append.c, log_change.c (split and merge), log_scan.c, log_read.c, log_ack.c and
- * log_delete.c do the rest. LOG and GROUP stand percent-encoded in keys that are made of several parts.
+ * layout; log_events.c, log_look.c, log_append.c, log_change.c (split and merge), log_scan.c, log_read.c, log_ack.c
+ * and log_delete.c do the rest. LOG and GROUP stand percent-encoded in keys that are made of several parts. ID is
+ * given to a log when it is made: what belonged to a deleted log of the same name has another one.
  *
  * Table PREFIXlogs: hash key `log` (S), range key `part` (S).
- *   Part "log": `partitions` (N): of the beginning, numbered from 0; the hash h (XXH3, 64 bits) of a key
+ *   Part "log": `id` (S); `partitions` (N): of the beginning, numbered from 0; the hash h (XXH3, 64 bits) of a key
  *     belongs to partition h * partitions / 2^64; `slots` (N); `version` (N): grows with each split and
- *     merge; `next` (N): number of the next partition; `keep` (N, s), `created` (S); `deleted` (BOOL):
- *     it is being removed.
- *   Part "from/HEX": a route: hashes from HEX `to` (S) belong to `partition` (N) now; where there is none,
- *     the beginning's rule holds.
+ *     merge; `next` (N): number of the next partition; `change` (M): the split or merge that is under way, `olds` (L of
+ *     N), `news` (L of M {partition, from, to}); `keep` (N, s), `created` (S); `deleted` (BOOL): it is being removed.
+ *   Part "from/ID/HEX": a route: hashes from HEX `to` (S) belong to `partition` (N) since `version` (N); where there is
+ *     none, the beginning's rule holds.
  *   Part "group/GROUP": a group of consumers: `generation`, `since` (N, ms): positions of an older
  *     generation do not count, those that are missing begin at this time; `turn` (N): grows with each
  *     replay; `mark0` .. `mark15` (N, s): what was touched before it is read; `again`: the group's parked
  *     events have something to be read again.
- * Table PREFIXlog-heads: hash key `partition` (S): "LOG/7"; `sequence` (N): the last event's number; `time`
- *   (N, ms): its time; `state` (S): OPEN or SEALED; `parents` (L of M {partition, end}): what must be read
- *   before; `children` (L of N), `from`, `to` (S): of those that a split or merge made;
- *   index news: hash `slot` (S): "LOG/3", range `touched` (N, s): the time of the last event, rounded, so
- *     that a busy partition rewrites its place in the index once a second at most. A partition that was
- *     never written to has no head.
- * Table PREFIXlog-events: hash key `partition` (S), range key `sequence` (N): 1, 2, 3...; `key` (S), `data`,
- *   `time` (N, ms; never less than that of the event before), `token` (S), `expires` (N, s).
+ * Table PREFIXlog-heads: hash key `partition` (S): "LOG/ID/7"; `sequence` (N): so many events there are at least; of
+ *   those that a split or merge made `from`, `to` (S), `parents` (L of M {partition, end}): what must be read before,
+ *   `time` (N, ms): of the parents' last event; of a log with `keep` the numbers that are in use, `base`, `upto` (N),
+ *   and `lives` (N, s), see log_events.c;
+ *   index news: hash `slot` (S): "LOG/ID/3", range `touched` (N, s): no event is more than LOG_TOUCHED_S newer. A
+ *     partition that nothing was ever put into has no head.
+ * Table PREFIXlog-events: chains (chain.h), `chain` (S): "LOG/ID/7", of a group's parked events that are read again
+ *   "LOG/ID/parked/GROUP"; log_events.c tells what an entry is. A seal says which partitions go on (L of N), or
+ *   "deleted".
  * Table PREFIXlog-positions: hash key `group` (S): "LOG/GROUP", range key `partition` (S): "7", "parked";
  *   `position` (N): the last number that is done with; `owner` (S), `fence` (N), `until` (N, ms), `lease`
  *   (N, ms), `given` (N): the last number that the owner was given; `generation`, `turn` (N).
  * Table PREFIXlog-parked: hash key `group` (S), range key `event` (S): partition and number; `reason` (S),
  *   `parked` (S, time), `partition` (S), `sequence` (N), `key`, `data`, `time`.
- * Table PREFIXtokens (tokens.h), kind "log", name "LOG/CREATED": `partition`, `sequence` (N) of the event
- *   that was appended with the token; `hash` (S) of its key and data.
+ * Table PREFIXtokens (tokens.h), kind "log", name ID: `chain`, `number` of the event that was appended with the token;
+ *   `mark` (S): a hash of its key and data.
  *
- * Head and events are written by one transaction on the head that was seen: numbers have no gap and no event
- * is without its number. A partition is sealed by the transaction that makes its children, so nothing is
- * appended behind; children name what of their parents must be read before them, which keeps the order of
- * each key. One partition is a log in one order. */
+ * Nothing is appended behind a seal; children name what of their parents must be read before them, which keeps the
+ * order of each key. One partition is a log in one order. */
 #include "pattern/log.h"
 
 #include <stdio.h>

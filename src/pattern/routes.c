@@ -145,8 +145,7 @@ struct pattern *pattern_open(const struct pattern_options *options)
                                          .skew_ms = is_local ? 0 : SKEW_MS,
                                          .poll_ms = is_local ? 0 : POLL_MS,
                                          .lag_ms = is_local ? 0 : LAG_MS,
-                                         .memory = memory_for_flows(pattern->memory),
-                                         .is_in_order = is_local};
+                                         .memory = memory_for_flows(pattern->memory)};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
     if (options->seed)
         random_seed(&pattern->random, options->seed);

@@ -507,21 +507,6 @@ static bool call_begin(struct run *run, struct dynamo_turn *turn)
     return true;
 }
 
-/* The call of a leader that hands on. What the next leader writes must come behind it, so it is not left in
- * the turn; and once it has been handed over, the run may be gone. */
-static bool call_begin_handing_on(struct run *run, struct dynamo_turn *turn)
-{
-    struct server *server = run->server;
-    run->flow.hands_on = false;
-    struct seat *next = joins_hand_on(&server->joins, &run->seat);
-    bool is_done = call_begin(run, turn);
-    if (next) {
-        dynamo_turn_end(server->pattern->dynamo, turn);
-        seat_is_ready(next);
-    }
-    return is_done;
-}
-
 /* False when nobody takes it any more. */
 static bool piece_send(struct run *run)
 {
@@ -549,7 +534,7 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
         if (run->flow.disbands) round_end(run, 0);
         switch (run->flow.want) {
         case FLOW_CALL:
-            if (!(run->flow.hands_on ? call_begin_handing_on : call_begin)(run, turn)) return;
+            if (!call_begin(run, turn)) return;
             break;
         case FLOW_PAUSE:
         case FLOW_WATCH:

@@ -45,87 +45,6 @@ TEST(join_leads_rounds_in_order)
     arena_free(&arena);
 }
 
-static struct flow_baton baton_of(int64_t number)
-{
-    return (struct flow_baton){.is_given = true, .numbers = {number}};
-}
-
-/* Each of 60 actions, so that two do not fit into one round. */
-TEST(join_hands_on_where_more_wait_than_fit)
-{
-    enum { SEATS = JOIN_ROUNDS + 4 };
-    struct joins joins;
-    struct arena arena = {0};
-    struct flow flows[SEATS];
-    struct seat seats[SEATS], *next;
-    joins_open(&joins);
-    for (int i = 0; i < SEATS; i++) seat_make(&seats[i], &flows[i], &arena, 7, 60);
-    for (int i = 0; i < 2; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
-    CHECK(!joins_hand_on(&joins, &seats[0])); /* one waits: more may come */
-    for (int i = 2; i < SEATS; i++) CHECK(!joins_begin(&joins, &seats[i]));
-    for (int i = 0; i < JOIN_ROUNDS - 1; i++) {
-        flows[i].next_baton = baton_of(i);
-        CHECK(joins_hand_on(&joins, &seats[i]) == &seats[i + 1]);
-        CHECK(flows[i + 1].baton.is_given && flows[i + 1].baton.numbers[0] == i && flows[i + 1].leads);
-        CHECK(!joins_hand_on(&joins, &seats[i])); /* once */
-    }
-    CHECK(!joins_hand_on(&joins, &seats[JOIN_ROUNDS - 1]));  /* enough are under way */
-    CHECK(!joins_end(&joins, &seats[1], 0, &next) && !next); /* whoever ends: the last has not handed on */
-    flows[JOIN_ROUNDS - 1].next_baton = baton_of(70);
-    CHECK(joins_hand_on(&joins, &seats[JOIN_ROUNDS - 1]) == &seats[JOIN_ROUNDS]);
-    joins_end(&joins, &seats[JOIN_ROUNDS], 0, &next); /* the front, which handed nothing on */
-    CHECK(next == &seats[JOIN_ROUNDS + 1] && !next->flow->baton.is_given);
-    joins_end(&joins, &seats[0], 0, &next);
-    CHECK(!next);
-    flows[JOIN_ROUNDS + 1].next_baton = baton_of(80);
-    CHECK(joins_hand_on(&joins, &seats[JOIN_ROUNDS + 1]) == &seats[JOIN_ROUNDS + 2]);
-    flows[JOIN_ROUNDS + 2].next_baton = baton_of(90);
-    CHECK(
-        !joins_hand_on(&joins, &seats[JOIN_ROUNDS + 2])); /* one waits, so it is for the last round to end */
-    joins_end(&joins, &seats[JOIN_ROUNDS + 2], 0, &next);
-    CHECK(!next);
-    for (int i = 2; i < JOIN_ROUNDS; i++) {
-        joins_end(&joins, &seats[i], 0, &next);
-        CHECK(!next);
-    }
-    joins_end(&joins, &seats[JOIN_ROUNDS + 1], 0, &next);
-    CHECK(next == &seats[JOIN_ROUNDS + 3] && flows[JOIN_ROUNDS + 3].baton.numbers[0] == 90);
-    joins_end(&joins, next, 0, &next);
-    CHECK(!next);
-    joins_close(&joins);
-    arena_free(&arena);
-}
-
-/* What a round that is over has found to be wrong is not told on. */
-TEST(join_drops_batons_that_are_wrong)
-{
-    struct joins joins;
-    struct arena arena = {0};
-    struct flow flows[5];
-    struct seat seats[5], *next;
-    joins_open(&joins);
-    for (int i = 0; i < 5; i++) seat_make(&seats[i], &flows[i], &arena, 7, 60);
-    for (int i = 0; i < 4; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
-    flows[0].next_baton = baton_of(1);
-    CHECK(joins_hand_on(&joins, &seats[0]) == &seats[1]);
-    flows[1].next_baton = baton_of(2);
-    CHECK(joins_hand_on(&joins, &seats[1]) == &seats[2]);
-    flows[2].next_baton = baton_of(3);
-    joins_end(&joins, &seats[2], 0, &next); /* the front: its word counts, once nobody is under way */
-    CHECK(!next);
-    flows[1].drops_baton = true;
-    joins_end(&joins, &seats[1], 0, &next);
-    joins_end(&joins, &seats[0], 0, &next);
-    CHECK(next == &seats[3] && !flows[3].baton.is_given);
-    CHECK(!joins_begin(&joins, &seats[4]));
-    flows[3].next_baton = baton_of(4);
-    joins_end(&joins, &seats[3], 500, &next); /* nobody knows what became of it */
-    CHECK(next == &seats[4] && !flows[4].baton.is_given);
-    joins_end(&joins, &seats[4], 0, &next);
-    joins_close(&joins);
-    arena_free(&arena);
-}
-
 /* ---- appends that are served beside each other ---- */
 
 #define CALLERS 8
@@ -308,7 +227,7 @@ static void *append_lists(void *argument)
     return NULL;
 }
 
-/* Rounds that begin on the head that others are about to leave, while somebody else moves it, too. */
+/* Rounds of one process, while somebody else appends, too. */
 TEST(join_rounds_that_overlap_have_no_gap)
 {
     static _Atomic unsigned char seen[LIST_NUMBERS];
