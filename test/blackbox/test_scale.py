@@ -68,7 +68,10 @@ def in_transaction(call, ours):
 
 def by_the_service(call, ours):
     """What Local says a call consumed, put right where the service is known to count otherwise: a query or batch that
-    finds nothing is charged as if it found something small (Local: nothing), and transactions as above."""
+    finds nothing is charged as if it found something small (Local: nothing), one that wants some attributes of what it
+    finds for the whole items (Local: for those attributes), and transactions as above."""
+    if call.operation == "Query" and "ProjectionExpression" in call.request:
+        return ours
     if call.status == 200 and call.operation == "TransactWriteItems":
         return in_transaction(call, ours)
     consumed = call.consumed()
@@ -287,7 +290,7 @@ def many(times, make):
     return [make(i) for i in range(times)]
 
 
-EVENTS = [{"key": "k", "data": 1}] * 25
+EVENTS = [{"key": "k", "data": "x" * 200}] * 25
 # of a row of the table: what is there before, the calls, how many things they are, and tables whose keys all differ
 HOTTEST = {
     ("counter", "next"): ([], many(4, lambda i: post("/v1/counters/c")), 4),
