@@ -3,6 +3,8 @@
  *
  * The log is marked before, and nothing is read any more. Of each partition that was ever written to a seal stays for a
  * while: a process that still goes by what it remembers of the log meets it, instead of appending to what is gone. */
+#include <stdlib.h>
+
 #include "pattern/log.h"
 #include "pattern/sweep.h"
 
@@ -88,6 +90,11 @@ static void partition_remove(struct flow *flow, struct slice key)
     task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'partition':%S}}", &log_heads, key);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
 void log_delete_begin(struct flow *flow)
 {
     struct slice name = flow_text(flow, LOG_NAME), group, item;
@@ -115,11 +122,14 @@ void log_delete_begin(struct flow *flow)
                   arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_code(flow)), SLICE_ARG(id),
                                (long long)slot),
                   (int64_t)LOG_PAGE);
+        struct slice keys[LOG_PAGE];
+        size_t count = 0;
         raw_look_begin(&look, flow->arena, flow_items(flow));
-        bool has_any = false;
-        for (; raw_look_next(&look, NULL, &item); has_any = true)
-            partition_remove(flow, item_text(flow->arena, item, "partition"));
-        if (!has_any) slot++;
+        while (count < LOG_PAGE && raw_look_next(&look, NULL, &item))
+            keys[count++] = item_text(flow->arena, item, "partition");
+        qsort(keys, count, sizeof *keys, by_text); /* those that were touched in the same second have no order */
+        for (size_t i = 0; i < count; i++) partition_remove(flow, keys[i]);
+        if (!count) slot++;
     }
     clear(flow, &log_table,
           flow_compose(flow,

@@ -57,7 +57,7 @@ def test_a_set_costs_more_with_every_task():
 def test_news_are_found_whatever_the_number_of_partitions():
     few = items("cost", "log", "--partitions", "100", "--news", "10")[0]
     many = items("cost", "log", "--partitions", "10000", "--news", "10")[0]
-    assert many["calls"] <= 30 and many["readUnits"] <= 30 and abs(many["calls"] - few["calls"]) <= 6
+    assert many["calls"] <= 40 and many["readUnits"] <= 40 and abs(many["calls"] - few["calls"]) <= 6
 
 
 def test_people_get_a_table():
@@ -85,4 +85,4 @@ def test_larger_things_cost_more():
                     for size in ("100", "2500"))
     put, append = ("document", "write a new one"), ("log", "append")
     assert (small[put]["writeUnits"], large[put]["writeUnits"]) == (1, 3)
-    assert (small[append]["writeUnits"], large[append]["writeUnits"]) == (4, 8)
+    assert (small[append]["writeUnits"], large[append]["writeUnits"]) == (1, 3)
