@@ -20,6 +20,8 @@ REDIS_COUNTER_RATIO = 0.6
 NGINX_GET_RATIO = 0.6
 START_MS = 50
 IDLE_MB = 30
+POLLS_MB = 200
+POLLS_PERCENT = 2
 SCALE_RATIO = 0.7
 RESTART_MS = 2000
 
@@ -78,7 +80,8 @@ def target_rows(results):
                                             NGINX_GET_RATIO)):
         rows.append(target_row(name, rate_ratio(results, operation, server), ratio, " x", True,
                                cpu_ratio(results, operation, server)))
-    return rows + pattern_targets(results["patterns"]) + start_rows(results) + scale_rows(results["scale"])
+    rows += pattern_targets(results["patterns"]) + poll_rows(results["polls"])
+    return rows + start_rows(results) + scale_rows(results["scale"])
 
 
 def pattern_targets(rows):
@@ -91,6 +94,18 @@ def pattern_targets(rows):
                 targets.append(target_row(f"{row['name']} / {other['name']}", ours / theirs, other["target"], " x",
                                           True, f"{cpu:.2f} x"))
     return targets
+
+
+def poll_rows(polls):
+    megabytes = poll_bytes(polls) / 1e6 if polls else None
+    percent = polls["cpu_share"] * 100 if polls else None
+    return [target_row("memory with 10 thousand long-polls", megabytes, POLLS_MB, " MB", False),
+            target_row("their share of a core", percent, POLLS_PERCENT, " %", False)]
+
+
+def poll_bytes(polls):
+    """Of the whole process, had there been just ten thousand."""
+    return polls["idle_bytes"] + (polls["resident_bytes"] - polls["idle_bytes"]) / polls["count"] * 10000
 
 
 def start_rows(results):
@@ -171,6 +186,11 @@ def render(results):
                  "pattern / this"]
         lines += ["", f"## Patterns (at {TARGET_CONNECTIONS} connections)", "",
                   table(heads, pattern_rows(results["patterns"]))]
+    if results["polls"]:
+        polls = results["polls"]
+        lines += ["", "## Long-polls that wait", "",
+                  f"{polls['count']} of them: {polls['resident_bytes'] / 1e6:.0f} MB resident "
+                  f"({polls['idle_bytes'] / 1e6:.0f} MB without), {polls['cpu_share']:.2%} of a core."]
     if results["start_ms"]:
         rows = [[name, f"{value:.1f}"] for name, value in results["start_ms"].items()]
         lines += ["", "## Start-up", "", table(["server", "ms until ready"], rows)]

@@ -7,9 +7,9 @@
 
 #include "base/fail.h"
 
-#define ARENA_FIRST_BYTES 8192
+#define ARENA_FIRST_BYTES 4000 /* a request that waits takes this as long as it waits */
 #define ARENA_BLOCK_MAX   (1024 * 1024)
-#define ARENA_KEEP_BYTES  (64 * 1024) /* a larger block is given back at reset */
+#define ARENA_KEEP_BYTES  8000 /* a larger block is given back at reset */
 
 struct arena_block {
     struct arena_block *older;
@@ -38,37 +38,34 @@ void *arena_alloc_slow(struct arena *arena, size_t bytes)
     return block->data;
 }
 
+/* Frees blocks, the newest first, down to this one. */
+static struct arena_block *blocks_free(struct arena_block *newest, const struct arena_block *down_to)
+{
+    while (newest != down_to) {
+        struct arena_block *older = newest->older;
+        free(newest);
+        newest = older;
+    }
+    return newest;
+}
+
 void arena_free(struct arena *arena)
 {
-    for (struct arena_block *block = arena->blocks; block;) {
-        struct arena_block *older = block->older;
-        free(block);
-        block = older;
-    }
+    blocks_free(arena->blocks, NULL);
     *arena = (struct arena){0};
 }
 
+/* Keeps the largest block that may be kept: the next request is most often like the last. */
 void arena_reset(struct arena *arena)
 {
-    struct arena_block *block = arena->blocks;
-    if (!block) return;
-    if (!block->older && block->bytes <= ARENA_KEEP_BYTES) {
-        arena_use(arena, block);
-        return;
-    }
-    while (block->older) {
-        struct arena_block *older = block->older;
-        free(block);
-        block = older;
-    }
-    if (block->bytes > ARENA_KEEP_BYTES) {
-        free(block);
-        *arena = (struct arena){0};
-        return;
-    }
-    arena->blocks = block;
-    arena->total_bytes = block->bytes;
-    arena_use(arena, block);
+    struct arena_block *kept = arena->blocks;
+    while (kept && kept->bytes > ARENA_KEEP_BYTES) kept = kept->older;
+    blocks_free(arena->blocks, kept);
+    *arena = (struct arena){.blocks = kept};
+    if (!kept) return;
+    kept->older = blocks_free(kept->older, NULL);
+    arena->total_bytes = kept->bytes;
+    arena_use(arena, kept);
 }
 
 struct arena_mark arena_mark(const struct arena *arena)

@@ -18,7 +18,7 @@ struct arena {
 
 /* A zeroed arena is a valid empty one. */
 void arena_free(struct arena *arena);
-/* Forgets everything but keeps the first block for the next request. */
+/* Forgets everything but keeps a block for the next request. */
 void arena_reset(struct arena *arena);
 
 /* How far an arena is filled. Zeroed: it is empty. */

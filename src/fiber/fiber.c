@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -59,14 +60,16 @@ struct fiber {
     struct fiber *outer; /* that ran on the thread when this one was gone on with */
     jmp_buf beginning;   /* in stack_run, for one that is dropped */
     bool is_over, is_dropped;
-    struct fiber *next; /* among those kept for later */
+    _Atomic bool is_running;
+    struct fiber *next, *before; /* among those in use, or (next only) among those kept for later */
 };
 
-/* Those that nobody uses. */
+/* script/gdb.py reads it. */
 static struct {
     pthread_mutex_t lock;
-    struct fiber *kept;
-    uint64_t kept_count, running;
+    struct fiber *kept, *in_use;
+    uint64_t kept_count, in_use_count, begun;
+    size_t used_most; /* of those that were given back to the system */
 } stacks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct fiber *current;
@@ -213,11 +216,21 @@ static void stack_free(struct fiber *fiber)
     munmap(stack_of(fiber) - guard, guard + STACK_BYTES);
 }
 
+/* Pages are touched from the upper end down, and those that were stay in memory. Under the lock, of a stack that
+ * nobody uses. */
+static void note_used(const struct fiber *fiber)
+{
+    unsigned char pages[STACK_BYTES / 4096];
+    size_t page = page_bytes(), count = STACK_BYTES / page, first = 0;
+    if (mincore(stack_of(fiber), STACK_BYTES, pages) != 0) return;
+    while (first < count && !(pages[first] & 1)) first++;
+    if ((count - first) * page > stacks.used_most) stacks.used_most = (count - first) * page;
+}
+
 static struct fiber *stack_take(void)
 {
     pthread_mutex_lock(&stacks.lock);
     struct fiber *fiber = stacks.kept;
-    stacks.running++;
     if (fiber) {
         stacks.kept = fiber->next;
         stacks.kept_count--;
@@ -225,6 +238,12 @@ static struct fiber *stack_take(void)
         fiber = stack_new();
         stack_enter(fiber);
     }
+    fiber->before = NULL;
+    fiber->next = stacks.in_use;
+    if (fiber->next) fiber->next->before = fiber;
+    stacks.in_use = fiber;
+    stacks.in_use_count++;
+    stacks.begun++;
     pthread_mutex_unlock(&stacks.lock);
     return fiber;
 }
@@ -233,7 +252,10 @@ static void stack_give(struct fiber *fiber)
 {
     pthread_mutex_lock(&stacks.lock);
     bool fits = stacks.kept_count < LIMIT_FIBER_STACKS_KEPT;
-    stacks.running--;
+    *(fiber->before ? &fiber->before->next : &stacks.in_use) = fiber->next;
+    if (fiber->next) fiber->next->before = fiber->before;
+    stacks.in_use_count--;
+    if (!fits) note_used(fiber);
     if (fits) {
         fiber->next = stacks.kept;
         stacks.kept = fiber;
@@ -255,7 +277,9 @@ bool fiber_resume(struct fiber *fiber)
     fiber->there = &here;
     fiber->outer = fiber_current();
     current_set(fiber);
+    atomic_store_explicit(&fiber->is_running, true, memory_order_relaxed);
     place_switch(&here, &fiber->here);
+    atomic_store_explicit(&fiber->is_running, false, memory_order_relaxed);
     current_set(fiber->outer);
     if (!fiber->is_over) return true;
     stack_give(fiber);
@@ -279,25 +303,17 @@ void fiber_drop(struct fiber *fiber)
 
 /* ---- numbers ---- */
 
-/* Pages are touched from the upper end down, and those that were stay in memory. */
-static size_t used_bytes(const struct fiber *fiber)
-{
-    unsigned char pages[STACK_BYTES / 4096];
-    size_t page = page_bytes(), count = STACK_BYTES / page, first = 0;
-    if (mincore(stack_of(fiber), STACK_BYTES, pages) != 0) return 0;
-    while (first < count && !(pages[first] & 1)) first++;
-    return (count - first) * page;
-}
-
 struct fiber_counts fiber_count(void)
 {
     pthread_mutex_lock(&stacks.lock);
-    struct fiber_counts counts = {
-        .running = stacks.running, .stacks = stacks.running + stacks.kept_count, .stack_bytes = STACK_BYTES};
-    for (const struct fiber *fiber = stacks.kept; fiber; fiber = fiber->next) {
-        size_t used = used_bytes(fiber);
-        if (used > counts.stack_used_bytes) counts.stack_used_bytes = used;
-    }
+    for (const struct fiber *fiber = stacks.kept; fiber; fiber = fiber->next) note_used(fiber);
+    struct fiber_counts counts = {.begun = stacks.begun,
+                                  .kept = stacks.kept_count,
+                                  .stack_bytes = STACK_BYTES,
+                                  .stack_used_bytes = stacks.used_most};
+    for (struct fiber *fiber = stacks.in_use; fiber; fiber = fiber->next)
+        counts.running += atomic_load_explicit(&fiber->is_running, memory_order_relaxed);
+    counts.waiting = stacks.in_use_count - counts.running;
     pthread_mutex_unlock(&stacks.lock);
     return counts;
 }
@@ -306,6 +322,7 @@ void fiber_trim(void)
 {
     pthread_mutex_lock(&stacks.lock);
     struct fiber *fiber = stacks.kept;
+    for (const struct fiber *each = fiber; each; each = each->next) note_used(each);
     stacks.kept = NULL;
     stacks.kept_count = 0;
     pthread_mutex_unlock(&stacks.lock);

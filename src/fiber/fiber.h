@@ -35,10 +35,11 @@ _Noreturn void fiber_end(void);
 struct fiber *fiber_current(void);
 
 struct fiber_counts {
-    uint64_t running; /* begun and not ended: nearly all of them wait */
-    uint64_t stacks;  /* in memory, with those that are kept for later */
-    size_t stack_bytes,
-        stack_used_bytes; /* what each has, and the most that one of those kept for later has used */
+    uint64_t begun;            /* since the process began */
+    uint64_t waiting, running; /* running: on a thread at this moment */
+    uint64_t kept;             /* stacks for later ones */
+    size_t stack_bytes;        /* what each has */
+    size_t stack_used_bytes;   /* the most that one has used which is over, in whole pages */
 };
 struct fiber_counts fiber_count(void);
 /* Gives back the stacks that are kept for later. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fiber/fiber.h"
 #include "func/func.h"
 #include "pattern/pattern.h"
 #include "react/react.h"
@@ -112,6 +113,22 @@ static void put_connections(struct web *web, struct buf *out)
                stats_read(&stats->bytes_out));
 }
 
+/* Requests of patterns and work in the background, each on a stack of its own. */
+static void put_tasks(struct buf *out)
+{
+    struct fiber_counts counts = fiber_count();
+    put_number(out, "quipu_tasks_begun_total", "counter", "Tasks that have begun.", counts.begun);
+    put_number(out, "quipu_tasks_waiting", "gauge", "Tasks that wait for a reply, a moment or a change.",
+               counts.waiting);
+    put_number(out, "quipu_tasks_running", "gauge", "Tasks that run on a thread at this moment.",
+               counts.running);
+    put_number(out, "quipu_task_stacks_kept", "gauge", "Stacks that are kept for further tasks.",
+               counts.kept);
+    put_number(out, "quipu_task_stack_bytes", "gauge", "What a task's stack may hold.", counts.stack_bytes);
+    put_number(out, "quipu_task_stack_used_bytes", "gauge",
+               "The most that one task has used of it, in whole pages.", counts.stack_used_bytes);
+}
+
 void web_put_metrics(struct web *web, struct buf *out)
 {
     put_operations(web, out);
@@ -124,6 +141,7 @@ void web_put_metrics(struct web *web, struct buf *out)
     if (web->trigger) trigger_put_metrics(web->trigger, out);
     if (web->react) react_put_metrics(web->react, out);
     if (web->pattern) pattern_put_metrics(web->pattern, out);
+    put_tasks(out);
     if (web->server) put_connections(web, out);
     put_number(out, "quipu_uptime_seconds", "gauge", "Since the start.",
                (uint64_t)(clock_now_ms(web->clock) - web->started_ms) / 1000);

@@ -3,6 +3,7 @@ had is given back."""
 import json
 import os
 import re
+import resource
 import socket
 import time
 import urllib.request
@@ -12,8 +13,9 @@ import pytest
 from support.process import Quipu
 
 POLLS = 1500
+POLLS_MANY = 5000  # bench/run tries as many as there are connections
 LEASE_WAITERS = 400
-BYTES_PER_POLL = 100_000  # of the server's memory, connection and all
+BYTES_PER_POLL = 20_000  # of the server's memory, connection and all: ten thousand fit in 200 MB
 ROUNDS = 4
 
 
@@ -33,7 +35,7 @@ def call(server, method, path, body=None):
 def metrics(server):
     with urllib.request.urlopen(server.url + "/metrics", timeout=120) as reply:
         text = reply.read().decode()
-    return {name: float(value) for name, value in re.findall(r"^(quipu_flow\w*) (\S+)$", text, re.M)}
+    return {name: float(value) for name, value in re.findall(r"^(quipu_(?:flow|task)\w*) (\S+)$", text, re.M)}
 
 
 def await_metrics(server, is_so):
@@ -68,10 +70,8 @@ def status_of(connection):
 
 def test_polls_that_wait_take_no_steps(server):
     call(server, "PUT", "/v1/documents/c/before", 1)
-    before = resident_bytes(server)
     polls = [send(server, "GET", f"/v1/documents/c/d{i % 100}?wait=60s") for i in range(POLLS)]
     await_waiting(server, POLLS)
-    assert (resident_bytes(server) - before) / POLLS < BYTES_PER_POLL
     idle = metrics(server)
     for i in range(30):  # others are served meanwhile, and others' things change
         call(server, "PUT", f"/v1/documents/c/other-{i}", i)
@@ -88,6 +88,34 @@ def test_polls_that_wait_take_no_steps(server):
         if i % 100 != 7:
             poll.close()
     await_waiting(server, 0)  # clients that leave are noticed, though nothing happens
+
+
+@pytest.mark.parametrize("path", ["/v1/documents/c/d", "/v1/boards/b"])
+def test_thousands_of_polls_take_little_memory(server, path):
+    """`bench/run --only polls` has twice as many, and shows what they take of a core."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = min(POLLS_MANY, hard // 2 - 500)  # the server deals out its descriptors, half of them to clients
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    polls = []
+    try:
+        call(server, "PUT", "/v1/documents/c/before", 1)
+        call(server, "POST", "/v1/boards/before", {"text": "x"})
+        before = resident_bytes(server)
+        polls = [send(server, "GET", f"{path}{i}?wait=60s") for i in range(count)]
+        await_waiting(server, count)
+        assert (resident_bytes(server) - before) / count < BYTES_PER_POLL
+        now = metrics(server)
+        assert now["quipu_tasks_waiting"] >= count and now["quipu_tasks_begun_total"] > count
+        for poll in polls:
+            poll.close()
+        await_waiting(server, 0)
+        now = metrics(server)
+        assert 0 < now["quipu_task_stacks_kept"] < count
+        assert 0 < now["quipu_task_stack_used_bytes"] < now["quipu_task_stack_bytes"]
+    finally:
+        for poll in polls:
+            poll.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_polls_are_woken_by_plain_writes(server):

@@ -417,7 +417,7 @@ static const char refused[] = "ConditionalCheckFailedException";
 static void task_begin(struct trial *trial)
 {
     trial_begin_row(trial, &task_row, "");
-    CHECK_INT(fiber_count().running, 1);
+    CHECK_INT(fiber_count().waiting, 1);
     check_call(trial, "GetItem", "{\"a\":1}");
 }
 
@@ -427,7 +427,7 @@ static void task_check_end(struct trial *trial, int status, const char *part)
     CHECK_INT(trial->flow.want, FLOW_DONE);
     CHECK_INT(trial->flow.status, status);
     CHECK(slice_contains(buf_view(&trial->body), slice_of(part)));
-    CHECK_INT(fiber_count().running, 0);
+    CHECK_INT(fiber_count().waiting, 0);
     trial_end(trial);
 }
 
@@ -478,7 +478,7 @@ TEST(task_is_given_up_or_dropped_where_it_waits)
     task_check_end(&trial, 503, "stopping");
     task_begin(&trial);
     flow_release(&trial.flow);
-    CHECK_INT(fiber_count().running, 0);
+    CHECK_INT(fiber_count().waiting, 0);
     trial_end(&trial);
 }
 
@@ -496,7 +496,7 @@ static void task_begin_making(struct trial *trial)
     trial_begin_row(trial, &table_row, "");
     give(trial, 400, "ResourceNotFoundException", "{}");
     CHECK_TEXT(trial->flow.operation, "CreateTable");
-    CHECK_INT(fiber_count().running, 2);
+    CHECK_INT(fiber_count().waiting, 2);
 }
 
 TEST(task_waits_while_its_tables_are_made)
@@ -507,7 +507,7 @@ TEST(task_waits_while_its_tables_are_made)
     give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"ACTIVE\"}}");
     give(&trial, 200, "", "{}");
     check_call(&trial, "UpdateItem", "{\"TableName\":\"t-things\"}");
-    CHECK_INT(fiber_count().running, 1);
+    CHECK_INT(fiber_count().waiting, 1);
     give(&trial, 200, "", "{\"Attributes\":{\"x\":{\"N\":\"7\"}}}");
     task_check_end(&trial, 200, "{\"x\":7}");
     task_begin_making(&trial);
@@ -518,7 +518,7 @@ TEST(task_waits_while_its_tables_are_made)
     task_check_end(&trial, 503, "stopping");
     task_begin_making(&trial);
     flow_release(&trial.flow);
-    CHECK_INT(fiber_count().running, 0);
+    CHECK_INT(fiber_count().waiting, 0);
     trial_end(&trial);
 }
 
