@@ -108,14 +108,12 @@ struct flow_wake {
     struct flow_wake *next;
 };
 
-/* What a flow brings to a common round: whatever the pattern makes of it, and what it takes of a
- * transaction. */
+/* What a flow brings to a common round: whatever the pattern makes of it, and how much of a round it takes. */
 struct flow_share {
     void *what;
-    size_t actions, bytes;
+    size_t bytes;
 };
-#define FLOW_ROUND_ACTIONS 99            /* of all shares: a transaction has 100, one is the leader's */
-#define FLOW_ROUND_BYTES   (3 * 1000000) /* of requests' text; a transaction holds 4 MB */
+#define FLOW_ROUND_BYTES (3 * 1000000) /* of all shares: what comes after so much need not wait for more */
 
 /* A call that waits for its tables, and who made it. */
 struct flow_kept {

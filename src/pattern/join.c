@@ -58,12 +58,11 @@ static struct seat *round_begin(struct party *party)
 {
     struct seat *leader = party->waiting, **end = &leader->next;
     struct flow *flow = leader->flow;
-    size_t actions = flow->share.actions, bytes = flow->share.bytes;
+    size_t bytes = flow->share.bytes;
     flow->follower_count = 0;
     for (struct seat *seat = leader->next; seat; seat = seat->next) {
-        actions += seat->flow->share.actions;
         bytes += seat->flow->share.bytes;
-        if (actions > FLOW_ROUND_ACTIONS || bytes > FLOW_ROUND_BYTES) break;
+        if (bytes > FLOW_ROUND_BYTES) break;
         end = &seat->next;
         flow->follower_count++;
     }

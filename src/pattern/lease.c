@@ -294,7 +294,7 @@ static void grant_refuse(struct flow *flow, struct slice item)
  * leave at the same time do so by one write, else each would spoil the others'. */
 static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct line *line)
 {
-    struct flow_share share = {.actions = 1, .bytes = LEAVE_BYTES};
+    struct flow_share share = {.bytes = LEAVE_BYTES};
     if (line->is_in && task_join(flow, flow_topic("lease line", flow_text(flow, NAME), SLICE("")), share)) {
         item = leave_line(flow);
         line_read(flow, item, grant_owner(flow), line);

@@ -227,7 +227,7 @@ static void append_alone(struct flow *flow, struct add *add)
 static void append_together(struct flow *flow, struct add *add)
 {
     struct chain chain = period_chain(flow, &add->period, add->start_ms, add->shard);
-    struct flow_share share = {add, 1, add->entry.value.len};
+    struct flow_share share = {add, add->entry.value.len};
     if (!task_join(flow, flow_topic("period add", chain.key, flow->world->prefix), share)) {
         if (flow->led_status < 500) return;
         flow->retry_after_ms = RETRY_AFTER_MS;

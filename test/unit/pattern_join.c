@@ -9,26 +9,26 @@
 /* ---- parties ---- */
 
 static void seat_make(struct seat *seat, struct flow *flow, struct arena *arena, uint64_t topic,
-                      size_t actions)
+                      size_t percent)
 {
-    *flow = (struct flow){.arena = arena, .topic = topic, .share = {.actions = actions, .bytes = 10}};
+    *flow = (struct flow){.arena = arena, .topic = topic, .share = {.bytes = percent * FLOW_ROUND_BYTES / 100}};
     *seat = (struct seat){.flow = flow};
 }
 
 TEST(join_leads_rounds_in_order)
 {
     enum { SEATS = 6 };
-    static const size_t actions[SEATS] = {1, 50, 40, 9, 1, 90};
+    static const size_t percents[SEATS] = {1, 50, 40, 10, 1, 90};
     struct joins joins;
     struct arena arena = {0};
     struct flow flows[SEATS];
     struct seat seats[SEATS], *next;
     joins_open(&joins);
-    for (int i = 0; i < SEATS; i++) seat_make(&seats[i], &flows[i], &arena, 7, actions[i]);
+    for (int i = 0; i < SEATS; i++) seat_make(&seats[i], &flows[i], &arena, 7, percents[i]);
     for (int i = 0; i < SEATS; i++) CHECK(joins_begin(&joins, &seats[i]) == (i == 0));
     CHECK(joins_end(&joins, &seats[0], 0, &next) == NULL); /* it led alone */
     CHECK(next == &seats[1]);
-    CHECK_INT((int64_t)flows[1].follower_count, 2); /* 50, 40 and 9 make 99 */
+    CHECK_INT((int64_t)flows[1].follower_count, 2); /* 50, 40 and 10 make 100 */
     CHECK(flows[1].followers[0] == &flows[2] && flows[1].followers[1] == &flows[3]);
     struct seat *followers = joins_end(&joins, &seats[1], 503, &next);
     CHECK(followers == &seats[2] && followers->next == &seats[3] && !seats[3].next);
