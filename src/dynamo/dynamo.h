@@ -188,7 +188,8 @@ bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_t
                           size_t error_len);
 
 /* Holds: the one lease of everything that has one owner at a time. Leases, units of work and consumers of logs
- * write it by pattern/hold.h; the parts that know nothing of flows are here. An item that can be held has
+ * write it by pattern/hold.h, asynchronous calls by func/queue_item.c; what all of them need is here.
+ * An item that can be held has
  *   owner (S)  who holds it; absent: nobody does
  *   until (N)  ms since 1970: the last moment of the hold
  *   fence (N)  grows by one with every take-over, and stays when the hold is given back
@@ -207,7 +208,9 @@ bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_t
 #define HOLD_FREE_OR_MINE "(attribute_not_exists(#owner) or #until < :now or #owner = :owner)"
 #define HOLD_TAKE         "#owner = :owner, #until = :until, #fence = if_not_exists(#fence, :zero) + :one"
 #define HOLD_ACT          "#fence = :fence and attribute_exists(#owner)"
-#define HOLD_NAMES        "\"#owner\":\"owner\",\"#until\":\"until\",\"#fence\":\"fence\""
+/* Names in expressions, of HOLD_ACT, and of all of these. */
+#define HOLD_ACT_NAMES "\"#owner\":\"owner\",\"#fence\":\"fence\""
+#define HOLD_NAMES     HOLD_ACT_NAMES ",\"#until\":\"until\""
 
 struct dynamo_hold {
     struct slice owner;      /* SLICE_NONE: nobody */

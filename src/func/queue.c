@@ -12,7 +12,7 @@
  *  Q2. Every change of a call is on the condition of the fence that was read with it. Whoever finds another
  *      fence has lost the call to somebody else, and forgets it.
  *  Q3. What ends the server's life (REFUSED at the end) is no attempt: the call stays as it is.
- *  Q4. Where several servers share, a call is run by its holder while the lease lasts; a lease that is over
+ *  Q4. Where several servers share, a call is run by its owner while its hold lasts; one that is over
  *      can be taken by anybody. A function may then run twice; its returned writes are still applied once, by
  *      the condition on its fence. */
 #include "func/queue.h"
@@ -46,7 +46,7 @@ void func_free_leases(struct dynamo *dynamo, const char *prefix)
     struct buf table = {0};
     buf_printf(&table, "%sinvocations", prefix ? prefix : "quipu-");
     buf_byte(&table, '\0');
-    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "id", "part", "holder", "lease"});
+    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "id", "part", "owner", "until"});
     buf_free(&table);
 }
 

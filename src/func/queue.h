@@ -39,10 +39,10 @@ struct async_call {
     struct pending *pending;
     struct slice id;
     struct arena *arena;
-    struct slice function, cause, payload, holder, failure;
+    struct slice function, cause, payload, owner, failure;
     uint64_t fence;
     uint32_t attempts, parts;
-    int64_t accepted_ms, due_ms, lease_ms;
+    int64_t accepted_ms, due_ms, until_ms;
     struct async_settings settings;
     struct task_completion completion;
     struct invocation invocation;
@@ -121,8 +121,9 @@ void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t du
 /* Members that remove it, on the condition of its fence, which stands first. */
 unsigned call_put_removal(const struct async_call *call, struct buf *members);
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out);
-/* A call that this server holds, or one before it that had the same data. */
-bool queue_is_mine(const struct queue *queue, struct slice holder);
+/* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
+enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,
+                                        int64_t now_ms);
 /* Remembers what a page of the table shows; *start_key is where the next one begins, empty at the end. */
 bool queue_read_page(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key);
 

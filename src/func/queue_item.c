@@ -11,8 +11,7 @@
  *   due       (N)  when it is to run next
  *   attempts  (N)  how often its function has failed
  *   parts     (N)  how many items it has
- *   fence     (N)  grows with every change; who has read an older one changes nothing
- *   holder    (S)  the server that runs it, until `lease` (N), where several share
+ *   owner     (S)  the server that runs it, with `until` (N) and `fence` (N): its hold (dynamo.h)
  *
  * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
 #include <stdio.h>
@@ -79,10 +78,10 @@ unsigned queue_part_count(struct slice payload)
 /* A server that has the data itself holds without an end (DYNAMO_OWNER_HERE). */
 static int64_t lease_until_ms(const struct queue *queue, int64_t now_ms)
 {
-    return queue->func->options.shared ? now_ms + QUEUE_LEASE_MS : DYNAMO_NO_END_MS;
+    return queue->func->options.shared ? dynamo_hold_until(now_ms, QUEUE_LEASE_MS, 0) : DYNAMO_NO_END_MS;
 }
 
-/* `holder` and `lease` are what keeps others from it. */
+/* It is held from its beginning, which keeps others from it. */
 static void put_first(struct queue *queue, const struct func_call *call, struct slice payload, unsigned parts,
                       struct buf *out)
 {
@@ -96,8 +95,10 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
     if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
     if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
-    buf_text(out, ", holder = if_not_exists(holder, :h), lease = if_not_exists(lease, :l)\","
-                  "\"ExpressionAttributeNames\":{\"#f\":\"function\"},\"ExpressionAttributeValues\":{");
+    buf_text(out,
+             ", #owner = if_not_exists(#owner, :owner), #until = if_not_exists(#until, :until)\","
+             "\"ExpressionAttributeNames\":{\"#f\":\"function\",\"#owner\":\"owner\",\"#until\":\"until\"},"
+             "\"ExpressionAttributeValues\":{");
     put_string(out, ":f", call->function);
     buf_byte(out, ',');
     put_string(out, ":p", payload);
@@ -116,9 +117,9 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         put_string(out, ":w", call->on_failure);
     }
     buf_byte(out, ',');
-    put_string(out, ":h", slice_of(queue->me));
+    put_string(out, ":owner", slice_of(queue->me));
     buf_byte(out, ',');
-    put_number(out, ":l", lease_until_ms(queue, now_ms));
+    put_number(out, ":until", lease_until_ms(queue, now_ms));
     buf_text(out, "}}}");
 }
 
@@ -150,48 +151,47 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
     return parts;
 }
 
-/* A condition on the fence, and the values of the expressions so far but for the last brace. */
-static void put_fence(const struct async_call *call, struct buf *out)
-{
-    buf_text(out, ",\"ConditionExpression\":\"fence = :f\",\"ExpressionAttributeValues\":{");
-    put_number(out, ":f", (int64_t)call->fence);
-}
-
-void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out)
+/* An update on a condition, with its values but for those behind the first, which is :fence, and the last braces. */
+static void put_update(const struct async_call *call, const char *update, const char *condition,
+                       const char *names, struct buf *out)
 {
     buf_byte(out, '{');
     put_key(call->queue, call->id, 0, out);
-    buf_text(out, ",\"UpdateExpression\":\"SET holder = :h, lease = :l, fence = :g\"");
-    put_fence(call, out);
+    buf_printf(
+        out,
+        ",\"UpdateExpression\":\"%s\",\"ConditionExpression\":\"%s\",\"ExpressionAttributeNames\":{%s},"
+        "\"ExpressionAttributeValues\":{",
+        update, condition, names);
+    put_number(out, ":fence", (int64_t)call->fence);
     buf_byte(out, ',');
-    put_number(out, ":g", (int64_t)call->fence + 1);
+}
+
+/* As it was read: else somebody else was quicker. */
+void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out)
+{
+    put_update(call, "SET " HOLD_TAKE, "#fence = :fence and " HOLD_FREE_OR_MINE, HOLD_NAMES, out);
+    put_number(out, ":zero", 0);
     buf_byte(out, ',');
-    put_string(out, ":h", slice_of(call->queue->me));
+    put_number(out, ":one", 1);
     buf_byte(out, ',');
-    put_number(out, ":l", lease_until_ms(call->queue, now_ms));
+    put_number(out, ":now", now_ms);
+    buf_byte(out, ',');
+    put_string(out, ":owner", slice_of(call->queue->me));
+    buf_byte(out, ',');
+    put_number(out, ":until", lease_until_ms(call->queue, now_ms));
     buf_text(out, "}}");
 }
 
 void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out)
 {
-    buf_byte(out, '{');
-    put_key(call->queue, call->id, 0, out);
-    buf_text(out, ",\"UpdateExpression\":\"SET lease = :l\"");
-    put_fence(call, out);
-    buf_byte(out, ',');
-    put_number(out, ":l", now_ms + QUEUE_LEASE_MS);
+    put_update(call, "SET #until = :until", HOLD_ACT, HOLD_NAMES, out);
+    put_number(out, ":until", lease_until_ms(call->queue, now_ms));
     buf_text(out, "}}");
 }
 
 void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out)
 {
-    buf_byte(out, '{');
-    put_key(call->queue, call->id, 0, out);
-    buf_text(out, ",\"UpdateExpression\":\"SET attempts = :a, due = :d, fence = :g REMOVE holder, lease\"");
-    put_fence(call, out);
-    buf_byte(out, ',');
-    put_number(out, ":g", (int64_t)call->fence + 1);
-    buf_byte(out, ',');
+    put_update(call, "SET attempts = :a, due = :d REMOVE #owner, #until", HOLD_ACT, HOLD_NAMES, out);
     put_number(out, ":a", attempts);
     buf_byte(out, ',');
     put_number(out, ":d", due_ms);
@@ -202,7 +202,9 @@ unsigned call_put_removal(const struct async_call *call, struct buf *members)
 {
     buf_text(members, "{\"Delete\":{");
     put_key(call->queue, call->id, 0, members);
-    put_fence(call, members);
+    buf_text(members, ",\"ConditionExpression\":\"" HOLD_ACT
+                      "\",\"ExpressionAttributeNames\":{" HOLD_ACT_NAMES "},\"ExpressionAttributeValues\":{");
+    put_number(members, ":fence", (int64_t)call->fence);
     buf_text(members, "}}}");
     for (unsigned part = 1; part < call->parts; part++) {
         buf_text(members, ",{\"Delete\":{");
@@ -235,13 +237,13 @@ static void read_first(struct async_call *call, const struct document *item)
     call->function = document_text(item, "function", arena);
     call->cause = document_text(item, "cause", arena);
     call->failure = document_text(item, "failure", arena);
-    call->holder = document_text(item, "holder", arena);
+    call->owner = document_text(item, "owner", arena);
     call->accepted_ms = document_integer(item, "accepted", 0);
     call->due_ms = document_integer(item, "due", 0);
     call->attempts = (uint32_t)document_integer(item, "attempts", 0);
     call->parts = (uint32_t)document_integer(item, "parts", 1);
     call->fence = (uint64_t)document_integer(item, "fence", 0);
-    call->lease_ms = document_integer(item, "lease", 0);
+    call->until_ms = document_integer(item, "until", 0);
 }
 
 static bool payload_join(struct async_call *call, const struct slice *payloads)
@@ -316,7 +318,8 @@ void queue_put_scan(const struct queue *queue, struct slice start_key, struct bu
 {
     buf_text(out, "{\"TableName\":");
     json_put_string(out, queue->table);
-    buf_text(out, ",\"ConsistentRead\":true,\"ProjectionExpression\":\"id, part, due, holder, lease\","
+    buf_text(out, ",\"ConsistentRead\":true,\"ProjectionExpression\":\"id, part, due, #owner, #until\","
+                  "\"ExpressionAttributeNames\":{\"#owner\":\"owner\",\"#until\":\"until\"},"
                   "\"FilterExpression\":\"part = :z\",\"ExpressionAttributeValues\":{\":z\":{\"N\":\"0\"}}");
     if (start_key.len) {
         buf_text(out, ",\"ExclusiveStartKey\":");
@@ -325,10 +328,12 @@ void queue_put_scan(const struct queue *queue, struct slice start_key, struct bu
     buf_byte(out, '}');
 }
 
-bool queue_is_mine(const struct queue *queue, struct slice holder)
+enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,
+                                        int64_t now_ms)
 {
-    return slice_equal(holder, slice_of(queue->me)) ||
-           (!queue->func->options.shared && dynamo_owner_is_here(holder));
+    struct dynamo_hold hold = {.owner = owner.len ? owner : SLICE_NONE, .until_ms = until_ms};
+    if (!queue->func->options.shared && dynamo_owner_is_here(owner)) return HOLD_IS_MINE;
+    return dynamo_hold_state(&hold, slice_of(queue->me), now_ms);
 }
 
 struct page_taken {
@@ -336,16 +341,16 @@ struct page_taken {
     struct arena *arena;
 };
 
-/* What another server holds is due when its lease is over, at the earliest. */
+/* What another server holds is due when that is over, at the earliest. */
 static void take_call(void *context, const struct document *item)
 {
     struct page_taken *taken = context;
     struct queue *queue = taken->queue;
     struct slice id = document_text(item, "id", taken->arena),
-                 holder = document_text(item, "holder", taken->arena);
-    int64_t due_ms = document_integer(item, "due", 0), lease_ms = document_integer(item, "lease", 0);
-    bool of_others = holder.len && !queue_is_mine(queue, holder);
-    if (of_others && lease_ms > due_ms) due_ms = lease_ms;
+                 owner = document_text(item, "owner", taken->arena);
+    int64_t due_ms = document_integer(item, "due", 0), until_ms = document_integer(item, "until", 0);
+    bool of_others = queue_hold_state(queue, owner, until_ms, due_ms) == HOLD_IS_ANOTHERS;
+    if (of_others) due_ms = until_ms + 1;
     if (id.len && id.len <= QUEUE_ID_BYTES) queue_remember(queue, id, due_ms);
 }
 

@@ -420,9 +420,9 @@ int64_t call_work(struct async_call *call)
     if (!call_read(call, arena_copy(call->arena, reply.body))) return QUEUE_OVER;
     queue_put_found(queue, call->id);
     if (call->due_ms > now_ms) return call->due_ms;
-    bool is_ours = queue_is_mine(queue, call->holder);
-    if (call->holder.len && !is_ours && call->lease_ms > now_ms) return call->lease_ms;
-    if (!is_ours || call->lease_ms - now_ms <= QUEUE_LEASE_MS / 2) {
+    enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
+    if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;
+    if (state == HOLD_IS_FREE || call->until_ms - now_ms <= QUEUE_LEASE_MS / 2) {
         struct task_call *claim = task_call_new("UpdateItem");
         call_put_claim(call, now_ms, task_call_request(claim));
         reply = task_send(claim);

@@ -410,7 +410,7 @@ static const char dead_call[] =
     "{\"TableName\":\"quipu-invocations\",\"Item\":{\"id\":{\"S\":\"of-the-dead\"},\"part\":{\"N\":\"0\"},"
     "\"function\":{\"S\":\"f\"},\"payload\":{\"S\":%.*s},\"accepted\":{\"N\":\"%lld\"},"
     "\"due\":{\"N\":\"%lld\"},\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},"
-    "\"holder\":{\"S\":\"dead\"},\"lease\":{\"N\":\"%lld\"}}}";
+    "\"owner\":{\"S\":\"dead\"},\"until\":{\"N\":\"%lld\"}}}";
 
 /* Q4: what another holds is left alone until its lease is over, then taken. */
 TEST(queue_takes_over_from_the_dead)
