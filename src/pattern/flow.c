@@ -112,7 +112,7 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
     flow_init(flow, start);
     flow->makes_tables = false;
     flow->looks_first = true;
-    flow->transacts = true;
+    flow->transacts = sweep->transacts;
     flow_take_first_step(flow, sweep->begin);
 }
 

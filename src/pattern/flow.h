@@ -72,6 +72,7 @@ struct flow_sweep {
     const char *name;
     int64_t every_ms;
     flow_step *begin;
+    bool transacts; /* it needs transactions */
 };
 
 /* ---- the flow ---- */

@@ -244,6 +244,7 @@ void group_put(struct flow *flow)
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
         return;
     }
+    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     if (put.when.data) try_condition(flow, &put);
     struct slice attributes = flow_compose(
         flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,

@@ -250,4 +250,4 @@ static void prune_histories(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_histories};
+const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_histories, true};

@@ -163,4 +163,4 @@ static void sweep_healed(struct flow *flow)
         sweep_next(flow);
 }
 
-const struct flow_sweep job_sweep = {"jobs", SWEEP_MS, sweep_begin};
+const struct flow_sweep job_sweep = {"jobs", SWEEP_MS, sweep_begin, true};

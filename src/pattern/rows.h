@@ -15,14 +15,14 @@
     X(document, false)                                                                                       \
     X(work, false)                                                                                           \
     X(job, true)                                                                                             \
-    X(group, true)                                                                                           \
+    X(group, false)                                                                                          \
     X(period, true)                                                                                          \
     X(history, true)                                                                                         \
     X(board, false)                                                                                          \
     X(original, false)                                                                                       \
     X(openapi, false)
 
-/* X(name): struct flow_sweep NAME_sweep. All of them need transactions. */
+/* X(name): struct flow_sweep NAME_sweep. */
 #define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history)
 
 #define X(name, transacts)                                                                                   \
