@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 from conftest import boto_client
 from lambdas import ROLE, Function, archive, eventually, lambda_client, queue_documents, send
-from support.process import Quipu
+from support.engines import ENGINES, server_on
 
 ARN = "arn:aws:lambda:us-east-1:000000000000:function:"
 QUEUES = "arn:aws:sqs:us-east-1:000000000000:"
@@ -30,9 +30,9 @@ while True:
 """
 
 
-@pytest.fixture(scope="module")
-def server():
-    with Quipu("--memory", "--test-hooks") as running:
+@pytest.fixture(scope="module", params=ENGINES)
+def server(request, tmp_path_factory):
+    with server_on(request.param, "--functions", str(tmp_path_factory.mktemp("functions"))) as (running, _):
         yield running
 
 

@@ -11,6 +11,7 @@ import zipfile
 import botocore.exceptions
 import pytest
 from lambdas import ROLE, archive, eventually, lambda_client, send
+from support.engines import ENGINES, server_on
 from support.process import Quipu
 
 ECHO = """
@@ -23,6 +24,13 @@ def handler(event, context):
     return {"event": event, "version": context.function_version, "mode": os.environ.get("MODE"),
             "custom": client.custom if client else None}
 """
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def endpoint(request, tmp_path_factory):
+    """A server of its own, on each engine."""
+    with server_on(request.param, "--functions", str(tmp_path_factory.mktemp("functions"))) as (server, _):
+        yield server.url
 
 
 @pytest.fixture(scope="module")

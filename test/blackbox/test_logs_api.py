@@ -9,12 +9,20 @@ import botocore.config
 import botocore.exceptions
 import pytest
 from lambdas import ROLE, archive, eventually, lambda_client
+from support.engines import ENGINES, server_on
 
 TALK = """
 def handler(event, context):
     for line in event["lines"]:
         print(line)
 """
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def endpoint(request, tmp_path_factory):
+    """A server of its own, on each engine."""
+    with server_on(request.param, "--functions", str(tmp_path_factory.mktemp("functions"))) as (server, _):
+        yield server.url
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from support.process import Quipu
+from support.engines import ENGINES, server_on
 
 THEN = {"call": "POST /v1/counters/ends", "on": "COMPLETE"}
 
@@ -40,9 +40,9 @@ RESOURCES = {
 }
 
 
-@pytest.fixture(scope="module")
-def server():
-    with Quipu("--memory") as running:
+@pytest.fixture(scope="module", params=ENGINES)
+def server(request, tmp_path_factory):
+    with server_on(request.param, "--functions", str(tmp_path_factory.mktemp("functions"))) as (running, _):
         yield running
 
 

@@ -269,7 +269,7 @@ class Patcher(Actor):
     many = 3
 
     def run(self):
-        n, member = self.count, f"{self.name}-{self.count}"
+        n, member = self.count, f"{self.name}-{os.getpid()}"
         while True:
             n += 1
             reply = yield Request("document", "PATCH", f"/v1/documents/crash/shared-{n % DOCUMENTS}", {member: n})
@@ -466,7 +466,8 @@ class Line:
 
 
 class Process:
-    def __init__(self, port, slot, slots, seed, journal):
+    def __init__(self, port, slot, slots, seed, journal, without=()):
+        self.without = without  # kinds of actors, by name
         self.port, self.slot, self.slots, self.seed = port, slot, slots, seed
         self.told, self.lines, self.counts = told_before(journal), [], {}
         self.journal = os.open(journal, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
@@ -475,7 +476,8 @@ class Process:
         self.unsent, self.sleeping, self.over = [], set(), False
 
     def run(self):
-        lines = [Line(self, kind(self, number)) for kind in KINDS for number in range(kind.many)]
+        lines = [Line(self, kind(self, number)) for kind in KINDS if kind.__name__ not in self.without
+                 for number in range(kind.many)]
         for line in lines:
             line.go_on(None)
         while not self.over:
@@ -531,8 +533,8 @@ def told_before(journal):
 
 
 def main():
-    port, slot, slots, seed, journal = sys.argv[1:]
-    process = Process(int(port), int(slot), int(slots), int(seed), journal)
+    port, slot, slots, seed, journal, *without = sys.argv[1:]
+    process = Process(int(port), int(slot), int(slots), int(seed), journal, without)
 
     def stop(*_):
         process.over = True

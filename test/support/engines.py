@@ -33,7 +33,8 @@ REFUSED = [
     ("alternator", r"test_pattern_logs\.py::test_parked_events_and_replays\[.*", "logs park by transactions"),
     ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|period|log|history)\]",
      "not every operation of these patterns works there"),
-    ("alternator", r"test_(reactions|redrive|mapping_follows|lambda_shared|triggers_elsewhere)\.py::.*",
+    ("alternator", r"test_(reactions|redrive|mapping_follows|lambda_shared|triggers_elsewhere|lambda_api|logs_api|"
+                   r"put_back|destinations)\.py::.*",
      "functions, triggers and schedules need transactions"),
 ]
 
