@@ -125,7 +125,7 @@
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
 #define LIMIT_SHARD_ID_BYTES        65 /* the service's own */
 #define LIMIT_WINDOW_PART_BYTES     (350 * 1024) /* of a window's state in one item */
-#define LIMIT_STRAND_BYTES          (16 * 1024 * 1024) /* records of a shard that a mapping has read ahead ... */
+#define LIMIT_SHARD_BYTES          (16 * 1024 * 1024) /* records of a shard that a mapping has read ahead ... */
 #define LIMIT_CONSUMER_BYTES        (256 * 1024 * 1024) /* ... and of all of them, where they have any already */
 #define LIMIT_LOG_BYTES             (8 * 1024 * 1024) /* kept of each function's output */
 #define LIMIT_LOG_TAIL_BYTES        4096 /* Lambda: in X-Amz-Log-Result */

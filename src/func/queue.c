@@ -54,14 +54,14 @@ static void note_stopping(struct task_note *note)
 {
     struct queue *queue = ring_owner(note, struct queue, stopping);
     queue->is_stopping = true;
-    task_signal_give(queue->host, &queue->changed);
+    task_signal_give(&queue->changed);
 }
 
 static void note_closing(struct task_note *note)
 {
     struct queue *queue = ring_owner(note, struct queue, closing);
     queue->is_closing = true;
-    task_signal_give(queue->host, &queue->changed);
+    task_signal_give(&queue->changed);
 }
 
 static void note_waking(struct task_note *note);
@@ -349,7 +349,7 @@ static void pending_due(struct pending *pending, int64_t due_ms)
     struct queue *queue = pending->queue;
     heap_set(&queue->due, &pending->due, due_ms);
     atomic_store(&queue->next_due_ms, heap_due(&queue->due));
-    task_signal_give(queue->host, &queue->changed);
+    task_signal_give(&queue->changed);
 }
 
 void queue_remember(struct queue *queue, struct slice id, int64_t due_ms)
@@ -390,7 +390,7 @@ static void call_task(void *argument)
         pending_due(pending, due_ms);
     }
     atomic_fetch_sub(&queue->active, 1);
-    task_signal_give(queue->host, &queue->changed); /* there is room for another */
+    task_signal_give(&queue->changed); /* there is room for another */
 }
 
 /* Begins what is due, as far as there is room. */

@@ -196,28 +196,38 @@ static void call_free(struct task_call *call)
 
 static void task_drop(struct task *task);
 
+static void completion_take(struct task_completion *completion);
+
+/* What has come and was not taken belongs to tasks that are gone. */
 static void inbox_close(struct task_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
     inbox->is_closed = true;
     struct task_completion *completions = inbox->first;
+    struct task_note *notes = inbox->first_note;
     inbox->first = inbox->last = NULL;
+    inbox->first_note = inbox->last_note = NULL;
     pthread_mutex_unlock(&inbox->lock);
     while (completions) {
         struct task_completion *next = completions->next;
-        completions->release(completions);
-        inbox_release(inbox);
+        completions->is_abandoned = true;
+        completion_take(completions);
         completions = next;
     }
-    inbox_release(inbox);
+    while (notes) {
+        struct task_note *next = notes->next;
+        if (notes->drop) notes->drop(notes);
+        notes = next;
+    }
 }
 
 void task_host_free(struct task_host *host)
 {
     ensure(!current);
     ring_each(struct task, task, all, &host->all) task_drop(task);
-    ensure(!host->calls && !host->inbox->first_note);
     inbox_close(host->inbox);
+    ensure(!host->calls);
+    inbox_release(host->inbox);
     while (host->spare) {
         struct task_call *call = host->spare;
         host->spare = call->next;
@@ -403,9 +413,8 @@ void task_pause_us(int64_t us)
     task_wait_here(task, (struct task_moment){task_host_ticks_us(task->host) + us, HEAP_NEVER});
 }
 
-void task_signal_give(struct task_host *host, struct task_signal *signal)
+void task_signal_give(struct task_signal *signal)
 {
-    (void)host;
     struct task *task = signal->first;
     signal->first = signal->last = NULL;
     while (task) {
@@ -452,6 +461,8 @@ static void completion_take(struct task_completion *completion)
         completion->release(completion);
     else if (completion->task)
         task_wake(completion->task, true);
+    else if (completion->signal)
+        task_signal_give(completion->signal);
 }
 
 bool task_await_completion(struct task_completion *completion, struct task_moment until)

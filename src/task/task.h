@@ -64,7 +64,8 @@ void task_host_wake(struct task_host *host);
 
 /* A word from another thread; its owner's. */
 struct task_note {
-    void (*run)(struct task_note *note); /* on the host's thread, not in a task: it may begin one and give signals */
+    void (*run)(struct task_note *note);  /* on the host's thread, not in a task: it may begin one and give signals */
+    void (*drop)(struct task_note *note); /* instead, when the host is freed first; NULL: there is nothing to free */
     struct task_note *next;
 };
 void task_host_post(struct task_host *host, struct task_note *note);
@@ -106,7 +107,7 @@ struct task_signal {
 bool task_await(struct task_signal *signal, struct task_moment until);
 void task_pause_us(int64_t us);
 /* All who wait for it go on, soon. Of tasks, notes and whoever owns the host while no step runs. */
-void task_signal_give(struct task_host *host, struct task_signal *signal);
+void task_signal_give(struct task_signal *signal);
 
 /* ---- calls of the door ---- */
 
@@ -141,11 +142,14 @@ struct task_inbox;
  * then; `release` frees that when no task waits for it any more. */
 struct task_completion {
     void (*release)(struct task_completion *completion);
+    struct task_signal *signal; /* given when it is done, for a task that waits for more than that; or NULL */
     /* private */
     struct task_completion *next;
     struct task_inbox *inbox;
     struct task *task;
-    bool is_done, is_abandoned;
+    bool is_abandoned;
+    /* for those who wait for its signal */
+    bool is_done;
 };
 void task_completion_begin(struct task_completion *completion, void (*release)(struct task_completion *completion));
 /* From any thread, once. */

@@ -111,18 +111,10 @@ static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 {
     struct host *host = (struct host *)(void *)((char *)watcher - offsetof(struct host, watcher));
     (void)next_sequence;
-    inbox_wake(host->consumer->inbox);
+    task_host_wake(host->consumer->host);
 }
 
 /* ---- the thread ---- */
-
-/* What a batch that is late would still have done is not done: its position is another's to move. */
-static void give_back(struct consumer *consumer)
-{
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next)
-        for (struct strand *strand = feed->strands; strand; strand = strand->next)
-            if (strand_is_held(strand)) lease_release(strand);
-}
 
 /* Batches under way have a while to end; calls of the door must. */
 static void end(struct consumer *consumer)
@@ -131,14 +123,14 @@ static void end(struct consumer *consumer)
     consumer_stop(consumer);
     for (bool is_late = false;;) {
         int64_t wait_us = consumer_step(consumer);
-        if (consumer_has_stopped(consumer) || (is_late && consumer->calls == 0)) return;
+        if (consumer_has_stopped(consumer)) return;
         if (!is_late && monotonic_us() >= until_us) {
             is_late = true;
-            give_back(consumer);
+            consumer_give_back(consumer); /* what late batches would still have done is not done */
             continue;
         }
         if (wait_us < 0 || wait_us > 20000) wait_us = 20000;
-        if (wait_us) inbox_wait(consumer->inbox, wait_us);
+        if (wait_us) task_host_sleep(consumer->host, wait_us);
     }
 }
 
@@ -148,7 +140,7 @@ static void *run(void *argument)
     pthread_setname_np(pthread_self(), "quipu-triggers");
     while (!atomic_load(&host->is_ending)) {
         int64_t wait_us = consumer_step(host->consumer);
-        if (wait_us) inbox_wait(host->consumer->inbox, wait_us);
+        if (wait_us) task_host_sleep(host->consumer->host, wait_us);
     }
     end(host->consumer);
     return NULL;
@@ -164,27 +156,27 @@ static void make_owner(struct random *random, char owner[OWNER_BYTES])
              (unsigned long long)(b & 0xffffffffffff));
 }
 
-static struct surroundings real_surroundings(struct host *host)
+static struct environment real_environment(struct host *host)
 {
-    return (struct surroundings){.self = host,
-                                 .begin = real_begin,
-                                 .turn_end = real_turn_end,
-                                 .finish = real_finish,
-                                 .invoke = real_invoke,
-                                 .effects = func_effects,
-                                 .destination = real_destination,
-                                 .wake_queue = real_wake_queue,
-                                 .cause_count = cause_count,
-                                 .cause_add = cause_add,
-                                 .cause_join = cause_join,
-                                 .allows_loops = real_allows_loops,
-                                 .log_to = real_log_to,
-                                 .now_ms = real_now_ms,
-                                 .ticks_us = real_ticks_us,
-                                 .news = host->engine ? real_news : NULL,
-                                 .note_result = real_note_result,
-                                 .reached = real_reached,
-                                 .stream_over = real_stream_over};
+    return (struct environment){.self = host,
+                                .begin = real_begin,
+                                .turn_end = real_turn_end,
+                                .finish = real_finish,
+                                .invoke = real_invoke,
+                                .effects = func_effects,
+                                .destination = real_destination,
+                                .wake_queue = real_wake_queue,
+                                .cause_count = cause_count,
+                                .cause_add = cause_add,
+                                .cause_join = cause_join,
+                                .allows_loops = real_allows_loops,
+                                .log_to = real_log_to,
+                                .now_ms = real_now_ms,
+                                .ticks_us = real_ticks_us,
+                                .news = host->engine ? real_news : NULL,
+                                .note_result = real_note_result,
+                                .reached = real_reached,
+                                .stream_over = real_stream_over};
 }
 
 struct consumer *consumer_open(struct trigger *trigger)
@@ -194,7 +186,7 @@ struct consumer *consumer_open(struct trigger *trigger)
     host->trigger = trigger;
     host->engine = dynamo_engine(trigger->options.dynamo);
     random_seed_from_system(&random);
-    struct surroundings world = real_surroundings(host);
+    struct environment world = real_environment(host);
     struct consumer_settings settings = {.prefix = trigger->prefix.data,
                                          .shared = trigger->options.shared,
                                          .lease_ms = trigger->options.lease_ms,
@@ -202,14 +194,14 @@ struct consumer *consumer_open(struct trigger *trigger)
                                          .seed = random_next(&random)};
     make_owner(&random, settings.owner);
     host->consumer = consumer_new(&world, &settings);
-    host->consumer->host = host;
+    host->consumer->real = host;
     host->watcher.notify = hear_of_news;
     return host->consumer;
 }
 
 void consumer_start(struct consumer *consumer)
 {
-    struct host *host = consumer->host;
+    struct host *host = consumer->real;
     if (host->engine) engine_watch(host->engine, &host->watcher);
     ensure(pthread_create(&host->thread, NULL, run, host) == 0);
     host->is_running = true;
@@ -217,11 +209,11 @@ void consumer_start(struct consumer *consumer)
 
 void consumer_halt(struct consumer *consumer)
 {
-    struct host *host = consumer->host;
+    struct host *host = consumer->real;
     if (!host->is_running) return;
     if (host->engine) engine_unwatch(host->engine, &host->watcher);
     atomic_store(&host->is_ending, true);
-    inbox_wake(consumer->inbox);
+    task_host_wake(consumer->host);
     pthread_join(host->thread, NULL);
     host->is_running = false;
 }
@@ -229,7 +221,7 @@ void consumer_halt(struct consumer *consumer)
 void consumer_close(struct consumer *consumer)
 {
     if (!consumer) return;
-    struct host *host = consumer->host;
+    struct host *host = consumer->real;
     consumer_halt(consumer);
     consumer_free(consumer);
     free(host);
@@ -266,9 +258,9 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
         const char *name, *type, *help;
         const _Atomic uint64_t *value;
     } metrics[] = {
-        {"quipu_trigger_mappings", "gauge", "Event source mappings that are known.", &counts->feeds},
+        {"quipu_trigger_mappings", "gauge", "Event source mappings that are known.", &counts->readers},
         {"quipu_trigger_watches", "gauge", "Streams that the server itself follows.", &counts->watches},
-        {"quipu_trigger_shards", "gauge", "Shards that are being read.", &counts->strands_held},
+        {"quipu_trigger_shards", "gauge", "Shards that are being read.", &counts->shards_held},
         {"quipu_trigger_buffered_bytes", "gauge", "Records that wait or run.", &counts->buffered_bytes},
         {"quipu_trigger_reads_total", "counter", "Answers to GetRecords.", &counts->reads},
         {"quipu_trigger_records_read_total", "counter", "Records that were read.", &counts->records_read},

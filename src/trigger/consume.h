@@ -1,24 +1,24 @@
 /* What the files of the consumer share.
  *
- * A *feed* is a mapping at work. It has a *strand* for each shard of its stream: the shard's place among its
- * parents and children, the position item as it was last seen, and, while we hold its lease, an iterator and
- * *lanes*. A lane is a queue of records whose batches run one after the other; a key always has the same one.
+ * A *reader* is a mapping at work. It knows the shards of its stream: the place of each among its parents and children,
+ * and the position item as it was last seen. A shard whose lease we hold has an iterator and *lanes*. A lane is a queue
+ * of records whose batches run one after the other; a key always has the same lane.
  *
- * Everything happens on one thread and nothing waits: a call of the door or of a function is an *errand* that
- * comes back through the inbox. The thread takes what came back, attends to each strand and feed that was
- * touched by it, and sleeps until something else comes or is due. All that lies outside (door, functions,
- * clock, random numbers) is behind `struct surroundings`, so that a test runs the whole consumer from a seed,
- * without threads, and can let anything fail at any time.
+ * Each does its work in tasks (task.h): one for the reader, and for each shard that we hold one that commits, one that
+ * reads and one for each lane. They share one thread and tell each other by signals: whoever changes something gives
+ * the signal of the shard or the reader, and whoever waits looks again. All that lies outside (door, functions, clock)
+ * is behind `struct environment`, so that a test runs the whole consumer from a seed, without threads, and can let
+ * anything fail at any time.
  *
  * Invariants, beside T1 to T6 in trigger.h:
  *
  *  L1. Between an item's lease being taken and lost, `moves` of the item counts our commits on it: each is
  *      conditional on the number before, so that none is applied twice, and one whose reply was lost is found
- *      by it and its `mark`.
+ *      by it and its `mark` when it is repeated.
  *
- *  L2. A strand has at most one commit and one read under way; a lane at most one invocation.
+ *  L2. A shard has at most one commit and one read under way; a lane at most one invocation.
  *
- *  L3. What comes back for a strand whose lease was dropped since is known by its term and is ignored.
+ *  L3. What comes back for a shard whose lease was dropped since is ignored: its tasks end before it is taken again.
  *
  *  L4. A record leaves its lane's queue only when the commit that moves the lane's point behind it is
  *      through. */
@@ -28,6 +28,7 @@
 #include "base/limits.h"
 #include "base/raw.h"
 #include "base/stats.h"
+#include "task/task.h"
 #include "trigger/internal.h"
 #include "trigger/judge.h"
 
@@ -37,14 +38,13 @@
 #define OWNER_BYTES  37 /* a UUID */
 
 struct consumer;
-struct feed;
-struct strand;
+struct reader;
+struct shard;
 struct lane;
-struct errand;
 
 /* ---- what lies outside ---- */
 
-struct surroundings {
+struct environment {
     void *self;
     /* the door: as dynamo_begin, dynamo_turn_end, dynamo_finish */
     bool (*begin)(void *self, struct dynamo_call *call);
@@ -134,13 +134,12 @@ struct new_position {
     struct slice iterator; /* LATEST; else empty */
 };
 
-void put_position_key(struct buf *out, const struct feed *feed, struct slice shard);
-void put_position_probe(struct buf *out, const struct strand *strand);
-void put_position_create(struct buf *out, const struct strand *strand, const struct new_position *fresh);
-void put_position_take(struct buf *out, const struct strand *strand);
-void put_position_ask(struct buf *out, const struct strand *strand);
-void put_position_release(struct buf *out, const struct strand *strand);
-void put_position_commit(struct buf *out, const struct strand *strand, const struct commit_plan *plan);
+void put_position_key(struct buf *out, const struct reader *reader, struct slice shard);
+void put_position_create(struct buf *out, const struct shard *shard, const struct new_position *fresh);
+void put_position_take(struct buf *out, const struct shard *shard);
+void put_position_ask(struct buf *out, const struct shard *shard);
+void put_position_release(struct buf *out, const struct shard *shard);
+void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan);
 
 /* ---- records (consume_record.c) ---- */
 
@@ -161,67 +160,14 @@ void put_event_record(struct buf *out, const struct raw_record *raw, struct slic
 uint32_t lane_of_keys(struct slice keys, struct slice hash_key, uint32_t lanes, struct arena *arena);
 void record_free(struct record *record);
 
-/* ---- errands and the inbox (consume_errand.c) ---- */
+/* ---- what others tell us to do ---- */
 
-struct errand {
-    struct errand *next;
-    struct consumer *consumer;
-    struct inbox *inbox;
-    void (*answered)(struct errand *errand);
-    struct dynamo_call call;
-    struct invocation invocation;
-    bool is_invocation, needs_finish;
-    struct feed *feed;
-    struct strand *strand; /* or NULL */
-    struct lane *lane;     /* or NULL */
-    uint64_t term;         /* of the strand's lease when it began */
-    int64_t began_us, began_ms;
-    uint64_t news; /* when it began */
-    struct arena arena;
-    struct buf request, reply;
-};
-
-/* What others tell us to do. */
 struct order {
-    struct order *next;
+    struct task_note note;
+    struct consumer *consumer;
     struct mapping *mapping; /* NULL: remove */
     char id[OWNER_BYTES];
 };
-
-struct inbox {
-    pthread_mutex_t lock;
-    pthread_cond_t filled;
-    struct errand *first, *last;
-    struct order *first_order, *last_order;
-    bool is_woken, is_closed;
-    _Atomic uint32_t references; /* the consumer's, and one for each invocation under way */
-};
-
-struct inbox *inbox_new(void);
-void inbox_release(struct inbox *inbox);
-void inbox_wake(struct inbox *inbox);
-void inbox_order(struct inbox *inbox, struct order *order);
-/* From here on, what comes back is freed. */
-void inbox_close(struct inbox *inbox);
-/* Waits until something is there, at most so long; less than 0: for ever. */
-void inbox_wait(struct inbox *inbox, int64_t wait_us);
-void inbox_take(struct inbox *inbox, struct errand **errands, struct order **orders);
-void order_free(struct order *order);
-
-/* A call of the door for a feed, or a strand of it: write its `request`, then call. */
-struct errand *errand_new(struct feed *feed, struct strand *strand, void (*answered)(struct errand *errand));
-void errand_call(struct errand *errand, struct slice operation);
-void errand_invoke(struct errand *errand);
-void errand_free(struct errand *errand);
-/* Lets the answer be handled. The errand is gone afterwards. */
-void errand_deliver(struct errand *errand);
-/* True when its strand still has the lease under which it was begun. */
-bool errand_is_current(const struct errand *errand);
-enum dynamo_fault errand_fault(const struct errand *errand);
-struct slice errand_message(struct errand *errand);
-/* Calls `take` with each element of an array in its answer; false when it is none. */
-bool errand_each(struct errand *errand, struct slice array,
-                 void (*take)(struct errand *errand, struct slice raw));
 
 /* ---- lanes (consume_lane.c, consume_reply.c) ---- */
 
@@ -236,8 +182,7 @@ enum lane_state {
 /* What the next commit does for a lane. */
 struct settlement {
     uint32_t moves;            /* records that are done with */
-    struct buf members, cause; /* of its transaction; none: a plain write of the
-                                  position will do */
+    struct buf members, cause; /* of its transaction; none: a plain write of the position will do */
     unsigned member_count;
     uint32_t effect_count;
     bool has_effects, has_document;
@@ -256,8 +201,18 @@ struct tumbling {
     uint32_t failures;          /* of its last call */
 };
 
+/* A batch that its function has. */
+struct batch_call {
+    struct task_completion completion;
+    struct consumer *consumer;
+    struct watch *watch;
+    struct invocation invocation;
+    struct arena arena;
+    struct buf payload;
+};
+
 struct lane {
-    struct strand *strand;
+    struct shard *shard;
     uint32_t number;
     enum lane_state state;
     struct point at; /* as the item has it */
@@ -269,7 +224,7 @@ struct lane {
     uint32_t invocations;                   /* of the batch at hand */
     uint32_t pauses;                        /* in a row */
     uint32_t cap;                           /* records at a time, so that effects fit; 0: any */
-    struct due retry;
+    struct task_moment retry;
     struct settlement settlement;
     bool gives_up; /* the settlement does */
     struct tumbling window;
@@ -278,25 +233,26 @@ struct lane {
     bool was_invoked;
 };
 
+/* Hands records to the function until the shard is left, or gets other lanes. */
+void lane_task(void *lane);
 const struct mapping *lane_mapping(const struct lane *lane);
-void lane_attend(struct lane *lane);
 void lane_add(struct lane *lane, const struct record *record);
 /* The first record of the queue; the others follow. */
 struct record *lane_head(const struct lane *lane);
-void lane_pop(struct lane *lane, uint32_t count);
 void lane_free(struct lane *lane);
-bool lane_is_hungry(const struct lane *lane);
+/* Another batch could be gathered beside the one at hand. */
+bool lane_has_room(const struct lane *lane);
 /* The event of the first records. */
 void put_payload(struct buf *out, const struct lane *lane, uint32_t count);
 struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena);
-void lane_invoke(struct lane *lane, uint32_t count);
-void lane_answered(struct errand *errand);
+void lane_take_reply(struct lane *lane, struct batch_call *call);
 void lane_result(struct lane *lane, enum outcome outcome, uint32_t done);
 void lane_fail(struct lane *lane, const char *why);
 void lane_failed(struct lane *lane);
 void lane_pause(struct lane *lane, bool is_throttled);
 void lane_settle(struct lane *lane, uint32_t moves);
 void lane_give_up(struct lane *lane, uint32_t count, const char *condition);
+/* Of the commit that it was in: */
 void lane_committed(struct lane *lane);
 void lane_refused(struct lane *lane, const char *reason);
 void lane_undocumented(struct lane *lane, const char *reason);
@@ -309,56 +265,56 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
 
 /* consume_window.c */
 int64_t window_end_for(const struct lane *lane);
-bool window_attend(struct lane *lane);
+/* The window's last call is to be made. Else *until is when it may be. */
+bool window_is_over(struct lane *lane, struct task_moment *until);
 void window_put_members(struct buf *out, const struct lane *lane);
 bool window_takes_state(struct lane *lane, struct slice state);
 void window_put_closing(struct lane *lane);
 void window_finished(struct lane *lane);
 void window_failed(struct lane *lane);
 void window_committed(struct lane *lane);
-void windows_load(struct strand *strand);
+/* Between taking the lease and reading; waits. False: it cannot be read now. */
+bool windows_load(struct shard *shard);
 
-/* ---- strands (consume_strand.c) ---- */
+/* ---- shards (consume_shard.c) ---- */
 
-enum strand_state {
-    STRAND_WAITS, /* for its parent */
-    STRAND_FREE,  /* may be taken, or somebody else has it */
-    STRAND_TAKING,
-    STRAND_LOADING, /* states of windows */
-    STRAND_HELD,
-    STRAND_ENDED,
+enum shard_state {
+    SHARD_WAITS, /* for its parent */
+    SHARD_FREE,  /* may be taken, or somebody else has it */
+    SHARD_TAKING,
+    SHARD_HELD,
+    SHARD_LEAVING, /* its tasks end */
+    SHARD_ENDED,
 };
 
-struct strand {
-    struct strand *next, *next_touched;
-    struct feed *feed;
-    bool is_touched;
+struct shard {
+    struct shard *next;
+    struct reader *reader;
     char id[LIMIT_SHARD_ID_BYTES + 1], parent[LIMIT_SHARD_ID_BYTES + 1];
     bool is_closed;              /* the service will write no more to it */
     bool is_marked;              /* LATEST: its position is written down */
     int64_t known_us;            /* since when we know of it */
     uint32_t listed_at, seen_at; /* in which look for shards, for positions it was there last */
-    enum strand_state state;
+    enum shard_state state;
     struct position seen;
     enum lease_wish wish;
-    uint32_t lanes_asked; /* of the position that is being made */
-    uint64_t term;        /* grows with each lease that is taken, lost or given up */
-    uint32_t errands;
-    int64_t due_us;   /* wants attention then */
-    struct due retry; /* of taking a lease */
+    struct task_moment retry; /* of taking a lease */
+    struct task_signal changed;
+    unsigned tasks; /* that work on it */
     /* while it is held */
     struct lane *lanes;
     uint32_t lane_count;
+    unsigned lane_tasks;
+    bool ends_lanes;                     /* there will be others */
     int64_t held_us, lease_us, renew_us; /* since when, until when, when to renew */
     bool is_handing_over;                /* somebody asked for it: finish and give it back */
+    bool is_missing;                     /* its item is not there any more */
     /* reading */
     struct buf iterator;  /* in quotes; empty: to be asked for */
-    bool from_horizon;    /* the next iterator: what we knew of its place is of no
-                             use */
+    bool from_horizon;    /* the next iterator: what we knew of its place is of no use */
     bool has_lost_latest; /* where LATEST was is known by its time only */
     bool is_reading, is_read_out;
-    bool has_more;         /* the last answer had records, or there is another reason to
-                              ask */
+    bool has_more;         /* the last answer had records, or there is another reason to ask */
     struct point read_at;  /* the last record that was read */
     struct point known_to; /* the furthest lane when the lease was taken */
     int64_t ask_us, last_ask_us, pause_us;
@@ -370,75 +326,59 @@ struct strand {
     int64_t skipped_us;         /* and since when */
     /* committing */
     bool is_committing;
-    bool is_unsure; /* whether the commit happened has still to be asked */
     struct commit_plan plan;
-    int64_t commit_us;
-    struct due commit_retry;
-    uint32_t commit_failures;
     uint64_t settled; /* gives settlements their numbers */
 };
 
-struct strand *strand_new(struct feed *feed, struct slice id);
-void strand_free(struct strand *strand);
-void strand_touch(struct strand *strand);
-void strand_wake_at(struct strand *strand, int64_t ticks_us);
-void strand_wake_due(struct strand *strand, const struct due *due);
-void strand_attend(struct strand *strand);
-void strand_hold(struct strand *strand, int64_t asked_us);
-/* The lease is given up: all that belongs to it is dropped. Lost: and the items are looked at again. */
-void strand_drop(struct strand *strand);
-void strand_lose(struct strand *strand);
-void strand_end(struct strand *strand);
-void strand_relane(struct strand *strand, uint32_t count, const struct point *at);
-bool strand_is_held(const struct strand *strand);
-bool strand_is_busy(const struct strand *strand);
-bool strand_is_stopping(const struct strand *strand);
-bool strand_is_changing_lanes(const struct strand *strand);
-bool strand_is_quiet(const struct strand *strand);
+struct shard *add_shard(struct reader *reader, struct slice id);
+void shard_free(struct shard *shard);
+/* Takes the lease, and works until it is given back, lost, or the shard is read to its end. */
+void shard_task(void *shard);
+void shard_touch(struct shard *shard);
+/* The lease is not ours any more: the items are to be looked at again. */
+void shard_lose(struct shard *shard);
+bool shard_is_held(const struct shard *shard);
+bool shard_is_stopping(const struct shard *shard);
+bool shard_is_changing_lanes(const struct shard *shard);
+bool shard_is_quiet(const struct shard *shard);
 
 /* consume_lease.c */
-void leases_weigh(struct feed *feed);
-void lease_attend(struct strand *strand);
-void lease_release(struct strand *strand);
-void lease_renewed(struct strand *strand, int64_t asked_us);
-bool lease_is_over(struct strand *strand);
+void leases_weigh(struct reader *reader);
+/* Begins to take those that are wanted, and asks for others. Answers when it is to be called again. */
+struct task_moment leases_act(struct reader *reader);
 /* Nobody has it, or its time is over. */
-bool lease_is_free(const struct strand *strand);
+bool lease_is_free(const struct shard *shard);
 /* Somebody else who is alive holds it. */
-bool lease_is_anothers(const struct strand *strand);
+bool lease_is_anothers(const struct shard *shard);
 int64_t lease_margin_ms(const struct consumer *consumer);
 
-/* consume_read.c, consume_commit.c */
-void read_attend(struct strand *strand);
-void put_iterator_question(struct buf *out, const struct strand *strand, struct slice type,
+/* consume_read.c */
+void read_task(void *shard);
+void put_iterator_question(struct buf *out, const struct shard *shard, struct slice type,
                            const struct point *at);
-bool iterator_read(struct errand *errand, struct slice *iterator);
-void commit_attend(struct strand *strand);
+bool iterator_read(struct slice reply, struct arena *arena, struct slice *iterator);
 
-/* ---- feeds (consume_feed.c) ---- */
+/* ---- readers (consume_reader.c) ---- */
 
-enum feed_stage {
-    FEED_TABLE, /* our table must be there */
-    FEED_POSITIONS,
-    FEED_SHARDS,
-    FEED_START, /* LATEST: where that is, is written down */
-    FEED_RUNS,
-    FEED_DRAINS, /* batches under way end, leases are given back */
-    FEED_STOPPED,
-    FEED_DELETES, /* its positions */
-    FEED_GONE,
+enum reader_stage {
+    READER_PREPARES, /* table, positions, shards, and where LATEST is */
+    READER_RUNS,
+    READER_DRAINS, /* batches under way end, leases are given back */
+    READER_STOPPED,
+    READER_DELETES, /* its positions */
+    READER_GONE,
 };
 
-struct feed {
-    struct feed *next;
+struct reader {
+    struct reader *next;
     struct consumer *consumer;
     struct mapping *mapping;
     struct mapping *successor; /* of the same id, set while this one is being removed; NULL: none */
     struct buf arn_json;       /* the stream's, in quotes */
     struct slice function_name;
-    enum feed_stage stage;
-    bool is_touched, is_busy; /* busy: a call about the feed itself is under way */
-    bool is_removed;
+    enum reader_stage stage;
+    struct task_signal changed;
+    bool must_drain, is_removed;
     bool has_start;       /* LATEST is written down */
     bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
@@ -446,103 +386,77 @@ struct feed {
     bool has_looked_last; /* for all shards, after the last one of a closed stream was done */
     bool has_moved;       /* to another stream, from which nothing was told yet */
     bool has_told_of_others; /* the log has said who else reads it */
-    bool knows_filter; /* the service has ShardFilter, as far as we know */
-    struct strand *strands;
+    bool knows_filter;       /* the service has ShardFilter, as far as we know */
+    struct shard *shards;
     struct buf hash_key;
-    struct buf page_key;                      /* where the next page of what is being read begins, raw */
     char wanted_of[LIMIT_SHARD_ID_BYTES + 1]; /* whose children are to be looked for next */
-    char child_of[LIMIT_SHARD_ID_BYTES + 1];  /* and are looked for now */
-    bool is_child_look;
     uint32_t look, looked; /* for shards: the one begun last, the one completed last */
-    int64_t look_began_us, looked_us;
+    int64_t looked_us;
     uint32_t position_looks;
-    uint32_t errands;
-    struct due retry;
     uint32_t failures;
     int64_t look_us, positions_us; /* when shards, positions are to be looked at again */
-    int64_t create_us;             /* no position is made before: they were deleted, perhaps
-                                      with the mapping */
-    int64_t due_us;
+    int64_t create_us; /* no position is made before: they were deleted, perhaps with the mapping */
     int64_t warned_us; /* of loops */
     char result[160];  /* the last one told */
 };
 
-struct feed *feed_new(struct consumer *consumer, struct mapping *mapping);
-void feed_free(struct feed *feed);
-void feed_touch(struct feed *feed);
-void feed_attend(struct feed *feed);
-void feed_change(struct feed *feed, struct mapping *mapping);
-void feed_remove(struct feed *feed);
-void feed_stop(struct feed *feed);
+struct reader *reader_new(struct consumer *consumer, struct mapping *mapping);
+void reader_free(struct reader *reader);
+void reader_touch(struct reader *reader);
+void reader_change(struct reader *reader, struct mapping *mapping);
+void reader_remove(struct reader *reader);
+void reader_stop(struct reader *reader);
 /* Drops all that it knows and starts again. */
-void feed_begin_anew(struct feed *feed);
-bool feed_is_stopped(const struct feed *feed);
-bool feed_is_running(const struct feed *feed);
-void feed_enter(struct feed *feed, enum feed_stage stage);
+void reader_begin_anew(struct reader *reader);
+bool reader_is_stopped(const struct reader *reader);
+bool reader_is_running(const struct reader *reader);
 /* Tells LastProcessingResult, when it is another one than before. */
-void feed_note(struct feed *feed, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void feed_look_soon(struct feed *feed, const struct strand *ended);
-void feed_looked(struct feed *feed);
-void feed_wait(struct feed *feed, int64_t us);
-void feed_wake_at(struct feed *feed, int64_t ticks_us);
-/* A call about the feed itself; one at a time. */
-struct errand *feed_ask(struct feed *feed, void (*answered)(struct errand *errand));
-struct errand *feed_ask_for(struct feed *feed, struct strand *strand,
-                            void (*answered)(struct errand *errand));
-/* Notes that it is answered; false when it failed and will be repeated after a pause. */
-bool feed_answered(struct errand *errand);
-void feed_failed(struct feed *feed);
+void reader_note(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void reader_look_soon(struct reader *reader, const struct shard *ended);
+/* True: its task is to end what it does. */
+bool reader_is_leaving(const struct reader *reader);
+/* Waits so long, or until the reader is to stop. */
+void reader_pause(struct reader *reader, int64_t us);
+/* A call about the reader itself has failed: waits, longer each time. */
+void reader_failed(struct reader *reader);
 
-/* consume_shards.c */
-void shards_ask(struct feed *feed);
-void positions_ask(struct feed *feed);
-struct strand *strand_find(const struct feed *feed, struct slice id);
-bool strand_is_listed(const struct strand *strand);
-void strands_release(struct feed *feed);
-void strands_forget(struct feed *feed);
-bool strands_miss_children(const struct feed *feed);
+/* consume_shards.c: these two wait. False: it failed, or the reader is to stop. */
+bool look_for_shards(struct reader *reader);
+bool look_at_all_positions(struct reader *reader);
+struct shard *find_shard(const struct reader *reader, struct slice id);
+bool shard_is_listed(const struct shard *shard);
+void release_shards(struct reader *reader);
+bool forget_a_shard(struct reader *reader);
+bool misses_children(const struct reader *reader);
 
-/* consume_over.c: tells when the stream is over. */
-void stream_over_attend(struct feed *feed);
-/* The stream is to be looked at anew, and is another one where the mapping says so. */
-void feed_begin_stream(struct feed *feed);
-
-/* consume_start.c */
-void table_attend(struct feed *feed);
-void start_attend(struct feed *feed);
-void delete_attend(struct feed *feed);
+/* consume_start.c: these wait, too. */
+bool positions_table_wait(struct reader *reader);
+bool start_write(struct reader *reader);
+/* False: the consumer ends first. */
+bool positions_delete(struct reader *reader);
 
 /* ---- the consumer (consume_loop.c) ---- */
 
 struct consumer_counts {
     _Atomic uint64_t records_read, records_filtered, records_done, records_given_up, records_looped;
     _Atomic uint64_t batches, failures, throttled, commits, effects, conflicts, leases_lost, trimmed, reads;
-    _Atomic uint64_t feeds, watches, strands_held, buffered_bytes;
-    struct histogram start_us; /* from the arrival of a batch's first record to
-                                  its invocation */
+    _Atomic uint64_t readers, watches, shards_held, buffered_bytes;
+    struct histogram start_us; /* from the arrival of a batch's first record to its invocation */
 };
 
 enum positions_state { POSITIONS_UNKNOWN, POSITIONS_ASKED, POSITIONS_MISSING, POSITIONS_READY };
 
 struct consumer {
-    struct surroundings world;
+    struct environment world;
     struct consumer_settings settings;
-    struct inbox *inbox;
-    struct errand *ready_first, *ready_last; /* answered at once */
-    struct errand *spare;
-    uint32_t spare_count;
-    uint32_t calls, invocations; /* under way */
-    bool has_turn;               /* calls were begun and not handed over */
-    struct feed *feeds;
-    struct strand *touched_first, *touched_last;
-    struct random random;
+    struct task_host *host;
+    uint32_t invocations; /* under way */
+    struct reader *readers;
     struct buf table; /* its name, in quotes */
     enum positions_state positions_state;
-    int64_t next_due_us;
-    int64_t wall_offset_us; /* between the clocks, to see a jump */
     uint64_t last_news;
     size_t buffered_bytes;
-    bool is_stopping;
+    bool is_stopping, is_late; /* late: batches under way are not waited for any more */
     struct arena scratch;
     struct buf text; /* scratch, too */
     struct consumer_counts counts;
@@ -555,22 +469,25 @@ struct consumer {
     uint64_t quiet_news;
     int64_t quiet_since_us;
     uint64_t orders_given, orders_done;
-    void *host; /* the thread and what else is real (consume.c) */
+    void *real; /* the thread and what else is real (consume.c) */
 };
 
-struct consumer *consumer_new(const struct surroundings *world, const struct consumer_settings *settings);
+struct consumer *consumer_new(const struct environment *world, const struct consumer_settings *settings);
 void consumer_free(struct consumer *consumer);
 /* Does what can be done now. Answers after how many microseconds something is due; less than 0: never. */
 int64_t consumer_step(struct consumer *consumer);
 /* Lets batches under way end and gives leases back; consumer_has_stopped when that is done. */
 void consumer_stop(struct consumer *consumer);
+/* Gives them back now. */
+void consumer_give_back(struct consumer *consumer);
 bool consumer_has_stopped(const struct consumer *consumer);
 void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id);
 int64_t consumer_now_ms(const struct consumer *consumer);
 int64_t consumer_ticks_us(const struct consumer *consumer);
 uint64_t consumer_news(const struct consumer *consumer);
-struct due due_after_us(const struct consumer *consumer, int64_t us);
-bool due_is_over(const struct consumer *consumer, const struct due *due);
+uint64_t consumer_random(struct consumer *consumer);
+/* For tests that drop an invocation under way: with its host. */
+void batch_call_drop(struct invocation *invocation);
 
 /* consume.c: ends the thread; consumer_close does so, too */
 void consumer_halt(struct consumer *consumer);
@@ -578,5 +495,9 @@ void consumer_halt(struct consumer *consumer);
 /* consume_quiet.c */
 void consumer_note_quiet(struct consumer *consumer);
 bool consumer_is_quiet(struct consumer *consumer);
+
+/* Calls `take` with each element of an array of a reply; false when it is none. */
+bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),
+                  void *context);
 
 #endif

@@ -48,7 +48,7 @@ static void put_batch(struct buf *out, const struct lane *lane, uint32_t count)
 {
     const struct record *records = lane_head(lane);
     buf_text(out, "\"DDBStreamBatchInfo\":{");
-    put_text(out, "shardId", slice_of(lane->strand->id));
+    put_text(out, "shardId", slice_of(lane->shard->id));
     if (count) {
         buf_byte(out, ',');
         put_text(out, "startSequenceNumber", records[0].sequence);
@@ -102,13 +102,13 @@ static bool is_redrivable(const struct lane *lane, uint32_t count)
  * id is the same whoever gives these records up. */
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition)
 {
-    struct consumer *consumer = lane->strand->feed->consumer;
+    struct consumer *consumer = lane->shard->reader->consumer;
     struct settlement *settlement = &lane->settlement;
     struct slice destination = lane_mapping(lane)->on_failure;
     char id[LIMIT_SHARD_ID_BYTES + 160];
     if (!destination.len) return false;
     struct slice from = count ? lane_head(lane)->sequence : point_view(&lane->at);
-    snprintf(id, sizeof id, "%.*s/%s/%u/%.*s/%u", SLICE_ARG(lane_mapping(lane)->id), lane->strand->id,
+    snprintf(id, sizeof id, "%.*s/%s/%u/%.*s/%u", SLICE_ARG(lane_mapping(lane)->id), lane->shard->id,
              lane->number, SLICE_ARG(from), count);
     consumer->text.len = 0;
     put_document(&consumer->text, lane, count, condition, consumer_now_ms(consumer));

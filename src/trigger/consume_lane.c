@@ -1,13 +1,15 @@
-/* A lane: records of a strand in their order, handed to the function one batch at a time.
+/* A lane: records of a shard in their order, handed to the function one batch at a time.
  *
  * A batch at hand is a stack of segments: at first one, all of the batch; where it is split, the halves.
  * The uppermost is tried; it is taken away as its records are done. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
+#include "trigger/watch.h"
 
 #define PAYLOAD_BYTES   256 /* of an event around its records, but for a window's state */
 #define RETRY_MAX_US    10000000
@@ -39,9 +41,9 @@ static void make_room(struct lane *lane)
 
 static void count_bytes(struct lane *lane, size_t more, size_t less)
 {
-    struct consumer *consumer = lane->strand->feed->consumer;
+    struct consumer *consumer = lane->shard->reader->consumer;
     lane->bytes += more - less;
-    lane->strand->bytes += more - less;
+    lane->shard->bytes += more - less;
     consumer->buffered_bytes += more - less;
     atomic_store_explicit(&consumer->counts.buffered_bytes, consumer->buffered_bytes, memory_order_relaxed);
 }
@@ -53,7 +55,7 @@ void lane_add(struct lane *lane, const struct record *record)
     count_bytes(lane, record->event.len, 0);
 }
 
-void lane_pop(struct lane *lane, uint32_t count)
+static void lane_pop(struct lane *lane, uint32_t count)
 {
     ensure(count <= lane->count);
     for (uint32_t i = 0; i < count; i++) {
@@ -77,11 +79,10 @@ void lane_free(struct lane *lane)
 
 const struct mapping *lane_mapping(const struct lane *lane)
 {
-    return lane->strand->feed->mapping;
+    return lane->shard->reader->mapping;
 }
 
-/* True when another batch could be gathered beside the one at hand. */
-bool lane_is_hungry(const struct lane *lane)
+bool lane_has_room(const struct lane *lane)
 {
     uint32_t at_hand = 0;
     size_t bytes = 0;
@@ -101,15 +102,15 @@ static uint32_t *segment(struct lane *lane)
 static void rest(struct lane *lane, int64_t pause_us)
 {
     lane->state = LANE_PAUSED;
-    lane->retry = due_after_us(lane->strand->feed->consumer, pause_us);
-    strand_touch(lane->strand);
+    lane->retry = task_after_us(lane->shard->reader->consumer->host, pause_us);
+    shard_touch(lane->shard);
 }
 
 void lane_pause(struct lane *lane, bool is_throttled)
 {
     lane->pauses++;
     rest(lane, retry_after_us(lane->pauses, is_throttled ? THROTTLE_MAX_US : RETRY_MAX_US,
-                              random_next(&lane->strand->feed->consumer->random)));
+                              consumer_random(lane->shard->reader->consumer)));
 }
 
 /* The next commit moves the lane behind so many records. */
@@ -117,8 +118,8 @@ void lane_settle(struct lane *lane, uint32_t moves)
 {
     lane->state = LANE_SETTLED;
     lane->settlement.moves = moves;
-    lane->settlement.number = lane->strand->settled++;
-    strand_touch(lane->strand);
+    lane->settlement.number = lane->shard->settled++;
+    shard_touch(lane->shard);
 }
 
 static void clear_settlement(struct settlement *settlement)
@@ -144,7 +145,7 @@ static void split(struct lane *lane, uint32_t first)
 /* What will be given up need not wait for it. */
 static bool is_given_up(const struct lane *lane)
 {
-    int64_t now_ms = consumer_now_ms(lane->strand->feed->consumer);
+    int64_t now_ms = consumer_now_ms(lane->shard->reader->consumer);
     return judge_next(lane_mapping(lane), lane_head(lane), lane->take, now_ms).condition != NULL;
 }
 
@@ -166,7 +167,7 @@ void lane_result(struct lane *lane, enum outcome outcome, uint32_t done)
 void lane_committed(struct lane *lane)
 {
     struct settlement *settlement = &lane->settlement;
-    struct consumer_counts *counts = &lane->strand->feed->consumer->counts;
+    struct consumer_counts *counts = &lane->shard->reader->consumer->counts;
     uint32_t moves = settlement->moves;
     stats_add(settlement->has_document || lane->gives_up ? &counts->records_given_up : &counts->records_done,
               moves);
@@ -188,9 +189,9 @@ void lane_committed(struct lane *lane)
 /* What it returned was refused by the door: as if the function had failed. */
 void lane_refused(struct lane *lane, const char *reason)
 {
-    struct feed *feed = lane->strand->feed;
-    stats_add(&feed->consumer->counts.failures, 1);
-    feed_note(feed, "PROBLEM: Function call failed: its writes were refused: %s", reason);
+    struct reader *reader = lane->shard->reader;
+    stats_add(&reader->consumer->counts.failures, 1);
+    reader_note(reader, "PROBLEM: Function call failed: its writes were refused: %s", reason);
     clear_settlement(&lane->settlement);
     lane_failed(lane);
 }
@@ -201,55 +202,70 @@ void lane_undocumented(struct lane *lane, const char *reason)
     struct settlement *settlement = &lane->settlement;
     log_line("triggers: mapping %.*s: a failed batch could not be sent to its destination: %s",
              SLICE_ARG(lane_mapping(lane)->id), reason);
-    feed_note(lane->strand->feed, "PROBLEM: The destination refused a failed batch: %s", reason);
+    reader_note(lane->shard->reader, "PROBLEM: The destination refused a failed batch: %s", reason);
     settlement->members.len = settlement->member_count = 0;
     settlement->has_document = false;
     if (settlement->window == WINDOW_CLOSES) window_put_closing(lane);
     lane->state = LANE_SETTLED;
-    strand_touch(lane->strand);
+    shard_touch(lane->shard);
 }
 
 /* Whoever wonders why the function is not called looks into its log first. */
 static void tell_function_of_loop(struct lane *lane)
 {
-    const struct feed *feed = lane->strand->feed;
-    const struct surroundings *world = &feed->consumer->world;
+    const struct reader *reader = lane->shard->reader;
+    const struct environment *world = &reader->consumer->world;
     struct buf line = {0};
     buf_printf(&line,
                "LOOP function %.*s was not called for a record that it caused itself, at depth %u "
                "(MaximumRecursionDepth of mapping %.*s is %u). To allow it: aws lambda "
                "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
-               SLICE_ARG(feed->function_name),
-               world->cause_count(lane_head(lane)->cause, feed->function_name), SLICE_ARG(feed->mapping->id),
-               feed->mapping->depth_max, SLICE_ARG(feed->function_name));
-    world->log_to(world->self, feed->function_name, buf_view(&line));
+               SLICE_ARG(reader->function_name),
+               world->cause_count(lane_head(lane)->cause, reader->function_name),
+               SLICE_ARG(reader->mapping->id), reader->mapping->depth_max, SLICE_ARG(reader->function_name));
+    world->log_to(world->self, reader->function_name, buf_view(&line));
     buf_free(&line);
 }
 
 static void warn_of_loop(struct lane *lane, uint32_t count)
 {
-    struct feed *feed = lane->strand->feed;
-    int64_t now_us = consumer_ticks_us(feed->consumer);
-    stats_add(&feed->consumer->counts.records_looped, count);
-    if (feed->warned_us && now_us < feed->warned_us + LOOP_LOG_US) return;
-    feed->warned_us = now_us;
+    struct reader *reader = lane->shard->reader;
+    int64_t now_us = consumer_ticks_us(reader->consumer);
+    stats_add(&reader->consumer->counts.records_looped, count);
+    if (reader->warned_us && now_us < reader->warned_us + LOOP_LOG_US) return;
+    reader->warned_us = now_us;
     log_line("triggers: mapping %.*s: records that function %.*s caused itself are kept from it "
              "(MaximumRecursionDepth is %u)",
-             SLICE_ARG(feed->mapping->id), SLICE_ARG(feed->function_name), feed->mapping->depth_max);
+             SLICE_ARG(reader->mapping->id), SLICE_ARG(reader->function_name), reader->mapping->depth_max);
     tell_function_of_loop(lane);
+}
+
+struct failure {
+    struct lane *lane;
+    uint32_t count;
+    const char *condition;
+    bool has_document;
+};
+
+static void document_failure(void *argument)
+{
+    struct failure *failure = argument;
+    failure->has_document = put_failure_document(failure->lane, failure->count, failure->condition);
 }
 
 /* The first records go to the destination, if there is one, and the lane moves on. */
 void lane_give_up(struct lane *lane, uint32_t count, const char *condition)
 {
-    struct feed *feed = lane->strand->feed;
+    struct reader *reader = lane->shard->reader;
     bool is_looped = count && lane_head(lane)->is_looped;
     clear_settlement(&lane->settlement);
     if (is_looped) warn_of_loop(lane, count);
-    bool has_document = put_failure_document(lane, count, condition);
+    struct failure failure = {lane, count, condition, false};
+    task_outside(document_failure, &failure); /* it looks into tables */
+    bool has_document = failure.has_document;
     if (!has_document && !is_looped)
         log_line("triggers: mapping %.*s: %u records of shard %s are given up: %s",
-                 SLICE_ARG(feed->mapping->id), count, lane->strand->id, condition);
+                 SLICE_ARG(reader->mapping->id), count, lane->shard->id, condition);
     lane->gives_up = true;
     lane_settle(lane, count);
 }
@@ -271,7 +287,7 @@ void put_payload(struct buf *out, const struct lane *lane, uint32_t count)
 
 struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena)
 {
-    const struct surroundings *world = &lane->strand->feed->consumer->world;
+    const struct environment *world = &lane->shard->reader->consumer->world;
     struct slice joined = SLICE("");
     for (uint32_t i = 0; i < count; i++) {
         struct slice cause = lane_head(lane)[i].cause;
@@ -283,35 +299,88 @@ struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *
 
 static void note_start(struct lane *lane, uint32_t count)
 {
-    struct consumer *consumer = lane->strand->feed->consumer;
+    struct consumer *consumer = lane->shard->reader->consumer;
     stats_add(&consumer->counts.batches, 1);
     if (!count || lane->invocations) return;
     int64_t waited_us = consumer_ticks_us(consumer) - lane_head(lane)->page->arrived_us;
     histogram_add(&consumer->counts.start_us, waited_us > 0 ? (uint64_t)waited_us : 0);
 }
 
-void lane_invoke(struct lane *lane, uint32_t count)
+static void batch_call_free(struct batch_call *call)
 {
-    struct strand *strand = lane->strand;
-    struct errand *errand = errand_new(strand->feed, strand, lane_answered);
-    struct invocation *invocation = &errand->invocation;
-    errand->lane = lane;
-    put_payload(&errand->request, lane, count);
-    invocation->function = arena_copy(&errand->arena, strand->feed->mapping->function);
-    invocation->cause = arena_copy(&errand->arena, join_causes(lane, count, &errand->arena));
+    arena_free(&call->arena);
+    buf_free(&call->payload);
+    buf_free(&call->invocation.reply);
+    buf_free(&call->invocation.log);
+    free(call);
+}
+
+static void batch_call_release(struct task_completion *completion)
+{
+    batch_call_free(
+        (struct batch_call *)(void *)((char *)completion - offsetof(struct batch_call, completion)));
+}
+
+void batch_call_drop(struct invocation *invocation)
+{
+    struct batch_call *call = (struct batch_call *)(void *)((char *)invocation -
+                                                            offsetof(struct batch_call, invocation));
+    task_completion_done(&call->completion);
+}
+
+static void invocation_done(struct invocation *invocation)
+{
+    struct batch_call *call = (struct batch_call *)(void *)((char *)invocation -
+                                                            offsetof(struct batch_call, invocation));
+    task_completion_done(&call->completion);
+}
+
+static void invoke(void *argument)
+{
+    struct batch_call *call = argument;
+    if (call->watch)
+        watch_invoke(call->watch, &call->invocation);
+    else
+        call->consumer->world.invoke(call->consumer->world.self, &call->invocation);
+}
+
+/* Hands the first records to the function and deals with what it answers. What it answers after the shard was left is
+ * nobody's. */
+static void lane_invoke(struct lane *lane, uint32_t count)
+{
+    struct shard *shard = lane->shard;
+    struct consumer *consumer = shard->reader->consumer;
+    struct batch_call *call = must_zero(1, sizeof *call);
+    call->consumer = consumer;
+    call->watch = lane_mapping(lane)->watch;
+    put_payload(&call->payload, lane, count);
+    call->invocation.function = arena_copy(&call->arena, lane_mapping(lane)->function);
+    call->invocation.cause = arena_copy(&call->arena, join_causes(lane, count, &call->arena));
+    call->invocation.payload = buf_view(&call->payload);
+    call->invocation.arena = &call->arena;
+    call->invocation.done = invocation_done;
     note_start(lane, count);
     lane->state = LANE_CALLED;
     lane->take = count;
     lane->invocations++;
-    errand_invoke(errand);
+    consumer->invocations++;
+    task_completion_begin(&call->completion, batch_call_release);
+    call->completion.signal = &shard->changed;
+    task_outside(invoke, call);
+    while (!call->completion.is_done && shard_is_held(shard)) task_await(&shard->changed, TASK_NEVER);
+    consumer->invocations--;
+    if (call->completion.is_done && shard_is_held(shard)) lane_take_reply(lane, call);
+    call->completion.signal = NULL;
+    task_completion_abandon(&call->completion);
 }
 
-/* ---- attention ---- */
+/* ---- the task ---- */
 
-static void gather(struct lane *lane)
+/* Cuts the next batch, if there is one. Else *until is when there will be. */
+static void gather(struct lane *lane, struct task_moment *until)
 {
-    struct strand *strand = lane->strand;
-    struct consumer *consumer = strand->feed->consumer;
+    struct shard *shard = lane->shard;
+    struct consumer *consumer = shard->reader->consumer;
     const struct mapping *mapping = lane_mapping(lane);
     struct cut cut = {.batch_size = mapping->batch_size,
                       .window_ms = mapping->window_ms,
@@ -319,7 +388,7 @@ static void gather(struct lane *lane)
                       .room_bytes = LIMIT_EVENT_BYTES - PAYLOAD_BYTES - lane->window.state.len,
                       .now_ms = consumer_now_ms(consumer),
                       .now_us = consumer_ticks_us(consumer),
-                      .is_last = strand->is_read_out || strand_is_changing_lanes(strand)};
+                      .is_last = shard->is_read_out || shard_is_changing_lanes(shard)};
     if (lane->cap && lane->cap < cut.batch_size) cut.batch_size = lane->cap;
     struct cut_result result = batch_cut(lane_head(lane), lane->count, &cut);
     if (result.take) {
@@ -328,14 +397,15 @@ static void gather(struct lane *lane)
         lane->invocations = 0;
         lane->was_invoked = false;
     } else if (lane->count) {
-        strand_wake_due(strand, &result.ready);
+        if (result.ready.ticks_us < until->ticks_us) until->ticks_us = result.ready.ticks_us;
+        if (result.ready.wall_ms < until->now_ms) until->now_ms = result.ready.wall_ms;
     }
 }
 
 /* Hands the uppermost segment over, or gives it up. */
 static void try_batch(struct lane *lane)
 {
-    int64_t now_ms = consumer_now_ms(lane->strand->feed->consumer);
+    int64_t now_ms = consumer_now_ms(lane->shard->reader->consumer);
     struct next_step step = judge_next(lane_mapping(lane), lane_head(lane), *segment(lane), now_ms);
     if (step.condition)
         lane_give_up(lane, step.count, step.condition);
@@ -343,16 +413,33 @@ static void try_batch(struct lane *lane)
         lane_invoke(lane, step.count);
 }
 
-void lane_attend(struct lane *lane)
+void lane_task(void *argument)
 {
-    if (lane->state != LANE_IDLE && lane->state != LANE_PAUSED) return;
-    if (strand_is_stopping(lane->strand)) return;
-    if (lane->state == LANE_PAUSED && !due_is_over(lane->strand->feed->consumer, &lane->retry)) {
-        strand_wake_due(lane->strand, &lane->retry);
-        return;
+    struct lane *lane = argument;
+    struct shard *shard = lane->shard;
+    struct task_host *host = shard->reader->consumer->host;
+    while (shard_is_held(shard) && !shard->ends_lanes) {
+        struct task_moment until = TASK_NEVER;
+        bool is_ready = !shard_is_stopping(shard) && (lane->state == LANE_IDLE || lane->state == LANE_PAUSED);
+        if (is_ready && lane->state == LANE_PAUSED && !task_moment_is_over(host, &lane->retry)) {
+            is_ready = false;
+            until = lane->retry;
+        }
+        if (is_ready) {
+            lane->state = LANE_IDLE;
+            if (window_is_over(lane, &until)) {
+                lane->window.is_finishing = true;
+                lane_invoke(lane, 0);
+                continue;
+            }
+            if (!lane->depth) gather(lane, &until);
+            if (lane->depth) {
+                try_batch(lane);
+                continue;
+            }
+        }
+        task_await(&shard->changed, until);
     }
-    lane->state = LANE_IDLE;
-    if (window_attend(lane)) return;
-    if (!lane->depth) gather(lane);
-    if (lane->depth) try_batch(lane);
+    shard->lane_tasks--;
+    shard_touch(shard);
 }

@@ -1,64 +1,77 @@
-/* The consumer's turn: takes what came back, attends to what it touches, and tells when it is next wanted. */
+/* The consumer's turn: its tasks go on, and whoever waits for news is told of them. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "trigger/consume.h"
 
-#define CLOCK_JUMP_US 20000  /* the wall clock went another way than time */
-#define CLOCK_LOOK_US 100000 /* how often that is looked for, while somebody waits for a time of day */
+#define LOOK_US 100000 /* the clock may jump */
 
 /* ---- making and freeing ---- */
 
-struct consumer *consumer_new(const struct surroundings *world, const struct consumer_settings *settings)
+static bool host_begin(void *self, struct dynamo_call *call)
+{
+    struct consumer *consumer = self;
+    return consumer->world.begin(consumer->world.self, call);
+}
+
+static void host_turn_end(void *self)
+{
+    struct consumer *consumer = self;
+    consumer->world.turn_end(consumer->world.self);
+}
+
+static void host_finish(void *self, struct dynamo_call *call)
+{
+    struct consumer *consumer = self;
+    consumer->world.finish(consumer->world.self, call);
+}
+
+static int64_t host_now_ms(void *self)
+{
+    return consumer_now_ms(self);
+}
+
+static int64_t host_ticks_us(void *self)
+{
+    return consumer_ticks_us(self);
+}
+
+struct consumer *consumer_new(const struct environment *world, const struct consumer_settings *settings)
 {
     struct consumer *consumer = must_zero(1, sizeof *consumer);
     consumer->world = *world;
     consumer->settings = *settings;
     if (!settings->shared)
         snprintf(consumer->settings.owner, OWNER_BYTES, DYNAMO_OWNER_HERE "%.31s", settings->owner);
-    consumer->inbox = inbox_new();
-    consumer->next_due_us = NEVER_US;
-    random_seed(&consumer->random, settings->seed);
+    consumer->host = task_host_new(&(struct task_environment){.self = consumer,
+                                                              .begin = host_begin,
+                                                              .turn_end = host_turn_end,
+                                                              .finish = host_finish,
+                                                              .now_ms = host_now_ms,
+                                                              .ticks_us = host_ticks_us},
+                                   settings->seed);
     buf_printf(&consumer->table, "\"%spositions\"", settings->prefix);
     pthread_mutex_init(&consumer->quiet_lock, NULL);
     consumer->last_news = consumer_news(consumer);
-    consumer->wall_offset_us = consumer_now_ms(consumer) * 1000 - consumer_ticks_us(consumer);
     return consumer;
-}
-
-static void free_ready(struct consumer *consumer)
-{
-    while (consumer->ready_first) {
-        struct errand *errand = consumer->ready_first;
-        consumer->ready_first = errand->next;
-        errand_free(errand);
-    }
-    while (consumer->spare) {
-        struct errand *errand = consumer->spare;
-        consumer->spare = errand->next;
-        errand_free(errand);
-    }
 }
 
 void consumer_free(struct consumer *consumer)
 {
-    inbox_close(consumer->inbox);
-    free_ready(consumer);
-    while (consumer->feeds) {
-        struct feed *feed = consumer->feeds;
-        consumer->feeds = feed->next;
-        feed_free(feed);
+    task_host_free(consumer->host);
+    while (consumer->readers) {
+        struct reader *reader = consumer->readers;
+        consumer->readers = reader->next;
+        reader_free(reader);
     }
-    inbox_release(consumer->inbox);
     pthread_mutex_destroy(&consumer->quiet_lock);
     arena_free(&consumer->scratch);
     buf_free(&consumer->text);
     buf_free(&consumer->table);
     free(consumer);
 }
-
-/* ---- time ---- */
 
 int64_t consumer_now_ms(const struct consumer *consumer)
 {
@@ -70,217 +83,162 @@ int64_t consumer_ticks_us(const struct consumer *consumer)
     return consumer->world.ticks_us(consumer->world.self);
 }
 
-struct due due_after_us(const struct consumer *consumer, int64_t us)
-{
-    return (struct due){consumer_now_ms(consumer) + us / 1000, consumer_ticks_us(consumer) + us};
-}
-
-bool due_is_over(const struct consumer *consumer, const struct due *due)
-{
-    return consumer_ticks_us(consumer) >= due->ticks_us || consumer_now_ms(consumer) >= due->wall_ms;
-}
-
 uint64_t consumer_news(const struct consumer *consumer)
 {
     return consumer->world.news ? consumer->world.news(consumer->world.self) : 0;
 }
 
+uint64_t consumer_random(struct consumer *consumer)
+{
+    return random_next(task_host_random(consumer->host));
+}
+
+bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),
+                  void *context)
+{
+    struct raw_walk walk;
+    struct slice raw;
+    if (raw_walk_begin(&walk, arena, array) != JSON_ARRAY) return false;
+    while (raw_walk_next(&walk, NULL, &raw)) take(context, raw);
+    return !json_failed(&walk.reader);
+}
+
 /* ---- orders ---- */
 
-void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id)
+static struct reader *find_reader(struct consumer *consumer, struct slice id)
 {
-    struct order *order = must_zero(1, sizeof *order);
-    order->mapping = mapping ? mapping_keep(mapping) : NULL;
-    snprintf(order->id, sizeof order->id, "%.*s", SLICE_ARG(id));
-    pthread_mutex_lock(&consumer->quiet_lock);
-    consumer->orders_given++;
-    pthread_mutex_unlock(&consumer->quiet_lock);
-    inbox_order(consumer->inbox, order);
+    struct reader *reader = consumer->readers;
+    while (reader && !slice_equal(reader->mapping->id, id)) reader = reader->next;
+    return reader;
 }
 
-static struct feed *find_feed(struct consumer *consumer, struct slice id)
+static void add_reader(struct consumer *consumer, struct mapping *mapping)
 {
-    struct feed *feed = consumer->feeds;
-    while (feed && !slice_equal(feed->mapping->id, id)) feed = feed->next;
-    return feed;
+    struct reader *reader = reader_new(consumer, mapping);
+    reader->next = consumer->readers;
+    consumer->readers = reader;
 }
 
-static void add_feed(struct consumer *consumer, struct mapping *mapping)
+static struct order *order_of(struct task_note *note)
 {
-    struct feed *feed = feed_new(consumer, mapping);
-    feed->next = consumer->feeds;
-    consumer->feeds = feed;
+    return (struct order *)(void *)((char *)note - offsetof(struct order, note));
 }
 
-static void obey(struct consumer *consumer, struct order *order)
+static void order_drop(struct task_note *note)
 {
+    struct order *order = order_of(note);
+    if (order->mapping) mapping_release(order->mapping);
+    free(order);
+}
+
+static void obey(struct task_note *note)
+{
+    struct order *order = order_of(note);
+    struct consumer *consumer = order->consumer;
     struct slice id = slice_of(order->id);
-    struct feed *feed = find_feed(consumer, id);
-    if (order->mapping && feed) {
-        feed_change(feed, order->mapping);
-    } else if (order->mapping) {
-        add_feed(consumer, order->mapping);
-    } else if (feed) {
-        feed_remove(feed);
-    } else {
+    struct reader *reader = find_reader(consumer, id);
+    if (order->mapping && reader)
+        reader_change(reader, order->mapping);
+    else if (order->mapping)
+        add_reader(consumer, order->mapping);
+    else if (reader)
+        reader_remove(reader);
+    else
         consumer->world.reached(consumer->world.self, id, MAPPING_DELETING);
-    }
-    order_free(order);
+    order_drop(note);
     pthread_mutex_lock(&consumer->quiet_lock);
     consumer->is_quiet = false; /* what was known of it was known before the order */
     consumer->orders_done++;
     pthread_mutex_unlock(&consumer->quiet_lock);
 }
 
-/* ---- attending ---- */
-
-static void attend(struct consumer *consumer)
+void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id)
 {
-    while (consumer->touched_first) {
-        struct strand *strand = consumer->touched_first;
-        consumer->touched_first = strand->next_touched;
-        if (!consumer->touched_first) consumer->touched_last = NULL;
-        strand->is_touched = false;
-        strand_attend(strand);
-    }
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next)
-        if (feed->is_touched) feed_attend(feed);
-    if (!consumer->has_turn) return;
-    consumer->has_turn = false;
-    consumer->world.turn_end(consumer->world.self);
+    struct order *order = must_zero(1, sizeof *order);
+    order->note = (struct task_note){.run = obey, .drop = order_drop};
+    order->consumer = consumer;
+    order->mapping = mapping ? mapping_keep(mapping) : NULL;
+    snprintf(order->id, sizeof order->id, "%.*s", SLICE_ARG(id));
+    pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->orders_given++;
+    pthread_mutex_unlock(&consumer->quiet_lock);
+    task_host_post(consumer->host, &order->note);
 }
 
-/* Until nothing more follows at once. */
-static void attend_all(struct consumer *consumer)
-{
-    bool again;
-    do {
-        attend(consumer);
-        again = consumer->touched_first != NULL;
-        for (struct feed *feed = consumer->feeds; feed && !again; feed = feed->next) again = feed->is_touched;
-    } while (again);
-}
+/* ---- the turn ---- */
 
-static void deliver_all(struct consumer *consumer, struct errand *errand)
+/* Records may have come. When there are fewer than before, the database was rolled back: what we know of positions and
+ * records is of a time that never was. */
+static void look_for_news(struct consumer *consumer)
 {
-    while (errand) {
-        struct errand *next = errand->next;
-        errand_deliver(errand);
-        attend_all(consumer);
-        errand = next;
-    }
-}
-
-static void touch_all(struct consumer *consumer)
-{
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next) {
-        feed_touch(feed);
-        for (struct strand *strand = feed->strands; strand; strand = strand->next) strand_touch(strand);
-    }
-}
-
-static void touch_held(struct consumer *consumer)
-{
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next)
-        for (struct strand *strand = feed->strands; strand; strand = strand->next)
-            if (strand->state == STRAND_HELD && !strand->is_reading) strand_touch(strand);
-}
-
-static void wake_due(struct consumer *consumer, int64_t now_us)
-{
-    int64_t next_us = NEVER_US;
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next) {
-        if (feed->due_us <= now_us) feed_touch(feed);
-        if (feed->due_us > now_us && feed->due_us < next_us) next_us = feed->due_us;
-        for (struct strand *strand = feed->strands; strand; strand = strand->next) {
-            if (strand->due_us <= now_us) strand_touch(strand);
-            if (strand->due_us > now_us && strand->due_us < next_us) next_us = strand->due_us;
-        }
-    }
-    consumer->next_due_us = next_us;
-}
-
-/* The database was rolled back: what we know of positions and records is of a time that never was. */
-static void begin_anew(struct consumer *consumer)
-{
-    consumer->positions_state = POSITIONS_UNKNOWN;
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next) feed_begin_anew(feed);
-}
-
-/* Time, the clock's jumps, and news. */
-static void look_around(struct consumer *consumer)
-{
-    int64_t now_us = consumer_ticks_us(consumer);
-    int64_t offset_us = consumer_now_ms(consumer) * 1000 - now_us;
-    int64_t jump_us = offset_us - consumer->wall_offset_us;
-    if (jump_us > CLOCK_JUMP_US || jump_us < -CLOCK_JUMP_US) {
-        consumer->wall_offset_us = offset_us;
-        touch_all(consumer);
-    }
     uint64_t news = consumer_news(consumer);
-    if (news < consumer->last_news) begin_anew(consumer);
-    if (news != consumer->last_news) {
-        consumer->last_news = news;
-        touch_held(consumer);
+    if (news == consumer->last_news) return;
+    bool is_rolled_back = news < consumer->last_news;
+    consumer->last_news = news;
+    if (is_rolled_back) consumer->positions_state = POSITIONS_UNKNOWN;
+    for (struct reader *reader = consumer->readers; reader; reader = reader->next) {
+        if (is_rolled_back) reader_begin_anew(reader);
+        for (struct shard *shard = reader->shards; shard; shard = shard->next)
+            if (shard->state == SHARD_HELD && !shard->is_reading) shard_touch(shard);
     }
-    if (now_us >= consumer->next_due_us) wake_due(consumer, now_us);
 }
 
-static void forget_gone(struct consumer *consumer)
+/* True: another one began in the place of one that is gone. */
+static bool forget_gone(struct consumer *consumer)
 {
     bool has_new = false;
-    for (struct feed **at = &consumer->feeds; *at;) {
-        struct feed *feed = *at;
-        if (feed->stage != FEED_GONE || feed->errands) {
-            at = &feed->next;
+    for (struct reader **at = &consumer->readers; *at;) {
+        struct reader *reader = *at;
+        if (reader->stage != READER_GONE) {
+            at = &reader->next;
             continue;
         }
-        *at = feed->next;
-        if (feed->successor && !consumer->is_stopping) {
-            add_feed(consumer, feed->successor);
-            if (at == &consumer->feeds) at = &consumer->feeds->next; /* that one stands before all others */
+        *at = reader->next;
+        if (reader->successor && !consumer->is_stopping) {
+            add_reader(consumer, reader->successor);
+            if (at == &consumer->readers)
+                at = &consumer->readers->next; /* that one stands before all others */
             has_new = true;
         }
-        feed_free(feed);
+        reader_free(reader);
     }
-    if (has_new) attend_all(consumer);
+    return has_new;
 }
 
 int64_t consumer_step(struct consumer *consumer)
 {
-    struct errand *errands, *ready;
-    struct order *orders;
-    inbox_take(consumer->inbox, &errands, &orders);
-    while (orders) {
-        struct order *next = orders->next;
-        obey(consumer, orders);
-        orders = next;
-    }
-    look_around(consumer);
-    attend_all(consumer);
-    ready = consumer->ready_first;
-    consumer->ready_first = consumer->ready_last = NULL;
-    deliver_all(consumer, errands);
-    deliver_all(consumer, ready);
-    forget_gone(consumer);
+    int64_t wait_us;
+    look_for_news(consumer);
+    do {
+        wait_us = task_host_step(consumer->host);
+    } while (forget_gone(consumer));
     consumer_note_quiet(consumer);
-    if (consumer->ready_first) return 0;
-    if (!consumer->feeds) return -1;
-    int64_t wait_us = consumer->next_due_us - consumer_ticks_us(consumer);
-    return wait_us < 0 ? 0 : wait_us > CLOCK_LOOK_US ? CLOCK_LOOK_US : wait_us;
+    if (!consumer->readers) return -1;
+    return wait_us < 0 || wait_us > LOOK_US ? LOOK_US : wait_us;
 }
 
 /* ---- stopping ---- */
 
+static void touch_all(struct consumer *consumer)
+{
+    for (struct reader *reader = consumer->readers; reader; reader = reader->next) reader_stop(reader);
+}
+
 void consumer_stop(struct consumer *consumer)
 {
     consumer->is_stopping = true;
-    for (struct feed *feed = consumer->feeds; feed; feed = feed->next) feed_stop(feed);
+    touch_all(consumer);
+}
+
+void consumer_give_back(struct consumer *consumer)
+{
+    consumer->is_late = true;
+    touch_all(consumer);
 }
 
 bool consumer_has_stopped(const struct consumer *consumer)
 {
-    for (const struct feed *feed = consumer->feeds; feed; feed = feed->next)
-        if (!feed_is_stopped(feed)) return false;
-    return consumer->calls == 0;
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
+        if (!reader_is_stopped(reader)) return false;
+    return task_host_calls(consumer->host) == 0;
 }

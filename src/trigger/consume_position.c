@@ -140,34 +140,22 @@ bool position_parse(struct slice item, struct arena *arena, struct position *out
 
 /* ---- writing requests ---- */
 
-void put_position_key(struct buf *out, const struct feed *feed, struct slice shard)
+void put_position_key(struct buf *out, const struct reader *reader, struct slice shard)
 {
     buf_text(out, "{\"mapping\":{\"S\":");
-    json_put_string(out, feed->mapping->id);
+    json_put_string(out, reader->mapping->id);
     buf_text(out, "},\"shard\":{\"S\":");
     json_put_string(out, shard);
     buf_text(out, "}}");
 }
 
 /* {"TableName":...,"Key":{...} */
-static void put_head(struct buf *out, const struct strand *strand)
+static void put_head(struct buf *out, const struct shard *shard)
 {
     buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&strand->feed->consumer->table));
+    buf_slice(out, buf_view(&shard->reader->consumer->table));
     buf_text(out, ",\"Key\":");
-    put_position_key(out, strand->feed, slice_of(strand->id));
-}
-
-/* A write, though it changes nothing: unlike a read, it comes behind every conditional write that is under way, on
- * engines where a read may miss those (ScyllaDB Alternator). */
-void put_position_probe(struct buf *out, const struct strand *strand)
-{
-    put_head(out, strand);
-    buf_printf(out,
-               ",\"UpdateExpression\":\"SET #f = :f\",\"ConditionExpression\":\"#f = :f\","
-               "\"ExpressionAttributeNames\":{\"#f\":\"fence\"},"
-               "\"ExpressionAttributeValues\":{\":f\":{\"N\":\"%lld\"}},\"ReturnValues\":\"ALL_NEW\"}",
-               (long long)strand->seen.fence);
+    put_position_key(out, shard->reader, slice_of(shard->id));
 }
 
 static void put_number(struct buf *out, const char *name, int64_t value)
@@ -201,13 +189,13 @@ static int64_t lease_until_ms(const struct consumer *consumer)
 
 /* For PutItem: a position that nobody has made yet, all lanes at one point. An owned one has its first
  * lease. */
-void put_position_create(struct buf *out, const struct strand *strand, const struct new_position *fresh)
+void put_position_create(struct buf *out, const struct shard *shard, const struct new_position *fresh)
 {
-    const struct consumer *consumer = strand->feed->consumer;
+    const struct consumer *consumer = shard->reader->consumer;
     buf_text(out, "{\"TableName\":");
     buf_slice(out, buf_view(&consumer->table));
     buf_text(out, ",\"Item\":");
-    put_position_key(out, strand->feed, slice_of(strand->id));
+    put_position_key(out, shard->reader, slice_of(shard->id));
     out->len--; /* the brace */
     buf_text(out, ",\"at\":");
     put_points(out, &fresh->at, fresh->lanes, true);
@@ -228,11 +216,11 @@ void put_position_create(struct buf *out, const struct strand *strand, const str
 }
 
 /* For UpdateItem: the lease becomes ours, if nobody was faster. */
-void put_position_take(struct buf *out, const struct strand *strand)
+void put_position_take(struct buf *out, const struct shard *shard)
 {
-    const struct consumer *consumer = strand->feed->consumer;
+    const struct consumer *consumer = shard->reader->consumer;
     bool shared = consumer->settings.shared;
-    put_head(out, strand);
+    put_head(out, shard);
     buf_text(out, ",\"UpdateExpression\":\"SET #o = :o, #u = :u, #f = #f + :one, #m = :zero REMOVE #w, "
                   "#x\",\"ConditionExpression\":\"#f = :f");
     buf_text(out, " AND (attribute_not_exists(#o) OR #u < :n OR #o = :o");
@@ -243,17 +231,17 @@ void put_position_take(struct buf *out, const struct strand *strand)
                   "\":zero\":{\"N\":\"0\"}");
     put_text(out, ":o", slice_of(consumer->settings.owner));
     put_number(out, ":u", lease_until_ms(consumer));
-    put_number(out, ":f", (int64_t)strand->seen.fence);
+    put_number(out, ":f", (int64_t)shard->seen.fence);
     put_number(out, ":n", consumer_now_ms(consumer) - lease_margin_ms(consumer));
     if (!shared) put_text(out, ":h", SLICE(DYNAMO_OWNER_HERE));
     buf_text(out, "}}");
 }
 
 /* For UpdateItem: our name on a lease of somebody who has many. */
-void put_position_ask(struct buf *out, const struct strand *strand)
+void put_position_ask(struct buf *out, const struct shard *shard)
 {
-    const struct consumer *consumer = strand->feed->consumer;
-    put_head(out, strand);
+    const struct consumer *consumer = shard->reader->consumer;
+    put_head(out, shard);
     buf_text(out, ",\"UpdateExpression\":\"SET #w = :w, #x = :x\","
                   "\"ConditionExpression\":\"#f = :f AND (attribute_not_exists(#w) OR #x < :n)\","
                   "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#w\":\"wanted\","
@@ -261,46 +249,46 @@ void put_position_ask(struct buf *out, const struct strand *strand)
     json_put_string(out, slice_of(consumer->settings.owner));
     buf_byte(out, '}');
     put_number(out, ":x", consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms);
-    put_number(out, ":f", (int64_t)strand->seen.fence);
+    put_number(out, ":f", (int64_t)shard->seen.fence);
     put_number(out, ":n", consumer_now_ms(consumer));
     buf_text(out, "}}");
 }
 
 /* For UpdateItem: the lease is nobody's. */
-void put_position_release(struct buf *out, const struct strand *strand)
+void put_position_release(struct buf *out, const struct shard *shard)
 {
-    put_head(out, strand);
+    put_head(out, shard);
     buf_text(out, ",\"UpdateExpression\":\"REMOVE #o, #u\","
                   "\"ConditionExpression\":\"#f = :f AND #o = :o\","
                   "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#o\":\"owner\",\"#u\":\"until\"},"
                   "\"ExpressionAttributeValues\":{\":f\":{\"N\":");
-    buf_printf(out, "\"%llu\"}", (unsigned long long)strand->seen.fence);
-    put_text(out, ":o", slice_of(strand->feed->consumer->settings.owner));
+    buf_printf(out, "\"%llu\"}", (unsigned long long)shard->seen.fence);
+    put_text(out, ":o", slice_of(shard->reader->consumer->settings.owner));
     buf_text(out, "}}");
 }
 
 /* ---- a commit ---- */
 
-static void put_changes(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
+static void put_changes(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
     buf_text(out, ",\"UpdateExpression\":\"SET #m = :m, #k = :k");
     if (plan->lanes) buf_text(out, ", #a = :a, #l = :l");
-    for (uint32_t i = 0; !plan->lanes && i < strand->lane_count; i++)
+    for (uint32_t i = 0; !plan->lanes && i < shard->lane_count; i++)
         if (plan->moves_lane[i]) buf_printf(out, ", #a.#%u = :t%u", i, i);
     if (plan->ends) buf_text(out, ", #e = :e");
     if (plan->renews) buf_text(out, ", #u = :u");
     if (plan->loses_iterator) buf_text(out, " REMOVE #i, #s");
     buf_text(out, "\",\"ConditionExpression\":\"#f = :f AND #m = :p");
-    for (uint32_t i = 0; i < strand->lane_count; i++)
+    for (uint32_t i = 0; i < shard->lane_count; i++)
         if (plan->moves_lane[i] || plan->lanes) buf_printf(out, " AND #a.#%u = :s%u", i, i);
     buf_byte(out, '"');
 }
 
-static void put_names(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
+static void put_names(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
     bool has_points = plan->lanes != 0;
     buf_text(out, ",\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#m\":\"moves\",\"#k\":\"mark\"");
-    for (uint32_t i = 0; i < strand->lane_count; i++) {
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
         if (!plan->moves_lane[i] && !plan->lanes) continue;
         buf_printf(out, ",\"#%u\":\"%u\"", i, i);
         has_points = true;
@@ -313,18 +301,18 @@ static void put_names(struct buf *out, const struct strand *strand, const struct
     buf_byte(out, '}');
 }
 
-static void put_values(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
+static void put_values(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
     char name[16];
     buf_printf(out, ",\"ExpressionAttributeValues\":{\":f\":{\"N\":\"%llu\"}",
-               (unsigned long long)strand->seen.fence);
-    put_number(out, ":p", (int64_t)strand->seen.moves);
-    put_number(out, ":m", (int64_t)strand->seen.moves + 1);
+               (unsigned long long)shard->seen.fence);
+    put_number(out, ":p", (int64_t)shard->seen.moves);
+    put_number(out, ":m", (int64_t)shard->seen.moves + 1);
     put_number(out, ":k", (int64_t)plan->mark);
-    for (uint32_t i = 0; i < strand->lane_count; i++) {
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
         if (!plan->moves_lane[i] && !plan->lanes) continue;
         snprintf(name, sizeof name, ":s%u", i);
-        put_text(out, name, point_view(&strand->lanes[i].at));
+        put_text(out, name, point_view(&shard->lanes[i].at));
         if (plan->lanes) continue;
         snprintf(name, sizeof name, ":t%u", i);
         put_text(out, name, point_view(&plan->to[i]));
@@ -335,16 +323,16 @@ static void put_values(struct buf *out, const struct strand *strand, const struc
         put_number(out, ":l", plan->lanes);
     }
     if (plan->ends) buf_text(out, ",\":e\":{\"BOOL\":true}");
-    if (plan->renews) put_number(out, ":u", lease_until_ms(strand->feed->consumer));
+    if (plan->renews) put_number(out, ":u", lease_until_ms(shard->reader->consumer));
     buf_byte(out, '}');
 }
 
 /* For UpdateItem, or as the Update of a transaction. */
-void put_position_commit(struct buf *out, const struct strand *strand, const struct commit_plan *plan)
+void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
-    put_head(out, strand);
-    put_changes(out, strand, plan);
-    put_names(out, strand, plan);
-    put_values(out, strand, plan);
-    buf_byte(out, '}');
+    put_head(out, shard);
+    put_changes(out, shard, plan);
+    put_names(out, shard, plan);
+    put_values(out, shard, plan);
+    buf_text(out, ",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}");
 }

@@ -1,8 +1,8 @@
 /* Whether all is quiet: every record that was there when somebody asked has been handled.
  *
- * Where commits tell of news, a strand is known to have nothing more when its last question was asked at
+ * Where commits tell of news, a shard is known to have nothing more when its last question was asked at
  * the newest news and had an empty answer. Elsewhere nobody knows without asking: who wants to know sets a
- * time, and all is quiet when every strand was asked since and had nothing. */
+ * time, and all is quiet when every shard was asked since and had nothing. */
 #include "trigger/consume.h"
 
 struct quiet {
@@ -11,32 +11,33 @@ struct quiet {
     int64_t since_us;
 };
 
-static void look_at_strand(const struct strand *strand, bool shared, struct quiet *quiet)
+static void look_at_shard(const struct shard *shard, bool shared, struct quiet *quiet)
 {
-    bool is_anothers = (shared && (strand->state == STRAND_WAITS || strand->state == STRAND_FREE)) ||
-                       lease_is_anothers(strand);
-    if (strand->state == STRAND_ENDED || is_anothers) return;
-    if (!strand_is_listed(strand) && !strand_is_held(strand)) return;
-    quiet->is_quiet &= strand_is_quiet(strand) && strand->asked_news == quiet->news;
-    if (strand->empty_us < quiet->since_us) quiet->since_us = strand->empty_us;
+    bool is_anothers = (shared && (shard->state == SHARD_WAITS || shard->state == SHARD_FREE)) ||
+                       lease_is_anothers(shard);
+    if (shard->state == SHARD_ENDED || is_anothers) return;
+    if (!shard_is_listed(shard) && !shard_is_held(shard)) return;
+    quiet->is_quiet &= shard_is_quiet(shard) && shard->asked_news == quiet->news;
+    if (shard->empty_us < quiet->since_us) quiet->since_us = shard->empty_us;
 }
 
-static void look_at_feed(const struct feed *feed, struct quiet *quiet)
+static void look_at_reader(const struct reader *reader, struct quiet *quiet)
 {
-    bool shared = feed->consumer->settings.shared;
-    if (feed->successor) quiet->is_quiet = false;
-    if (feed->is_lost_stream || feed->stage == FEED_STOPPED || feed->stage == FEED_GONE) return;
-    quiet->is_quiet &= feed->stage == FEED_RUNS && !feed->wanted_of[0] && !feed->must_look_again;
-    for (const struct strand *strand = feed->strands; strand; strand = strand->next)
-        look_at_strand(strand, shared, quiet);
-    quiet->is_quiet = quiet->is_quiet && !strands_miss_children(feed);
+    bool shared = reader->consumer->settings.shared;
+    if (reader->successor) quiet->is_quiet = false;
+    if (reader->is_lost_stream || reader->stage == READER_STOPPED || reader->stage == READER_GONE) return;
+    quiet->is_quiet &= reader->stage == READER_RUNS && !reader->wanted_of[0] && !reader->must_look_again;
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+        look_at_shard(shard, shared, quiet);
+    quiet->is_quiet = quiet->is_quiet && !misses_children(reader);
 }
 
 void consumer_note_quiet(struct consumer *consumer)
 {
     if (!atomic_load_explicit(&consumer->is_quiet_wanted, memory_order_relaxed)) return;
     struct quiet quiet = {.is_quiet = true, .news = consumer_news(consumer), .since_us = NEVER_US};
-    for (const struct feed *feed = consumer->feeds; feed; feed = feed->next) look_at_feed(feed, &quiet);
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
+        look_at_reader(reader, &quiet);
     pthread_mutex_lock(&consumer->quiet_lock);
     consumer->is_quiet = quiet.is_quiet;
     consumer->quiet_news = quiet.news;
@@ -66,6 +67,6 @@ bool consumer_is_quiet(struct consumer *consumer)
     bool is_quiet = has_obeyed && consumer->is_quiet && consumer->quiet_news == news;
     if (!consumer->world.news) is_quiet = has_obeyed && is_quiet_since_asked(consumer);
     pthread_mutex_unlock(&consumer->quiet_lock);
-    if (!is_quiet) inbox_wake(consumer->inbox);
+    if (!is_quiet) task_host_wake(consumer->host);
     return is_quiet;
 }

@@ -1,6 +1,6 @@
-/* Reading a strand: iterators, GetRecords, and each record into its lane.
+/* Reading a shard: iterators, GetRecords, and each record into its lane.
  *
- * It reads ahead while batches run, up to a bound. Where commits tell of news, a strand whose last answer
+ * It reads ahead while batches run, up to a bound. Where commits tell of news, a shard whose last answer
  * was empty is asked again when there are some; elsewhere after a pause that grows, and never more often
  * than the service allows a shard to be asked. */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define PAGE_RECORDS     "1000"
 #define NEWS_PAUSE_US    300       /* news may be another table's, and they may be many: at least so long, */
-#define NEWS_STRAND_US   20        /* and so much more for each strand that is asked */
+#define NEWS_SHARD_US    20        /* and so much more for each shard that is asked */
 #define WATCH_PAUSE_US   5000      /* of our own: not worth the time of who writes without pause */
 #define KEEP_ITERATOR_US 240000000 /* iterators are good for five minutes at the least */
 #define ASK_GAP_US       200000    /* the service: five questions a second for each shard */
@@ -21,13 +21,13 @@
 
 /* ---- iterators ---- */
 
-void put_iterator_question(struct buf *out, const struct strand *strand, struct slice type,
+void put_iterator_question(struct buf *out, const struct shard *shard, struct slice type,
                            const struct point *at)
 {
     buf_text(out, "{\"StreamArn\":");
-    buf_slice(out, buf_view(&strand->feed->arn_json));
+    buf_slice(out, buf_view(&shard->reader->arn_json));
     buf_text(out, ",\"ShardId\":");
-    json_put_string(out, slice_of(strand->id));
+    json_put_string(out, slice_of(shard->id));
     buf_text(out, ",\"ShardIteratorType\":\"");
     buf_slice(out, type);
     buf_byte(out, '"');
@@ -38,91 +38,91 @@ void put_iterator_question(struct buf *out, const struct strand *strand, struct 
     buf_byte(out, '}');
 }
 
-bool iterator_read(struct errand *errand, struct slice *iterator)
+bool iterator_read(struct slice reply, struct arena *arena, struct slice *iterator)
 {
     static const char *const names[] = {"ShardIterator"};
     struct slice raw;
-    if (!raw_members(&errand->arena, buf_view(&errand->reply), names, &raw, 1)) return false;
-    *iterator = raw_string(&errand->arena, raw);
+    if (!raw_members(arena, reply, names, &raw, 1)) return false;
+    *iterator = raw_string(arena, raw);
     return iterator->len > 0;
 }
 
 /* ---- when ---- */
 
-static void wait_us(struct strand *strand, int64_t pause_us)
+static void wait_us(struct shard *shard, int64_t pause_us)
 {
-    strand->ask_us = consumer_ticks_us(strand->feed->consumer) + pause_us;
+    shard->ask_us = consumer_ticks_us(shard->reader->consumer) + pause_us;
 }
 
-static uint32_t count_readers(const struct feed *feed)
+static uint32_t count_readers(const struct reader *reader)
 {
     uint32_t readers = 0;
-    for (const struct feed *other = feed->consumer->feeds; other; other = other->next)
-        readers += slice_equal(other->mapping->stream_arn, feed->mapping->stream_arn);
+    for (const struct reader *other = reader->consumer->readers; other; other = other->next)
+        readers += slice_equal(other->mapping->stream_arn, reader->mapping->stream_arn);
     return readers;
 }
 
 /* After an answer without records. */
-static void pause_empty(struct strand *strand)
+static void pause_empty(struct shard *shard)
 {
-    struct consumer *consumer = strand->feed->consumer;
+    struct consumer *consumer = shard->reader->consumer;
     int64_t poll_us = consumer->settings.poll_ms * 1000;
-    if (consumer->world.news && strand->feed->mapping->watch) {
-        wait_us(strand, WATCH_PAUSE_US);
+    if (consumer->world.news && shard->reader->mapping->watch) {
+        wait_us(shard, WATCH_PAUSE_US);
         return;
     }
     if (consumer->world.news) {
-        wait_us(strand, NEWS_PAUSE_US + NEWS_STRAND_US * (int64_t)stats_read(&consumer->counts.strands_held));
+        wait_us(shard, NEWS_PAUSE_US + NEWS_SHARD_US * (int64_t)stats_read(&consumer->counts.shards_held));
         return;
     }
-    strand->pause_us = strand->pause_us ? strand->pause_us * 2 : poll_us;
-    if (strand->pause_us > poll_us * PAUSE_GROWTH) strand->pause_us = poll_us * PAUSE_GROWTH;
-    wait_us(strand, strand->pause_us);
+    shard->pause_us = shard->pause_us ? shard->pause_us * 2 : poll_us;
+    if (shard->pause_us > poll_us * PAUSE_GROWTH) shard->pause_us = poll_us * PAUSE_GROWTH;
+    wait_us(shard, shard->pause_us);
 }
 
-static void pause_failed(struct strand *strand)
+static void pause_failed(struct shard *shard)
 {
-    strand->read_failures++;
-    wait_us(strand, retry_after_us(strand->read_failures, RETRY_MAX_US,
-                                   random_next(&strand->feed->consumer->random)));
+    shard->read_failures++;
+    wait_us(shard,
+            retry_after_us(shard->read_failures, RETRY_MAX_US, consumer_random(shard->reader->consumer)));
 }
 
 /* Where nobody tells of news there is a least time between two questions; several mappings share it. */
-static int64_t earliest_us(const struct strand *strand)
+static int64_t earliest_us(const struct shard *shard)
 {
-    const struct consumer *consumer = strand->feed->consumer;
-    if (consumer->world.news || !strand->last_ask_us) return strand->ask_us;
-    int64_t gap_us = strand->last_ask_us + ASK_GAP_US * count_readers(strand->feed);
-    bool is_probed = strand->empty_us < consumer->probe_us; /* somebody waits to hear that nothing is left */
-    return is_probed || gap_us > strand->ask_us ? gap_us : strand->ask_us;
+    const struct consumer *consumer = shard->reader->consumer;
+    if (consumer->world.news || !shard->last_ask_us) return shard->ask_us;
+    int64_t gap_us = shard->last_ask_us + ASK_GAP_US * count_readers(shard->reader);
+    bool is_probed = shard->empty_us < consumer->probe_us; /* somebody waits to hear that nothing is left */
+    return is_probed || gap_us > shard->ask_us ? gap_us : shard->ask_us;
 }
 
 /* Nothing is to be expected before there is news. */
-static bool is_waiting_for_news(const struct strand *strand)
+static bool is_waiting_for_news(const struct shard *shard)
 {
-    const struct consumer *consumer = strand->feed->consumer;
-    if (!consumer->world.news || strand->has_more || !strand->iterator.len) return false;
-    return strand->asked_news == consumer_news(consumer) &&
-           consumer_ticks_us(consumer) < strand->last_ask_us + KEEP_ITERATOR_US;
+    const struct consumer *consumer = shard->reader->consumer;
+    if (!consumer->world.news || shard->has_more || !shard->iterator.len) return false;
+    return shard->asked_news == consumer_news(consumer) &&
+           consumer_ticks_us(consumer) < shard->last_ask_us + KEEP_ITERATOR_US;
 }
 
 /* Other lanes than the item's are wanted: only what some lane had already is still read. */
-static bool is_behind(const struct strand *strand)
+static bool is_behind(const struct shard *shard)
 {
-    return point_compare(&strand->read_at, &strand->known_to) < 0;
+    return point_compare(&shard->read_at, &shard->known_to) < 0;
 }
 
-static bool wants_more(const struct strand *strand)
+static bool wants_more(const struct shard *shard)
 {
-    const struct consumer *consumer = strand->feed->consumer;
-    if (strand_is_changing_lanes(strand) && !is_behind(strand)) return false;
-    bool is_hungry = false, is_empty = true;
-    for (uint32_t i = 0; i < strand->lane_count; i++) {
-        is_hungry |= lane_is_hungry(&strand->lanes[i]);
-        is_empty &= strand->lanes[i].count == 0;
+    const struct consumer *consumer = shard->reader->consumer;
+    if (shard_is_changing_lanes(shard) && !is_behind(shard)) return false;
+    bool has_room = false, is_empty = true;
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        has_room |= lane_has_room(&shard->lanes[i]);
+        is_empty &= shard->lanes[i].count == 0;
     }
-    if (strand->bytes > LIMIT_STRAND_BYTES) return false;
-    return is_hungry && (is_empty || consumer->buffered_bytes < LIMIT_CONSUMER_BYTES);
+    if (shard->bytes > LIMIT_SHARD_BYTES) return false;
+    return has_room && (is_empty || consumer->buffered_bytes < LIMIT_CONSUMER_BYTES);
 }
 
 /* ---- one record ---- */
@@ -135,60 +135,61 @@ static bool is_wanted(const struct mapping *mapping, struct slice event, struct 
 }
 
 /* The begin of LATEST was not known any more, and the record is surely older. */
-static bool is_too_old(const struct strand *strand, const struct lane *lane, const struct raw_record *raw)
+static bool is_too_old(const struct shard *shard, const struct lane *lane, const struct raw_record *raw)
 {
-    if (!strand->has_lost_latest || !slice_equal(point_view(&lane->at), SLICE("LATEST"))) return false;
-    int64_t since_ms = strand->seen.since_ms / 1000 * 1000;
-    if (!strand->feed->consumer->world.news) since_ms -= CLOCKS_DIFFER_MS;
+    if (!shard->has_lost_latest || !slice_equal(point_view(&lane->at), SLICE("LATEST"))) return false;
+    int64_t since_ms = shard->seen.since_ms / 1000 * 1000;
+    if (!shard->reader->consumer->world.news) since_ms -= CLOCKS_DIFFER_MS;
     return raw->created_ms < since_ms;
 }
 
-static void skip(struct strand *strand)
+static void skip(struct shard *shard)
 {
-    if (!strand->skipped++) strand->skipped_us = consumer_ticks_us(strand->feed->consumer);
+    if (!shard->skipped++) shard->skipped_us = consumer_ticks_us(shard->reader->consumer);
 }
 
-static void add_record(struct strand *strand, struct lane *lane, const struct raw_record *raw,
+static void add_record(struct shard *shard, struct lane *lane, const struct raw_record *raw,
                        struct record_page *page)
 {
-    struct feed *feed = strand->feed;
-    struct consumer *consumer = feed->consumer;
+    struct reader *reader = shard->reader;
+    struct consumer *consumer = reader->consumer;
     struct buf *text = &consumer->text;
     text->len = 0;
-    put_event_record(text, raw, buf_view(&feed->arn_json), feed->mapping->watch != NULL, &consumer->scratch);
-    if (!is_wanted(feed->mapping, buf_view(text), &consumer->scratch)) {
+    put_event_record(text, raw, buf_view(&reader->arn_json), reader->mapping->watch != NULL,
+                     &consumer->scratch);
+    if (!is_wanted(reader->mapping, buf_view(text), &consumer->scratch)) {
         stats_add(&consumer->counts.records_filtered, 1);
-        skip(strand);
+        skip(shard);
         return;
     }
     struct record record = {.page = page, .created_ms = raw->created_ms};
     record.event = arena_copy(&page->arena, buf_view(text));
     record.sequence = arena_copy(&page->arena, raw->sequence);
     if (raw->cause.len) record.cause = arena_copy(&page->arena, raw->cause);
-    record.is_looped =
-        raw->cause.len &&
-        consumer->world.cause_count(raw->cause, feed->function_name) > feed->mapping->depth_max &&
-        !consumer->world.allows_loops(consumer->world.self, feed->function_name);
+    record.is_looped = raw->cause.len &&
+                       consumer->world.cause_count(raw->cause, reader->function_name) >
+                           reader->mapping->depth_max &&
+                       !consumer->world.allows_loops(consumer->world.self, reader->function_name);
     page->references++;
     lane_add(lane, &record);
 }
 
-static void take_record(struct strand *strand, const struct raw_record *raw, struct record_page *page)
+static void take_record(struct shard *shard, const struct raw_record *raw, struct record_page *page)
 {
-    struct consumer *consumer = strand->feed->consumer;
+    struct consumer *consumer = shard->reader->consumer;
     struct point at;
     point_set(&at, raw->sequence);
-    if (point_compare(&at, &strand->read_at) <= 0) return; /* read before */
-    strand->read_at = at;
-    uint32_t number = lane_of_keys(raw->keys, buf_view(&strand->feed->hash_key), strand->lane_count,
+    if (point_compare(&at, &shard->read_at) <= 0) return; /* read before */
+    shard->read_at = at;
+    uint32_t number = lane_of_keys(raw->keys, buf_view(&shard->reader->hash_key), shard->lane_count,
                                    &consumer->scratch);
-    struct lane *lane = &strand->lanes[number];
+    struct lane *lane = &shard->lanes[number];
     if (point_compare(&at, &lane->at) <= 0) return; /* done before */
     stats_add(&consumer->counts.records_read, 1);
-    if (is_too_old(strand, lane, raw))
-        skip(strand);
+    if (is_too_old(shard, lane, raw))
+        skip(shard);
     else
-        add_record(strand, lane, raw, page);
+        add_record(shard, lane, raw, page);
 }
 
 /* ---- one answer ---- */
@@ -203,14 +204,14 @@ static struct record_page *new_page(struct consumer *consumer)
 }
 
 /* The array of records; false when it is not of the service's form. */
-static bool take_records(struct strand *strand, struct json_reader *reader, uint32_t *count)
+static bool take_records(struct shard *shard, struct json_reader *reader, uint32_t *count)
 {
-    struct consumer *consumer = strand->feed->consumer;
+    struct consumer *consumer = shard->reader->consumer;
     struct raw_record raw;
     if (json_peek(reader) != JSON_ARRAY || !json_enter(reader)) return false;
     struct record holder = {.page = new_page(consumer)};
     while (json_element(reader) && raw_record_read(reader, &raw)) {
-        take_record(strand, &raw, holder.page);
+        take_record(shard, &raw, holder.page);
         arena_reset(&consumer->scratch);
         ++*count;
     }
@@ -218,156 +219,159 @@ static bool take_records(struct strand *strand, struct json_reader *reader, uint
     return !json_failed(reader);
 }
 
-static bool take_page(struct strand *strand, struct errand *errand, uint32_t *count)
+/* An answer of GetRecords that is being taken apart. */
+struct records_page {
+    struct shard *shard;
+    struct slice reply;
+    struct arena arena;
+    uint32_t count;
+    bool is_understood;
+};
+
+static void take_page(void *argument)
 {
+    struct records_page *page = argument;
+    struct shard *shard = page->shard;
     struct json_reader reader;
     struct slice name, raw, next = SLICE("");
-    *count = 0;
-    json_begin(&reader, buf_view(&errand->reply), &errand->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
+    json_begin(&reader, page->reply, &page->arena);
+    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return;
     while (json_member(&reader, &name)) {
         if (slice_equal(name, SLICE("Records"))) {
-            if (!take_records(strand, &reader, count)) return false;
+            if (!take_records(shard, &reader, &page->count)) return;
             continue;
         }
-        if (!raw_take(&reader, &raw)) return false;
+        if (!raw_take(&reader, &raw)) return;
         if (slice_equal(name, SLICE("NextShardIterator")) && raw.data[0] == '"') next = raw;
     }
-    if (!json_done(&reader)) return false;
-    strand->iterator.len = 0;
-    buf_slice(&strand->iterator, next);
-    strand->is_read_out = !next.len;
-    return true;
-}
-
-static void take_empty(struct strand *strand, const struct errand *errand)
-{
-    strand->asked_news = errand->news;
-    strand->empty_us = errand->began_us;
-    strand->empty_ms = errand->began_ms;
-    pause_empty(strand);
+    if (!json_done(&reader)) return;
+    shard->iterator.len = 0;
+    buf_slice(&shard->iterator, next);
+    shard->is_read_out = !next.len;
+    page->is_understood = true;
 }
 
 /* What we know of the place is of no use any more: all from the oldest record on, less what was read. */
-static void begin_at_horizon(struct strand *strand)
+static void begin_at_horizon(struct shard *shard)
 {
-    strand->iterator.len = 0;
-    strand->from_horizon = true;
+    shard->iterator.len = 0;
+    shard->from_horizon = true;
 }
 
-static void read_failed(struct strand *strand, struct errand *errand)
+static void read_failed(struct shard *shard, const struct task_reply *reply)
 {
-    enum dynamo_fault fault = errand_fault(errand);
-    strand->has_more = true;
-    pause_failed(strand);
-    switch (fault) {
+    shard->has_more = true;
+    pause_failed(shard);
+    switch (reply->fault) {
     case DYNAMO_EXPIRED:
-        strand->has_lost_latest |= slice_equal(point_view(&strand->read_at), SLICE("LATEST"));
-        strand->iterator.len = 0;
+        shard->has_lost_latest |= slice_equal(point_view(&shard->read_at), SLICE("LATEST"));
+        shard->iterator.len = 0;
         break;
     case DYNAMO_TRIMMED:
         log_line("triggers: mapping %.*s: records of shard %s were cut off before they were read",
-                 SLICE_ARG(strand->feed->mapping->id), strand->id);
-        feed_note(strand->feed, "PROBLEM: Records were trimmed before they were processed");
-        stats_add(&errand->consumer->counts.trimmed, 1);
-        begin_at_horizon(strand);
+                 SLICE_ARG(shard->reader->mapping->id), shard->id);
+        reader_note(shard->reader, "PROBLEM: Records were trimmed before they were processed");
+        stats_add(&shard->reader->consumer->counts.trimmed, 1);
+        begin_at_horizon(shard);
         break;
-    case DYNAMO_MISSING: strand->is_read_out = true; break; /* the shard, or all of its stream, is gone */
-    case DYNAMO_REFUSED: begin_at_horizon(strand); break;
+    case DYNAMO_MISSING: shard->is_read_out = true; break; /* the shard, or all of its stream, is gone */
+    case DYNAMO_REFUSED: begin_at_horizon(shard); break;
     default:
-        if (strand->read_failures == 3)
-            feed_note(strand->feed, "PROBLEM: The stream cannot be read: %.*s",
-                      SLICE_ARG(errand_message(errand)));
+        if (shard->read_failures == 3)
+            reader_note(shard->reader, "PROBLEM: The stream cannot be read: %.*s",
+                        SLICE_ARG(task_reply_message(reply)));
         break;
-    }
-}
-
-static void records_answered(struct errand *errand)
-{
-    struct strand *strand = errand->strand;
-    uint32_t count;
-    if (!errand_is_current(errand)) return;
-    strand->is_reading = false;
-    strand_touch(strand);
-    stats_add(&errand->consumer->counts.reads, 1);
-    if (errand_fault(errand) != DYNAMO_FINE) {
-        read_failed(strand, errand);
-        return;
-    }
-    if (!take_page(strand, errand, &count)) {
-        feed_note(strand->feed, "PROBLEM: An answer to GetRecords is not of the service's form");
-        strand->iterator.len = 0;
-        pause_failed(strand);
-        return;
-    }
-    strand->read_failures = 0;
-    strand->has_more = count > 0;
-    if (count)
-        strand->pause_us = strand->ask_us = 0;
-    else
-        take_empty(strand, errand);
-}
-
-static void iterator_answered(struct errand *errand)
-{
-    struct strand *strand = errand->strand;
-    struct slice iterator;
-    if (!errand_is_current(errand)) return;
-    strand->is_reading = false;
-    strand_touch(strand);
-    if (errand_fault(errand) != DYNAMO_FINE) {
-        read_failed(strand, errand);
-    } else if (iterator_read(errand, &iterator)) {
-        strand->iterator.len = 0;
-        json_put_string(&strand->iterator, iterator);
-        strand->from_horizon = false;
-        strand->ask_us = 0;
-    } else {
-        pause_failed(strand);
     }
 }
 
 /* ---- asking ---- */
 
-static void ask_iterator(struct strand *strand)
+static void ask_iterator(struct shard *shard)
 {
-    struct errand *errand = errand_new(strand->feed, strand, iterator_answered);
-    bool knows_place = !strand->from_horizon && point_is_number(&strand->read_at);
-    put_iterator_question(&errand->request, strand,
+    struct slice iterator;
+    bool knows_place = !shard->from_horizon && point_is_number(&shard->read_at);
+    struct task_call *call = task_call_new("GetShardIterator");
+    put_iterator_question(task_call_request(call), shard,
                           knows_place ? SLICE("AFTER_SEQUENCE_NUMBER") : SLICE("TRIM_HORIZON"),
-                          knows_place ? &strand->read_at : NULL);
-    errand_call(errand, SLICE("GetShardIterator"));
+                          knows_place ? &shard->read_at : NULL);
+    struct task_reply reply = task_send(call);
+    if (!shard_is_held(shard)) return;
+    if (reply.fault != DYNAMO_FINE) {
+        read_failed(shard, &reply);
+    } else if (iterator_read(reply.body, task_arena(), &iterator)) {
+        shard->iterator.len = 0;
+        json_put_string(&shard->iterator, iterator);
+        shard->from_horizon = false;
+        shard->ask_us = 0;
+    } else {
+        pause_failed(shard);
+    }
 }
 
-static void ask_records(struct strand *strand)
+static void ask_records(struct shard *shard)
 {
-    struct errand *errand = errand_new(strand->feed, strand, records_answered);
-    buf_text(&errand->request, "{\"ShardIterator\":");
-    buf_slice(&errand->request, buf_view(&strand->iterator));
-    buf_text(&errand->request, ",\"Limit\":" PAGE_RECORDS "}");
-    errand->call.shows_causes = true;
-    strand->last_ask_us = errand->began_us;
-    errand_call(errand, SLICE("GetRecords"));
+    struct consumer *consumer = shard->reader->consumer;
+    int64_t asked_us = consumer_ticks_us(consumer), asked_ms = consumer_now_ms(consumer);
+    uint64_t news = consumer_news(consumer);
+    struct task_call *call = task_call_new("GetRecords");
+    buf_text(task_call_request(call), "{\"ShardIterator\":");
+    buf_slice(task_call_request(call), buf_view(&shard->iterator));
+    buf_text(task_call_request(call), ",\"Limit\":" PAGE_RECORDS "}");
+    task_call_options(call)->shows_causes = true;
+    shard->last_ask_us = asked_us;
+    struct task_reply reply = task_send(call);
+    if (!shard_is_held(shard)) return;
+    stats_add(&consumer->counts.reads, 1);
+    if (reply.fault != DYNAMO_FINE) {
+        read_failed(shard, &reply);
+        return;
+    }
+    struct records_page page = {.shard = shard, .reply = reply.body};
+    task_outside(take_page, &page); /* filters and records nest as deep as they like */
+    arena_free(&page.arena);
+    if (!page.is_understood) {
+        reader_note(shard->reader, "PROBLEM: An answer to GetRecords is not of the service's form");
+        shard->iterator.len = 0;
+        pause_failed(shard);
+        return;
+    }
+    shard->read_failures = 0;
+    shard->has_more = page.count > 0;
+    if (page.count) {
+        shard->pause_us = shard->ask_us = 0;
+        return;
+    }
+    shard->asked_news = news;
+    shard->empty_us = asked_us;
+    shard->empty_ms = asked_ms;
+    pause_empty(shard);
 }
 
-void read_attend(struct strand *strand)
+void read_task(void *argument)
 {
-    int64_t now_us = consumer_ticks_us(strand->feed->consumer);
-    if (strand->state != STRAND_HELD || strand->is_reading || strand->is_read_out) return;
-    if (strand_is_stopping(strand) || !wants_more(strand)) return;
-    if (strand->is_committing && strand->plan.lanes) return; /* its lanes are about to be others */
-    if (is_waiting_for_news(strand)) {
-        strand_wake_at(strand, strand->last_ask_us + KEEP_ITERATOR_US);
-        return;
+    struct shard *shard = argument;
+    struct consumer *consumer = shard->reader->consumer;
+    struct arena_mark mark = arena_mark(task_arena());
+    while (shard_is_held(shard)) {
+        int64_t due_us = NEVER_US;
+        arena_rewind(task_arena(), mark);
+        bool changes_lanes = shard->is_committing && shard->plan.lanes; /* its lanes are about to be others */
+        bool may_ask = !shard->is_read_out && !shard_is_stopping(shard) && !changes_lanes &&
+                       wants_more(shard);
+        if (may_ask)
+            due_us = is_waiting_for_news(shard) ? shard->last_ask_us + KEEP_ITERATOR_US : earliest_us(shard);
+        if (!may_ask || consumer_ticks_us(consumer) < due_us) {
+            task_await(&shard->changed, (struct task_moment){due_us, HEAP_NEVER});
+            continue;
+        }
+        shard->is_reading = true;
+        if (shard->iterator.len)
+            ask_records(shard);
+        else
+            ask_iterator(shard);
+        shard->is_reading = false;
+        shard_touch(shard);
     }
-    int64_t due_us = earliest_us(strand);
-    if (now_us < due_us) {
-        strand_wake_at(strand, due_us);
-        return;
-    }
-    strand->is_reading = true;
-    if (strand->iterator.len)
-        ask_records(strand);
-    else
-        ask_iterator(strand);
+    shard->tasks--;
+    shard_touch(shard);
 }

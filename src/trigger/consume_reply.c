@@ -28,26 +28,27 @@ void lane_failed(struct lane *lane)
 
 void lane_fail(struct lane *lane, const char *why)
 {
-    struct feed *feed = lane->strand->feed;
-    stats_add(&feed->consumer->counts.failures, 1);
+    struct reader *reader = lane->shard->reader;
+    stats_add(&reader->consumer->counts.failures, 1);
     if (why)
-        feed_note(feed, "PROBLEM: Function call failed: %s", why);
+        reader_note(reader, "PROBLEM: Function call failed: %s", why);
     else
-        feed_note(feed, "PROBLEM: Function call failed");
+        reader_note(reader, "PROBLEM: Function call failed");
     lane_failed(lane);
 }
 
 /* It was not even begun: nothing counts against the records. */
 static void put_off(struct lane *lane, const struct invocation *invocation)
 {
-    struct feed *feed = lane->strand->feed;
-    stats_add(&feed->consumer->counts.throttled, 1);
+    struct reader *reader = lane->shard->reader;
+    stats_add(&reader->consumer->counts.throttled, 1);
     if (invocation->end == INVOCATION_THROTTLED)
-        feed_note(feed, "PROBLEM: Function call throttled");
+        reader_note(reader, "PROBLEM: Function call throttled");
     else if (invocation->end == INVOCATION_UNKNOWN)
-        feed_note(feed, "PROBLEM: Function not found");
+        reader_note(reader, "PROBLEM: Function not found");
     else
-        feed_note(feed, "PROBLEM: Function cannot be called: %.*s", SLICE_ARG(buf_view(&invocation->reply)));
+        reader_note(reader, "PROBLEM: Function cannot be called: %.*s",
+                    SLICE_ARG(buf_view(&invocation->reply)));
     if (lane->window.is_finishing)
         lane_pause(lane, true);
     else
@@ -74,15 +75,15 @@ static void unlearn_cap(struct lane *lane, uint32_t count, size_t bytes)
 }
 
 /* Puts the returned writes into the lane's settlement; false when they are too many, or wrong. */
-static bool take_effects(struct lane *lane, struct errand *errand)
+static bool take_effects(struct lane *lane, struct batch_call *call)
 {
-    const struct surroundings *world = &errand->consumer->world;
+    const struct environment *world = &call->consumer->world;
     struct settlement *settlement = &lane->settlement;
     struct slice members, cause;
     uint32_t count;
     char why[200] = "";
-    enum effects found = world->effects(buf_view(&errand->invocation.reply), UINT32_MAX, &errand->arena,
-                                        &members, &count, why, sizeof why);
+    enum effects found = world->effects(buf_view(&call->invocation.reply), UINT32_MAX, &call->arena, &members,
+                                        &count, why, sizeof why);
     if (found == EFFECTS_BAD) lane_fail(lane, why);
     if (found != EFFECTS_FOUND) return found == EFFECTS_NONE;
     bool fits = count <= LIMIT_EFFECTS && members.len <= EFFECTS_BYTES;
@@ -97,9 +98,9 @@ static bool take_effects(struct lane *lane, struct errand *errand)
     }
     unlearn_cap(lane, count, members.len);
     if (!count) return true;
-    cause = errand->invocation.cause;
+    cause = call->invocation.cause;
     if (!lane_mapping(lane)->watch)
-        cause = world->cause_add(&errand->arena, cause, lane->strand->feed->function_name);
+        cause = world->cause_add(&call->arena, cause, lane->shard->reader->function_name);
     buf_slice(&settlement->members, members);
     buf_slice(&settlement->cause, cause);
     settlement->member_count = settlement->effect_count = count;
@@ -107,22 +108,22 @@ static bool take_effects(struct lane *lane, struct errand *errand)
     return true;
 }
 
-static void take_answer(struct lane *lane, struct errand *errand)
+static void take_answer(struct lane *lane, struct batch_call *call)
 {
     const struct mapping *mapping = lane_mapping(lane);
     struct answer answer = {.outcome = OUTCOME_DONE};
     if (mapping->reports_failures || mapping->tumbling_ms) /* else nothing in it is of interest */
-        answer_read(buf_view(&errand->invocation.reply), mapping->reports_failures && lane->take,
-                    lane_head(lane), lane->take, &errand->arena, &answer);
+        answer_read(buf_view(&call->invocation.reply), mapping->reports_failures && lane->take,
+                    lane_head(lane), lane->take, &call->arena, &answer);
     if (answer.outcome == OUTCOME_FAILED) {
         lane_fail(lane, answer.fault);
         return;
     }
     bool keeps_any = answer.outcome == OUTCOME_DONE || answer.done;
-    if (keeps_any && !take_effects(lane, errand)) return;
+    if (keeps_any && !take_effects(lane, call)) return;
     if (answer.outcome == OUTCOME_PARTIAL) {
-        stats_add(&errand->consumer->counts.failures, 1);
-        feed_note(lane->strand->feed, "PROBLEM: Function call failed");
+        stats_add(&call->consumer->counts.failures, 1);
+        reader_note(lane->shard->reader, "PROBLEM: Function call failed");
     }
     if (lane->window.is_finishing)
         window_finished(lane);
@@ -149,23 +150,20 @@ static const char *words_of_target(struct slice reply, struct arena *arena)
 }
 
 /* Of a watch, whose failures are told in the log, all. */
-static const char *own_words(const struct lane *lane, struct errand *errand)
+static const char *own_words(const struct lane *lane, struct batch_call *call)
 {
-    struct slice reply = buf_view(&errand->invocation.reply);
-    if (!lane_mapping(lane)->watch) return words_of_target(reply, &errand->arena);
-    return arena_printf(&errand->arena, "%.*s", SLICE_ARG(reply)).data;
+    struct slice reply = buf_view(&call->invocation.reply);
+    if (!lane_mapping(lane)->watch) return words_of_target(reply, &call->arena);
+    return arena_printf(&call->arena, "%.*s", SLICE_ARG(reply)).data;
 }
 
-void lane_answered(struct errand *errand)
+void lane_take_reply(struct lane *lane, struct batch_call *call)
 {
-    struct lane *lane = errand->lane;
-    struct invocation *invocation = &errand->invocation;
-    if (!errand_is_current(errand)) return;
-    strand_touch(errand->strand);
+    struct invocation *invocation = &call->invocation;
     remember(lane, invocation);
     switch (invocation->end) {
-    case INVOCATION_ANSWERED: take_answer(lane, errand); break;
-    case INVOCATION_FAILED: lane_fail(lane, own_words(lane, errand)); break;
+    case INVOCATION_ANSWERED: take_answer(lane, call); break;
+    case INVOCATION_FAILED: lane_fail(lane, own_words(lane, call)); break;
     case INVOCATION_THROTTLED:
     case INVOCATION_UNKNOWN:
     case INVOCATION_REFUSED: put_off(lane, invocation); break;

@@ -1,4 +1,4 @@
-/* A feed's first and last calls: our table is made, LATEST is written down, positions are deleted.
+/* A reader's first and last calls: our table is made, LATEST is written down, positions are deleted.
  *
  * LATEST means the moment at which the mapping began, also when the server is started anew before the
  * first record came. The service tells no sequence number for it, only an iterator; so each shard's
@@ -11,228 +11,187 @@
 #define TABLE_WAIT_US 300000 /* between looks at a table that is being made */
 #define DELETES_MAX   25     /* of one BatchWriteItem */
 
-/* ---- our table ---- */
-
-static void put_table_name(struct buf *out, const struct feed *feed)
+/* A request that begins with our table's name. */
+static struct task_call *table_call(struct reader *reader, const char *operation)
 {
-    buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&feed->consumer->table));
+    struct task_call *call = task_call_new(operation);
+    buf_text(task_call_request(call), "{\"TableName\":");
+    buf_slice(task_call_request(call), buf_view(&reader->consumer->table));
+    return call;
 }
 
-static bool is_active(struct errand *errand)
+/* ---- our table ---- */
+
+static bool is_active(struct slice reply)
 {
     static const char *const outer[] = {"Table"}, *const inner[] = {"TableStatus"};
     struct slice table, status;
-    return raw_members(&errand->arena, buf_view(&errand->reply), outer, &table, 1) &&
-           raw_members(&errand->arena, table, inner, &status, 1) &&
-           slice_equal(raw_string(&errand->arena, status), SLICE("ACTIVE"));
+    return raw_members(task_arena(), reply, outer, &table, 1) &&
+           raw_members(task_arena(), table, inner, &status, 1) &&
+           slice_equal(raw_string(task_arena(), status), SLICE("ACTIVE"));
 }
 
-static void table_answered(struct errand *errand)
+static void make_table(struct reader *reader)
 {
-    struct consumer *consumer = errand->consumer;
-    struct feed *feed = errand->feed;
-    enum dynamo_fault fault = errand_fault(errand);
-    uint32_t failures = feed->failures;
-    bool is_fine = feed_answered(errand);
-    consumer->positions_state = POSITIONS_UNKNOWN;
-    if (is_fine && is_active(errand)) {
-        consumer->positions_state = POSITIONS_READY;
-    } else if (is_fine) {
-        feed_wait(feed, TABLE_WAIT_US);
-    } else if (fault == DYNAMO_MISSING) {
-        consumer->positions_state = POSITIONS_MISSING;
-        feed->retry = (struct due){0};
-    } else if (!failures) {
-        log_line("triggers: the table of positions cannot be described: %s: %.*s",
-                 errand->call.error ? errand->call.error : "", SLICE_ARG(errand_message(errand)));
+    struct task_call *call = table_call(reader, "CreateTable");
+    buf_text(task_call_request(call),
+             ",\"BillingMode\":\"PAY_PER_REQUEST\","
+             "\"AttributeDefinitions\":[{\"AttributeName\":\"mapping\",\"AttributeType\":\"S\"},"
+             "{\"AttributeName\":\"shard\",\"AttributeType\":\"S\"}],\"KeySchema\":["
+             "{\"AttributeName\":\"mapping\",\"KeyType\":\"HASH\"},"
+             "{\"AttributeName\":\"shard\",\"KeyType\":\"RANGE\"}]}");
+    task_send(call); /* made by us, by somebody else, or not at all: looking again tells */
+}
+
+/* One reader asks; the others wait for its answer. */
+bool positions_table_wait(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+    while (!reader_is_leaving(reader) && consumer->positions_state != POSITIONS_READY) {
+        if (consumer->positions_state == POSITIONS_ASKED) {
+            task_await(&reader->changed, TASK_NEVER);
+            continue;
+        }
+        consumer->positions_state = POSITIONS_ASKED;
+        struct task_call *call = table_call(reader, "DescribeTable");
+        buf_byte(task_call_request(call), '}');
+        struct task_reply reply = task_send(call);
+        consumer->positions_state = POSITIONS_UNKNOWN;
+        if (reply.fault == DYNAMO_FINE && is_active(reply.body)) {
+            consumer->positions_state = POSITIONS_READY;
+            reader->failures = 0;
+        } else if (reply.fault == DYNAMO_MISSING) {
+            consumer->positions_state = POSITIONS_ASKED;
+            make_table(reader);
+            consumer->positions_state = POSITIONS_UNKNOWN;
+        } else {
+            if (reply.fault != DYNAMO_FINE && !reader->failures)
+                log_line("triggers: the table of positions cannot be described: %.*s: %.*s",
+                         SLICE_ARG(reply.error), SLICE_ARG(task_reply_message(&reply)));
+            for (struct reader *other = consumer->readers; other; other = other->next) reader_touch(other);
+            if (reply.fault == DYNAMO_FINE)
+                reader_pause(reader, TABLE_WAIT_US);
+            else
+                reader_failed(reader);
+        }
+        for (struct reader *other = consumer->readers; other; other = other->next) reader_touch(other);
     }
-    for (struct feed *other = consumer->feeds; other; other = other->next) feed_touch(other);
-}
-
-/* Made by us, by somebody else, or not at all: looking again tells. */
-static void table_made(struct errand *errand)
-{
-    errand->consumer->positions_state = POSITIONS_UNKNOWN;
-    feed_answered(errand);
-}
-
-static void make_table(struct feed *feed)
-{
-    struct errand *errand = feed_ask(feed, table_made);
-    put_table_name(&errand->request, feed);
-    buf_text(&errand->request, ",\"BillingMode\":\"PAY_PER_REQUEST\","
-                               "\"AttributeDefinitions\":[{\"AttributeName\":\"mapping\","
-                               "\"AttributeType\":\"S\"},{\"AttributeName\":\"shard\","
-                               "\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"mapping\","
-                               "\"KeyType\":\"HASH\"},{\"AttributeName\":\"shard\","
-                               "\"KeyType\":\"RANGE\"}]}");
-    errand_call(errand, SLICE("CreateTable"));
-}
-
-static void look_for_table(struct feed *feed)
-{
-    struct errand *errand = feed_ask(feed, table_answered);
-    put_table_name(&errand->request, feed);
-    buf_byte(&errand->request, '}');
-    errand_call(errand, SLICE("DescribeTable"));
-}
-
-/* One feed asks; the others wait for its answer. */
-void table_attend(struct feed *feed)
-{
-    struct consumer *consumer = feed->consumer;
-    enum positions_state state = consumer->positions_state;
-    if (state == POSITIONS_READY) feed_enter(feed, FEED_POSITIONS);
-    if (state == POSITIONS_READY || state == POSITIONS_ASKED) return;
-    consumer->positions_state = POSITIONS_ASKED;
-    if (state == POSITIONS_MISSING)
-        make_table(feed);
-    else
-        look_for_table(feed);
+    return consumer->positions_state == POSITIONS_READY;
 }
 
 /* ---- LATEST ---- */
 
 /* Then it came into being after the mapping did: all of it is wanted. */
-static bool continues_a_marked_one(const struct feed *feed, const struct strand *strand)
+static bool continues_a_marked_one(const struct reader *reader, const struct shard *shard)
 {
-    const struct strand *parent = strand->parent[0] ? strand_find(feed, slice_of(strand->parent)) : NULL;
+    const struct shard *parent = shard->parent[0] ? find_shard(reader, slice_of(shard->parent)) : NULL;
     return parent && parent->seen.exists && !parent->seen.ended;
 }
 
 /* The next shard that LATEST means and that has no position. */
-static struct strand *next_to_mark(struct feed *feed)
+static struct shard *next_to_mark(struct reader *reader)
 {
-    for (struct strand *strand = feed->strands; strand; strand = strand->next)
-        if (!strand->seen.exists && !strand->is_marked && strand_is_listed(strand) &&
-            !continues_a_marked_one(feed, strand))
-            return strand;
+    for (struct shard *shard = reader->shards; shard; shard = shard->next)
+        if (!shard->seen.exists && !shard->is_marked && shard_is_listed(shard) &&
+            !continues_a_marked_one(reader, shard))
+            return shard;
     return NULL;
 }
 
-static void marked(struct errand *errand)
+/* Writes down where LATEST is in the shard. False: it failed. */
+static bool mark(struct reader *reader, struct shard *shard)
 {
-    enum dynamo_fault fault = errand_fault(errand);
-    bool is_there = feed_answered(errand) || fault == DYNAMO_CONDITION;
-    if (!is_there) return;
-    errand->feed->retry = (struct due){0};
-    errand->strand->is_marked = true;
-}
-
-static void mark(struct feed *feed, struct strand *strand, struct slice iterator)
-{
-    struct errand *errand = feed_ask_for(feed, strand, marked);
+    struct slice iterator = SLICE("");
+    if (!shard->is_closed) {
+        struct task_call *call = task_call_new("GetShardIterator");
+        put_iterator_question(task_call_request(call), shard, SLICE("LATEST"), NULL);
+        struct task_reply reply = task_send(call);
+        if (reply.fault == DYNAMO_MISSING) return true; /* trimmed since */
+        if (reply.fault != DYNAMO_FINE || !iterator_read(reply.body, task_arena(), &iterator)) return false;
+    }
     struct new_position fresh = {.at = POINT_LATEST,
-                                 .lanes = feed->mapping->lanes,
-                                 .is_ended = strand->is_closed,
+                                 .lanes = reader->mapping->lanes,
+                                 .is_ended = shard->is_closed,
                                  .iterator = iterator};
-    put_position_create(&errand->request, strand, &fresh);
-    errand_call(errand, SLICE("PutItem"));
+    struct task_call *call = task_call_new("PutItem");
+    put_position_create(task_call_request(call), shard, &fresh);
+    enum dynamo_fault fault = task_send(call).fault;
+    return fault == DYNAMO_FINE || fault == DYNAMO_CONDITION;
 }
 
-static void iterator_answered(struct errand *errand)
+bool start_write(struct reader *reader)
 {
-    struct feed *feed = errand->feed;
-    struct slice iterator;
-    if (!feed_answered(errand)) {
-        if (errand_fault(errand) == DYNAMO_MISSING) errand->strand->is_marked = true; /* trimmed since */
-        return;
+    struct shard *shard;
+    while ((shard = next_to_mark(reader)) && !reader_is_leaving(reader)) {
+        struct arena_mark before = arena_mark(task_arena());
+        shard->is_marked = mark(reader, shard);
+        arena_rewind(task_arena(), before);
+        if (!shard->is_marked) reader_failed(reader);
     }
-    if (feed->stage != FEED_START) return;
-    if (iterator_read(errand, &iterator))
-        mark(feed, errand->strand, iterator);
-    else
-        feed_failed(feed);
-}
-
-static void ask_for_latest(struct feed *feed, struct strand *strand)
-{
-    struct errand *errand = feed_ask_for(feed, strand, iterator_answered);
-    put_iterator_question(&errand->request, strand, SLICE("LATEST"), NULL);
-    errand_call(errand, SLICE("GetShardIterator"));
-}
-
-/* The items that were made, by us or by others at the same time, are read like any other. */
-static void started(struct errand *errand)
-{
-    if (feed_answered(errand) && errand->feed->stage == FEED_START) feed_enter(errand->feed, FEED_POSITIONS);
-}
-
-void start_attend(struct feed *feed)
-{
-    struct strand *strand = next_to_mark(feed);
-    if (strand && strand->is_closed) {
-        mark(feed, strand, SLICE(""));
-    } else if (strand) {
-        ask_for_latest(feed, strand);
-    } else {
-        struct errand *errand = feed_ask(feed, started);
-        put_table_name(&errand->request, feed);
-        buf_text(&errand->request, ",\"Item\":");
-        put_position_key(&errand->request, feed, SLICE("start"));
-        buf_byte(&errand->request, '}');
-        errand_call(errand, SLICE("PutItem"));
-    }
+    if (reader_is_leaving(reader)) return false;
+    struct task_call *call = table_call(reader, "PutItem");
+    buf_text(task_call_request(call), ",\"Item\":");
+    put_position_key(task_call_request(call), reader, SLICE("start"));
+    buf_byte(task_call_request(call), '}');
+    if (task_send(call).fault == DYNAMO_FINE) return true;
+    reader_failed(reader);
+    return false;
 }
 
 /* ---- the end ---- */
 
-static void deleted(struct errand *errand)
+static void put_deletion(void *context, struct slice key)
 {
-    feed_answered(errand);
-}
-
-static void put_deletion(struct errand *errand, struct slice key)
-{
-    struct buf *out = &errand->consumer->text;
-    if (out->len) buf_byte(out, ',');
+    struct buf *out = context;
+    if (out->data[out->len - 1] != '[') buf_byte(out, ',');
     buf_text(out, "{\"DeleteRequest\":{\"Key\":");
     buf_slice(out, key);
     buf_text(out, "}}");
 }
 
-static void feed_is_gone(struct feed *feed)
+static struct task_reply some_keys(struct reader *reader)
 {
-    feed->stage = FEED_GONE;
-    feed->consumer->world.reached(feed->consumer->world.self, feed->mapping->id, MAPPING_DELETING);
-}
-
-static void keys_answered(struct errand *errand)
-{
-    static const char *const names[] = {"Items"};
-    struct feed *feed = errand->feed;
-    struct buf *deletions = &feed->consumer->text;
-    struct slice items;
-    bool is_fine = feed_answered(errand);
-    deletions->len = 0;
-    if (is_fine && raw_members(&errand->arena, buf_view(&errand->reply), names, &items, 1))
-        errand_each(errand, items, put_deletion);
-    if (deletions->len) {
-        struct errand *deletion = feed_ask(feed, deleted);
-        buf_text(&deletion->request, "{\"RequestItems\":{");
-        buf_slice(&deletion->request, buf_view(&feed->consumer->table));
-        buf_text(&deletion->request, ":[");
-        buf_slice(&deletion->request, buf_view(deletions));
-        buf_text(&deletion->request, "]}}");
-        errand_call(deletion, SLICE("BatchWriteItem"));
-    } else if (is_fine || errand_fault(errand) == DYNAMO_MISSING) {
-        feed_is_gone(feed);
-    }
-}
-
-/* All items of the mapping, a few at a time, until there is none. */
-void delete_attend(struct feed *feed)
-{
-    struct errand *errand = feed_ask(feed, keys_answered);
-    struct buf *out = &errand->request;
-    put_table_name(out, feed);
+    struct task_call *call = table_call(reader, "Query");
+    struct buf *out = task_call_request(call);
     buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m\","
                   "\"ProjectionExpression\":\"#m, #s\",\"Limit\":");
     buf_decimal(out, DELETES_MAX);
     buf_text(out, ",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
                   "\"ExpressionAttributeValues\":{\":m\":{\"S\":");
-    json_put_string(out, feed->mapping->id);
+    json_put_string(out, reader->mapping->id);
     buf_text(out, "}}}");
-    errand_call(errand, SLICE("Query"));
+    return task_send(call);
+}
+
+/* All items of the mapping, a few at a time, until there is none. */
+bool positions_delete(struct reader *reader)
+{
+    static const char *const names[] = {"Items"};
+    struct consumer *consumer = reader->consumer;
+    struct arena_mark before = arena_mark(task_arena());
+    while (!consumer->is_stopping) {
+        arena_rewind(task_arena(), before);
+        struct task_reply reply = some_keys(reader);
+        struct slice items = SLICE_NONE;
+        if (reply.fault == DYNAMO_MISSING) return true;
+        if (reply.fault == DYNAMO_FINE) {
+            raw_members(task_arena(), reply.body, names, &items, 1);
+            items = arena_copy(task_arena(), items);
+            if (items.len <= 2) return true;
+            struct task_call *call = task_call_new("BatchWriteItem");
+            buf_text(task_call_request(call), "{\"RequestItems\":{");
+            buf_slice(task_call_request(call), buf_view(&consumer->table));
+            buf_text(task_call_request(call), ":[");
+            each_element(items, task_arena(), put_deletion, task_call_request(call));
+            buf_text(task_call_request(call), "]}}");
+            reply = task_send(call);
+        }
+        if (reply.fault == DYNAMO_FINE) continue;
+        reader->failures++;
+        struct task_moment until = task_after_us(
+            consumer->host, retry_after_us(reader->failures, 10000000, consumer_random(consumer)));
+        while (!consumer->is_stopping && !task_moment_is_over(consumer->host, &until))
+            task_await(&reader->changed, until);
+    }
+    return false;
 }

@@ -24,39 +24,31 @@ int64_t window_end_for(const struct lane *lane)
 }
 
 /* Nobody can know that nothing more comes for it before the shard was asked behind its end. */
-static bool is_passed(struct lane *lane)
+static bool is_passed(struct lane *lane, struct task_moment *until)
 {
-    struct strand *strand = lane->strand;
+    struct shard *shard = lane->shard;
     int64_t passed_ms = lane->window.end_ms + GRACE_MS;
-    struct due due = {passed_ms, NEVER_US};
-    if (consumer_now_ms(strand->feed->consumer) < passed_ms) {
-        strand_wake_due(strand, &due);
+    if (consumer_now_ms(shard->reader->consumer) < passed_ms) {
+        until->now_ms = passed_ms;
         return false;
     }
-    if (strand->empty_ms >= passed_ms) return true;
-    strand->has_more = true;
+    if (shard->empty_ms >= passed_ms) return true;
+    if (!shard->has_more) shard_touch(shard); /* to be read */
+    shard->has_more = true;
     return false;
 }
 
-static bool is_over(struct lane *lane)
+bool window_is_over(struct lane *lane, struct task_moment *until)
 {
     const struct tumbling *window = &lane->window;
-    const struct strand *strand = lane->strand;
+    const struct shard *shard = lane->shard;
+    if (!window->is_open) return false;
     if (window->ends_early || window->is_finishing) return true;
     if (lane->depth) return false; /* its batch comes first */
     if (lane->count) return lane_head(lane)->created_ms >= window->end_ms;
-    if (strand->is_read_out || strand_is_changing_lanes(strand)) return true;
+    if (shard->is_read_out || shard_is_changing_lanes(shard)) return true;
     if (window->end_ms - window->start_ms != lane_mapping(lane)->tumbling_ms) return true;
-    return is_passed(lane);
-}
-
-/* True when the window's last call was begun. */
-bool window_attend(struct lane *lane)
-{
-    if (!lane->window.is_open || !is_over(lane)) return false;
-    lane->window.is_finishing = true;
-    lane_invoke(lane, 0);
-    return true;
+    return is_passed(lane, until);
 }
 
 /* ---- what the function is told ---- */
@@ -64,7 +56,7 @@ bool window_attend(struct lane *lane)
 void window_put_members(struct buf *out, const struct lane *lane)
 {
     const struct tumbling *window = &lane->window;
-    const struct feed *feed = lane->strand->feed;
+    const struct reader *reader = lane->shard->reader;
     int64_t end_ms = window_end_for(lane);
     int64_t start_ms = window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms;
     buf_text(out, ",\"window\":{\"start\":");
@@ -77,9 +69,9 @@ void window_put_members(struct buf *out, const struct lane *lane)
     else
         buf_text(out, "{}");
     buf_text(out, ",\"shardId\":");
-    json_put_string(out, slice_of(lane->strand->id));
+    json_put_string(out, slice_of(lane->shard->id));
     buf_text(out, ",\"eventSourceARN\":");
-    buf_slice(out, buf_view(&feed->arn_json));
+    buf_slice(out, buf_view(&reader->arn_json));
     buf_printf(out, ",\"isFinalInvokeForWindow\":%s,\"isWindowTerminatedEarly\":%s",
                window->is_finishing ? "true" : "false", window->ends_early ? "true" : "false");
 }
@@ -89,8 +81,8 @@ void window_put_members(struct buf *out, const struct lane *lane)
 static void put_part_key(struct buf *out, const struct lane *lane, uint32_t part)
 {
     char shard[LIMIT_SHARD_ID_BYTES + 40];
-    snprintf(shard, sizeof shard, "state/%s/%u/%u", lane->strand->id, lane->number, part);
-    put_position_key(out, lane->strand->feed, slice_of(shard));
+    snprintf(shard, sizeof shard, "state/%s/%u/%u", lane->shard->id, lane->number, part);
+    put_position_key(out, lane->shard->reader, slice_of(shard));
 }
 
 static struct buf *begin_member(struct lane *lane, const char *kind)
@@ -98,7 +90,7 @@ static struct buf *begin_member(struct lane *lane, const char *kind)
     struct buf *out = &lane->settlement.members;
     if (lane->settlement.member_count++) buf_byte(out, ',');
     buf_printf(out, "{\"%s\":{\"TableName\":", kind);
-    buf_slice(out, buf_view(&lane->strand->feed->consumer->table));
+    buf_slice(out, buf_view(&lane->shard->reader->consumer->table));
     return out;
 }
 
@@ -217,9 +209,9 @@ void window_committed(struct lane *lane)
 /* ---- what was stored ---- */
 
 /* "state/SHARD/LANE/PART" */
-static struct lane *lane_of_part(struct strand *strand, struct slice key)
+static struct lane *lane_of_part(struct shard *shard, struct slice key)
 {
-    size_t begin = sizeof "state/" - 1 + strlen(strand->id) + 1;
+    size_t begin = sizeof "state/" - 1 + strlen(shard->id) + 1;
     if (key.len <= begin) return NULL;
     struct slice rest = slice_from(key, begin);
     const char *slash = memchr(rest.data, '/', rest.len);
@@ -227,7 +219,7 @@ static struct lane *lane_of_part(struct strand *strand, struct slice key)
     if (!slash) return NULL;
     if (!slice_to_u64((struct slice){rest.data, (size_t)(slash - rest.data)}, LANES_MAX - 1, &number))
         return NULL;
-    return number < strand->lane_count ? &strand->lanes[number] : NULL;
+    return number < shard->lane_count ? &shard->lanes[number] : NULL;
 }
 
 static struct slice attribute_of(struct slice raw, const char *type, struct arena *arena)
@@ -237,73 +229,52 @@ static struct slice attribute_of(struct slice raw, const char *type, struct aren
 }
 
 /* Parts come in the order of their keys: there are fewer than ten. */
-static void take_part(struct errand *errand, struct slice raw)
+static void take_part(void *context, struct slice raw)
 {
     static const char *const names[] = {"shard", "start", "end", "state"};
+    struct arena *arena = task_arena();
     struct slice raws[4];
     unsigned long long start_ms, end_ms;
-    if (!raw_members(&errand->arena, raw, names, raws, 4)) return;
-    struct lane *lane = lane_of_part(errand->strand, attribute_of(raws[0], "S", &errand->arena));
-    if (!lane || !slice_to_u64(attribute_of(raws[1], "N", &errand->arena), INT64_MAX, &start_ms) ||
-        !slice_to_u64(attribute_of(raws[2], "N", &errand->arena), INT64_MAX, &end_ms))
+    if (!raw_members(arena, raw, names, raws, 4)) return;
+    struct lane *lane = lane_of_part(context, attribute_of(raws[0], "S", arena));
+    if (!lane || !slice_to_u64(attribute_of(raws[1], "N", arena), INT64_MAX, &start_ms) ||
+        !slice_to_u64(attribute_of(raws[2], "N", arena), INT64_MAX, &end_ms))
         return;
     lane->window.is_open = true;
     lane->window.start_ms = (int64_t)start_ms;
     lane->window.end_ms = (int64_t)end_ms;
     lane->window.parts++;
-    buf_slice(&lane->window.state, attribute_of(raws[3], "S", &errand->arena));
+    buf_slice(&lane->window.state, attribute_of(raws[3], "S", arena));
 }
 
-static void ask_parts(struct strand *strand, struct slice from);
-
-static void parts_answered(struct errand *errand)
+bool windows_load(struct shard *shard)
 {
     static const char *const names[] = {"Items", "LastEvaluatedKey"};
-    struct strand *strand = errand->strand;
-    struct slice raws[2];
-    if (!errand_is_current(errand)) return;
-    if (errand_fault(errand) != DYNAMO_FINE ||
-        !raw_members(&errand->arena, buf_view(&errand->reply), names, raws, 2) ||
-        !errand_each(errand, raws[0], take_part)) {
-        strand_drop(strand); /* and from the begin */
-        strand->retry = due_after_us(errand->consumer, 1000000);
-        strand->feed->positions_us = strand->retry.ticks_us;
-        feed_touch(strand->feed);
-        return;
-    }
-    if (raws[1].len) {
-        ask_parts(strand, raws[1]);
-        return;
-    }
-    strand->state = STRAND_HELD;
-    strand_touch(strand);
-}
-
-static void ask_parts(struct strand *strand, struct slice from)
-{
-    struct errand *errand = errand_new(strand->feed, strand, parts_answered);
-    struct buf *out = &errand->request;
-    buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&strand->feed->consumer->table));
-    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND begins_with(#s, "
-                  ":s)\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
-                  "\"ExpressionAttributeValues\":{\":s\":{\"S\":");
+    struct slice raws[2] = {{0}};
     char prefix[LIMIT_SHARD_ID_BYTES + 16];
-    snprintf(prefix, sizeof prefix, "state/%s/", strand->id);
-    json_put_string(out, slice_of(prefix));
-    buf_text(out, "},\":m\":{\"S\":");
-    json_put_string(out, strand->feed->mapping->id);
-    buf_text(out, "}}");
-    if (from.len) {
-        buf_text(out, ",\"ExclusiveStartKey\":");
-        buf_slice(out, from);
-    }
-    buf_byte(out, '}');
-    errand_call(errand, SLICE("Query"));
-}
-
-/* Between taking the lease and reading. */
-void windows_load(struct strand *strand)
-{
-    ask_parts(strand, SLICE(""));
+    snprintf(prefix, sizeof prefix, "state/%s/", shard->id);
+    do {
+        struct task_call *call = task_call_new("Query");
+        struct buf *out = task_call_request(call);
+        buf_text(out, "{\"TableName\":");
+        buf_slice(out, buf_view(&shard->reader->consumer->table));
+        buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND begins_with(#s, "
+                      ":s)\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
+                      "\"ExpressionAttributeValues\":{\":s\":{\"S\":");
+        json_put_string(out, slice_of(prefix));
+        buf_text(out, "},\":m\":{\"S\":");
+        json_put_string(out, shard->reader->mapping->id);
+        buf_text(out, "}}");
+        if (raws[1].len) {
+            buf_text(out, ",\"ExclusiveStartKey\":");
+            buf_slice(out, raws[1]);
+        }
+        buf_byte(out, '}');
+        struct task_reply reply = task_send(call);
+        if (reply.fault != DYNAMO_FINE || !raw_members(task_arena(), reply.body, names, raws, 2) ||
+            !each_element(raws[0], task_arena(), take_part, shard))
+            return false;
+        raws[1] = arena_copy(task_arena(), raws[1]);
+    } while (raws[1].len);
+    return true;
 }

@@ -1,5 +1,5 @@
 /* What decides in the consumer, as pure functions over plain values: which records make the next batch, what
- * follows from a function's answer, what an error of the door means, which leases to take. They know no
+ * follows from a function's answer, which leases to take. They know no
  * clock, no door and no thread, so that the tests can ask them everything. */
 #ifndef TRIGGER_JUDGE_H
 #define TRIGGER_JUDGE_H
@@ -96,12 +96,6 @@ struct answer {
 
 void answer_read(struct slice reply, bool reports_failures, const struct record *records, uint32_t count,
                  struct arena *arena, struct answer *out);
-
-/* ---- the door's errors ---- */
-
-/* Why a transaction was cancelled: by its first member, which is ours, or by the others. */
-enum cancellation { CANCELLED_BY_US, CANCELLED_BY_OTHERS, CANCELLED_FOR_NOW };
-enum cancellation cancellation_of(struct slice reply, struct arena *arena, char *reason, size_t reason_len);
 
 /* ---- sharing ---- */
 

@@ -181,7 +181,7 @@ TEST(tasks_wait_for_moments_and_signals)
     CHECK_TEXT(slice_of(stage.story), "two four late ");
     task_begin(stage.host, wait_for_bell, &stage);
     task_host_step(stage.host);
-    task_signal_give(stage.host, &bell);
+    task_signal_give(&bell);
     CHECK(!bell.first && !bell.last);
     task_host_step(stage.host);
     CHECK_TEXT(slice_of(stage.story), "two four late rung rung ");
@@ -304,7 +304,7 @@ static void write_items(void *argument)
         CHECK_INT(task_send(call).status, 200);
         counter->written++;
     }
-    task_signal_give(task_own_host(), &counter->over);
+    task_signal_give(&counter->over);
 }
 
 static void stop_writing(struct task_note *note)

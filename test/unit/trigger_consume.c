@@ -468,7 +468,7 @@ TEST(a_change_of_lanes_loses_and_repeats_nothing)
         }
         stage_pass(&stage, 500);
         CHECK_INT(count_records(&stage), 20 * (round + 1));
-        CHECK_INT(stage.actors[0].consumer->feeds->strands->lane_count, lanes[round]);
+        CHECK_INT(stage.actors[0].consumer->readers->shards->lane_count, lanes[round]);
         if (round == 2) stage_crash(&stage, &stage.actors[0]);
     }
     stage_close(&stage);
@@ -619,7 +619,7 @@ TEST(deletion_removes_all_positions)
     consumer_order(actor->consumer, NULL, SLICE(STAGE_ID));
     stage_pass(&stage, 200);
     CHECK_INT(actor->state, MAPPING_DELETING);
-    CHECK(actor->consumer->feeds == NULL);
+    CHECK(actor->consumer->readers == NULL);
     stage_call(&stage, "Scan", "{\"TableName\":\"quipu-positions\",\"Select\":\"COUNT\"}");
     CHECK_TEXT(buf_view(&stage.reply), "{\"Count\":0,\"ScannedCount\":0}");
     consumer_order(actor->consumer, NULL, SLICE(STAGE_ID)); /* one that is not there is gone at once */

@@ -18,7 +18,7 @@ static struct actor *join(struct stage *stage, unsigned number)
 
 static unsigned held_by(const struct actor *actor)
 {
-    return (unsigned)stats_read(&actor->consumer->counts.strands_held);
+    return (unsigned)stats_read(&actor->consumer->counts.shards_held);
 }
 
 static void put_many(struct stage *stage, const char *name, int count)

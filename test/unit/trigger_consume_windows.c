@@ -190,7 +190,7 @@ TEST(a_large_state_is_stored_in_parts)
     stage_put(&stage, "a", 2, "x");
     stage_set(stage_start(&stage, 0), window_mapping(&stage));
     stage_pass(&stage, 100);
-    CHECK_INT(stage.actors[0].consumer->feeds->strands->lanes[0].window.state.len, 900 * 1024 + 4);
+    CHECK_INT(stage.actors[0].consumer->readers->shards->lanes[0].window.state.len, 900 * 1024 + 4);
     stage_pass(&stage, 15000);
     CHECK_INT(large.last, 1);
     CHECK_INT(large.early, 0);

@@ -282,34 +282,6 @@ TEST(sequence_numbers_are_compared_as_numbers)
 
 /* ---- errors ---- */
 
-static void check_cancellation(const char *codes, enum cancellation expected, const char *reason)
-{
-    struct arena arena = {0};
-    char reply[600], told[200];
-    snprintf(reply, sizeof reply, "{\"__type\":\"x#TransactionCanceledException\",\"Message\":\"m\",%s}",
-             codes);
-    CHECK_INT(cancellation_of(slice_of(reply), &arena, told, sizeof told), expected);
-    CHECK_TEXT(slice_of(told), reason);
-    arena_free(&arena);
-}
-
-TEST(cancelled_transactions_have_a_culprit)
-{
-    check_cancellation("\"CancellationReasons\":[{\"Code\":\"ConditionalCheckFailed\",\"Message\":\"no\"},"
-                       "{\"Code\":\"ValidationError\"}]",
-                       CANCELLED_BY_US, "write 0: ConditionalCheckFailed: no");
-    check_cancellation("\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"TransactionConflict\"},"
-                       "{\"Code\":\"ConditionalCheckFailed\",\"Message\":\"bad\"}]",
-                       CANCELLED_BY_OTHERS, "write 2: ConditionalCheckFailed: bad");
-    check_cancellation("\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"TransactionConflict\"}]",
-                       CANCELLED_FOR_NOW, "");
-    check_cancellation("\"CancellationReasons\":[{\"Code\":\"TransactionConflict\"},{\"Code\":\"None\"}]",
-                       CANCELLED_FOR_NOW, "");
-    check_cancellation("\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"ThrottlingError\"}]",
-                       CANCELLED_FOR_NOW, "");
-    check_cancellation("\"other\":1", CANCELLED_FOR_NOW, "");
-}
-
 /* ---- leases ---- */
 
 /* "a": held by a; "a>b": b has asked for it; "-": free; "->b": given up for b; "." in front: not open. */

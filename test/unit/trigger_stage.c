@@ -308,7 +308,7 @@ static void log_to(void *self, struct slice function, struct slice line)
 struct actor *stage_start(struct stage *stage, unsigned number)
 {
     struct actor *actor = &stage->actors[number];
-    struct surroundings world = {.self = actor,
+    struct environment world = {.self = actor,
                                  .begin = begin,
                                  .turn_end = turn_end,
                                  .finish = finish,
@@ -345,13 +345,6 @@ void stage_set(struct actor *actor, struct mapping *mapping)
     mapping_release(mapping);
 }
 
-static struct errand *errand_of(const struct act *act)
-{
-    char *at = act->call ? (char *)act->call - offsetof(struct errand, call)
-                         : (char *)act->invocation - offsetof(struct errand, invocation);
-    return (struct errand *)(void *)at;
-}
-
 static void forget_act(struct stage *stage, unsigned index)
 {
     stage->acts[index] = stage->acts[--stage->act_count];
@@ -359,13 +352,14 @@ static void forget_act(struct stage *stage, unsigned index)
 
 void stage_crash(struct stage *stage, struct actor *actor)
 {
-    struct inbox *inbox = actor->consumer->inbox;
     for (unsigned i = stage->act_count; i-- > 0;) {
         struct act *act = &stage->acts[i];
         if (act->actor != actor) continue;
         if (act->call && random_below(&stage->random, 2)) run_call(stage, act->call);
-        if (act->invocation) inbox_release(inbox);
-        errand_free(errand_of(act));
+        if (act->call)
+            task_call_drop(act->call);
+        else
+            batch_call_drop(act->invocation);
         forget_act(stage, i);
     }
     consumer_free(actor->consumer);
@@ -381,7 +375,7 @@ void stage_stop(struct stage *stage, struct actor *actor)
         stage->now_ms += 10;
     }
     CHECK(consumer_has_stopped(actor->consumer));
-    CHECK(actor->consumer->calls == 0 && actor->consumer->invocations == 0);
+    CHECK(task_host_calls(actor->consumer->host) == 0 && actor->consumer->invocations == 0);
     stage_crash(stage, actor);
 }
 

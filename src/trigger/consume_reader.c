@@ -1,0 +1,338 @@
+/* A mapping at work: from its settings to shards that are read, through changes, to its end.
+ *
+ * What goes wrong is tried again after a pause that grows; the mapping's LastProcessingResult tells of it.
+ *
+ * A stream is over when it was closed, with its table or by itself, and all of its records are done; or when it is
+ * not there any more, and nobody is at work on what was read of it. The mappings are told, and go on with the
+ * table's next stream when there is one (mapping_follow.c). Ids of shards differ between streams, so the positions
+ * of the old shards are no trouble to the new ones: they are those of shards that the service has forgotten. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/log.h"
+#include "trigger/consume.h"
+#include "trigger/watch.h"
+
+#define RETRY_MAX_US     10000000
+#define LOOK_EVERY_US    60000000 /* for shards, where none has ended */
+#define LOOK_CHILDREN_US 1000000  /* for the children of one that has, when they were not there at once */
+
+static void reader_task(void *argument);
+
+/* ---- making and freeing ---- */
+
+static void set_mapping(struct reader *reader, struct mapping *mapping)
+{
+    struct mapping *former = reader->mapping;
+    reader->mapping = mapping_keep(mapping);
+    const char *colon = memchr(mapping->function.data, ':', mapping->function.len);
+    reader->function_name = mapping->function;
+    if (colon) reader->function_name.len = (size_t)(colon - mapping->function.data);
+    if (former) mapping_release(former);
+}
+
+/* The stream is to be looked at anew, and is another one where the mapping says so. */
+static void begin_stream(struct reader *reader)
+{
+    reader->arn_json.len = 0;
+    json_put_string(&reader->arn_json, reader->mapping->stream_arn);
+    reader->is_lost_stream = reader->is_disabled_stream = false;
+    reader->is_over = reader->has_looked_last = reader->has_start = false;
+    reader->failures = 0;
+}
+
+static _Atomic uint64_t *readers_beside(const struct reader *reader)
+{
+    struct consumer_counts *counts = &reader->consumer->counts;
+    return reader->mapping->watch ? &counts->watches : &counts->readers;
+}
+
+struct reader *reader_new(struct consumer *consumer, struct mapping *mapping)
+{
+    struct reader *reader = must_zero(1, sizeof *reader);
+    reader->consumer = consumer;
+    reader->knows_filter = true;
+    set_mapping(reader, mapping);
+    begin_stream(reader);
+    reader->stage = READER_DRAINS;
+    stats_add(readers_beside(reader), 1);
+    task_begin(consumer->host, reader_task, reader);
+    return reader;
+}
+
+static void free_shards(struct reader *reader)
+{
+    while (reader->shards) {
+        struct shard *shard = reader->shards;
+        reader->shards = shard->next;
+        shard_free(shard);
+    }
+}
+
+void reader_free(struct reader *reader)
+{
+    free_shards(reader);
+    stats_add(readers_beside(reader), (uint64_t)-1);
+    mapping_release(reader->mapping);
+    mapping_release(reader->successor);
+    buf_free(&reader->arn_json);
+    buf_free(&reader->hash_key);
+    free(reader);
+}
+
+/* ---- what others tell of it ---- */
+
+void reader_touch(struct reader *reader)
+{
+    task_signal_give(&reader->changed);
+}
+
+static void touch_shards(struct reader *reader)
+{
+    for (struct shard *shard = reader->shards; shard; shard = shard->next) shard_touch(shard);
+}
+
+static void reach(struct reader *reader, enum mapping_state state)
+{
+    reader->consumer->world.reached(reader->consumer->world.self, reader->mapping->id, state);
+}
+
+static void succeed(struct reader *reader, struct mapping *mapping)
+{
+    mapping_release(reader->successor);
+    reader->successor = mapping;
+}
+
+void reader_stop(struct reader *reader)
+{
+    if (reader->stage < READER_DRAINS) reader->must_drain = true;
+    reader_touch(reader);
+    touch_shards(reader);
+}
+
+void reader_change(struct reader *reader, struct mapping *mapping)
+{
+    if (reader->is_removed) { /* it begins when the positions of this one are gone */
+        succeed(reader, mapping_keep(mapping));
+        return;
+    }
+    bool moves = !slice_equal(mapping->stream_arn, reader->mapping->stream_arn);
+    if (mapping->revision < reader->mapping->revision && !moves)
+        return; /* else the database was rolled back */
+    reader->has_moved |= moves;
+    set_mapping(reader, mapping);
+    if ((moves || !mapping->enabled) && reader->stage < READER_DRAINS)
+        reader->must_drain = true;
+    else if (!mapping->enabled && reader->stage == READER_STOPPED)
+        reach(reader, MAPPING_DISABLED);
+    else if (reader->stage == READER_RUNS)
+        reach(reader, MAPPING_ENABLED);
+    if (moves && reader->stage == READER_STOPPED) begin_stream(reader);
+    reader_touch(reader);
+    touch_shards(reader);
+}
+
+void reader_remove(struct reader *reader)
+{
+    succeed(reader, NULL);
+    reader->is_removed = true;
+    reader_stop(reader);
+}
+
+void reader_begin_anew(struct reader *reader)
+{
+    for (struct shard *shard = reader->shards; shard; shard = shard->next)
+        if (shard_is_held(shard)) shard->state = SHARD_LEAVING;
+    reader_stop(reader);
+}
+
+bool reader_is_stopped(const struct reader *reader)
+{
+    return reader->stage == READER_STOPPED || reader->stage == READER_GONE || reader->stage == READER_DELETES;
+}
+
+bool reader_is_running(const struct reader *reader)
+{
+    return reader->stage == READER_RUNS && !reader->must_drain;
+}
+
+void reader_note(struct reader *reader, const char *format, ...)
+{
+    char text[sizeof reader->result];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (strcmp(text, reader->result) == 0) return;
+    memcpy(reader->result, text, sizeof text);
+    if (reader->mapping->watch && slice_starts(slice_of(text), SLICE("PROBLEM"))) /* no API shows it */
+        log_line("triggers: watch %s: %s", watch_name(reader->mapping->watch), text);
+    reader->consumer->world.note_result(reader->consumer->world.self, reader->mapping->id, text);
+}
+
+/* For the children of one it is cheap to look; of several at once, all shards are listed. */
+void reader_look_soon(struct reader *reader, const struct shard *ended)
+{
+    if (reader->wanted_of[0])
+        reader->must_look_again = true;
+    else
+        memcpy(reader->wanted_of, ended->id, sizeof reader->wanted_of);
+    reader->look_us = 0;
+    reader_touch(reader);
+}
+
+/* ---- waiting ---- */
+
+bool reader_is_leaving(const struct reader *reader)
+{
+    return reader->must_drain || reader->is_removed || reader->consumer->is_stopping;
+}
+
+void reader_pause(struct reader *reader, int64_t us)
+{
+    struct task_moment until = task_after_us(reader->consumer->host, us);
+    while (!reader_is_leaving(reader) && !task_moment_is_over(reader->consumer->host, &until))
+        task_await(&reader->changed, until);
+}
+
+void reader_failed(struct reader *reader)
+{
+    reader->failures++;
+    reader_pause(reader, retry_after_us(reader->failures, RETRY_MAX_US, consumer_random(reader->consumer)));
+}
+
+/* ---- when the stream is over ---- */
+
+/* What nobody has read of a stream that is not there is lost; what somebody holds may be in his memory. */
+static bool is_finished(const struct shard *shard)
+{
+    if (shard->state == SHARD_ENDED || shard->seen.ended) return true;
+    return shard->reader->is_lost_stream && shard->state == SHARD_WAITS && lease_is_free(shard);
+}
+
+static bool is_closed_and_done(const struct reader *reader)
+{
+    if (!reader->is_lost_stream && !reader->is_disabled_stream) return false;
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+        if (!is_finished(shard)) return false;
+    return true;
+}
+
+/* True: the shards are to be looked at once more before it can be told. */
+static bool tell_when_over(struct reader *reader)
+{
+    const struct environment *world = &reader->consumer->world;
+    if (reader->mapping->watch) return false; /* it looks for streams by itself */
+    bool is_over = is_closed_and_done(reader);
+    if (!is_over) reader->has_looked_last = false;
+    if (is_over && !reader->is_lost_stream && !reader->has_looked_last) {
+        reader->has_looked_last = reader->must_look_again = true;
+        reader->look_us = 0;
+        return true;
+    }
+    if (is_over == reader->is_over) return false;
+    reader->is_over = is_over;
+    if (is_over && !reader->is_lost_stream)
+        reader_note(reader,
+                    "PROBLEM: The stream is closed: its table was deleted, or the stream was switched off");
+    world->stream_over(world->self, reader->mapping->id, reader->mapping->stream_arn, is_over);
+    return false;
+}
+
+/* ---- the task ---- */
+
+/* All that must be known before shards are read. False: it is to stop first. */
+static bool prepare(struct reader *reader)
+{
+    reader->stage = READER_PREPARES;
+    while (!reader_is_leaving(reader)) {
+        bool is_latest = reader->mapping->start == START_LATEST;
+        if (!positions_table_wait(reader) || !look_at_all_positions(reader)) continue;
+        if (!look_for_shards(reader)) {
+            tell_when_over(reader);
+            continue; /* others may still be at work */
+        }
+        if (!is_latest || reader->has_start) return true;
+        start_write(reader); /* what was made, by us or by others at the same time, is read like any other */
+    }
+    return false;
+}
+
+/* Positions are looked at again only where others change them, or when one was not as we thought. */
+static void run(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+    reader->stage = READER_RUNS;
+    reader->look_us = consumer_ticks_us(consumer) + LOOK_EVERY_US;
+    reader->positions_us = consumer_ticks_us(consumer);
+    release_shards(reader);
+    if (reader->has_moved) reader_note(reader, "No records processed");
+    reader->has_moved = false;
+    reach(reader, MAPPING_ENABLED);
+    while (!reader_is_leaving(reader)) {
+        struct task_moment due = leases_act(reader);
+        int64_t now_us = consumer_ticks_us(consumer);
+        if (reader_is_leaving(reader)) break;
+        if (now_us >= reader->positions_us) {
+            bool shared = consumer->settings.shared;
+            reader->positions_us = shared ? now_us + consumer->settings.lease_ms * 1000 / 3 : NEVER_US;
+            if (!look_at_all_positions(reader)) reader->positions_us = 0;
+            release_shards(reader);
+        } else if (now_us >= reader->look_us) {
+            if (!look_for_shards(reader)) {
+                tell_when_over(reader);
+                continue;
+            }
+            bool is_missing = misses_children(reader);
+            reader->look_us = consumer_ticks_us(consumer) + (is_missing ? LOOK_CHILDREN_US : LOOK_EVERY_US);
+            if (reader->wanted_of[0] || reader->must_look_again) reader->look_us = 0;
+            release_shards(reader);
+        } else if (!tell_when_over(reader) && !forget_a_shard(reader)) {
+            if (reader->look_us < due.ticks_us) due.ticks_us = reader->look_us;
+            if (reader->positions_us < due.ticks_us) due.ticks_us = reader->positions_us;
+            task_await(&reader->changed, due);
+        }
+    }
+}
+
+static bool is_drained(const struct reader *reader)
+{
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+        if (shard->tasks) return false;
+    return true;
+}
+
+static void drain(struct reader *reader)
+{
+    reader->stage = READER_DRAINS;
+    touch_shards(reader);
+    while (!is_drained(reader)) task_await(&reader->changed, TASK_NEVER);
+    free_shards(reader);
+    begin_stream(reader);
+    reader->must_drain = false;
+    reader->stage = READER_STOPPED;
+    if (!reader->is_removed && !reader->mapping->enabled) reach(reader, MAPPING_DISABLED);
+}
+
+static void reader_task(void *argument)
+{
+    struct reader *reader = argument;
+    struct consumer *consumer = reader->consumer;
+    struct arena_mark mark = arena_mark(task_arena());
+    drain(reader);
+    while (!reader->is_removed) {
+        arena_rewind(task_arena(), mark);
+        if (!reader->mapping->enabled || consumer->is_stopping) {
+            task_await(&reader->changed, TASK_NEVER);
+            continue;
+        }
+        if (prepare(reader)) run(reader);
+        drain(reader);
+    }
+    reader->stage = READER_DELETES;
+    while (!positions_delete(reader)) task_await(&reader->changed, TASK_NEVER);
+    reach(reader, MAPPING_DELETING);
+    reader->stage = READER_GONE;
+}
