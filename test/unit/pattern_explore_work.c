@@ -199,7 +199,6 @@ static const struct exploration resubmissions = {
     .before = {REQUEST("POST /v1/work/q/a", "{\"data\":1}"),
                REQUEST("POST /v1/work/q/claim", "{\"owner\":\"one\"}")},
     .jumps = {LEASE_MS + 1},
-    .faults = 1,
     .check = check_resubmitted};
 
 TEST(explore_work_submitted_again)
