@@ -15,7 +15,7 @@ from test_patterns import (Face, test_counters_never_repeat, test_errors_are_cle
                            test_long_polls_end_when_something_comes, test_the_original_counter_and_wall,
                            test_those_who_wait_for_a_lease_take_turns, test_two_writers_on_one_document,
                            test_work_goes_from_hand_to_hand)
-from support.engines import ROUTES_REFUSED
+from support.engines import ROUTES_REFUSED, UNIT_PARTS_REFUSED
 from support.process import ROOT, DynamoLocal, Quipu, StartError, free_port
 from support.proxy import Node, Proxy
 
@@ -337,3 +337,16 @@ def test_one_that_starts_late(imitation):
 def test_the_documentation_quotes_the_sentence():
     with open(os.path.join(ROOT, "doc", "patterns.md")) as file:
         assert SENTENCE in " ".join(file.read().replace("\n>", "\n").split())
+
+
+def test_the_page_of_engines_claims_what_is_tested():
+    """A pattern's row says "refused" where none of its unit tests works there, and only there."""
+    with open(os.path.join(ROOT, "doc", "engines.md")) as file:
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in file if line.startswith("| ")]
+    patterns = {"counters": "counter", "leases": "lease_", "documents": "document_", "boards": "board_",
+                "work": "work_", "logs": "log_", "jobs": "job_", "groups": "group_",
+                "periods": "period_", "histories": "history_"}
+    told = {row[0].split(" (")[0]: row[4] for row in rows if len(row) == 6}
+    assert set(patterns) <= set(told)
+    refused = {name for name, part in patterns.items() if part in UNIT_PARTS_REFUSED["alternator"]}
+    assert {name for name in patterns if told[name] == "refused"} == refused
