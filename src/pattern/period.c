@@ -340,6 +340,7 @@ static void put_period(struct flow *flow)
         flow_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
         return;
     }
+    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     for (;;) {
         struct slice old = settings_read(flow, flow_text(flow, PERIOD_NAME)), item = put_item(flow, old);
         int64_t shards = item_int(flow->arena, old, "shards", 0);

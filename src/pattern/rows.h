@@ -16,7 +16,7 @@
     X(work, false)                                                                                           \
     X(job, true)                                                                                             \
     X(group, false)                                                                                          \
-    X(period, true)                                                                                          \
+    X(period, false)                                                                                         \
     X(history, true)                                                                                         \
     X(board, false)                                                                                          \
     X(original, false)                                                                                       \

@@ -50,7 +50,7 @@ TEST(period_hands_over_what_came)
 {
     struct patterns patterns;
     patterns_open(&patterns);
-    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1,\"then\":\"digest\"}");
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 201,
                "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
     CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":{\"n\":1}}", 200,
