@@ -11,33 +11,51 @@
 #define PARTITIONS_DEFAULT 100000ULL
 #define NEWS_DEFAULT       10ULL
 #define SLOTS              16    /* of the index of news */
-#define PUTS               12    /* of a batch, for each of two tables: a batch has 25 */
+#define PUTS               8     /* of a batch, for each of three tables: a batch has 25 */
 #define QUIET_MS           60000 /* between what was read and the news */
 #define CONSUMER           "/v1/logs/cost/consumers/g"
 
 static void put_head(struct buf *out, struct slice id, unsigned long long number, int64_t second)
 {
+    buf_printf(
+        out,
+        "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"cost/%.*s/%llu\"},\"sequence\":{\"N\":\"0\"},"
+        "\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"cost/%.*s/%llu\"}}}}",
+        SLICE_ARG(id), number, (long long)second, SLICE_ARG(id), number % SLOTS);
+}
+
+static void put_page(struct buf *out, struct slice id, unsigned long long number, int64_t second)
+{
     buf_printf(out,
-               "{\"PutRequest\":{\"Item\":{\"partition\":{\"S\":\"cost/%.*s/%llu\"},\"sequence\":{\"N\":\"0\"},"
-               "\"touched\":{\"N\":\"%lld\"},\"slot\":{\"S\":\"cost/%.*s/%llu\"}}}}",
-               SLICE_ARG(id), number, (long long)second, SLICE_ARG(id), number % SLOTS);
+               "{\"PutRequest\":{\"Item\":{\"chain\":{\"S\":\"cost/%.*s/%llu\"},\"first\":{\"N\":\"1\"},"
+               "\"n\":{\"N\":\"1\"},\"t\":{\"N\":\"%lld000\"},\"i\":{\"N\":\"1\"},"
+               "\"e\":{\"L\":[{\"L\":[{\"S\":\"k\"},{\"NULL\":true}]}]}}}}",
+               SLICE_ARG(id), number, (long long)second);
 }
 
 static void put_position(struct buf *out, unsigned long long number)
 {
-    buf_printf(out,
-               "{\"PutRequest\":{\"Item\":{\"group\":{\"S\":\"cost/g\"},\"partition\":{\"S\":\"%llu\"},"
-               "\"position\":{\"N\":\"0\"},\"fence\":{\"N\":\"1\"},\"generation\":{\"N\":\"0\"}}}}",
-               number);
+    buf_printf(
+        out,
+        "{\"PutRequest\":{\"Item\":{\"group\":{\"S\":\"cost/g\"},\"partition\":{\"S\":\"%llu\"},"
+        "\"position\":{\"N\":\"1\"},\"given\":{\"N\":\"1\"},\"page\":{\"N\":\"2\"},\"fence\":{\"N\":\"1\"},"
+        "\"generation\":{\"N\":\"0\"}}}}",
+        number);
 }
 
-static bool write_batch(struct meter *meter, struct slice id, unsigned long long first, unsigned long long end)
+static bool write_batch(struct meter *meter, struct slice id, unsigned long long first,
+                        unsigned long long end)
 {
     struct buf request = {0};
     buf_printf(&request, "{\"RequestItems\":{\"%slog-heads\":[", meter->prefix);
     for (unsigned long long i = first; i < end; i++) {
         put_comma(&request);
         put_head(&request, id, i, meter->now_ms / 1000);
+    }
+    buf_printf(&request, "],\"%slog-events\":[", meter->prefix);
+    for (unsigned long long i = first; i < end; i++) {
+        put_comma(&request);
+        put_page(&request, id, i, meter->now_ms / 1000);
     }
     buf_printf(&request, "],\"%slog-positions\":[", meter->prefix);
     for (unsigned long long i = first; i < end; i++) {
@@ -84,19 +102,6 @@ static bool ask(struct meter *meter, const char *request, const char *body, stru
     return false;
 }
 
-/* Of the only event that there is. */
-static bool ack_first(struct meter *meter, const struct measure *read)
-{
-    struct measure measure;
-    struct arena arena = {0};
-    struct slice partition = raw_text(&arena, raw_member(&arena, read->reply, "partition"));
-    struct slice body = arena_printf(&arena, "{\"partition\":\"%.*s\",\"fence\":2,\"sequence\":1}%c",
-                                     SLICE_ARG(partition), 0);
-    bool fine = ask(meter, "POST " CONSUMER "/ack", body.data, &measure);
-    arena_free(&arena);
-    return fine;
-}
-
 /* A log all of which has been read a minute ago. */
 static bool make_log(struct meter *meter, unsigned long long partitions)
 {
@@ -106,9 +111,7 @@ static bool make_log(struct meter *meter, unsigned long long partitions)
     bool fine = ask(meter, "PUT /v1/logs/cost", body, &measure) &&
                 ask(meter, "POST /v1/logs/cost", "{\"key\":\"first\"}", &measure) &&
                 ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure) &&
-                write_partitions(meter, partitions) &&
-                ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure) &&
-                ack_first(meter, &measure);
+                write_partitions(meter, partitions);
     meter_wait(meter, QUIET_MS);
     return fine && ask(meter, "POST " CONSUMER "/read", "{\"owner\":\"o\"}", &measure);
 }

@@ -49,15 +49,8 @@ struct add {
     bool opens;
     bool completes; /* the rule holds with it */
     bool tried;     /* a write of it may have happened */
-    bool has_turn;  /* see take_turn */
     bool accepted;
 };
-
-/* What is remembered under it: the head as this process has written it last, if it is OPEN; its redo is carried out. */
-static uint64_t head_topic(const struct group *group)
-{
-    return flow_topic("group head", group->id, SLICE(""));
-}
 
 /* ---- the write ---- */
 
@@ -227,43 +220,19 @@ static bool has_item(struct flow *flow, const struct group *group, const struct 
     return group->spilled.data && (add->has_id || add->tried) && item_is_there(flow, group, add->id);
 }
 
-/* How many bytes of events a head may have. */
-static int64_t room_of(const struct group *group)
-{
-    int64_t room = INLINE_BYTES - (int64_t)(4 * group->name.len + 3 * group->key.len);
-    return room < INLINE_LEAST_BYTES ? INLINE_LEAST_BYTES : room;
-}
-
-static bool fits_head(const struct group *group, const struct add *add)
-{
-    if (add->opens) return add->bytes <= room_of(group);
-    return !group->spilled.data && group->bytes + add->bytes <= room_of(group);
-}
-
-/* Only one at a time can add beyond the head: those of this process take turns. True: another one has been at it
- * meanwhile, and this is the group as it was left. */
-static bool take_turn(struct flow *flow, struct group *group, struct add *add)
-{
-    struct group left = *group;
-    task_join(flow, flow_topic("group turn", group->id, SLICE("")),
-              (struct flow_share){.bytes = FLOW_ROUND_BYTES}); /* nobody else fits the round */
-    add->has_turn = true;
-    group_read(flow, &left, flow_recall(flow, head_topic(group)));
-    if (left.generation != group->generation || left.count <= group->count) return false;
-    *group = left;
-    return true;
-}
-
 /* True: it is in the group. False: the group was not what it seemed to be, and was read again. `is_guess`: it was
  * remembered, and its redo is carried out. */
 static bool write_event(struct flow *flow, struct group *group, struct add *add, bool is_guess)
 {
-    bool in_head = fits_head(group, add), spills = !add->opens && group->spilled.data;
+    int64_t room = INLINE_BYTES - (int64_t)(4 * group->name.len + 3 * group->key.len);
+    if (room < INLINE_LEAST_BYTES) room = INLINE_LEAST_BYTES;
+    bool spills = !add->opens && group->spilled.data;
+    bool in_head = !spills && (add->opens ? 0 : group->bytes) + add->bytes <= room;
     if (spills && !is_guess && !item_is_there(flow, group, item_text(flow->arena, group->redo, "id")))
         put_item(flow, group->spilled, group->redo);
     if (spills && has_item(flow, group, add)) return true;
     add->tried = true;
-    if (!write_head(flow, group, add, in_head, room_of(group))) return false;
+    if (!write_head(flow, group, add, in_head, room)) return false;
     if (!in_head) put_item(flow, group->spilled, group->redo);
     return true;
 }
@@ -379,7 +348,7 @@ static void check_rules(struct flow *flow, struct group *group, const struct add
 
 static void add_event(struct flow *flow, struct group *group, struct add *add)
 {
-    uint64_t topic = head_topic(group);
+    uint64_t topic = flow_topic("group head", group->id, SLICE(""));
     struct slice seen = flow_recall(flow, topic), rules = group_rules_known(flow, group->name);
     bool is_guess = seen.data;
     if (is_guess)
@@ -406,10 +375,6 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
             if (group->state == GROUP_COMPLETE && group->late != LATE_APPEND && has_item(flow, group, add))
                 break;
             choose(flow, group, add);
-            if (!fits_head(group, add) && !add->has_turn) {
-                is_guess |= take_turn(flow, group, add);
-                continue;
-            }
             bool has_token = add->has_id && (add->opens ? item_says(flow->arena, add->rules, "late", "new")
                                                         : group->late == LATE_NEW);
             if (has_token && !claim(flow, group, add)) {

@@ -12,24 +12,28 @@
  *     none, the beginning's rule holds.
  *   Part "group/GROUP": a group of consumers: `generation`, `since` (N, ms): positions of an older
  *     generation do not count, those that are missing begin at this time; `turn` (N): grows with each
- *     replay; `mark0` .. `mark15` (N, s): what was touched before it is read; `again`: the group's parked
- *     events have something to be read again.
+ *     replay; `mark0` .. `mark15` (N, s): what was touched before it is read; `again` (N): the group's parked events
+ *     are to be read again, up to this number; `intent`, `redo` (M {partition, position}): a replay of one partition
+ *     that is under way (intent.h).
  * Table PREFIXlog-heads: hash key `partition` (S): "LOG/ID/7"; `sequence` (N): so many events there are at least; of
  *   those that a split or merge made `from`, `to` (S), `parents` (L of M {partition, end}): what must be read before,
  *   `time` (N, ms): of the parents' last event; of a log with `keep` the numbers that are in use, `base`, `upto` (N),
  *   and `lives` (N, s), see log_events.c;
- *   index news: hash `slot` (S): "LOG/ID/3", range `touched` (N, s): no event is more than LOG_TOUCHED_S newer. A
- *     partition that nothing was ever put into has no head.
+ *   index news, with `sequence` and `parents`: hash `slot` (S): "LOG/ID/3", range `touched` (N, s): no event is more
+ *     than LOG_TOUCHED_S newer. A partition that nothing was ever put into has no head.
  * Table PREFIXlog-events: chains (chain.h), `chain` (S): "LOG/ID/7", of a group's parked events that are read again
  *   "LOG/ID/parked/GROUP"; log_events.c tells what an entry is. A seal says which partitions go on (L of N), or
  *   "deleted".
  * Table PREFIXlog-positions: hash key `group` (S): "LOG/GROUP", range key `partition` (S): "7", "parked";
  *   `position` (N): the last number that is done with; `owner` (S), `fence` (N), `until` (N, ms), `lease`
- *   (N, ms), `given` (N): the last number that the owner was given; `generation`, `turn` (N).
- * Table PREFIXlog-parked: hash key `group` (S), range key `event` (S): partition and number; `reason` (S),
- *   `parked` (S, time), `partition` (S), `sequence` (N), `key`, `data`, `time`.
+ *   (N, ms), `given` (N): the last number that the owner was given, `page` (N): where the event behind it stands, or
+ *   will stand; `generation`, `turn` (N); `replayed` (N): the turn of its last replay; `intent`, `redo` (M {sequence,
+ *   reason, parked}): an event that is being parked.
+ * Table PREFIXlog-parked: hash key `group` (S), range key `event` (S): partition, number, and the intent that has
+ *   parked it; `reason` (S), `parked` (S, time), `partition` (S), `sequence` (N), `key`, `data`, `time`.
  * Table PREFIXtokens (tokens.h), kind "log", name ID: `chain`, `number` of the event that was appended with the token;
- *   `mark` (S): a hash of its key and data.
+ *   `mark` (S): a hash of its key and data. Kind "log-parked", name "LOG/ID/parked/GROUP": parked events that were
+ *   moved.
  *
  * Nothing is appended behind a seal; children name what of their parents must be read before them, which keeps the
  * order of each key. One partition is a log in one order. */
@@ -58,7 +62,8 @@ const struct flow_table log_heads = {
     "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
     "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'touched','AttributeType':'N'}],"
     "'GlobalSecondaryIndexes':[{'IndexName':'news','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
-    "{'AttributeName':'touched','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
+    "{'AttributeName':'touched','KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE',"
+    "'NonKeyAttributes':['sequence','parents']}}]",
     NULL};
 
 const struct flow_table log_events = {"log-events", CHAIN_KEYS, "expires"};

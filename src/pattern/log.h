@@ -155,60 +155,73 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout);
 struct log_group {
     struct slice item; /* SLICE_NONE: there was none */
     int64_t turn, generation, since_ms;
-    bool again; /* parked events are to be read again */
+    int64_t again; /* parked events are to be read again, up to this number; 0: none */
 };
 
-/* A partition with news, and where the group stands in it. */
+enum log_news {
+    LOG_READ,   /* read to its end */
+    LOG_UNREAD, /* there is something to read, most likely */
+    LOG_UNSURE, /* log_scan_check finds out */
+};
+
+/* A partition that may have news, and where the group stands in it. */
 struct log_candidate {
+    enum log_news news; /* whoever finds out more about it says so here */
     int64_t partition;
-    int64_t sequence, time_ms; /* of the head: the last number, and its time */
+    int64_t touched_s; /* by its head, as is the next */
+    int64_t announced; /* something was put behind this number, or was about to be */
+    unsigned slot;
     struct slice parents;
     struct slice item; /* the position's; SLICE_NONE: none */
     int64_t position;  /* -1: to be found by the group's `since` */
 };
 
-#define LOG_PAGE 25 /* candidates at a time: with heads and positions half of what BatchGetItem takes */
+#define LOG_PAGE 25 /* candidates at a time */
 
 struct log_scan {
     struct log_layout layout;
     struct log_group group;
-    struct log_candidate candidates[LOG_PAGE]; /* of this page, not read to their end */
+    struct log_candidate candidates[LOG_PAGE]; /* of this page */
     unsigned count;
 
     /* private */
     bool parked_is_next, parked_is_read;
     unsigned slot, slots_done;
-    struct slice last_key;    /* of the slot's page; SLICE_NONE: the next one is the slot's first */
-    int64_t overlap_s;        /* a mark is so far from the present */
-    int64_t asked_s;          /* before the slot's first page was asked for */
-    int64_t unread_s;         /* touched of the slot's first unread one; 0: none */
-    int64_t passed_s;         /* touched of the last read one before it */
-    unsigned passed;          /* how many a new mark would spare */
-    unsigned spared;          /* the same of all slots */
-    int64_t marks[LOG_SLOTS]; /* new ones; 0: as it was */
+    struct slice last_key; /* of the slot's page; SLICE_NONE: the next one is the slot's first */
+    int64_t overlap_s;     /* a mark is so far from the present */
+    struct {
+        bool is_walked;
+        int64_t asked_s;  /* before the slot's first page was asked for; 0: it was not */
+        int64_t unread_s; /* touched of the slot's first unread one; 0: none */
+        int64_t passed_s; /* touched of the last read one before it */
+        unsigned passed;  /* how many a new mark would spare */
+    } slots[LOG_SLOTS];
 };
 
 /* A group that does not exist is made, or the task ends with a refusal. */
 void log_scan_begin(struct flow *flow, struct log_scan *scan, bool makes_group);
-/* The next page of candidates, perhaps without one; false: there is none. */
+/* The next page of candidates; false: there is none. What is said of the page before counts. */
 bool log_scan_page(struct flow *flow, struct log_scan *scan);
+/* Looks whether there is something to read where that is unsure. */
+void log_scan_check(struct flow *flow, struct log_scan *scan);
 /* Writes down how far the group has read everything, if that is worth a write. */
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
 /* The log's item and the group's, by one call. Without the log the task ends with a refusal. */
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
-/* Heads and positions of partitions, in their order; SLICE_NONE where there is none. Positions are always
- * exact. */
-void log_compare_get(struct flow *flow, const struct log_layout *layout, const int64_t *partitions, unsigned count,
-                     bool exactly, struct slice *heads, struct slice *positions);
 /* BatchGetItem of these tables, until nothing is left unprocessed. */
 void log_batch_get(struct flow *flow, struct slice tables);
+/* Positions of partitions, in their order; SLICE_NONE where there is none. */
+void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items);
 /* The position's item, which a consumer holds while it works. */
 struct held log_position(struct flow *flow, int64_t partition);
+/* A position as it was read, but for what is left to do of parking an event of it (log_ack.c). */
+struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition, struct slice item);
+/* A group as it was read, but for what is left to do of a replay (log_replay.c). */
+struct slice log_replay_finish(struct flow *flow, struct slice item);
 /* Where the group stands by the position's item: -1 where that is to be found by `since`. */
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition, struct slice item);
-/* Finds, by halves, the number of the last event before a time. `last`: the partition's last number. */
-int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t last,
-                            int64_t time_ms);
+/* Finds, by halves, the number of the last event before a time. */
+int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t time_ms);
 /* Before it nothing of the slot is unread; in seconds. */
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
 /* "group/GROUP" */

@@ -2,14 +2,16 @@
  *
  * All of it acts on the fence of the lease, so whoever lost its partition moves nothing. An ack of the last
  * number that was given frees the partition; one of an earlier number keeps it, for the lease's time from
- * now. A parked event and the position behind it are one transaction, so an event is acked or parked, never
- * both.
+ * now. To park an event is an intent (intent.h) of the position: it moves behind the event and says that this is to
+ * be put among the parked ones. So an event is acked or parked, never both. Where the one who parks has died, the
+ * next walk through what is unread (log_scan.c) meets the redo: until it is done, the partition does not count as read.
  *
  * A replay from a time on is one write: the group's generation grows, positions of older ones count no more,
  * and where a partition begins is found when it is read. Parked events that are to be read again are moved to
  * a partition of the group's own, "parked", which is read like the others. */
 #include "base/limits.h"
 #include "calendar/calendar.h"
+#include "pattern/intent.h"
 #include "pattern/log.h"
 
 #define REASON_BYTES 4096
@@ -129,63 +131,97 @@ const struct field log_park_fields[] = {
     [ACT_MORE] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "why"},
 };
 
-/* An event that was parked before keeps its first place. */
-static struct slice parked_item(struct flow *flow, const struct log_reader *event)
+static bool event_read(struct flow *flow, struct log_reader *reader, const struct log_layout *layout,
+                       int64_t partition, int64_t sequence)
 {
-    struct slice origin = attribute_content(flow->arena, event->origin);
-    struct slice partition = flow_text(flow, ACT_PARTITION);
-    int64_t sequence = flow_int(flow, ACT_SEQUENCE);
+    *reader = (struct log_reader){.layout = layout, .partition = partition, .from = sequence, .most = 1};
+    return log_read_event(flow, reader) && reader->sequence == sequence;
+}
+
+/* Puts the event of a position's redo where parked ones are; the log's layout is the flow's state. An event that was
+ * parked before keeps its first place. The item is of this parking alone: one that comes late, when it was replayed
+ * and removed, is recognised as replayed by the next replay. */
+static void park_carry_out(struct flow *flow, struct slice position)
+{
+    struct slice redo = item_content(flow->arena, position, "redo");
+    struct slice place = item_text(flow->arena, position, "partition");
+    int64_t partition, sequence = item_int(flow->arena, redo, "sequence", 0);
+    struct log_reader event;
+    if (!log_partition_parse(flow, place, true, &partition)) task_end(flow);
+    if (!event_read(flow, &event, flow->state, partition, sequence)) return; /* it has ended by its age */
+    struct slice origin = attribute_content(flow->arena, event.origin);
     if (origin.data) {
-        partition = item_text(flow->arena, origin, "partition");
+        place = item_text(flow->arena, origin, "partition");
         sequence = item_int(flow->arena, origin, "sequence", 0);
     }
-    return flow_compose(
-        flow,
-        "{'group':%S,'event':%S,'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%A,'reason':%S,"
-        "'parked':%S}",
-        log_group_key(flow),
-        arena_printf(flow->arena, "%.*s/%019lld", SLICE_ARG(partition), (long long)sequence), partition,
-        sequence, event->key, event->time_ms, event->data,
-        flow_given(flow, ACT_MORE) ? flow_text(flow, ACT_MORE) : SLICE("no reason given"),
-        moment_text(flow->arena, flow->now_ms));
+    task_call(
+        flow, "PutItem",
+        "{'TableName':%T,'Item':{'group':%A,'event':%S,'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%A,"
+        "'reason':%A,'parked':%A},'ConditionExpression':'attribute_not_exists(#event)',%#}",
+        &log_parked, item_attribute(flow->arena, position, "group"),
+        arena_printf(flow->arena, "%.*s/%019lld/%.*s", SLICE_ARG(place), (long long)sequence,
+                     SLICE_ARG(item_text(flow->arena, position, "intent"))),
+        place, sequence, event.key, event.time_ms, event.data, item_attribute(flow->arena, redo, "reason"),
+        item_attribute(flow->arena, redo, "parked"));
+}
+
+static struct intent park_intent(struct flow *flow, const struct log_layout *layout, int64_t partition)
+{
+    struct held held = log_position(flow, partition);
+    struct log_layout *kept = flow->state = arena_new(flow->arena, struct log_layout);
+    *kept = *layout;
+    return (struct intent){held.table, held.key, park_carry_out};
+}
+
+struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition,
+                             struct slice item)
+{
+    if (!item_has(flow->arena, item, "redo")) return item;
+    struct intent intent = park_intent(flow, layout, partition);
+    return intent_finish(flow, &intent, item);
+}
+
+/* Moves the position behind the event, on the condition that it is as it was read, and puts the event among the
+ * parked ones. */
+static bool park(struct flow *flow, const struct intent *intent, struct slice *position, int64_t sequence)
+{
+    int64_t given = item_int(flow->arena, *position, "given", 0);
+    bool is_last = given == sequence;
+    struct slice reason = flow_given(flow, ACT_MORE) ? flow_text(flow, ACT_MORE) : SLICE("no reason given");
+    struct intent_change change = {
+        .redo = flow_compose(flow, "{'M':{'sequence':%N,'reason':%S,'parked':%S}}", sequence, reason,
+                             moment_text(flow->arena, flow->now_ms)),
+        .update = is_last ? SLICE(", #position = :sequence, #until = :until REMOVE #owner")
+                          : SLICE(", #position = :sequence, #until = :until"),
+        .condition = SLICE("#fence = :fence and #position < :sequence and #given = :given"),
+        .values = flow_compose(flow, ",':sequence':%N,':until':%N,':fence':%N,':given':%N", sequence,
+                               is_last ? flow->now_ms : hold_until_ms(flow, lease_of(flow, *position)),
+                               flow_int(flow, ACT_FENCE), given)};
+    return intent_write(flow, intent, position, &change);
 }
 
 void log_park_begin(struct flow *flow)
 {
     int64_t partition = partition_of(flow), sequence = flow_int(flow, ACT_SEQUENCE);
-    struct slice group = log_group_key(flow), name = log_partition_text(flow, partition);
     struct log_layout layout;
+    struct log_reader event;
     log_layout_get(flow, &layout);
+    struct intent intent = park_intent(flow, &layout, partition);
     for (;; task_again(flow)) {
-        struct log_reader event = {.layout = &layout, .partition = partition, .from = sequence, .most = 1};
-        bool is_there = log_read_event(flow, &event) && event.sequence == sequence;
-        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'group':%S,'partition':%S},'ConsistentRead':true}",
-                  &log_positions, group, name);
-        struct slice position = flow_item(flow);
+        struct slice position = intent_read(flow, &intent);
         if (refuse_unfit(flow, position)) return;
-        if (!is_there) {
-            flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
-            return;
-        }
         if (item_int(flow->arena, position, "position", 0) >= sequence) {
             tell_position(flow, position); /* said before, of this event or of a later one */
             return;
         }
-        bool is_last = item_int(flow->arena, position, "given", 0) == sequence;
-        int64_t until_ms = flow->now_ms + flow->world->skew_ms + lease_of(flow, position);
-        task_call(flow, "TransactWriteItems",
-                  "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
-                  "'UpdateExpression':'SET #position = :sequence, #until = :until%r',"
-                  "'ConditionExpression':'#fence = :fence and #position < :sequence and #given = :given',%#,"
-                  "'ExpressionAttributeValues':{':sequence':%N,':until':%N,':fence':%N,':given':%A},%O}},"
-                  "{'Put':{'TableName':%T,'Item':%A}}]}",
-                  &log_positions, group, name, is_last ? SLICE(" REMOVE #owner") : SLICE(""), sequence,
-                  is_last ? flow->now_ms : until_ms, flow_int(flow, ACT_FENCE),
-                  item_attribute(flow->arena, position, "given"), &log_parked, parked_item(flow, &event));
-        if (flow_failed(flow)) continue;
-        tell_position(flow, flow_compose(flow, "{'position':%N,'until':%N%r}", sequence, until_ms,
-                                         is_last ? SLICE("") : SLICE(",\"owner\":{\"S\":\"it\"}")));
-        return;
+        if (!event_read(flow, &event, &layout, partition, sequence)) {
+            flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
+            return;
+        }
+        if (park(flow, &intent, &position, sequence)) {
+            tell_position(flow, position);
+            return;
+        }
     }
 }
 

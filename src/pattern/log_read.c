@@ -1,19 +1,19 @@
-/* Reading a log as one of a group: a partition with unread events is leased, and the next of them are
+/* Reading a log as one of a group: the next events of a partition are read, then the partition is leased, and they are
  * answered; and how much is left to read.
  *
  * A partition can be leased when nobody else holds it and all that comes before it has been read: its
- * parents, where a split or a merge made it. The lease is one conditional write that raises the fence and
- * notes the last number that is given out; ack and park (log_ack.c) act on that fence only. Owners must tell
- * themselves apart: who asks again while it holds a partition may be given the same events again, by the same
- * fence. */
+ * parents, where a split or a merge made it. The lease is one conditional write on the position that the events were
+ * read from. It raises the fence, notes the last number that is given out, and where the one behind it stands; ack and
+ * park (log_ack.c) act on that fence only. Owners must tell themselves apart: who asks again while it holds a partition
+ * may be given the same events again, by the same fence. */
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
 #define READ_MOST     1000
 #define READ_USUAL    100
-#define MARKS_WORTH   50 /* partitions that need not be looked at again, for a write */
-#define HELD_PAUSE_MS 25 /* before looking again while others hold all that is unread */
-#define READ_BYTES     1000000 /* of the answer: more is for the next read */
+#define MARKS_WORTH   50      /* partitions that need not be looked at again, for a write */
+#define HELD_PAUSE_MS 25      /* before looking again while others hold all that is unread */
+#define READ_BYTES    1000000 /* of the answer: more is for the next read */
 #define LAG_MOST      1000
 
 enum { READ_OWNER = LOG_GROUP + 1, READ_MAX, READ_WAIT, READ_FOR };
@@ -32,18 +32,17 @@ const struct field log_read_fields[] = {
 
 /* ---- parents ---- */
 
-static bool parents_are_read(struct flow *flow, const struct log_layout *layout, const struct log_group *group,
+static bool parents_are_read(struct flow *flow, const struct log_scan *scan,
                              const struct log_candidate *candidate)
 {
     unsigned count = (unsigned)raw_count(flow->arena, candidate->parents), at = 0;
     int64_t *partitions = arena_array(flow->arena, int64_t, count);
     int64_t *ends = arena_array(flow->arena, int64_t, count);
-    struct slice *heads = arena_array(flow->arena, struct slice, count);
-    struct slice *positions = arena_array(flow->arena, struct slice, count);
+    struct slice *items = arena_array(flow->arena, struct slice, count), parent;
     struct raw_look look;
-    struct slice parent;
     /* whoever had it on this turn has seen its parents read */
-    if (!count || (candidate->item.data && item_int(flow->arena, candidate->item, "turn", -1) == group->turn))
+    if (!count ||
+        (candidate->item.data && item_int(flow->arena, candidate->item, "turn", -1) == scan->group.turn))
         return true;
     raw_look_begin(&look, flow->arena, candidate->parents);
     for (; raw_look_next(&look, NULL, &parent); at++) {
@@ -51,45 +50,70 @@ static bool parents_are_read(struct flow *flow, const struct log_layout *layout,
         partitions[at] = item_int(flow->arena, map, "partition", 0);
         ends[at] = item_int(flow->arena, map, "end", 0);
     }
-    log_compare_get(flow, layout, partitions, count, true, heads, positions);
+    log_positions_get(flow, partitions, count, items);
     for (unsigned i = 0; i < count; i++) {
-        int64_t position = log_position_of(flow, group, partitions[i], positions[i]);
-        if (position < 0 ? log_end_get(flow, layout, partitions[i]).time_ms >= group->since_ms : position < ends[i])
+        int64_t position = log_position_of(flow, &scan->group, partitions[i], items[i]);
+        if (position >= 0 ? position < ends[i]
+                          : log_end_get(flow, &scan->layout, partitions[i]).time_ms >= scan->group.since_ms)
             return false;
     }
     return true;
 }
 
-/* ---- leasing ---- */
+/* ---- events ---- */
 
-struct lease {
-    int64_t given;     /* the last number of it */
-    struct slice item; /* the position's, as it was written */
+struct given {
+    struct slice events; /* as JSON; empty: there are none */
+    bool has_more;       /* than these */
+    int64_t last;        /* the number of the last one, */
+    int64_t page;        /* ... and where the next one stands, or will stand */
+    struct slice item;   /* the position's, as the lease has written it */
 };
+
+static void read_events(struct flow *flow, const struct log_layout *layout,
+                        const struct log_candidate *candidate, struct given *given)
+{
+    size_t start = flow->body->len;
+    int64_t left = flow_int_or(flow, READ_MAX, READ_USUAL);
+    bool page_is_known = item_int(flow->arena, candidate->item, "given", -1) == candidate->position;
+    struct log_reader reader = {.layout = layout,
+                                .partition = candidate->partition,
+                                .from = candidate->position + 1,
+                                .page = page_is_known ? item_int(flow->arena, candidate->item, "page", 0) : 0,
+                                .most = left + 1};
+    *given = (struct given){0};
+    while (log_read_event(flow, &reader)) {
+        given->has_more = !left-- || flow->body->len - start >= READ_BYTES;
+        if (given->has_more) break;
+        if (flow->body->len > start) buf_byte(flow->body, ',');
+        log_reader_put(flow, &reader);
+        given->last = reader.sequence;
+        given->page = reader.page_of;
+    }
+    given->events = arena_copy(flow->arena, slice_from(buf_view(flow->body), start));
+    flow->body->len = start;
+}
 
 /* One conditional write on the position that was seen. An owner that holds it already keeps its fence. */
 static bool lease_write(struct flow *flow, const struct log_group *group,
-                        const struct log_candidate *candidate, struct lease *lease)
+                        const struct log_candidate *candidate, struct given *given)
 {
-    static const char set[] =
-        ", #lease = :lease, #given = :given, #position = :position, #generation = :generation, "
-        "#turn = :turn";
+    static const char set[] = ", #lease = :lease, #given = :given, #page = :page, #position = :position, "
+                              "#generation = :generation, #turn = :turn";
     struct slice item = candidate->item, owner = flow_text(flow, READ_OWNER);
     struct slice seen = item_attribute(flow->arena, item, "position");
     struct held held = log_position(flow, candidate->partition);
     int64_t lease_ms = flow_int_or(flow, READ_FOR, LOG_LEASE_USUAL_MS);
-    int64_t most = flow_int_or(flow, READ_MAX, READ_USUAL),
-            unread = candidate->sequence - candidate->position;
     bool is_leased;
-    lease->given = candidate->position + (unread < most ? unread : most);
     struct hold_also also = {
         .set = slice_of(set),
         .condition = flow_compose(
             flow, " and %r and (attribute_not_exists(#generation) or #generation <= :generation)",
             seen.data ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)")),
-        .values = flow_compose(flow, ",':lease':%N,':given':%N,':position':%N,':generation':%N,':turn':%N%r",
-                               lease_ms, lease->given, candidate->position, group->generation, group->turn,
-                               seen.data ? flow_compose(flow, ",':seen':%A", seen) : SLICE(""))};
+        .values = flow_compose(
+            flow, ",':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N%r",
+            lease_ms, given->last, given->page, candidate->position, group->generation, group->turn,
+            seen.data ? flow_compose(flow, ",':seen':%A", seen) : SLICE(""))};
     if (hold_state(flow, item, owner) == HOLD_IS_MINE &&
         attribute_int(flow->arena, seen, -1) == candidate->position) {
         also.values = flow_compose(flow, "%A,':until':%N", also.values, hold_until_ms(flow, lease_ms));
@@ -98,81 +122,66 @@ static bool lease_write(struct flow *flow, const struct log_group *group,
     } else {
         is_leased = hold_take(flow, &held, owner, lease_ms, HOLD_FREE_OR_MINE, &also);
     }
-    lease->item = flow_item(flow);
+    given->item = flow_item(flow);
     return is_leased;
 }
 
-/* False: somebody else holds it, or has read it. */
-static bool lease_partition(struct flow *flow, const struct log_layout *layout, const struct log_group *group,
-                            struct log_candidate *candidate, struct lease *lease)
+/* Reads what is next and leases the partition. False: another holds it or has read it, or there is nothing to read. */
+static bool take_partition(struct flow *flow, const struct log_scan *scan, struct log_candidate *candidate,
+                           struct given *given)
 {
-    for (;;) {
+    const struct log_group *group = &scan->group;
+    struct slice owner = flow_text(flow, READ_OWNER);
+    if (hold_state(flow, candidate->item, owner) == HOLD_IS_ANOTHERS) return false;
+    for (;; task_again(flow)) {
         if (candidate->position < 0)
-            candidate->position = log_position_before(flow, layout, candidate->partition, candidate->sequence,
+            candidate->position = log_position_before(flow, &scan->layout, candidate->partition,
                                                       group->since_ms);
-        if (lease_write(flow, group, candidate, lease)) return true;
-        candidate->item = lease->item;
+        read_events(flow, &scan->layout, candidate, given);
+        if (!given->events.len) {
+            candidate->news = LOG_READ;
+            return false;
+        }
+        if (lease_write(flow, group, candidate, given)) return true;
+        candidate->item = given->item;
         candidate->position = log_position_of(flow, group, candidate->partition, candidate->item);
         /* where this owner got it, by a call that was repeated, it goes on with that */
-        if (hold_state(flow, candidate->item, flow_text(flow, READ_OWNER)) != HOLD_IS_MINE ||
-            candidate->position < 0 || candidate->position >= candidate->sequence)
-            return false;
-        task_again(flow);
+        if (hold_state(flow, candidate->item, owner) != HOLD_IS_MINE) return false;
     }
 }
 
 /* ---- reading ---- */
 
-/* Puts the events of a partition that was leased into the answer. False: all that was there has ended by its
- * age, counts as read now, and the partition is free. */
-static bool read_events(struct flow *flow, const struct log_layout *layout, const struct log_candidate *candidate,
-                        const struct lease *lease)
+/* The first of the page's candidates that can be had; NULL: none. Those that are tried are not tried again. */
+static struct log_candidate *take_from_page(struct flow *flow, struct log_scan *scan, bool *tried,
+                                            struct given *given, int64_t *held_until_ms)
 {
-    size_t start = flow->body->len;
-    struct log_reader reader = {.layout = layout,
-                                .partition = candidate->partition,
-                                .from = candidate->position + 1,
-                                .most = lease->given - candidate->position};
-    while (flow->body->len - start < READ_BYTES && log_read_event(flow, &reader) && reader.sequence <= lease->given) {
-        if (flow->body->len > start) buf_byte(flow->body, ',');
-        log_reader_put(flow, &reader);
+    for (unsigned i = 0; i < scan->count; i++) {
+        struct log_candidate *candidate = &scan->candidates[i];
+        if (candidate->news != LOG_UNREAD || tried[i]) continue;
+        tried[i] = true;
+        if (!parents_are_read(flow, scan, candidate)) continue;
+        if (take_partition(flow, scan, candidate, given)) return candidate;
+        int64_t until_ms = item_int(flow->arena, candidate->item, "until", INT64_MAX);
+        if (candidate->news == LOG_UNREAD && until_ms < *held_until_ms) *held_until_ms = until_ms;
     }
-    struct slice events = arena_copy(flow->arena, slice_from(buf_view(flow->body), start));
-    flow->body->len = start;
-    if (events.len) {
-        flow_put(flow, flow->body, "{'partition':%s,'fence':%d,'until':%s,'position':%d,'more':%b,'events':[%A]}",
-                 log_partition_text(flow, candidate->partition), hold_of(flow, lease->item).fence,
-                 hold_until_text(flow, lease->item), candidate->position, (int)(reader.sequence < candidate->sequence),
-                 events);
-        return true;
-    }
-    struct held held = log_position(flow, candidate->partition);
-    struct hold_also also = {.condition = SLICE(" and #position < :given"),
-                             .values = flow_compose(flow, ",':given':%N", lease->given)};
-    hold_act(flow, &held, hold_of(flow, lease->item).fence, SLICE("SET #position = :given REMOVE #owner"),
-             &also);
-    flow_wake(flow, log_topic(flow));
-    return false;
+    return NULL;
 }
 
-/* The first candidate that can be leased. False: there is none; *held_until_ms is the first end of others'
- * leases, INT64_MAX where they hold nothing. */
-static bool find_partition(struct flow *flow, struct log_scan *scan, struct log_candidate **found,
-                           struct lease *lease, int64_t *held_until_ms)
+/* *held_until_ms: the first end of others' leases, INT64_MAX where they hold nothing. */
+static struct log_candidate *take_any(struct flow *flow, struct log_scan *scan, struct given *given,
+                                      int64_t *held_until_ms)
 {
+    struct log_candidate *found = NULL;
     *held_until_ms = INT64_MAX;
-    while (log_scan_page(flow, scan)) {
-        for (unsigned i = 0; i < scan->count; i++) {
-            struct log_candidate *candidate = *found = &scan->candidates[i];
-            if (hold_state(flow, candidate->item, flow_text(flow, READ_OWNER)) != HOLD_IS_ANOTHERS) {
-                if (!parents_are_read(flow, &scan->layout, &scan->group, candidate)) continue;
-                if (lease_partition(flow, &scan->layout, &scan->group, candidate, lease)) return true;
-            }
-            int64_t until_ms = item_int(flow->arena, candidate->item, "until", INT64_MAX);
-            if (until_ms < *held_until_ms) *held_until_ms = until_ms;
-        }
+    while (!found && log_scan_page(flow, scan)) {
+        bool tried[LOG_PAGE] = {0};
+        found = take_from_page(flow, scan, tried, given, held_until_ms);
+        if (found) break;
+        log_scan_check(flow, scan);
+        found = take_from_page(flow, scan, tried, given, held_until_ms);
     }
-    return false;
+    return found;
 }
 
 void log_read_begin(struct flow *flow)
@@ -181,18 +190,18 @@ void log_read_begin(struct flow *flow)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, READ_WAIT, 0), held_until_ms;
     struct slice log = flow_text(flow, LOG_NAME);
     for (;;) {
-        struct log_candidate *candidate;
-        struct lease lease;
+        struct given given;
         flow_look(flow);
         log_scan_begin(flow, scan, true);
-        if (find_partition(flow, scan, &candidate, &lease, &held_until_ms)) {
-            if (read_events(flow, &scan->layout, candidate, &lease)) {
-                log_scan_mark(flow, scan, MARKS_WORTH);
-                flow_finish(flow, 200);
-                return;
-            }
-            task_again(flow);
-            continue;
+        const struct log_candidate *found = take_any(flow, scan, &given, &held_until_ms);
+        if (found) {
+            flow_put(flow, flow->body,
+                     "{'partition':%s,'fence':%d,'until':%s,'position':%d,'more':%b,'events':[%A]}",
+                     log_partition_text(flow, found->partition), hold_of(flow, given.item).fence,
+                     hold_until_text(flow, given.item), found->position, (int)given.has_more, given.events);
+            log_scan_mark(flow, scan, MARKS_WORTH);
+            flow_finish(flow, 200);
+            return;
         }
         log_scan_mark(flow, scan, 1);
         if (flow->now_ms >= until_ms) {
@@ -217,13 +226,27 @@ const struct field log_lag_fields[] = {FIELD_LOG, FIELD_LOG_GROUP};
 static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
                             const struct log_candidate *candidate)
 {
-    int64_t first = candidate->position + 1;
-    if (!scan->layout.keep_s || first > candidate->sequence) return first;
-    struct log_reader event = {
-        .layout = &scan->layout, .partition = candidate->partition, .from = candidate->position + 1, .most = 1};
-    first = log_read_event(flow, &event) ? event.sequence : candidate->sequence + 1;
-    /* it may be newer than the head that was read */
-    return first <= candidate->sequence ? first : candidate->sequence + 1;
+    struct log_reader event = {.layout = &scan->layout,
+                               .partition = candidate->partition,
+                               .from = candidate->position + 1,
+                               .most = 1};
+    if (!scan->layout.keep_s) return event.from;
+    return log_read_event(flow, &event) ? event.sequence : INT64_MAX;
+}
+
+/* The last number; it may be a little behind. 0: nothing is left. */
+static int64_t last_number(struct flow *flow, const struct log_scan *scan, int64_t partition)
+{
+    struct raw_look look;
+    struct slice page;
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
+        "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
+        &log_events, log_key(flow, &scan->layout, partition));
+    raw_look_begin(&look, flow->arena, flow_items(flow));
+    if (!raw_look_next(&look, NULL, &page)) return 0;
+    return item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1;
 }
 
 static int64_t count_parked(struct flow *flow)
@@ -251,17 +274,20 @@ void log_lag_begin(struct flow *flow)
     log_scan_begin(flow, scan, false);
     buf_text(flow->body, "{\"partitions\":[");
     while (log_scan_page(flow, scan)) {
+        log_scan_check(flow, scan);
         for (unsigned i = 0; i < scan->count; i++) {
             struct log_candidate *at = &scan->candidates[i];
+            if (at->news == LOG_READ) continue;
             if (at->position < 0)
-                at->position = log_position_before(flow, &scan->layout, at->partition, at->sequence,
-                                                   scan->group.since_ms);
-            int64_t unread = at->sequence - first_unread(flow, scan, at) + 1;
-            total += unread;
-            if (!unread || shown >= LAG_MOST) continue;
+                at->position = log_position_before(flow, &scan->layout, at->partition, scan->group.since_ms);
+            int64_t first = first_unread(flow, scan, at);
+            int64_t last = last_number(flow, scan, at->partition);
+            if (last < first) continue;
+            total += last - first + 1;
+            if (shown >= LAG_MOST) continue;
             flow_put(flow, flow->body, "%A{'partition':%s,'lag':%d,'position':%d,'sequence':%d",
-                     shown++ ? SLICE(",") : SLICE(""), log_partition_text(flow, at->partition), unread,
-                     at->position, at->sequence);
+                     shown++ ? SLICE(",") : SLICE(""), log_partition_text(flow, at->partition),
+                     last - first + 1, at->position, last);
             if (hold_is_on(flow, at->item))
                 flow_put(flow, flow->body, ",'owner':%s,'until':%s", hold_of(flow, at->item).owner,
                          hold_until_text(flow, at->item));

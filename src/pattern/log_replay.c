@@ -1,9 +1,11 @@
 /* Reading again: everything from a time on, one partition from a number on, or what was parked; log_ack.c and
  * log_scan.c tell how the group finds it. */
 #include "calendar/calendar.h"
+#include "pattern/intent.h"
 #include "pattern/log.h"
+#include "pattern/sweep.h"
 
-#define MOVED_MOST 45 /* parked events at a time */
+#define MOVED_MOST 100 /* parked events at a time */
 
 enum { REPLAY_PARTITION = LOG_GROUP + 1, REPLAY_SEQUENCE, REPLAY_TIME, REPLAY_PARKED };
 
@@ -79,6 +81,38 @@ static void group_get(struct flow *flow, struct log_layout *layout, struct log_g
 
 /* ---- one partition ---- */
 
+/* Sets the position back that a group's redo tells of, unless it was done: each replay has a turn of its own. */
+static void replay_carry_out(struct flow *flow, struct slice group)
+{
+    struct slice redo = item_content(flow->arena, group, "redo");
+    struct held held = log_position(flow, item_int(flow->arena, redo, "partition", 0));
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #position = :position, #generation = :generation, "
+        "#replayed = :turn, #fence = if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn',"
+        "'ConditionExpression':'attribute_not_exists(#replayed) or #replayed < :turn',%#,"
+        "'ExpressionAttributeValues':{':position':%A,':generation':%A,':turn':%A,':zero':{'N':'0'},"
+        "':one':{'N':'1'}}}",
+        held.table, held.key, item_attribute(flow->arena, redo, "position"),
+        item_attribute(flow->arena, group, "generation"), item_attribute(flow->arena, group, "turn"));
+    flow_wake(flow, log_topic(flow));
+}
+
+static struct intent replay_intent(struct flow *flow)
+{
+    return (struct intent){
+        &log_table,
+        flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), log_group_part(flow)),
+        replay_carry_out};
+}
+
+struct slice log_replay_finish(struct flow *flow, struct slice item)
+{
+    if (!item_has(flow->arena, item, "redo")) return item;
+    struct intent intent = replay_intent(flow);
+    return intent_finish(flow, &intent, item);
+}
+
 static bool partition_move(struct flow *flow, int64_t partition, int64_t position)
 {
     struct log_layout layout;
@@ -96,20 +130,14 @@ static bool partition_move(struct flow *flow, int64_t partition, int64_t positio
                          "The last number of the partition is %lld.", (long long)sequence);
         task_end(flow);
     }
-    task_call(flow, "TransactWriteItems",
-              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'log':%S,'part':%S},"
-              "'UpdateExpression':'SET #turn = :turn, %r = :mark','ConditionExpression':'#turn = "
-              ":seen',%#,'ExpressionAttributeValues':{':turn':%N,"
-              "':mark':%N,':seen':%N}}},{'Update':{'TableName':%T,'Key':{'group':%S,'partition':%S},"
-              "'UpdateExpression':'SET #position = :position, #generation = :generation, #fence = "
-              "if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn',%#,"
-              "'ExpressionAttributeValues':{':position':%N,':generation':%N,':zero':{'N':'0'},"
-              "':one':{'N':'1'}}}}]}",
-              &log_table, flow_text(flow, LOG_NAME), log_group_part(flow),
-              arena_printf(flow->arena, "#mark%lld", (long long)slot), group.turn + 1,
-              touched_s < mark_s ? touched_s : mark_s, group.turn, &log_positions, log_group_key(flow),
-              log_partition_text(flow, partition), position, group.generation);
-    return !flow_failed(flow);
+    struct intent intent = replay_intent(flow);
+    struct intent_change change = {
+        .redo = flow_compose(flow, "{'M':{'partition':%N,'position':%N}}", partition, position),
+        .update = arena_printf(flow->arena, ", #turn = :turn, #mark%lld = :mark", (long long)slot),
+        .condition = SLICE("#turn = :seen_turn"),
+        .values = flow_compose(flow, ",':turn':%N,':mark':%N,':seen_turn':%N", group.turn + 1,
+                               touched_s < mark_s ? touched_s : mark_s, group.turn)};
+    return intent_write(flow, &intent, &group.item, &change);
 }
 
 static void replay_partition(struct flow *flow)
@@ -123,15 +151,17 @@ static void replay_partition(struct flow *flow)
 
 /* ---- what was parked ---- */
 
-/* Moves these to the end of the group's own partition: they are appended, each by a token of its parking, then the
- * group is told, then they are gone. */
-static void parked_move(struct flow *flow, const struct log_layout *layout, struct slice items, size_t count)
+/* Moves these to the end of the group's own partition: each is appended by a token of its parking, then the group is
+ * told, then it is gone from among the parked. So whoever dies in between, or works on the same, moves none twice. */
+static int64_t parked_move(struct flow *flow, const struct log_layout *layout, struct slice items,
+                           size_t count)
 {
-    struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
     struct chain chain = log_chain(flow, layout, LOG_PARKED);
     struct chain_end end;
+    struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
+    struct slice *keys = arena_array(flow->arena, struct slice, count), item;
     struct raw_look look;
-    struct slice item;
+    int64_t moved = 0;
     size_t at = 0;
     raw_look_begin(&look, flow->arena, items);
     for (; at < count && raw_look_next(&look, NULL, &item); at++) {
@@ -139,27 +169,28 @@ static void parked_move(struct flow *flow, const struct log_layout *layout, stru
             flow, "{'M':{'partition':%A,'sequence':%A,'time':%A,'reason':%A}}",
             item_attribute(flow->arena, item, "partition"), item_attribute(flow->arena, item, "sequence"),
             item_attribute(flow->arena, item, "time"), item_attribute(flow->arena, item, "reason"));
-        entries[at] = (struct chain_entry){
-            .value = log_entry_again(flow, item_text(flow->arena, item, "key"),
-                                     item_attribute(flow->arena, item, "data"), parked),
-            .token = flow_compose(flow, "%r/%r", item_text(flow->arena, item, "event"),
-                                  item_text(flow->arena, item, "parked")),
-            .mark = SLICE("-")};
+        keys[at] = flow_compose(flow, "{'group':%A,'event':%A}", item_attribute(flow->arena, item, "group"),
+                                item_attribute(flow->arena, item, "event"));
+        entries[at] = (struct chain_entry){.value = log_entry_again(flow, item_text(flow->arena, item, "key"),
+                                                                    item_attribute(flow->arena, item, "data"),
+                                                                    parked),
+                                           .token = item_text(flow->arena, item, "event"),
+                                           .mark = SLICE("-")};
     }
     chain_guess_end(flow, &chain, &end);
     chain_append(flow, &chain, &end, entries, count);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = #turn + :one, #again = :yes',"
-              "'ConditionExpression':'attribute_exists(#turn)',%#,"
-              "'ExpressionAttributeValues':{':one':{'N':'1'},':yes':{'BOOL':true}}}",
-              &log_table, flow_text(flow, LOG_NAME), log_group_part(flow));
-    raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &item))
-        task_call(flow, "DeleteItem",
-                  "{'TableName':%T,'Key':{'group':%A,'event':%A},'ConditionExpression':'#parked = :parked',%#,"
-                  "'ExpressionAttributeValues':{':parked':%A}}",
-                  &log_parked, item_attribute(flow->arena, item, "group"), item_attribute(flow->arena, item, "event"),
-                  item_attribute(flow->arena, item, "parked"));
+    for (size_t i = 0; i < count; i++) moved += !entries[i].is_repeated;
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = #turn + :one, #again = :last',"
+        "'ConditionExpression':'attribute_exists(#turn) and (attribute_not_exists(#again) or #again < :last)',%#,"
+        "'ExpressionAttributeValues':{':one':{'N':'1'},':last':%N}}",
+        &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), end.next - 1);
+    for (size_t from = 0; from < count; from += SWEEP_REMOVED)
+        delete_items(flow, &log_parked, keys + from,
+                     count - from < SWEEP_REMOVED ? count - from : SWEEP_REMOVED);
+    flow_wake(flow, log_topic(flow));
+    return moved;
 }
 
 /* What is parked later waits for the next replay. */
@@ -170,7 +201,7 @@ static void replay_parked(struct flow *flow)
     struct log_group group;
     int64_t total = 0;
     group_get(flow, &layout, &group);
-    for (;;) {
+    do {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#group = :group',"
                   "'FilterExpression':'#parked <= :began',%#,'ExpressionAttributeValues':{':group':%S,"
@@ -180,11 +211,8 @@ static void replay_parked(struct flow *flow)
         struct slice items = flow_items(flow);
         size_t count = raw_count(flow->arena, items);
         start = flow_last_key(flow);
-        if (count) parked_move(flow, &layout, items, count);
-        total += (int64_t)count;
-        if (count) flow_wake(flow, log_topic(flow));
-        if (!start.data) break;
-    }
+        if (count) total += parked_move(flow, &layout, items, count);
+    } while (start.data);
     flow_answer(flow, 200, "{'replayed':%d}", total);
 }
 

@@ -1,9 +1,13 @@
-/* The walk through the partitions that a group has not read to their end.
+/* The walk through the partitions that a group may not have read to their end.
  *
- * The index news holds each partition at the second of its last event, in up to 16 slots. A group keeps a
- * mark for each slot: what was touched before it is read. So a walk asks each slot for what was touched
- * since, and compares heads with positions only for these: its cost grows with the news, not with the
- * partitions.
+ * The index news holds each partition at a second that is at most LOG_TOUCHED_S before its last event, in up to 16
+ * slots. A group keeps a mark for each slot: what was touched before it is read. So a walk asks each slot for what was
+ * touched since, and looks at positions only for these: its cost grows with the news, not with the partitions.
+ *
+ * A head is touched before events are put, and says behind which number: a position up to there has something to read,
+ * but for one who died before the put. A position behind it may have something to read, because a busy partition's head
+ * is not touched with every page. Whoever has read to the end of a page knows where the next one will stand: one read
+ * tells whether it does, and many are told by one call (log_scan_check).
  *
  * A mark is raised to the first partition that is not read, and never nearer to the present than OVERLAP_S:
  * an event may show up in the index with a moment that lies somewhat back (its call was repeated after a
@@ -15,6 +19,7 @@
 
 #define OVERLAP_S        (10 + LOG_TOUCHED_S) /* longer than a flow repeats a call */
 #define OVERLAP_REMOTE_S (60 + LOG_TOUCHED_S)
+#define NO_SLOT          LOG_SLOTS /* of the group's own partition */
 
 /* ---- groups ---- */
 
@@ -29,7 +34,7 @@ static void group_read(struct flow *flow, struct slice item, struct log_group *g
                                 .turn = item_int(flow->arena, item, "turn", 0),
                                 .generation = item_int(flow->arena, item, "generation", 0),
                                 .since_ms = item_int(flow->arena, item, "since", 0),
-                                .again = item_has(flow->arena, item, "again")};
+                                .again = item_int(flow->arena, item, "again", 0)};
 }
 
 void log_refuse_group(struct flow *flow)
@@ -60,7 +65,7 @@ void log_group_get(struct flow *flow, struct log_layout *layout, struct log_grou
     while (raw_look_next(&look, NULL, &item))
         *(item_says(flow->arena, item, "part", "log") ? &log : &group_item) = item;
     if (!log_layout_read(flow, log, layout)) task_end(flow);
-    group_read(flow, group_item, group);
+    group_read(flow, log_replay_finish(flow, group_item), group);
 }
 
 static void group_make(struct flow *flow, struct log_group *group)
@@ -95,79 +100,81 @@ int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot)
     return item_int(flow->arena, group->item, name, group->since_ms / 1000 - LOG_TOUCHED_S);
 }
 
-/* ---- heads beside positions ---- */
-
-/* The items of the last reply in the order of the names. */
-static void sort_items(struct flow *flow, const struct flow_table *table, const struct slice *names,
-                       unsigned count, struct slice *items)
+void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items)
 {
+    struct slice group = log_group_key(flow), item;
     struct raw_look look;
-    struct slice item;
-    for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
-    raw_look_begin(&look, flow->arena, log_batch_items(flow, table));
-    while (raw_look_next(&look, NULL, &item)) {
-        struct slice name = item_text(flow->arena, item, "partition");
-        for (unsigned i = 0; i < count; i++)
-            if (slice_equal(names[i], name)) items[i] = item;
-    }
-}
-
-void log_compare_get(struct flow *flow, const struct log_layout *layout, const int64_t *partitions, unsigned count,
-                     bool exactly, struct slice *heads, struct slice *positions)
-{
-    struct slice *keys = arena_array(flow->arena, struct slice, count);
-    struct slice *names = arena_array(flow->arena, struct slice, count);
-    struct slice group = log_group_key(flow);
-    struct buf head_keys = {0}, position_keys = {0};
-    for (unsigned i = 0; i < count; i++) {
-        struct slice comma = i ? SLICE(",") : SLICE("");
-        keys[i] = log_key(flow, layout, partitions[i]);
-        names[i] = log_partition_text(flow, partitions[i]);
-        flow_put(flow, &head_keys, "%A{'partition':%S}", comma, keys[i]);
-        flow_put(flow, &position_keys, "%A{'group':%S,'partition':%S}", comma, group, names[i]);
-    }
-    struct slice request = flow_compose(
-        flow, "%T:{'Keys':[%A],'ConsistentRead':%b},%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads,
-        buf_view(&head_keys), (int)exactly, &log_positions, buf_view(&position_keys));
-    buf_free(&head_keys);
-    buf_free(&position_keys);
+    struct buf keys = {0};
+    for (unsigned i = 0; i < count; i++)
+        flow_put(flow, &keys, "%A{'group':%S,'partition':%S}", i ? SLICE(",") : SLICE(""), group,
+                 log_partition_text(flow, partitions[i]));
+    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_positions,
+                                        buf_view(&keys));
+    buf_free(&keys);
     log_batch_get(flow, request);
-    sort_items(flow, &log_heads, keys, count, heads);
-    sort_items(flow, &log_positions, names, count, positions);
+    for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_positions));
+    while (raw_look_next(&look, NULL, &item)) {
+        int64_t partition = log_key_number(item_text(flow->arena, item, "partition"));
+        for (unsigned i = 0; i < count; i++)
+            if (partitions[i] == partition) items[i] = item;
+    }
 }
 
-static bool is_read(const struct log_scan *scan, const struct log_candidate *candidate)
+/* ---- candidates ---- */
+
+/* By the head and the position alone. */
+static enum log_news news_of(struct flow *flow, const struct log_scan *scan,
+                             const struct log_candidate *candidate)
 {
-    if (candidate->position < 0) return candidate->time_ms < scan->group.since_ms;
-    return candidate->position >= candidate->sequence;
+    int64_t position = candidate->position, page = item_int(flow->arena, candidate->item, "page", 0);
+    if (candidate->partition == LOG_PARKED) return position < scan->group.again ? LOG_UNREAD : LOG_READ;
+    if (position < 0)
+        return (candidate->touched_s + scan->overlap_s) * 1000 < scan->group.since_ms ? LOG_READ : LOG_UNREAD;
+    bool page_is_next = item_int(flow->arena, candidate->item, "given", 0) == position &&
+                        page == position + 1;
+    return position <= candidate->announced || !page_is_next ? LOG_UNREAD : LOG_UNSURE;
 }
 
-/* Takes those of a page that are not read to their end. Tells how far all of them are read. */
-static void take_page(struct flow *flow, struct log_scan *scan, const int64_t *partitions,
-                      const int64_t *touched_s, unsigned count)
+/* Finds the positions of a page. */
+static void take_positions(struct flow *flow, struct log_scan *scan)
 {
-    struct slice heads[LOG_PAGE], positions[LOG_PAGE];
-    /* A head that is read a little late hides what was appended just now, which the overlap takes care of; a
-     * position would hide a replay. */
-    log_compare_get(flow, &scan->layout, partitions, count, false, heads, positions);
-    scan->count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        struct log_candidate *candidate = &scan->candidates[scan->count];
-        struct log_end end = log_end_get(flow, &scan->layout, partitions[i]);
-        *candidate = (struct log_candidate){
-            .partition = partitions[i],
-            .sequence = end.sequence,
-            .time_ms = end.time_ms,
-            .parents = item_content(flow->arena, heads[i], "parents"),
-            .item = positions[i],
-            .position = log_position_of(flow, &scan->group, partitions[i], positions[i])};
-        if (!is_read(scan, candidate)) {
-            scan->count++;
-            if (!scan->unread_s) scan->unread_s = touched_s[i];
-        } else if (!scan->unread_s) {
-            scan->passed_s = touched_s[i];
-            scan->passed += touched_s[i] < scan->asked_s - scan->overlap_s;
-        }
+    int64_t partitions[LOG_PAGE];
+    struct slice items[LOG_PAGE];
+    for (unsigned i = 0; i < scan->count; i++) partitions[i] = scan->candidates[i].partition;
+    log_positions_get(flow, partitions, scan->count, items);
+    for (unsigned i = 0; i < scan->count; i++) {
+        struct log_candidate *candidate = &scan->candidates[i];
+        candidate->item = log_park_finish(flow, &scan->layout, candidate->partition, items[i]);
+        candidate->position = log_position_of(flow, &scan->group, candidate->partition, candidate->item);
+        candidate->news = news_of(flow, scan, candidate);
+    }
+}
+
+void log_scan_check(struct flow *flow, struct log_scan *scan)
+{
+    struct buf keys = {0};
+    struct raw_look look;
+    struct slice page;
+    for (unsigned i = 0; i < scan->count; i++) {
+        struct log_candidate *candidate = &scan->candidates[i];
+        if (candidate->news != LOG_UNSURE) continue;
+        flow_put(flow, &keys, "%A{'chain':%S,'first':%N}", keys.len ? SLICE(",") : SLICE(""),
+                 log_key(flow, &scan->layout, candidate->partition), candidate->position + 1);
+        candidate->news = LOG_READ;
+    }
+    bool has_keys = keys.len > 0;
+    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ProjectionExpression':'#chain, #n',%#}",
+                                        &log_events, buf_view(&keys));
+    buf_free(&keys);
+    if (!has_keys) return;
+    log_batch_get(flow, request);
+    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_events));
+    while (raw_look_next(&look, NULL, &page)) {
+        int64_t partition = log_key_number(item_text(flow->arena, page, "chain"));
+        for (unsigned i = 0; i < scan->count; i++) /* a seal has no events */
+            if (scan->candidates[i].partition == partition && item_int(flow->arena, page, "n", 0))
+                scan->candidates[i].news = LOG_UNREAD;
     }
 }
 
@@ -182,80 +189,88 @@ void log_scan_begin(struct flow *flow, struct log_scan *scan, bool makes_group)
         task_end(flow);
     }
     if (!scan->group.item.data) group_make(flow, &scan->group);
-    scan->parked_is_next = scan->group.again;
+    scan->parked_is_next = scan->group.again != 0;
     scan->slot = (unsigned)flow_random_below(flow, (uint64_t)scan->layout.slots);
 }
 
-/* The slot that has been walked, to its end or not, may get a new mark. */
-static void slot_mark(struct flow *flow, struct log_scan *scan, bool to_its_end)
+/* Notes how far all of the page is read. What is unsure counts as unread. */
+static void page_pass(struct log_scan *scan)
 {
-    int64_t newest_s = scan->asked_s - scan->overlap_s, mark_s = to_its_end ? newest_s : scan->passed_s;
-    if (scan->unread_s) mark_s = scan->unread_s;
-    if (mark_s > newest_s) mark_s = newest_s;
-    if (scan->passed && mark_s > log_mark(flow, &scan->group, scan->slot)) {
-        scan->marks[scan->slot] = mark_s;
-        scan->spared += scan->passed;
+    for (unsigned i = 0; i < scan->count; i++) {
+        const struct log_candidate *candidate = &scan->candidates[i];
+        if (candidate->slot == NO_SLOT) {
+            scan->parked_is_read = candidate->news == LOG_READ;
+        } else if (scan->slots[candidate->slot].unread_s) {
+            continue;
+        } else if (candidate->news != LOG_READ) {
+            scan->slots[candidate->slot].unread_s = candidate->touched_s;
+        } else {
+            scan->slots[candidate->slot].passed_s = candidate->touched_s;
+            if (candidate->touched_s < scan->slots[candidate->slot].asked_s - scan->overlap_s)
+                scan->slots[candidate->slot].passed++;
+        }
     }
-    scan->unread_s = scan->passed_s = scan->passed = 0;
+    scan->count = 0;
 }
 
-/* A page of the slot's index: partitions, and when each was touched. */
-static unsigned slot_page(struct flow *flow, struct log_scan *scan, int64_t *partitions, int64_t *touched_s)
+/* Adds what fits of the slot's index to the page. */
+static void take_slot(struct flow *flow, struct log_scan *scan)
 {
     struct raw_look look;
     struct slice item;
-    unsigned count = 0;
+    if (!scan->last_key.data) scan->slots[scan->slot].asked_s = flow->now_ms / 1000;
     task_call(
         flow, "Query",
         "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
         "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
         &log_heads, log_slot(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
-        (int64_t)LOG_PAGE,
+        (int64_t)(LOG_PAGE - scan->count),
         scan->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", scan->last_key) : SLICE(""));
     scan->last_key = flow_last_key(flow);
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (count < LOG_PAGE && raw_look_next(&look, NULL, &item)) {
-        touched_s[count] = item_int(flow->arena, item, "touched", 0);
-        partitions[count++] = log_key_number(item_text(flow->arena, item, "partition"));
-    }
-    return count;
+    while (scan->count < LOG_PAGE && raw_look_next(&look, NULL, &item))
+        scan->candidates[scan->count++] = (struct log_candidate){
+            .partition = log_key_number(item_text(flow->arena, item, "partition")),
+            .touched_s = item_int(flow->arena, item, "touched", 0),
+            .announced = item_int(flow->arena, item, "sequence", 0),
+            .parents = item_content(flow->arena, item, "parents"),
+            .slot = scan->slot};
+    if (scan->last_key.data) return;
+    scan->slots[scan->slot].is_walked = true;
+    scan->slot = (scan->slot + 1) % (unsigned)scan->layout.slots;
+    scan->slots_done++;
 }
 
 bool log_scan_page(struct flow *flow, struct log_scan *scan)
 {
-    int64_t partitions[LOG_PAGE] = {LOG_PARKED}, touched_s[LOG_PAGE] = {0};
+    page_pass(scan);
     if (scan->parked_is_next) { /* what was parked and is to be read again comes first */
         scan->parked_is_next = false;
-        take_page(flow, scan, partitions, touched_s, 1);
-        scan->parked_is_read = !scan->count;
-        return true;
+        scan->candidates[scan->count++] = (struct log_candidate){.partition = LOG_PARKED, .slot = NO_SLOT};
+    } else {
+        while (scan->count < LOG_PAGE && scan->slots_done < scan->layout.slots) take_slot(flow, scan);
     }
-    while (scan->slots_done < scan->layout.slots) {
-        if (!scan->last_key.data) scan->asked_s = flow->now_ms / 1000;
-        unsigned count = slot_page(flow, scan, partitions, touched_s);
-        if (count) take_page(flow, scan, partitions, touched_s, count);
-        if (!scan->last_key.data) {
-            slot_mark(flow, scan, true);
-            scan->slot = (scan->slot + 1) % (unsigned)scan->layout.slots;
-            scan->slots_done++;
-        }
-        if (count) return true;
-    }
-    return false;
+    if (scan->count) take_positions(flow, scan);
+    return scan->count;
 }
 
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
 {
     struct slice update = SLICE(""), values = SLICE("");
-    if (scan->last_key.data) slot_mark(flow, scan, false);
-    if ((scan->spared < worth || !scan->spared) && !scan->parked_is_read) return;
-    for (int i = 0; i < LOG_SLOTS; i++) {
-        if (!scan->marks[i]) continue;
-        update = arena_printf(flow->arena, "%.*s%s #mark%d = :mark%d", SLICE_ARG(update),
+    unsigned spared = 0;
+    page_pass(scan);
+    for (unsigned i = 0; i < scan->layout.slots; i++) {
+        int64_t newest_s = scan->slots[i].asked_s - scan->overlap_s;
+        int64_t mark_s = scan->slots[i].is_walked ? newest_s : scan->slots[i].passed_s;
+        if (scan->slots[i].unread_s) mark_s = scan->slots[i].unread_s;
+        if (mark_s > newest_s) mark_s = newest_s;
+        if (!scan->slots[i].passed || mark_s <= log_mark(flow, &scan->group, i)) continue;
+        spared += scan->slots[i].passed;
+        update = arena_printf(flow->arena, "%.*s%s #mark%u = :mark%u", SLICE_ARG(update),
                               update.len ? "," : "SET", i, i);
-        values = flow_compose(flow, "%A,':mark%r':%N", values, arena_printf(flow->arena, "%d", i),
-                              scan->marks[i]);
+        values = flow_compose(flow, "%A,':mark%r':%N", values, arena_printf(flow->arena, "%u", i), mark_s);
     }
+    if ((spared < worth || !spared) && !scan->parked_is_read) return;
     task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r%r',"
               "'ConditionExpression':'#turn = :turn',%#,'ExpressionAttributeValues':{':turn':%N%r}}",
@@ -265,18 +280,20 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
 
 /* ---- by time ---- */
 
-int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t last,
+int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition,
                             int64_t time_ms)
 {
-    int64_t low = 0, high = last; /* events up to `low` are older, those behind `high` are not */
+    struct chain chain = log_chain(flow, layout, partition);
+    /* events up to `low` are older, those behind `high` are not */
+    int64_t low = 0, high = log_end_get(flow, layout, partition).sequence;
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
-        struct log_reader event = {.layout = layout, .partition = partition, .from = middle, .most = 1};
-        /* an event that is not there any more was older than all that are */
-        if (!log_read_event(flow, &event) || event.sequence > middle || event.time_ms < time_ms)
+        struct chain_reader reader = {.chain = &chain, .from = middle, .most = 1, .backwards = true};
+        /* what is not there any more was older than all that is; those of a page have one time */
+        if (!chain_read(flow, &reader) || reader.time_ms < time_ms)
             low = middle;
         else
-            high = middle - 1;
+            high = reader.first - 1;
     }
     return low;
 }

@@ -88,44 +88,6 @@ def test_larger_than_an_item(face, group):
     assert ids == [f"{n:02}" for n in range(12)]
 
 
-def test_large_events_at_once(face, group):
-    """Each has an item of its own, but one of them completes the group, and each id is in it once."""
-    ok(face, "PUT", group, {"complete": {"size": 24}})
-    replies = at_once(8, lambda i: [face.ask("POST", group + "/k", {"id": f"{i // 2}-{n}", "data": "x" * 1500})
-                                    for n in range(7)])
-    replies = [reply for part in replies for reply in part]
-    accepted = [reply for status, reply, _ in replies if status == 201]
-    assert len(accepted) == 24 and sorted(reply["count"] for reply in accepted) == list(range(1, 25))
-    assert sum(reply["completed"] for reply in accepted) == 1
-    assert {(status, reply.get("error")) for status, reply, _ in replies} <= {
-        (200, None), (201, None), (409, "closed-group")}
-    end = ok(face, "GET", group + "/k")
-    ids = [event["id"] for event in end["events"]]
-    assert (end["state"], end["count"], len(ids), len(set(ids))) == ("COMPLETE", 24, 24, 24)
-    assert all(event["data"] == "x" * 1500 for event in end["events"])
-    assert ok(face, "DELETE", group + "/k") == {"deleted": 1}
-    assert refused(face, "GET", group + "/k") == (404, "no-such-group")
-    assert ok(face, "POST", group + "/k", {"id": "0-0", "data": "x" * 1500})["accepted"]
-    assert len(ok(face, "GET", group + "/k")["events"]) == 1, "nothing is left of the one before"
-
-
-def test_what_an_sdk_sees(face, group):
-    """One item says what a group is: events that stand in it, one that has just come, and where the others are."""
-    name = group.rsplit("/", 1)[1]
-    ok(face, "PUT", group, {"complete": {"size": 5}})
-    for n, size in enumerate([10, 10, 900, 900, 900]):
-        ok(face, "POST", group + "/k", {"id": f"e{n}", "data": "x" * size})
-    client = boto_client(face.database)
-    head = client.get_item(TableName="quipu-groups", Key={
-        "group": {"S": name + "/k"}, "generation": {"N": "1"}})["Item"]
-    assert (head["state"]["S"], head["count"]["N"], head["by"]["S"]) == ("COMPLETE", "5", "e4")
-    assert [event["M"]["id"]["S"] for event in head["events"]["L"]] == ["e0", "e1"]
-    assert head["redo"]["M"]["id"]["S"] == "e4" and "open" not in head and "due" not in head
-    others = client.query(TableName="quipu-group-events", KeyConditionExpression="part = :part",
-                          ExpressionAttributeValues={":part": head["spilled"]})["Items"]
-    assert [item["id"]["S"] for item in others] == ["e2", "e3", "e4"]
-
-
 def test_rules_are_read_and_forgotten(face, group):
     rules = {"complete": {"size": 2, "kinds": ["a"]}, "quiet": "5m", "deadline": "1h", "late": "append",
              "then": "tell-me"}

@@ -29,8 +29,7 @@ REFUSED = [
     ("alternator", r"test_pattern_history\.py::"
                    r"(?!test_clear_refusals\[alternator-PUT-(quipu-history|\{table\}-body[23])).*",
      "histories are recorded by what runs functions"),
-    ("alternator", r"test_pattern_logs\.py::test_parked_events_and_replays\[.*", "logs park by transactions"),
-    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|log|history)\]",
+    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|history)\]",
      "not every operation of these patterns works there"),
     ("alternator", r"test_(reactions|redrive|mapping_follows|lambda_shared|triggers_elsewhere|lambda_api|logs_api|"
                    r"put_back|destinations)\.py::.*",
@@ -85,8 +84,7 @@ UNIT_PARTS = ["counter", "lease_", "document_", "board_", "work_", "job_", "grou
 UNIT_REFUSED = {"alternator": {
     "work_is_claimed_again_when_its_lease_is_over", "work_settings_can_be_put_back", "group_of_kinds",
     "group_rules_can_be_put_back", "period_is_made_and_changed", "period_settings_can_be_put_back",
-    "period_hands_over_what_is_as_large_as_may_be", "log_parks_and_replays",
-    "log_replays_from_a_number_or_a_time"}}
+    "period_hands_over_what_is_as_large_as_may_be"}}
 # Engine, and parts of which nothing works there yet, each with a test that would.
 UNIT_PARTS_REFUSED = {"alternator": {"job_": "job_of_a_few_tasks", "history_": "history_restores"}}
 

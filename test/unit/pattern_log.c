@@ -323,8 +323,8 @@ TEST(log_forgets_old_events)
                "{\"partitions\":[{\"partition\":\"0\",\"lag\":1,\"position\":0,\"sequence\":3}],"
                "\"lag\":1,\"parked\":0}");
     struct slice page = asks(&patterns, READ, "{\"owner\":\"o\",\"max\":2}");
-    CHECK_INT(number(&patterns, page, "position"), 2);
     CHECK_INT((int64_t)raw_count(&patterns.arena, raw_member(&patterns.arena, page, "events")), 1);
+    CHECK(slice_contains(page, SLICE("\"events\":[{\"sequence\":3,")));
     patterns_close(&patterns);
 }
 
