@@ -156,10 +156,10 @@ static const struct operation operations[] = {
      "the next number of a counter"},
     {"counter-raw", DYNAMO, "UpdateItem",
      "{\"TableName\":\"quipu-counters\",\"Key\":{\"name\":{\"S\":\"raw\"}},\"UpdateExpression\":\"ADD #value "
-     ":by\","
-     "\"ExpressionAttributeNames\":{\"#value\":\"value\"},\"ExpressionAttributeValues\":{\":by\":{\"N\":"
-     "\"1\"}},"
-     "\"ReturnValues\":\"UPDATED_NEW\"}",
+     ":one\",\"ConditionExpression\":\"attribute_not_exists(#value) or #value < :most\","
+     "\"ExpressionAttributeNames\":{\"#value\":\"value\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":"
+     "\"1\"},\":most\":{\"N\":\"9007199254740991\"}},"
+     "\"ReturnValues\":\"UPDATED_NEW\",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}",
      "\"value\":{\"N\":\"", false, "the UpdateItem that counter-next makes"},
     {"job-make", ROUTE, "PUT /v1/jobs/bench", "{\"total\":9000000,\"first\":1000000}", "\"bench\"", false,
      "make the job, once"},

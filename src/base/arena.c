@@ -9,7 +9,8 @@
 
 #define ARENA_FIRST_BYTES 4000 /* a request that waits takes this as long as it waits */
 #define ARENA_BLOCK_MAX   (1024 * 1024)
-#define ARENA_KEEP_BYTES  8000 /* a larger block is given back at reset */
+#define ARENA_KEEP_BYTES                                                                                     \
+    16000 /* a larger block is given back at reset; a call of a pattern needs half of it */
 
 struct arena_block {
     struct arena_block *older;

@@ -1,5 +1,6 @@
 /* Requests and answers from formats: JSON that can be read in the source, with its values filled in. The
  * placeholders are documented at flow_compose in flow.h. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -13,19 +14,109 @@ struct composer {
     unsigned name_count;
 };
 
+/* ---- formats, read once ---- */
+
+/* What stands before a placeholder, or behind the last one. */
+struct part {
+    struct slice text;         /* with " for ' */
+    const struct slice *words; /* its #words, each once */
+    unsigned word_count;
+    char kind; /* of the placeholder; 0: none, the format ends here */
+};
+
+struct format {
+    char *source, *text;
+    struct slice *words;
+    struct part parts[];
+};
+
+#define FORMATS 4096 /* more than the program has */
+
+static _Atomic(struct format *) formats[FORMATS];
+
 static bool is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Remembers the #word that begins here. */
-static void name_note(struct composer *composer, const char *at, const char *end)
+/* The next #word of the text, without its mark; SLICE_NONE: there is none any more. */
+static struct slice word_next(struct slice *rest)
 {
-    struct slice word = {at + 1, 0};
-    while (word.data + word.len < end && is_word(word.data[word.len])) word.len++;
-    if (!word.len) return;
-    for (unsigned i = 0; i < composer->name_count; i++)
-        if (slice_equal(composer->names[i], word)) return;
+    const char *mark;
+    while (rest->len && (mark = memchr(rest->data, '#', rest->len))) {
+        struct slice word = {mark + 1, 0};
+        *rest = slice_from(*rest, (size_t)(mark + 1 - rest->data));
+        while (word.len < rest->len && is_word(word.data[word.len])) word.len++;
+        if (word.len) return word;
+    }
+    return SLICE_NONE;
+}
+
+static bool word_is_among(const struct slice *words, unsigned count, struct slice word)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (slice_equal(words[i], word)) return true;
+    return false;
+}
+
+static struct format *format_read(const char *source)
+{
+    size_t len = strlen(source), part_count = 1, mark_count = 0;
+    for (const char *at = source; *at; at++) {
+        part_count += *at == '%';
+        mark_count += *at == '#';
+    }
+    struct format *format = must_alloc(sizeof *format + part_count * sizeof *format->parts);
+    format->source = must_alloc(len + 1);
+    format->text = must_alloc(len + 1);
+    format->words = must_alloc((mark_count + 1) * sizeof *format->words);
+    memcpy(format->source, source, len + 1);
+    for (size_t i = 0; i <= len; i++) format->text[i] = source[i] == '\'' ? '"' : source[i];
+    struct slice *words = format->words;
+    char *at = format->text;
+    for (struct part *part = format->parts;; part++) {
+        char *mark = strchr(at, '%');
+        struct slice text = {at, mark ? (size_t)(mark - at) : strlen(at)}, rest = text, word;
+        *part = (struct part){.text = text, .words = words, .kind = mark ? mark[1] : 0};
+        while ((word = word_next(&rest)).data)
+            if (!word_is_among(part->words, part->word_count, word)) words[part->word_count++] = word;
+        words += part->word_count;
+        if (!mark) return format;
+        ensure(part->kind);
+        at = mark + 2;
+    }
+}
+
+static void format_free(struct format *format)
+{
+    free(format->source);
+    free(format->text);
+    free(format->words);
+    free(format);
+}
+
+/* Known by its address, where the same text must still stand. It is kept as long as the program runs. */
+static const struct format *format_of(const char *source)
+{
+    size_t at = ((uintptr_t)source * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+    for (unsigned tries = 0; tries < FORMATS; tries++, at++) {
+        struct format *known = atomic_load_explicit(&formats[at % FORMATS], memory_order_acquire);
+        if (!known) {
+            struct format *format = format_read(source);
+            if (atomic_compare_exchange_strong(&formats[at % FORMATS], &known, format)) return format;
+            format_free(format); /* another thread was quicker: known is what it has put */
+        }
+        if (strcmp(known->source, source) == 0) return known;
+    }
+    ensure(false);
+    return NULL;
+}
+
+/* ---- composing ---- */
+
+static void word_note(struct composer *composer, struct slice word)
+{
+    if (word_is_among(composer->names, composer->name_count, word)) return;
     ensure(composer->name_count < sizeof composer->names / sizeof *composer->names);
     composer->names[composer->name_count++] = word;
 }
@@ -46,42 +137,10 @@ static void put_names(struct composer *composer)
     composer->name_count = 0;
 }
 
-/* ' becomes ", eight bytes at a time: of a byte that is a quote nothing but its mark is left, and the two
- * differ by their lowest and third bit. */
-static void quotes_turn(char *at, size_t len)
-{
-    const uint64_t ones = UINT64_MAX / 255, sevens = ones * 0x7f;
-    for (; len >= 8; at += 8, len -= 8) {
-        uint64_t word, marks;
-        memcpy(&word, at, sizeof word);
-        marks = word ^ ones * '\'';
-        marks = ~(((marks & sevens) + sevens) | marks | sevens);
-        word ^= (marks >> 7) * ('\'' ^ '"');
-        memcpy(at, &word, sizeof word);
-    }
-    for (; len; at++, len--)
-        if (*at == '\'') *at = '"';
-}
-
-static void names_note(struct composer *composer, struct slice text)
-{
-    const char *end = text.data + text.len, *at = text.data;
-    while (at < end && (at = memchr(at, '#', (size_t)(end - at)))) name_note(composer, at++, end);
-}
-
-/* Text of ours: quotes are turned, #words noted. */
-static void put_own(struct composer *composer, struct slice text)
-{
-    struct buf *out = composer->out;
-    if (!text.len) return;
-    names_note(composer, text);
-    buf_slice(out, text);
-    quotes_turn(out->data + out->len - text.len, text.len);
-}
-
 static void put_raw(struct composer *composer, struct slice text)
 {
-    names_note(composer, text);
+    struct slice rest = text, word;
+    while ((word = word_next(&rest)).data) word_note(composer, word);
     buf_slice(composer->out, text);
 }
 
@@ -145,14 +204,14 @@ static void put_argument(struct composer *composer, char kind, va_list *args)
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args)
 {
     struct composer composer = {.flow = flow, .out = out};
+    const struct part *part = format_of(format)->parts;
     va_list own;
     va_copy(own, args);
-    for (const char *at = format; *at;) {
-        const char *mark = strchr(at, '%');
-        put_own(&composer, (struct slice){at, mark ? (size_t)(mark - at) : strlen(at)});
-        if (!mark) break;
-        put_argument(&composer, mark[1], &own);
-        at = mark + 2;
+    for (;; part++) {
+        for (unsigned i = 0; i < part->word_count; i++) word_note(&composer, part->words[i]);
+        buf_slice(out, part->text);
+        if (!part->kind) break;
+        put_argument(&composer, part->kind, &own);
     }
     va_end(own);
 }

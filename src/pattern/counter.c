@@ -68,11 +68,11 @@ static void refuse_no_number(struct flow *flow, struct slice value)
 static struct slice value_of(struct flow *flow, struct slice item)
 {
     struct slice attribute = item_attribute(flow->arena, item, "value");
-    if (attribute.data && !raw_member(flow->arena, attribute, "N").data) {
-        refuse_no_number(flow, flow_compose(flow, "%P", attribute));
-        task_end(flow);
-    }
-    return attribute_text(flow->arena, attribute);
+    if (!attribute.data) return SLICE_NONE;
+    struct slice number = raw_member(flow->arena, attribute, "N");
+    if (number.data) return raw_text(flow->arena, number);
+    refuse_no_number(flow, flow_compose(flow, "%P", attribute));
+    task_end(flow);
 }
 
 static void tell(struct flow *flow, struct slice value)
@@ -117,33 +117,20 @@ static bool is_beyond(const struct flow *flow, __int128 value)
     return by_of(flow) > 0 ? value > limit_of(flow) : value < limit_of(flow);
 }
 
-/* The condition that keeps the value within its limit; a counter that does not exist yet stands at its origin. */
-static struct slice limit_condition(struct flow *flow, struct slice *bound)
+/* The condition that keeps the value within its limit, by :bound; a counter that does not exist yet stands at its
+ * origin. */
+static struct slice limit_condition(struct flow *flow)
 {
-    int64_t by = by_of(flow), start = origin_of(flow);
-    *bound = flow_compose(flow, ",':bound':%N", limit_of(flow) - by);
-    if (is_beyond(flow, (__int128)start + by))
+    int64_t by = by_of(flow);
+    if (is_beyond(flow, (__int128)origin_of(flow) + by))
         return by > 0 ? SLICE("#value <= :bound") : SLICE("#value >= :bound");
     return by > 0 ? SLICE("attribute_not_exists(#value) or #value <= :bound")
                   : SLICE("attribute_not_exists(#value) or #value >= :bound");
 }
 
-/* ADD begins at 0 by itself and is the shorter request. */
-static void next_without_key(struct flow *flow)
+static int64_t bound_of(struct flow *flow)
 {
-    int64_t start = origin_of(flow);
-    struct slice bound, condition = limit_condition(flow, &bound);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
-              "'ExpressionAttributeValues':{':by':%N%r%r},'ReturnValues':'UPDATED_NEW',%O}",
-              &counters, flow_text(flow, NEXT_NAME),
-              start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
-              condition, by_of(flow), start ? flow_compose(flow, ",':start':%N", start) : SLICE(""), bound);
-    struct slice value = value_of(flow, flow_item(flow));
-    if (!flow_failed(flow))
-        tell(flow, value);
-    else
-        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", start));
+    return limit_of(flow) - by_of(flow);
 }
 
 struct slice counter_add_one(struct flow *flow, struct slice name)
@@ -157,6 +144,28 @@ struct slice counter_add_one(struct flow *flow, struct slice name)
     if (!flow_failed(flow)) return value;
     refuse_end(flow, value, true);
     task_end(flow);
+}
+
+/* ADD begins at 0 by itself and is the shorter request. */
+static void next_without_key(struct flow *flow)
+{
+    int64_t start = origin_of(flow);
+    if (by_of(flow) == 1 && !flow_given(flow, NEXT_START) && !flow_given(flow, NEXT_MAX)) {
+        tell(flow, counter_add_one(flow, flow_text(flow, NEXT_NAME)));
+        return;
+    }
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
+              "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
+              &counters, flow_text(flow, NEXT_NAME),
+              start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
+              limit_condition(flow), by_of(flow), bound_of(flow),
+              start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
+    struct slice value = value_of(flow, flow_item(flow));
+    if (!flow_failed(flow))
+        tell(flow, value);
+    else
+        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", start));
 }
 
 /* ---- with a key ---- */
@@ -187,15 +196,14 @@ static void tell_again(struct flow *flow, struct slice token)
 
 static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter)
 {
-    struct slice bound, condition = limit_condition(flow, &bound);
     struct intent_change change = {
         .redo = flow_compose(flow, "{'M':{'key':%S,'by':%N}}", flow_text(flow, NEXT_KEY), by_of(flow)),
         .update = SLICE(
             ", #keys = if_not_exists(#keys, :keys), #given = if_not_exists(#value, :start) + :by, "
             "#value = if_not_exists(#value, :start) + :by"),
-        .condition = condition,
-        .values = flow_compose(flow, ",':keys':%S,':start':%N,':by':%N%r", flow_new_id(flow), origin_of(flow),
-                               by_of(flow), bound)};
+        .condition = limit_condition(flow),
+        .values = flow_compose(flow, ",':keys':%S,':start':%N,':by':%N,':bound':%N", flow_new_id(flow),
+                               origin_of(flow), by_of(flow), bound_of(flow))};
     return intent_write(flow, intent, counter, &change);
 }
 

@@ -242,8 +242,8 @@ struct slice flow_new_id(struct flow *flow);
  *   %#                       "ExpressionAttributeNames":{...} for all #words since the last %# or the start
  *   %O                       "ReturnValuesOnConditionCheckFailure":"ALL_OLD"
  *   %%                       %
- * Integers must be passed as int64_t, whatever their size. Write attribute names as #words in expressions:
- * many good words are reserved. */
+ * Formats are literals: each is read once and remembered. Integers must be passed as int64_t, whatever their size.
+ * Write attribute names as #words in expressions: many good words are reserved. */
 struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* the same, appended */
 void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);

@@ -37,7 +37,7 @@ static const struct exploration plain = {.name = "counter",
 TEST(explore_counter)
 {
     explore(&plain);
-    explore_broken(&plain, "ADD #value :by", "SET #value = :by");
+    explore_broken(&plain, "ADD #value :one", "SET #value = :one");
 }
 
 /* 0 and 1 are the same call, twice; 2 and 3 are others. */
