@@ -4,8 +4,8 @@
  * every second. It does not matter when it finds one, since a watch reads its stream from the beginning.
  *
  * Invariants:
- *  Y1. A change is in the history once: the items of a batch and the move of the watch's position are one
- *      transaction, and a record that is read again nevertheless is the same item.
+ *  Y1. A change is in the history once: the items of a batch are put before the watch's position moves, and a
+ *      record that is read again is the same item.
  *  Y2. What a watch is answered with is alive until trigger_unwatch has returned, or the triggers are
  *      closed. */
 #include "react/histories.h"
@@ -20,8 +20,8 @@
 #include "base/limits.h"
 
 #define LOOK_S 1
-/* Each record is a write; where images are so large that fewer fit a transaction, the trigger cuts the batch.
- */
+/* Each record is a write; where images are so large that fewer fit what a function may return, the trigger cuts the
+ * batch. */
 #define BATCH LIMIT_EFFECTS
 
 struct history {
@@ -102,7 +102,8 @@ static void take(void *context, struct slice table)
                                                                   .table = history->table,
                                                                   .batch_size = BATCH,
                                                                   .answer = answer,
-                                                                  .context = history});
+                                                                  .context = history,
+                                          .puts_first = true});
     }
     history->is_set = true;
 }

@@ -11,12 +11,14 @@
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
+#include "trigger/watch.h"
 
 #define TAKE_AGAIN_US 200000  /* after somebody was faster, or no answer came */
 #define LOAD_AGAIN_US 1000000 /* after the states of windows could not be read */
 #define SKIPPED_MAX   1000    /* records that went by since the position last moved, */
 #define SKIPPED_US    1000000 /* or so long ago: a filter costs no more writes than that */
 #define RETRY_MAX_US  2000000
+#define PUTS_MAX      25 /* of a BatchWriteItem */
 
 struct shard *add_shard(struct reader *reader, struct slice id)
 {
@@ -313,6 +315,33 @@ static struct task_reply send_commit(struct shard *shard, const struct lane *lea
     return task_send(call);
 }
 
+/* ---- puts that come first ---- */
+
+/* Some of the puts of a lane as a BatchWriteItem, from *at on. */
+static struct task_reply put_some(const struct lane *lane, struct slice puts, unsigned from)
+{
+    struct arena *arena = task_arena();
+    struct raw_walk walk;
+    struct slice action, table = SLICE_NONE;
+    struct task_call *call = task_call_new("BatchWriteItem");
+    struct buf *request = task_call_request(call);
+    raw_walk_begin(&walk, arena, puts);
+    for (unsigned i = 0; i < from + PUTS_MAX && raw_walk_next(&walk, NULL, &action); i++) {
+        struct slice put = raw_member(arena, action, "Put"), own = raw_member(arena, put, "TableName");
+        if (i < from) continue;
+        ensure(put.len && (!table.data || slice_equal(own, table))); /* one table, see trigger.h */
+        if (!table.data) buf_printf(request, "{\"RequestItems\":{%.*s:[", SLICE_ARG(own));
+        if (table.data) buf_byte(request, ',');
+        table = own;
+        buf_text(request, "{\"PutRequest\":{\"Item\":");
+        buf_slice(request, raw_member(arena, put, "Item"));
+        buf_text(request, "}}");
+    }
+    buf_text(request, "]}}");
+    task_call_options(call)->cause = arena_copy(arena, buf_view(&lane->settlement.cause));
+    return task_send(call);
+}
+
 static bool lease_is_over(const struct shard *shard)
 {
     return consumer_ticks_us(shard->reader->consumer) >= shard->lease_us;
@@ -327,6 +356,32 @@ static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
     while (shard_is_held(shard) && !lease_is_over(shard) && !task_moment_is_over(consumer->host, &until))
         task_await(&shard->changed, until);
     return shard_is_held(shard) && !lease_is_over(shard);
+}
+
+/* All puts of the lane, until each has been taken. False: the lease is over, or the shard is left. *refused: why they
+ * cannot be made. */
+static bool put_all(struct shard *shard, struct lane *lane, struct slice *refused)
+{
+    struct arena *arena = task_arena();
+    struct slice puts = arena_printf(arena, "[%.*s]", SLICE_ARG(buf_view(&lane->settlement.members)));
+    uint32_t failures = 0;
+    for (unsigned at = 0; at < lane->settlement.member_count;) {
+        struct task_reply reply = put_some(lane, puts, at);
+        struct slice left = raw_member(arena, reply.body, "UnprocessedItems");
+        if (!shard_is_held(shard)) return false;
+        if (reply.fault == DYNAMO_FINE && left.len <= 2) { /* none, or {} */
+            at += PUTS_MAX;
+            failures = 0;
+        } else if (reply.fault == DYNAMO_FINE || dynamo_fault_may_pass(reply.fault) ||
+                   reply.fault == DYNAMO_IN_USE) {
+            if (!commit_pause(shard, ++failures, 8)) return false;
+        } else {
+            *refused = arena_printf(arena, "%.*s: %.*s", SLICE_ARG(reply.error),
+                                    SLICE_ARG(task_reply_message(&reply)));
+            return true;
+        }
+    }
+    return true;
 }
 
 /* Of a commit whose condition failed, the item as it is. */
@@ -355,6 +410,13 @@ static struct slice failed_item(const struct task_reply *reply)
 static bool commit(struct shard *shard, struct lane *leader)
 {
     struct consumer *consumer = shard->reader->consumer;
+    struct watch *watch = leader ? lane_mapping(leader)->watch : NULL;
+    if (watch && watch_puts_first(watch)) {
+        struct slice refused = SLICE_NONE;
+        if (!put_all(shard, leader, &refused)) return false;
+        if (refused.data) return commit_was_refused(shard, leader, refused);
+        leader = NULL;
+    }
     for (uint32_t failures = 1;; failures++) {
         int64_t asked_us = consumer_ticks_us(consumer);
         struct task_reply reply = send_commit(shard, leader);

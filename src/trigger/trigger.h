@@ -85,6 +85,9 @@ struct trigger_watch {
                    struct buf *reply);
     void *context;
     bool waits;
+    /* What it answers are plain puts, in which the same record is always the same item. They are made before the
+     * position moves, without a transaction: again after a crash, which changes nothing. */
+    bool puts_first;
 };
 
 /* From any thread, before or after trigger_start; a name that is watched already changes nothing. */

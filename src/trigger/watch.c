@@ -32,6 +32,7 @@ struct watch {
     _Atomic uint32_t references; /* the list's, and one for each mapping */
     char *name, *table, *filter; /* filter: NULL: none */
     uint32_t batch_size;
+    bool puts_first;
     pthread_mutex_t answering; /* held over each answer, so that none begins after the end */
     bool (*answer)(void *context, struct slice event, struct slice cause, struct arena *arena,
                    struct buf *reply); /* NULL: nobody listens any more */
@@ -90,6 +91,11 @@ void watch_release(struct watch *watch)
     free(watch->table);
     free(watch->filter);
     free(watch);
+}
+
+bool watch_puts_first(const struct watch *watch)
+{
+    return watch->puts_first;
 }
 
 const char *watch_name(const struct watch *watch)
@@ -313,6 +319,7 @@ void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
         struct watch *watch = watch_new(asked);
         if (asked->waits && !watches->waiters) watches->waiters = rest_workers_new(WAITERS);
         if (asked->waits) watch->waiters = watches->waiters;
+        watch->puts_first = asked->puts_first;
         watch->next = watches->list;
         watches->list = watch;
         pthread_cond_signal(&watches->woken);

@@ -17,6 +17,7 @@ void watches_look(struct watches *watches);
 /* Of a mapping: */
 void watch_release(struct watch *watch);
 const char *watch_name(const struct watch *watch);
+bool watch_puts_first(const struct watch *watch);
 /* As func_invoke; it is done when this returns, unless the watch waits. */
 void watch_invoke(struct watch *watch, struct invocation *invocation);
 

@@ -74,6 +74,28 @@ static bool copy_records(void *context, struct slice event, struct slice cause, 
     return true;
 }
 
+/* An item for each record, which is the same when it comes again. */
+static bool put_records(void *context, struct slice event, struct slice cause, struct arena *arena,
+                        struct buf *reply)
+{
+    struct copier *copier = context;
+    struct raw_walk walk;
+    struct slice record;
+    unsigned count = 0;
+    (void)cause;
+    copier->answers++;
+    buf_text(reply, "{\"quipu\":{\"transact\":[");
+    raw_walk_begin(&walk, arena, raw_member(arena, event, "Records"));
+    while (raw_walk_next(&walk, NULL, &record)) {
+        buf_printf(reply, "%s{\"Put\":{\"TableName\":\"%s\",\"Item\":{\"pk\":{\"S\":\"%.*s\"},",
+                   count++ ? "," : "", copier->is_failing ? "nowhere" : "copies",
+                   SLICE_ARG(record_id(record, arena)));
+        buf_text(reply, "\"times\":{\"N\":\"1\"}}}}");
+    }
+    buf_text(reply, "]}}");
+    return true;
+}
+
 /* ---- the house ---- */
 
 static void make_table(struct copier *copier, const char *name)
@@ -182,6 +204,38 @@ TEST(a_table_that_is_made_later_is_read_from_its_beginning)
     put_things(&copier, 0, 250);
     wait_until_idle(&copier); /* which it is not before, though nobody has told of the table */
     check_copies(&copier, 250);
+    copier_close(&copier);
+}
+
+TEST(puts_of_a_watch_may_come_first)
+{
+    struct copier copier;
+    copier_open(&copier);
+    make_table(&copier, "things");
+    put_things(&copier, 0, 130);
+    copier.is_failing = true; /* they are for a table that is not there: nothing is passed over */
+    trigger_watch(copier.trigger, &(struct trigger_watch){.name = "test/things",
+                                                          .table = "things",
+                                                          .answer = put_records,
+                                                          .context = &copier,
+                                                          .puts_first = true});
+    trigger_start(copier.trigger);
+    while (copier.answers < 2) usleep(1000);
+    check_copies(&copier, 0);
+    copier.is_failing = false;
+    wait_until_idle(&copier);
+    check_copies(&copier, 130);
+    unsigned answers = copier.answers;
+    close_trigger(&copier); /* its position has moved: nothing comes again */
+    open_trigger(&copier);
+    trigger_watch(copier.trigger, &(struct trigger_watch){.name = "test/things",
+                                                          .table = "things",
+                                                          .answer = put_records,
+                                                          .context = &copier,
+                                                          .puts_first = true});
+    trigger_start(copier.trigger);
+    wait_until_idle(&copier);
+    CHECK_INT(copier.answers, answers);
     copier_close(&copier);
 }
 
