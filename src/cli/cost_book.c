@@ -105,6 +105,7 @@ static const struct step book[] = {
     PREPARE("PUT /v1/jobs/first", .body = "{'total':2}"),
     PREPARE("POST /v1/jobs/first/failed", .body = "{'task':0,'reason':'no ink'}"),
     MEASURE("job", "open, 1000 tasks", "PUT /v1/jobs/j", .body = "{'total':1000,'tolerate':10}"),
+    MEASURE("job", "done, the first of a leaf", "POST /v1/jobs/j/done", .body = "{'task':4}"),
     MEASURE("job", "done", "POST /v1/jobs/j/done", .body = "{'task':0}"),
     MEASURE("job", "done, the same task again", "POST /v1/jobs/j/done", .body = "{'task':0}"),
     MEASURE("job", "done, with a result", "POST /v1/jobs/j/done", .body = "{'task':1,'result':{data}}"),

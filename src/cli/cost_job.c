@@ -13,8 +13,6 @@
 #define SET_MEASURED_MOST 2000ULL   /* tasks */
 #define SET_TASKS_MOST    100000ULL /* then its item has its 400 KB */
 #define SET_ITEM_BYTES    110       /* what the item of a set holds besides its numbers: key, names, counts */
-#define HEAD_READS        0.5       /* each call looks at the head before it writes the set */
-#define HEAD_CALLS        2
 #define UNIT_BYTES        1024
 #define SIZES_MOST        32
 
@@ -80,8 +78,7 @@ static void reckon_size(struct size *size)
         size->largest = (double)((bytes + UNIT_BYTES - 1) / UNIT_BYTES);
         size->writes += size->largest;
     }
-    size->calls = HEAD_CALLS * (double)size->tasks;
-    size->reads = HEAD_READS * (double)size->tasks;
+    size->calls = (double)size->tasks;
 }
 
 /* ---- all of them ---- */

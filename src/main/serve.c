@@ -641,7 +641,7 @@ static const struct flag flags[] = {
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
      "(on ScyllaDB Alternator, which has no transactions: counters, leases, work,\n"
-     "documents and boards, but no other patterns and no functions)"},
+     "jobs, documents and boards, but no other patterns and no functions)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

@@ -5,41 +5,54 @@
  *   EXPIRED (its deadline came first), and on the way there CLOSING, DELETING; `total` (N): tasks, there
  *   when it is known; `first` (N): the number of the first; `layout` (S): tree or set; `leaves` (N), `names`
  *   (S): of a job whose tasks have names, how many leaves there are, and a hash of the names, `prepared`
- *   (BOOL): all leaves are there; `full` (NS): branches all of whose tasks are done or failed; `failures`
- *   (N); `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms); `opened`, `closed` (S, ISO 8601); `counted`
- *   (N): tasks done when it EXPIRED, `forgiven` (N): of these, how many had failed before; `revived` (N,
- *   ms): the deadline that it EXPIRED by, if it was opened again since; `reach` (N): the last leaf that was
- *   written while the total is not known; `told` (S): who was told to be last, by its key or by the task,
- *   "done 17"; `then` (S).
+ *   (BOOL): all leaves are there; `epoch` (N): grows with every change of what has to be done; `changing`,
+ *   `changing_ms` (N): the epoch of such a change that is not finished, and when it began; `b0`, `b1`, ... (N): of a
+ *   branch its version, finished and failed tasks, the last two with 8 digits; `failures` (N): the sum of the
+ *   latter; `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms); `opened`, `closed` (S, ISO 8601); `counted`
+ *   (N): tasks done when it EXPIRED; `revived` (N, ms): the deadline that it EXPIRED by, if it was opened
+ *   again since; `reach` (N): the last leaf that was written while the total is not known; `last_caller` (S):
+ *   who was told to be last, by its key or by the task, "done 17"; `then` (S).
  *   Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3", FAILED, EXPIRED likewise; range `run`.
- *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep looks at it.
+ *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep takes it up.
  * Table PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S).
- *   Item "-" of a leaf: `wanted` (N): its tasks; `done`, `failed` (NS): their places in the leaf; of named
- *     ones `waiting`, `done`, `failed` (SS): their names; `closed` (N, ms): nothing is counted any more
- *     since the deadline of that time, unless the head's `revived` has come to it.
- *   Item "-" of a branch: `wanted` (N): its leaves; `full` (NS): those that are; `failing` (NS): those with
- *     failures. Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_walk.c.
+ *   Item "-" of a leaf: `done`, `failed` (NS): places of tasks in the leaf; of named ones `waiting`, `done`,
+ *     `failed` (SS): their names, and `wanted` (N): how many; `failed_once` (BOOL); `epoch` (N): of the last
+ *     change that came to it; `closed` (N, ms): nothing is counted any more since the deadline of that time,
+ *     unless the head's `revived` has come to it.
+ *   Item "-" of a branch: `full` (NS): leaves all of whose tasks are done and that cannot get more; `l17` (N): of
+ *     another leaf its epoch, wanted, done and failed tasks, the last three with 6 digits; `version` (N).
+ *   Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_scan.c.
  *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task.
  *
- * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write
- * to its leaf, which stays below 1 KB whatever the size of the job. Who sees a leaf full brings it to its
- * branch, and so on up; who fills the head completes the job by the same write, so one caller at most is
- * last. Anybody who sees a full leaf again goes the same way: that heals what a crash left half done. Where a
- * full leaf can cease to be (the job grows, failed tasks are tried again) the way up is a transaction that
- * looks at it again. */
+ * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write to
+ * its leaf, which stays below 1 KB whatever the size of the job. Whoever fills a leaf, or changes what has failed in
+ * it, tells its branch, and so on up; anybody who comes by does the same again, which makes good what a crash has left
+ * out.
+ *
+ * No two items are written together, so:
+ *  1. The leaves are the truth. Branches and the head have what they were told, perhaps not yet the latest.
+ *  2. What a leaf tells is a number that only grows while the leaf changes: epoch, wanted, done, failed, in this
+ *      order. Tasks that are done stay so, and what has failed becomes less only when more is done or by a new epoch.
+ *      A branch tells its version first. So what comes late is smaller, and replaces nothing.
+ *  3. Within an epoch of the head what is finished stays finished. Whatever takes that back (failed tasks that are
+ *      tried again) or adds to what has to be done raises the epoch first, and while it is under way, `changing`, the
+ *      job does not complete. Who completes it does so on condition of the epoch that was read before the leaves.
+ *  4. A change that its caller has left is taken over: by a new epoch, which all leaves get that it might still write
+ *      to, so that none of its writes succeeds any more.
+ *  5. `failures` is the sum of what the head knows of its branches: both change by the same write. */
 #include "pattern/job.h"
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
 #include "pattern/rows.h"
 
-#define LOOK_AGAIN_MS                                                                                        \
-    (5 * 60 * 1000ll)  /* the first look at an OPEN job; then at twice its age, and so on                    \
-                        */
-#define LIST_MOST   1000
-#define LIST_USUAL  100
+#define FIRST_HEAL_MS                                                                                        \
+    (5 * 60 * 1000ll) /* when the sweep takes up an OPEN job; then at twice its age, and so on */
+#define LIST_MOST  1000
+#define LIST_USUAL 100
 
 const struct flow_table job_table = {
     "jobs",
@@ -78,7 +91,7 @@ struct job_work *job_work_new(struct flow *flow, struct slice id)
 {
     struct job_work *work = flow->state = arena_new(flow->arena, struct job_work);
     work->id = id;
-    work->me = flow_new_id(flow);
+    work->caller = flow_new_id(flow);
     return work;
 }
 
@@ -88,18 +101,37 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
     return arena_printf(flow->arena, "%s %lld", what, (long long)number);
 }
 
-void job_read(struct flow *flow, struct slice item, struct job *job)
+static void head_read(struct flow *flow, struct slice item, struct job *job)
 {
-    enum { STATE, RUN, TOLD, TOTAL, FIRST, LAYOUT, LEAVES, PREPARED, FAILURES, DEADLINE, KEEP, REACH, REVIVED, ALL };
-    static const char *const names[ALL] = {"state",  "run",      "told",     "total",    "first", "layout",
-                                           "leaves", "prepared", "failures", "deadline", "keep",  "reach",  "revived"};
+    enum {
+        STATE,
+        RUN,
+        LAST,
+        TOTAL,
+        FIRST,
+        LAYOUT,
+        LEAVES,
+        PREPARED,
+        FAILURES,
+        DEADLINE,
+        KEEP,
+        REACH,
+        REVIVED,
+        EPOCH,
+        CHANGING,
+        CHANGING_MS,
+        ALL
+    };
+    static const char *const names[ALL] = {
+        "state",    "run",      "last_caller", "total", "first",   "layout", "leaves",   "prepared",
+        "failures", "deadline", "keep",        "reach", "revived", "epoch",  "changing", "changing_ms"};
     struct arena *arena = flow->arena;
     struct slice found[ALL];
     raw_pick(arena, item, names, found, ALL);
     struct slice state = attribute_text(arena, found[STATE]), layout = attribute_text(arena, found[LAYOUT]);
     *job = (struct job){.item = item,
                         .run = attribute_text(arena, found[RUN]),
-                        .told = attribute_text(arena, found[TOLD]),
+                        .last_caller = attribute_text(arena, found[LAST]),
                         .total = attribute_int(arena, found[TOTAL], -1),
                         .first = attribute_int(arena, found[FIRST], 0),
                         .fan = slice_equal(layout, SLICE("set")) ? JOB_SET_MOST : JOB_FAN,
@@ -108,7 +140,10 @@ void job_read(struct flow *flow, struct slice item, struct job *job)
                         .failures = attribute_int(arena, found[FAILURES], 0),
                         .deadline_ms = attribute_int(arena, found[DEADLINE], 0),
                         .keep_ms = attribute_int(arena, found[KEEP], 0),
-                        .revived_ms = attribute_int(arena, found[REVIVED], 0)};
+                        .revived_ms = attribute_int(arena, found[REVIVED], 0),
+                        .epoch = attribute_int(arena, found[EPOCH], 0),
+                        .changing = attribute_int(arena, found[CHANGING], 0),
+                        .changing_ms = attribute_int(arena, found[CHANGING_MS], 0)};
     if (!item.data) return;
     for (size_t i = 1; i < sizeof state_names / sizeof *state_names; i++)
         if (slice_equal(state, state_names[i])) job->state = (enum job_state)i;
@@ -120,28 +155,85 @@ void job_read(struct flow *flow, struct slice item, struct job *job)
     job->blank = job->total < 0 && !job->named && !found[REACH].data;
 }
 
-static void loaded(struct flow *flow)
+/* What a table has that an earlier version of Quipu made is refused, and left alone by the sweep. */
+static void refuse_old_layout(struct flow *flow)
 {
     struct job_work *work = flow->state;
-    job_read(flow, flow_item(flow), &work->job);
-    work->loaded(flow);
+    if (!work->job.item.data || work->job.epoch || work->job.state == JOB_DELETING) return;
+    work->job = (struct job){0};
+    if (!flow->request) return;
+    flow_refuse(flow, 409, "old-layout",
+                "The job was made by an earlier version of Quipu, which kept jobs otherwise. Delete it.");
+    task_end(flow);
 }
 
-void job_load(struct flow *flow, bool fresh, flow_step *then)
+static uint64_t head_topic(struct slice id)
+{
+    return flow_topic("job head", id, SLICE(""));
+}
+
+void job_take(struct flow *flow, struct slice item)
 {
     struct job_work *work = flow->state;
-    work->loaded = then;
-    work->fresh = fresh;
-    flow_call(flow, loaded, "GetItem", "{'TableName':%T,'Key':{'id':%S},'ConsistentRead':%b}", &job_table,
-              work->id, (int)fresh);
+    head_read(flow, item, &work->job);
+    work->is_fresh = true;
+    work->is_recalled = false;
+    refuse_old_layout(flow);
+    flow_remember(flow, head_topic(work->id), item);
 }
 
-void job_refuse_unknown(struct flow *flow)
+void job_forget(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    flow_forget(flow, head_topic(work->id));
+}
+
+static void head_load(struct flow *flow, bool is_fresh)
+{
+    struct job_work *work = flow->state;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'id':%S},'ConsistentRead':%b}", &job_table, work->id,
+              (int)is_fresh);
+    job_take(flow, flow_item(flow));
+    work->is_fresh = is_fresh;
+}
+
+void job_load(struct flow *flow)
+{
+    head_load(flow, true);
+}
+
+void job_glance(struct flow *flow)
+{
+    head_load(flow, false);
+}
+
+void job_recall(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    struct slice item = flow_recall(flow, head_topic(work->id));
+    if (!item.data) {
+        job_glance(flow);
+        return;
+    }
+    head_read(flow, item, &work->job);
+    work->is_recalled = true;
+    work->is_fresh = false;
+}
+
+void job_load_existing(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    job_load(flow);
+    if (!work->job.item.data || work->job.state == JOB_DELETING) job_refuse_unknown(flow);
+}
+
+_Noreturn void job_refuse_unknown(struct flow *flow)
 {
     flow_refuse(flow, 404, "no-such-job", "There is no job '%.*s'.", SLICE_ARG(flow_text(flow, JOB_ID)));
+    task_end(flow);
 }
 
-void job_refuse_closed(struct flow *flow)
+_Noreturn void job_refuse_closed(struct flow *flow)
 {
     const struct job_work *work = flow->state;
     const struct job *job = &work->job;
@@ -152,6 +244,14 @@ void job_refuse_closed(struct flow *flow)
                          SLICE_ARG(moment_text(flow->arena, job->deadline_ms)));
     else
         flow_refuse_with(flow, members, 409, "job-closed", "The job is %.*s.", SLICE_ARG(state));
+    task_end(flow);
+}
+
+_Noreturn void job_refuse_unprepared(struct flow *flow)
+{
+    flow_refuse(flow, 409, "not-prepared",
+                "The job is still being made; repeat its PUT if that was interrupted.");
+    task_end(flow);
 }
 
 uint64_t job_topic(struct slice id)
@@ -159,12 +259,27 @@ uint64_t job_topic(struct slice id)
     return flow_topic("job", id, SLICE(""));
 }
 
-void job_news_watch(struct flow *flow, uint64_t topic, int64_t until_ms, flow_step *then)
+uint64_t job_progress_topic(struct slice id)
+{
+    return flow_topic("job progress", id, SLICE(""));
+}
+
+void job_wake(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    flow_wake(flow, job_topic(work->id));
+    flow_wake(flow, job_progress_topic(work->id));
+}
+
+void job_wait_for_change(struct flow *flow, uint64_t topic, int64_t until_ms)
 {
     const struct job_work *work = flow->state;
     int64_t over_ms = work->job.deadline_ms + flow->world->skew_ms;
-    flow_watch(flow, topic, flow_thing("job", work->id), until_ms, then);
-    if (work->job.deadline_ms && over_ms > flow->now_ms) flow_watch_change(flow, over_ms);
+    bool changes = work->job.deadline_ms && over_ms > flow->now_ms;
+    flow_watch(flow, topic, flow_thing("job", work->id), until_ms, task_goes_on);
+    if (flow->want == FLOW_DONE) task_end(flow);
+    if (changes) flow_watch_change(flow, over_ms);
+    task_wait_for_steps(flow);
 }
 
 struct slice job_slot(struct flow *flow)
@@ -190,50 +305,22 @@ int64_t job_tolerated(struct flow *flow, const struct job *job)
 }
 
 /* Where the condition does not hold, another has reached further; or the tasks were given names. */
-static void reached(struct flow *flow)
+void job_reach(struct flow *flow, int64_t leaf)
 {
     struct job_work *work = flow->state;
-    if (flow_failed(flow) && item_has(flow->arena, flow_item(flow), "leaves"))
-        flow_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
-    else
-        work->loaded(flow);
-}
-
-void job_reach(struct flow *flow, int64_t leaf, flow_step *then)
-{
-    struct job_work *work = flow->state;
-    work->loaded = then;
-    if (work->job.total >= 0 || leaf < work->job.leaves)
-        then(flow);
-    else
-        flow_call(
-            flow, reached, "UpdateItem",
-            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf',"
-            "'ConditionExpression':'#run = :run and attribute_not_exists(#leaves) and "
-            "(attribute_not_exists(#reach) or #reach < "
-            ":leaf)',%#,'ExpressionAttributeValues':{':leaf':%N,':run':%S},%O}",
-            &job_table, work->id, leaf, work->job.run);
-}
-
-struct slice job_end(struct flow *flow, enum job_state state, struct slice told, struct slice *values)
-{
-    const struct job_work *work = flow->state;
-    bool is_listed = state != JOB_COMPLETE;
-    int64_t keep_ms = work->job.keep_ms;
-    *values = flow_compose(
-        flow, ",':state':%S,':now':%S%r%r%r", job_state_name(state), moment_text(flow->arena, flow->now_ms),
-        told.data ? flow_compose(flow, ",':told':%S", told) : SLICE(""),
-        is_listed ? flow_compose(flow, ",':listed':%S", job_listed(flow, state)) : SLICE(""),
-        keep_ms ? flow_compose(flow, ",':due':%N", flow->now_ms + keep_ms) : SLICE(""));
-    return flow_compose(flow, " #state = :state, #closed = :now%r%r%r%r%r%r",
-                        told.data ? SLICE(", #told = :told") : SLICE(""),
-                        is_listed ? SLICE(", #listed = :listed") : SLICE(""),
-                        keep_ms ? SLICE(", #due = :due") : SLICE(""),
-                        is_listed && keep_ms ? SLICE("") : SLICE(" REMOVE "),
-                        is_listed ? SLICE("")
-                        : keep_ms ? SLICE("#listed")
-                                  : SLICE("#listed, "),
-                        keep_ms ? SLICE("") : SLICE("#slot, #due"));
+    if (work->job.total >= 0 || leaf < work->job.leaves) return;
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf',"
+              "'ConditionExpression':'#run = :run and attribute_not_exists(#leaves) and "
+              "(attribute_not_exists(#reach) or #reach < "
+              ":leaf)',%#,'ExpressionAttributeValues':{':leaf':%N,':run':%S},'ReturnValues':'ALL_NEW',%O}",
+              &job_table, work->id, leaf, work->job.run);
+    struct slice run = work->job.run;
+    job_take(flow, flow_item(flow));
+    if (!slice_equal(run, work->job.run)) job_refuse_unknown(flow);
+    if (!work->job.named) return;
+    flow_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
+    task_end(flow);
 }
 
 int64_t job_opened_ms(struct slice run)
@@ -243,10 +330,10 @@ int64_t job_opened_ms(struct slice run)
     return slice_to_u64(digits, INT64_MAX, &ms) ? (int64_t)ms : 0;
 }
 
-int64_t job_heal_ms(const struct flow *flow, const struct job *job)
+int64_t job_due_ms(const struct flow *flow, const struct job *job)
 {
     int64_t age_ms = job->item.data ? flow->now_ms - job_opened_ms(job->run) : 0;
-    int64_t due_ms = flow->now_ms + (age_ms > LOOK_AGAIN_MS ? age_ms : LOOK_AGAIN_MS);
+    int64_t due_ms = flow->now_ms + (age_ms > FIRST_HEAL_MS ? age_ms : FIRST_HEAL_MS);
     int64_t end_ms = job->deadline_ms + flow->world->skew_ms;
     return job->deadline_ms && end_ms < due_ms ? end_ms : due_ms;
 }
@@ -256,21 +343,27 @@ bool job_is_over(const struct flow *flow, const struct job *job)
     return job->deadline_ms && flow->now_ms >= job->deadline_ms + flow->world->skew_ms;
 }
 
-/* ---- telling ---- */
+bool job_is_closing(const struct flow *flow, const struct job *job)
+{
+    return job->deadline_ms && flow->now_ms >= job->deadline_ms;
+}
 
-static struct slice counts_text(struct flow *flow, int64_t missing)
+/* ---- answers ---- */
+
+static struct slice counts_text(struct flow *flow)
 {
     const struct job_work *work = flow->state;
     const struct job *job = &work->job;
-    int64_t counted = item_int(flow->arena, job->item, "counted", -1);
-    if (counted < 0 && job->state == JOB_COMPLETE) counted = job->total - job->failures;
-    if (counted < 0 && missing >= 0 && job->named && !job->prepared) return SLICE("");
-    struct slice about = counted < 0 && missing >= 0 && work->walk.at_least ? SLICE(",\"exact\":false") : SLICE("");
-    if (counted < 0 && missing >= 0)
-        counted = job->total < 0 || about.len ? work->walk.done : job->total - missing - job->failures;
-    if (counted < 0) return SLICE("");
-    if (job->total < 0) return flow_compose(flow, ",'done':%d%r", counted, about);
-    return flow_compose(flow, ",'done':%d,'missing':%d%r", counted, job->total - counted - job->failures, about);
+    int64_t done = item_int(flow->arena, job->item, "counted", -1);
+    struct slice about = SLICE("");
+    if (done < 0 && job->state == JOB_COMPLETE) done = job->total - job->failures;
+    if (done < 0 && work->has_counted && (!job->named || job->prepared)) {
+        done = job->total < 0 || work->at_least ? work->done : job->total - work->missing - job->failures;
+        if (work->at_least) about = SLICE(",\"exact\":false");
+    }
+    if (done < 0) return SLICE("");
+    if (job->total < 0) return flow_compose(flow, ",'done':%d%r", done, about);
+    return flow_compose(flow, ",'done':%d,'missing':%d%r", done, job->total - done - job->failures, about);
 }
 
 static struct slice moment_member(struct flow *flow, const char *name)
@@ -280,16 +373,15 @@ static struct slice moment_member(struct flow *flow, const char *name)
     return text.data ? flow_compose(flow, ",%s:%s", slice_of(name), text) : SLICE("");
 }
 
-struct slice job_describe(struct flow *flow, int64_t missing)
+struct slice job_describe(struct flow *flow)
 {
     const struct job_work *work = flow->state;
     const struct job *job = &work->job;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     return flow_compose(
         flow, "{'id':%s,'state':%s%r%r,'failed':%d%r%r%r%r%r%r%r%r}", work->id, job_state_name(job->state),
-        job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total),
-        counts_text(flow, missing), job->failures,
-        job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
+        job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total), counts_text(flow),
+        job->failures, job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
         job->fan == JOB_SET_MOST ? SLICE(",\"layout\":\"set\"") : SLICE(",\"layout\":\"tree\""),
         tolerate.data ? flow_compose(flow, ",'tolerate':%P", tolerate) : SLICE(""),
         job->deadline_ms ? flow_compose(flow, ",'deadline':%s", moment_text(flow->arena, job->deadline_ms))
@@ -298,9 +390,9 @@ struct slice job_describe(struct flow *flow, int64_t missing)
         flow_then_member(flow, job->item), moment_member(flow, "opened"), moment_member(flow, "closed"));
 }
 
-void job_tell(struct flow *flow, int status, int64_t missing)
+void job_answer(struct flow *flow, int status)
 {
-    flow_answer(flow, status, "%r", job_describe(flow, missing));
+    flow_answer(flow, status, "%r", job_describe(flow));
 }
 
 /* ---- GET ---- */
@@ -310,70 +402,37 @@ enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT };
 static const struct field get_fields[] = {
     FIELD_JOB_ID,
     [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS, .help = "wait so long for its end"},
-    [GET_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL,
-                      .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},
+    [GET_PROGRESS] =
+        {"progress", IN_QUERY, FIELD_BOOL,
+         .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},
     [GET_EXACT] = {"exact", IN_QUERY, FIELD_BOOL,
                    .help = "count what is done, which reads 1 KB for 256 tasks that are not done"},
 };
 
-struct get {
-    int64_t until_ms;
-    bool healed;
-};
-
-static flow_step get_loaded;
-
-static void get_ask(struct flow *flow)
-{
-    job_load(flow, true, get_loaded);
-}
-
-static void get_look(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct get *get = work->own;
-    get->healed = false;
-    flow_look(flow);
-    get_ask(flow);
-}
-
-static void get_again(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct get *get = work->own;
-    get->healed = true;
-    get_ask(flow);
-}
-
-static void get_loaded(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct get *get = work->own;
-    const struct job *job = &work->job;
-    bool is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
-    bool counts = (is_open || job->state == JOB_FAILED) &&
-                  (flow_int(flow, GET_PROGRESS) || flow_int(flow, GET_EXACT) || job->leaves <= JOB_FEW);
-    if (!job->item.data || job->state == JOB_DELETING) {
-        job_refuse_unknown(flow);
-    } else if (is_open && !get->healed && job_is_over(flow, job)) {
-        job_expire(flow, get_again);
-    } else if (counts && !get->healed && flow_int(flow, GET_EXACT)) {
-        job_heal(flow, get_again);
-    } else if (counts && !get->healed) {
-        job_count(flow, get_again);
-    } else if (is_open && flow->now_ms < get->until_ms) {
-        job_news_watch(flow, job_topic(work->id), get->until_ms, get_look);
-    } else {
-        job_tell(flow, 200, counts ? work->walk.missing : -1);
-    }
-}
-
-static void get_begin(struct flow *flow)
+static void get_job(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    struct get *get = work->own = arena_new(flow->arena, struct get);
-    get->until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    get_look(flow);
+    const struct job *job = &work->job;
+    int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
+    for (;;) {
+        flow_look(flow);
+        work->has_counted = false;
+        job_load_existing(flow);
+        if ((job->state == JOB_OPEN || job->state == JOB_CLOSING) && job_is_over(flow, job)) {
+            job_expire(flow);
+            job_load_existing(flow);
+        }
+        bool is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
+        if (!is_open && job->state != JOB_FAILED) break;
+        if (flow_int(flow, GET_EXACT))
+            job_heal(flow);
+        else if (flow_int(flow, GET_PROGRESS) || job->leaves <= JOB_FEW)
+            job_count(flow, true);
+        is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
+        if (!is_open || flow->now_ms >= until_ms) break;
+        job_wait_for_change(flow, job_topic(work->id), until_ms);
+    }
+    job_answer(flow, 200);
 }
 
 /* ---- the unfinished ones ---- */
@@ -390,34 +449,22 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
 };
 
-static flow_step list_slot, list_taken;
-
-static const enum job_state list_states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED};
-
-static void list_begin(struct flow *flow)
+static void list_jobs(struct flow *flow)
 {
-    flow->state = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    list_slot(flow);
-}
-
-static void list_slot(struct flow *flow)
-{
-    const struct listing *list = flow->state;
+    static const enum job_state states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED};
+    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     int64_t before_ms = flow->now_ms - flow_int(flow, LIST_OLDER) + 1;
-    struct slice state = job_state_name(list_states[flow_int(flow, LIST_STATE)]);
-    flow_call(
-        flow, list_taken, "Query",
-        "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "
-        "between :after and :before',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},':after':%S,"
-        "':before':{'S':'%d'}},'Limit':%d}",
-        &job_table, state, (int64_t)list->slot,
-        flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before_ms, list->most + 2);
-}
-
-static void list_answer(struct flow *flow)
-{
-    const struct listing *list = flow->state;
-    struct slice state = job_state_name(list_states[flow_int(flow, LIST_STATE)]);
+    struct slice state = job_state_name(states[flow_int(flow, LIST_STATE)]);
+    for (int64_t slot = 0; slot < JOB_SLOTS; slot++) {
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "
+            "between :after and :before',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},':after':%S,"
+            "':before':{'S':'%d'}},'Limit':%d}",
+            &job_table, state, slot, flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"),
+            before_ms, list->most + 2);
+        listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
+    }
     buf_text(flow->body, "{\"jobs\":[");
     for (int64_t i = 0; i < list->count; i++)
         buf_slice(flow->body,
@@ -425,16 +472,6 @@ static void list_answer(struct flow *flow)
                                item_text(flow->arena, list->entries[i].item, "id"), state,
                                moment_text(flow->arena, job_opened_ms(list->entries[i].order))));
     listing_finish(flow, list);
-}
-
-static void list_taken(struct flow *flow)
-{
-    struct listing *list = flow->state;
-    listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
-    if (++list->slot < JOB_SLOTS)
-        list_slot(flow);
-    else
-        list_answer(flow);
 }
 
 /* ---- rows ---- */
@@ -452,7 +489,7 @@ const struct flow_row job_rows[] = {
     {"PATCH", "/v1/jobs/{id}", job_patch,
      "Changes an open job: more tasks, another deadline or tolerance. A deadline opens an EXPIRED one again.",
      FIELDS(job_patch_fields), JOB, "job change"},
-    {"GET", "/v1/jobs/{id}", get_begin, "A job, perhaps after waiting for its end.", FIELDS(get_fields), JOB,
+    {"GET", "/v1/jobs/{id}", get_job, "A job, perhaps after waiting for its end.", FIELDS(get_fields), JOB,
      "job get"},
     {"DELETE", "/v1/jobs/{id}", job_delete, "Deletes a job and all that is known of its tasks.",
      FIELDS(job_only_fields), "{'deleted':true}", "job rm"},
@@ -467,7 +504,7 @@ const struct flow_row job_rows[] = {
      "job results -> results"},
     {"POST", "/v1/jobs/{id}/redrive", job_redrive, "Makes failed tasks missing again, and the job OPEN.",
      FIELDS(job_redrive_fields), "{'redriven':[17],'state':'OPEN'}", "job redrive"},
-    {"GET", "/v1/jobs", list_begin, "Unfinished jobs, the oldest first; no table is scanned.", FIELDS(list_fields),
+    {"GET", "/v1/jobs", list_jobs, "Unfinished jobs, the oldest first; no table is scanned.", FIELDS(list_fields),
      "{'jobs':[{'id':'doc3','state':'OPEN','opened':'2026-11-15T03:42:06.250Z'}]}", "job ls -> jobs"},
 };
 /* clang-format on */

@@ -11,176 +11,100 @@
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
-#define REDRIVEN_MOST    10000 /* tasks by one call */
-#define LEAVES_LOOKED_AT 16    /* of a job where all are, also those that have no failures */
+#define REDRIVEN_MOST 10000 /* tasks by one call */
 
 const struct field job_only_fields[] = {FIELD_JOB_ID};
 
 /* ---- the deadline ---- */
 
-/* Which leaves are to be closed, and what those that are had counted. */
-struct expiry {
-    int64_t *leaves;
-    int64_t count, at, missing, done, both;
-    flow_step *then;
-    void *own; /* of the route, which gets it back */
-};
-
-static flow_step expire_marked, expire_leaf, expire_closed, expire_walked, expire_ended;
-
-void job_expire(struct flow *flow, flow_step *then)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = arena_new(flow->arena, struct expiry);
-    expiry->then = then;
-    expiry->own = work->own;
-    work->own = expiry;
-    flow_call(
-        flow, expire_marked, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :closing',"
-        "'ConditionExpression':'#run = :run and (#state = :closing or (#state = :open and #deadline = "
-        ":deadline))',%#,"
-        "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':open':{'S':'OPEN'},':run':%S,"
-        "':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
-        &job_table, work->id, work->job.run, work->job.deadline_ms);
-}
-
-static void expire_leave(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = work->own;
-    work->own = expiry->own;
-    expiry->then(flow);
-}
-
-static void expire_marked(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = work->own;
-    if (flow_failed(flow)) { /* it ended otherwise, or got more time */
-        expire_leave(flow);
-        return;
-    }
-    job_read(flow, flow_item(flow), &work->job);
-    expiry->leaves = arena_array(flow->arena, int64_t, (size_t)work->job.leaves);
-    job_walk(flow, 0, work->job.leaves, false, NULL, NULL, expire_walked);
-}
-
-/* Nobody can say how many tasks there are: the total was not told, or its leaves were not all written. */
-static bool is_unknown(const struct job *job)
-{
-    return job->total < 0 || (job->named && !job->prepared);
-}
-
-/* All leaves but those that are known to be full and can change no more. */
-static void expire_walked(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = work->own;
-    for (int64_t i = 0; i < work->job.leaves; i++)
-        if (!work->walk.marked[i] || is_unknown(&work->job)) expiry->leaves[expiry->count++] = i;
-    expire_leaf(flow);
-}
-
-/* All are closed: nothing changes any more, and this is what there is. */
-static void expire_end(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct expiry *expiry = work->own;
-    const struct job *job = &work->job;
-    struct slice values;
-    int64_t failures = job->failures - expiry->both;
-    int64_t counted = job->total < 0 ? expiry->done : job->total - expiry->missing - failures;
-    bool is_partial = expiry->missing || job->total<0, fails = failures> job_tolerated(flow, job);
-    enum job_state state = is_partial ? JOB_EXPIRED : fails ? JOB_FAILED : JOB_COMPLETE;
-    struct slice ending = job_end(flow, state, SLICE_NONE, &values);
-    flow_call(flow, expire_ended, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted, #forgiven = :forgiven, "
-              "#failures = :failures,%r',"
-              "'ConditionExpression':'#run = :run and #state = :closing and #deadline = :deadline',%#,"
-              "'ExpressionAttributeValues':{':counted':%N,':forgiven':%N,':failures':%N,':run':%S,"
-              "':closing':{'S':'CLOSING'},':deadline':%N%A},%O}",
-              &job_table, work->id, ending, counted, expiry->both, failures, job->run, job->deadline_ms, values);
-}
-
-static void expire_leaf(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = work->own;
-    const struct job *job = &work->job;
-    if (expiry->at < expiry->count) {
-        int64_t leaf = expiry->leaves[expiry->at];
-        flow_call(flow, expire_closed, "UpdateItem",
-                  "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #closed = :deadline, #wanted = "
-                  "if_not_exists(#wanted, :wanted)','ConditionExpression':'attribute_not_exists(#closed) or "
-                  "#closed <= :deadline',%#,'ExpressionAttributeValues':{':deadline':%N,':wanted':%N},"
-                  "'ReturnValues':'ALL_NEW',%O}",
-                  &job_parts_table, job_part_key(flow, 0, leaf), job->deadline_ms,
-                  job->named ? 0 : job_leaf_wanted(job, leaf));
-        return;
-    }
-    expire_end(flow);
-}
-
-static void expire_closed(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct expiry *expiry = work->own;
-    struct leaf leaf;
-    if (flow_failed(flow)) { /* closed for a later deadline: this one was overcome */
-        expire_leave(flow);
-        return;
-    }
-    job_leaf_read(flow, expiry->leaves[expiry->at++], flow_item(flow), &leaf);
-    expiry->missing += leaf.wanted - leaf.done - leaf.failed;
-    expiry->done += leaf.done;
-    expiry->both += leaf.both;
-    expire_leaf(flow);
-}
-
-static void expire_ended(struct flow *flow)
+/* Closes a leaf and counts it; false: it was closed for a later deadline, so this one was overcome. */
+static bool leaf_close(struct flow *flow, struct leaf *leaf)
 {
     const struct job_work *work = flow->state;
-    flow_wake(flow, job_topic(work->id));
-    flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
-    expire_leave(flow);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #closed = :deadline','ConditionExpression':"
+              "'attribute_not_exists(#closed) or #closed <= :deadline',%#,"
+              "'ExpressionAttributeValues':{':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
+              &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index), work->job.deadline_ms);
+    if (flow_failed(flow)) return false;
+    job_leaf_read(flow, leaf->index, flow_item(flow), leaf);
+    return true;
+}
+
+void job_expire(struct flow *flow)
+{
+    struct job_work *work = flow->state;
+    const struct job *job = &work->job;
+    struct leaf leaf;
+    struct branch branch;
+    int64_t missing = 0, done = 0, final = 0;
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :closing',"
+              "'ConditionExpression':'#run = :run and (#state = :closing or (#state = :open and #deadline = "
+              ":deadline))',%#,"
+              "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':open':{'S':'OPEN'},':run':%S,"
+              "':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
+              &job_table, work->id, job->run, job->deadline_ms);
+    if (flow_failed(flow)) return; /* it ended otherwise, or got more time */
+    job_take(flow, flow_item(flow));
+    int64_t deadline_ms = job->deadline_ms;
+    /* All leaves but those that can change no more. */
+    struct job_scan *scan = job_scan_begin(flow, 0, SCAN_NOT_FINAL);
+    while (job_scan_next(flow, scan, &leaf)) {
+        const struct leaf_entry *entry = &scan->entries[leaf.index];
+        if (job->state != JOB_CLOSING || job->deadline_ms != deadline_ms || !leaf_close(flow, &leaf)) return;
+        missing += leaf.wanted - leaf.done - leaf.failed;
+        done += leaf.done;
+        if (!leaf.failed && !entry->failed) continue;
+        job_tell_branch(flow, &leaf, &branch);
+        job_tell_head(flow, &branch, false);
+    }
+    for (int64_t i = 0; i < scan->end; i++) final += scan->entries[i].is_final ? JOB_FAN : 0;
+    for (int64_t i = 0; i < scan->branch_count; i++) job_tell_head(flow, &scan->branches[i], false);
+    if (job->state != JOB_CLOSING || job->deadline_ms != deadline_ms) return;
+    /* All are closed: nothing changes any more, and this is what there is. Where nobody can say how many tasks there
+     * are (no total, or not all names were written), some are missing. */
+    bool is_partial = missing || job->total < 0 || (job->named && !job->prepared);
+    bool fails = job->failures > job_tolerated(flow, job);
+    struct job_ending ending = job_ending(flow,
+                                          is_partial ? JOB_EXPIRED
+                                          : fails    ? JOB_FAILED
+                                                     : JOB_COMPLETE,
+                                          SLICE_NONE);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted%r REMOVE %r',"
+        "'ConditionExpression':'#run = :run and #state = :closing and #deadline = :deadline',%#,"
+        "'ExpressionAttributeValues':{':counted':%N,':run':%S,':closing':{'S':'CLOSING'},':deadline':%N%A},%O}",
+        &job_table, work->id, ending.set, slice_from(ending.remove, 1), done + final, job->run, deadline_ms,
+        ending.values);
+    job_wake(flow);
 }
 
 /* ---- another deadline ---- */
 
-static void revived(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    flow_step *then = work->loaded;
-    if (!flow_failed(flow)) {
-        flow_wake(flow, job_topic(work->id));
-        flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
-    }
-    then(flow);
-}
-
-/* Failures that a done task had made up for were taken off when it ended; the leaves still have them. */
-void job_revive(struct flow *flow, int64_t deadline_ms, flow_step *then)
+bool job_revive(struct flow *flow, int64_t deadline_ms)
 {
     struct job_work *work = flow->state;
     const struct job *job = &work->job;
     struct job next = *job;
-    int64_t forgiven = item_int(flow->arena, job->item, "forgiven", 0);
-    bool is_over = job->deadline_ms && flow->now_ms >= job->deadline_ms;
+    bool is_over = job_is_closing(flow, job);
     next.deadline_ms = deadline_ms;
-    work->loaded = then;
-    flow_call(
-        flow, revived, "UpdateItem",
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :open, #deadline = :deadline, #listed = "
-        ":listed, #slot = :slot, #due = :due, #failures = #failures + :forgiven%r REMOVE #closed, #counted, "
-        "#forgiven','ConditionExpression':'#run = :run and #state = :state and %r',%#,"
-        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':deadline':%N,':listed':%S,':slot':%S,':due':%N,"
-        "':forgiven':%N,':run':%S,':state':%S%r}}",
+        ":listed, #slot = :slot, #due = :due%r REMOVE #closed, #counted','ConditionExpression':'#run = :run and "
+        "#state = :state and %r',%#,'ExpressionAttributeValues':{':open':{'S':'OPEN'},':deadline':%N,"
+        "':listed':%S,':slot':%S,':due':%N,':run':%S,':state':%S%r},'ReturnValues':'ALL_NEW'}",
         &job_table, work->id, is_over ? SLICE(", #revived = :was") : SLICE(""),
         job->deadline_ms ? SLICE("#deadline = :was") : SLICE("attribute_not_exists(#deadline)"), deadline_ms,
-        job_listed(flow, JOB_OPEN), job_slot(flow), job_heal_ms(flow, &next), forgiven, job->run,
+        job_listed(flow, JOB_OPEN), job_slot(flow), job_due_ms(flow, &next), job->run,
         job_state_name(job->state),
         job->deadline_ms ? flow_compose(flow, ",':was':%N", job->deadline_ms) : SLICE(""));
+    if (flow_failed(flow)) return false;
+    job_take(flow, flow_item(flow));
+    job_wake(flow);
+    return true;
 }
 
 /* ---- once more what failed ---- */
@@ -193,181 +117,104 @@ const struct field job_redrive_fields[] = {
                           .help = "another one, from now on; needed where the former is over"},
 };
 
-struct redrive {
-    struct leaf *leaves; /* with failed tasks */
-    int64_t count, at;
-    struct slice told; /* the tasks, as they are told */
-    int64_t tasks;
-    bool has_deadline; /* the new one is set */
-};
+static _Noreturn void refuse_over(struct flow *flow)
+{
+    const struct job_work *work = flow->state;
+    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(work->job.state)), 409,
+                     "deadline-over", "The deadline of the job was %.*s. Send another deadline.",
+                     SLICE_ARG(moment_text(flow->arena, work->job.deadline_ms)));
+    task_end(flow);
+}
 
-static flow_step redrive_loaded, redrive_revived, redrive_next, redrive_written, redrive_again,
-    redrive_reopened, redrive_end, redrive_tell;
+/* Makes the failed tasks of a leaf missing again, which then is as it is; false: the change was taken over. The epoch
+ * makes that happen once: what comes late finds it there, whatever has failed again meanwhile. */
+static bool leaf_redrive(struct flow *flow, struct leaf *leaf, int64_t epoch, struct slice *told)
+{
+    const struct job_work *work = flow->state;
+    while (leaf->failed) {
+        int64_t *offsets = arena_array(flow->arena, int64_t, (size_t)leaf->failed);
+        size_t count = 0;
+        struct slice since, unclosed = job_leaf_unclosed(flow, &since);
+        for (int64_t i = 0; i < leaf->count; i++)
+            if (leaf->marks[i] == LEAF_FAILED) offsets[count++] = i;
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #epoch = :epoch DELETE #failed :tasks%r',"
+            "'ConditionExpression':'#failed = :seen and (attribute_not_exists(#epoch) or #epoch < :epoch) and %r',"
+            "%#,'ExpressionAttributeValues':{':epoch':%N,':tasks':%A,':seen':%A%A},'ReturnValues':'ALL_NEW',%O}",
+            &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
+            leaf->names ? SLICE(" ADD #waiting :tasks") : SLICE(""), unclosed, epoch,
+            job_leaf_set(flow, leaf, offsets, count), leaf->failed_set, since);
+        struct leaf now;
+        job_leaf_read(flow, leaf->index, flow_item(flow), &now);
+        if (flow_failed(flow) && (now.closed || now.epoch > epoch || !now.there)) return false;
+        bool is_written = !flow_failed(flow) ||
+                          now.epoch == epoch; /* by the same call before, whose reply was lost */
+        for (size_t i = 0; is_written && i < count; i++)
+            *told = flow_compose(flow, "%A%r%A", *told, told->len ? SLICE(",") : SLICE(""),
+                                 job_task_text(flow, leaf, offsets[i]));
+        *leaf = now;
+        if (is_written) return true;
+        if (work->job.state == JOB_DELETING) return false;
+    }
+    return true;
+}
+
+/* One change with all leaves that have failures; false: it was taken over, or the job has ended otherwise. */
+static bool redrive(struct flow *flow, struct slice *told)
+{
+    struct job_work *work = flow->state;
+    const struct job *job = &work->job;
+    struct branch branch = {.index = -1};
+    struct leaf leaf;
+    int64_t tasks = 0, epoch = 0;
+    if (job->changing) { /* by a caller who has left it */
+        if (!job_change_begin(flow)) return false;
+        epoch = job->changing;
+    }
+    struct job_scan *scan = job_scan_begin(flow, 0, job->leaves <= JOB_FEW ? SCAN_UNSETTLED : SCAN_FAILING);
+    while (job_scan_next(flow, scan, &leaf)) {
+        bool has_failed = leaf.failed || scan->entries[leaf.index].failed;
+        if (!has_failed || tasks >= REDRIVEN_MOST) continue;
+        if (!epoch && !job_change_begin(flow)) return false;
+        if (!epoch) epoch = job->changing;
+        tasks += leaf.failed;
+        if (!leaf_redrive(flow, &leaf, epoch, told)) return false;
+        if (branch.index >= 0 && branch.index != leaf.index / JOB_FAN) job_tell_head(flow, &branch, false);
+        job_tell_branch(flow, &leaf, &branch);
+    }
+    if (!epoch && job->state == JOB_OPEN) return true;
+    if (!epoch && !job_change_begin(flow)) return false; /* those that failed have been done since */
+    if (!epoch) epoch = job->changing;
+    return job_change_end(flow, epoch, -1, branch.index >= 0 ? &branch : NULL);
+}
 
 void job_redrive(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    struct redrive *redrive = work->own = arena_new(flow->arena, struct redrive);
-    redrive->told = SLICE("");
-    job_load(flow, true, redrive_loaded);
-}
-
-static void redrive_collect(struct flow *flow, const struct leaf *leaf)
-{
-    struct job_work *work = flow->state;
-    struct redrive *redrive = work->own;
-    if (leaf->failed && redrive->tasks < REDRIVEN_MOST) redrive->leaves[redrive->count++] = *leaf;
-    redrive->tasks += leaf->failed;
-}
-
-static void refuse_over(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(work->job.state)), 409, "deadline-over",
-                     "The deadline of the job was %.*s. Send another deadline.",
-                     SLICE_ARG(moment_text(flow->arena, work->job.deadline_ms)));
-}
-
-static void redrive_revived(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct redrive *redrive = work->own;
-    if (flow_failed(flow)) {
-        flow_again(flow, redrive_again);
-        return;
-    }
-    redrive->has_deadline = true;
-    redrive_again(flow);
-}
-
-static void redrive_loaded(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct redrive *redrive = work->own;
     const struct job *job = &work->job;
-    if (!job->item.data || job->state == JOB_DELETING) {
-        job_refuse_unknown(flow);
-    } else if (job->state == JOB_CLOSING) {
-        job_expire(flow, redrive_again);
-    } else if (job->state == JOB_COMPLETE) {
-        job_refuse_closed(flow);
-    } else if (flow_given(flow, REDRIVE_DEADLINE) && !redrive->has_deadline) {
-        job_revive(flow, flow->now_ms + flow_int(flow, REDRIVE_DEADLINE), redrive_revived);
-    } else if (job->state == JOB_EXPIRED || (job->deadline_ms && flow->now_ms >= job->deadline_ms)) {
-        refuse_over(flow);
-    } else {
-        redrive->leaves = arena_array(flow->arena, struct leaf, (size_t)job->leaves);
-        redrive->count = redrive->at = redrive->tasks = 0;
-        if (job->failures)
-            job_walk_failing(flow, 0, job->leaves, redrive_collect, NULL, redrive_next);
-        else
-            redrive_next(flow);
+    struct slice told = SLICE("");
+    bool has_deadline = !flow_given(flow, REDRIVE_DEADLINE);
+    for (bool is_first = true;; is_first = false) {
+        if (!is_first) task_again(flow);
+        job_load_existing(flow);
+        if (job->state == JOB_CLOSING) {
+            job_expire(flow);
+            continue;
+        }
+        if (job->state == JOB_COMPLETE) job_refuse_closed(flow);
+        if (!has_deadline) {
+            has_deadline = job_revive(flow, flow->now_ms + flow_int(flow, REDRIVE_DEADLINE));
+            continue;
+        }
+        if (job->state == JOB_EXPIRED || job_is_closing(flow, job)) refuse_over(flow);
+        if (redrive(flow, &told)) break;
     }
-}
-
-/* The part of an update of the head that opens it again, and its values. */
-static struct slice reopen(struct flow *flow, struct slice *values)
-{
-    const struct job_work *work = flow->state;
-    *values = flow_compose(
-        flow, "':state':{'S':'OPEN'},':run':%S,':failed':{'S':'FAILED'},':listed':%S,':slot':%S,':due':%N",
-        work->job.run, job_listed(flow, JOB_OPEN), job_slot(flow), job_heal_ms(flow, &work->job));
-    return SLICE("SET #state = :state, #listed = :listed, #slot = :slot, #due = :due REMOVE #closed");
-}
-
-static void redrive_write(struct flow *flow, const struct leaf *leaf)
-{
-    struct job_work *work = flow->state;
-    int64_t *offsets = arena_array(flow->arena, int64_t, (size_t)leaf->count), branch = leaf->index / JOB_FAN;
-    size_t count = 0;
-    struct slice values, update = reopen(flow, &values);
-    for (int64_t i = 0; i < leaf->count; i++)
-        if (leaf->marks[i] == LEAF_FAILED) offsets[count++] = i;
-    struct slice head = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r ADD #failures :fewer DELETE #full :branch',"
-        "'ConditionExpression':'#run = :run and #state in (:state, :failed)',%#,"
-        "'ExpressionAttributeValues':{%A,':fewer':%N,':branch':%A},%O}",
-        &job_table, work->id, update, values, -(int64_t)count, job_number_set(flow, &branch, 1));
-    struct slice part = flow_compose(flow,
-                                     "{'TableName':%T,'Key':%A,'UpdateExpression':'DELETE #failed "
-                                     ":tasks%r','ConditionExpression':'#failed = :seen',"
-                                     "%#,'ExpressionAttributeValues':{':tasks':%A,':seen':%A}}",
-                                     &job_parts_table, job_part_key(flow, 0, leaf->index),
-                                     leaf->names ? SLICE(" ADD #waiting :tasks") : SLICE(""),
-                                     job_leaf_set(flow, leaf, offsets, count), leaf->failed_set);
-    struct slice above = flow_compose(flow,
-                                      "{'TableName':%T,'Key':%A,'UpdateExpression':'DELETE #full "
-                                      ":leaf, #failing :leaf',%#,'ExpressionAttributeValues':{':leaf':%A}}",
-                                      &job_parts_table, job_part_key(flow, 1, branch),
-                                      job_number_set(flow, &leaf->index, 1));
-    flow_call(flow, redrive_written, "TransactWriteItems",
-              "{'TransactItems':[{'Update':%A},{'Update':%A},{'Update':%A}]}", head, part, above);
-}
-
-static void redrive_next(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct redrive *redrive = work->own;
-    if (redrive->at < redrive->count) {
-        redrive_write(flow, &redrive->leaves[redrive->at]);
-    } else if (work->job.state == JOB_FAILED) { /* those that failed may have been done since */
-        struct slice values, update = reopen(flow, &values);
-        flow_call(
-            flow, redrive_reopened, "UpdateItem",
-            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'%r','ConditionExpression':'#run = :run and "
-            "#state = :failed',%#,'ExpressionAttributeValues':{%A},%O}",
-            &job_table, work->id, update, values);
-    } else {
-        redrive_reopened(flow);
-    }
-}
-
-static void redrive_again(struct flow *flow)
-{
-    job_load(flow, true, redrive_loaded);
-}
-
-static void redrive_written(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct redrive *redrive = work->own;
-    const struct leaf *leaf = &redrive->leaves[redrive->at];
-    if (flow_failed(flow)) { /* something else became of it: look again */
-        flow_again(flow, redrive_again);
-        return;
-    }
-    for (int64_t i = 0; i < leaf->count; i++)
-        if (leaf->marks[i] == LEAF_FAILED)
-            redrive->told = flow_compose(flow, "%A%r%A", redrive->told,
-                                         redrive->told.len ? SLICE(",") : SLICE(""),
-                                         job_task_text(flow, leaf, i));
-    work->job.state = JOB_OPEN;
-    redrive->at++;
-    redrive_next(flow);
-}
-
-static void redrive_reopened(struct flow *flow)
-{
-    job_load(flow, true, redrive_end);
-}
-
-/* Leaves told their branches while the job was FAILED, but these did not tell the head. What somebody left half
- * done in a large job is left to the sweep. */
-static void redrive_end(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    const struct redrive *redrive = work->own;
-    if (redrive->tasks && work->job.leaves > LEAVES_LOOKED_AT)
-        job_heal_branches(flow, redrive_tell);
+    /* Where nothing had failed, all may be done; what somebody left half done in a large job is left to the sweep. */
+    if (!told.len && job->leaves <= JOB_FEW)
+        job_heal(flow);
     else
-        job_heal(flow, redrive_tell);
-}
-
-static void redrive_tell(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct redrive *redrive = work->own;
-    flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
-    flow_answer(flow, 200, "{'redriven':[%A],'state':%s}", redrive->told, job_state_name(work->job.state));
+        job_tell_head(flow, NULL, false);
+    flow_wake(flow, job_progress_topic(work->id));
+    flow_answer(flow, 200, "{'redriven':[%A],'state':%s}", told, job_state_name(job->state));
 }

@@ -1,14 +1,13 @@
 /* Jobs: tasks that are done. The tables and what holds for them: job.c.
  *
- * The head says where a task belongs; it may be read a little late, because the leaf has the last word. What
- * is refused was read freshly before. */
+ * The head says where a task belongs. It may be what the process remembers of it, because the leaf has the last word:
+ * a leaf that was seen in this run of the job belongs to it as long as it is there, and one that was not seen yet is
+ * written only by the head as it is. What is refused was read freshly before. */
 #include "base/hash.h"
-#include "calendar/calendar.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
 #define NAMES_AT_ONCE 20 /* of one leaf: a condition holds at most 300 operators */
-#define NAME_BYTES    200
 
 enum { DONE_TASK = JOB_ID + 1, DONE_TASKS, DONE_RESULT, DONE_PROGRESS, DONE_KEY };
 
@@ -25,46 +24,29 @@ const struct field job_done_fields[] = {
 
 struct task {
     struct slice name; /* of a named one */
-    int64_t number;    /* counted from 0 */
+    int64_t number;    /* as it was sent */
     int64_t leaf;
     bool taken;
 };
 
 struct done {
     struct task *tasks;
-    size_t count, at;
-    struct leaf leaf; /* that is being written, and as it is then */
-    int64_t offsets[JOB_FAN];
+    size_t count;
+    int64_t offsets[JOB_FAN]; /* of the tasks of one leaf that are written together */
     struct slice names[NAMES_AT_ONCE];
     size_t chosen;
+    struct leaf leaf; /* the last one, as it is then */
     int64_t counted;
-    bool looked; /* at the head, since a leaf was found closed */
+    bool restarts;         /* the job is another one than was remembered */
     struct slice *unknown; /* names that the job does not have */
     size_t unknown_count;
 };
 
-static flow_step done_loaded, done_result, done_leaf, done_written, done_tallied, done_end;
+/* ---- which tasks ---- */
 
-/* ---- reading the tasks ---- */
-
-/* Each as it was sent; false and refused: it cannot be a task of any job. */
-static bool task_read(struct flow *flow, struct slice value, struct task *task)
+static struct done *tasks_read(struct flow *flow)
 {
-    enum json_kind kind = raw_kind(value);
-    *task = (struct task){0};
-    if (kind == JSON_STRING) {
-        task->name = raw_text(flow->arena, value);
-        if (task->name.len && task->name.len <= NAME_BYTES) return true;
-    } else if (kind == JSON_NUMBER && raw_int(value, &task->number)) {
-        return true;
-    }
-    flow_refuse(flow, 400, "bad-request", "A task is a whole number, or a name of 1 to %d bytes.",
-                NAME_BYTES);
-    return false;
-}
-
-static bool tasks_read(struct flow *flow, struct done *done)
-{
+    struct done *done = arena_new(flow->arena, struct done);
     struct raw_look look;
     struct slice value;
     bool is_list = flow_given(flow, DONE_TASKS);
@@ -72,22 +54,23 @@ static bool tasks_read(struct flow *flow, struct done *done)
     if (is_list == flow_given(flow, DONE_TASK) || count == 0 || count > JOB_CALL_TASKS) {
         flow_refuse(flow, 400, "bad-request", "Send either task, or tasks with 1 to %d of them.",
                     JOB_CALL_TASKS);
-        return false;
+        task_end(flow);
     }
     if (is_list && flow_given(flow, DONE_RESULT)) {
         flow_refuse(flow, 400, "bad-request", "A result belongs to one task: send task, not tasks.");
-        return false;
+        task_end(flow);
     }
-    done->tasks = arena_array(flow->arena, struct task, count);
+    done->count = count;
+    done->tasks = arena_zero(flow->arena, count * sizeof *done->tasks);
     done->unknown = arena_array(flow->arena, struct slice, count);
     if (!is_list) {
-        done->count = 1;
-        return task_read(flow, flow_text(flow, DONE_TASK), &done->tasks[0]);
+        done->tasks->name = job_task_sent(flow, flow_text(flow, DONE_TASK), &done->tasks->number);
+        return done;
     }
     raw_look_begin(&look, flow->arena, flow_text(flow, DONE_TASKS));
-    while (raw_look_next(&look, NULL, &value))
-        if (!task_read(flow, value, &done->tasks[done->count++])) return false;
-    return true;
+    for (struct task *task = done->tasks; raw_look_next(&look, NULL, &value); task++)
+        task->name = job_task_sent(flow, value, &task->number);
+    return done;
 }
 
 /* Who calls, where it does not say so by a key: whoever does these tasks. In a list their order does not
@@ -95,21 +78,13 @@ static bool tasks_read(struct flow *flow, struct done *done)
 static struct slice caller_of(struct flow *flow, const struct done *done)
 {
     uint64_t digest = 0;
+    if (flow_given(flow, DONE_KEY)) return flow_text(flow, DONE_KEY);
     if (done->count == 1) return job_caller(flow, "done", done->tasks[0].name, done->tasks[0].number);
     for (size_t i = 0; i < done->count; i++) {
         const struct task *task = &done->tasks[i];
         digest += hash_bytes(job_caller(flow, "done", task->name, task->number));
     }
     return arena_printf(flow->arena, "done %zu %016llx", done->count, (unsigned long long)digest);
-}
-
-void job_done(struct flow *flow)
-{
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    struct done *done = work->own = arena_new(flow->arena, struct done);
-    if (!tasks_read(flow, done)) return;
-    work->me = flow_given(flow, DONE_KEY) ? flow_text(flow, DONE_KEY) : caller_of(flow, done);
-    job_load(flow, false, done_loaded);
 }
 
 /* ---- where they belong ---- */
@@ -135,61 +110,71 @@ static const char *task_fault(struct flow *flow, const struct job *job, struct t
     return NULL;
 }
 
-/* True when something is wrong with it; refused, if it was read freshly. */
-static bool is_refused(struct flow *flow)
+/* Gives each task its leaf by the head that was read, and what cannot be done is refused by a fresh one. */
+static void tasks_place(struct flow *flow, struct done *done)
 {
     struct job_work *work = flow->state;
-    struct done *done = work->own;
     const struct job *job = &work->job;
     const char *fault = NULL;
-    bool over = job->state == JOB_OPEN && job->deadline_ms && flow->now_ms >= job->deadline_ms;
-    bool closed = over || job->state == JOB_CLOSING || job->state == JOB_EXPIRED ||
-                  job->state == JOB_DELETING;
-    for (size_t i = 0; job->item.data && !fault && i < done->count; i++)
-        fault = task_fault(flow, job, &done->tasks[i]);
-    if (job->item.data && !closed && !fault) return false;
-    if (!work->fresh)
-        job_load(flow, true, done_loaded);
-    else if (!job->item.data)
-        job_refuse_unknown(flow);
-    else if (fault)
+    for (;; job_load(flow)) {
+        bool is_closed = (job->state == JOB_OPEN && job_is_closing(flow, job)) || job->state == JOB_CLOSING ||
+                         job->state == JOB_EXPIRED || job->state == JOB_DELETING;
+        fault = NULL;
+        for (size_t i = 0; job->item.data && !fault && i < done->count; i++)
+            fault = task_fault(flow, job, &done->tasks[i]);
+        if (job->item.data && !is_closed && !fault) return;
+        if (!work->is_fresh) continue;
+        if (!job->item.data) job_refuse_unknown(flow);
+        if (!fault) job_refuse_closed(flow);
         flow_refuse_with(flow,
                          job->total < 0 ? SLICE("")
                                         : flow_compose(flow, "'total':%d,'first':%d", job->total, job->first),
                          400, "task-outside", "%s", fault);
-    else
-        job_refuse_closed(flow);
-    return true;
+        task_end(flow);
+    }
 }
 
-static void done_loaded(struct flow *flow)
+/* ---- leaves that this process has seen ---- */
+
+#define SEEN_BYTES (JOB_FAN / 8) /* a bit for each leaf of a branch */
+
+static uint64_t seen_topic(struct flow *flow, int64_t leaf)
 {
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
-    int64_t furthest = 0;
-    if (is_refused(flow)) return;
-    for (size_t i = 0; i < done->count; i++) {
-        done->tasks[i].number -= work->job.first;
-        if (done->tasks[i].leaf > furthest) furthest = done->tasks[i].leaf;
-    }
-    if (work->job.state == JOB_COMPLETE)
-        job_claim(flow, done_end);
-    else
-        job_reach(flow, furthest, flow_given(flow, DONE_RESULT) ? done_result : done_leaf);
+    const struct job_work *work = flow->state;
+    return flow_topic(
+        "job leaves", work->id,
+        arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(work->job.run), (long long)(leaf / JOB_FAN)));
+}
+
+static bool leaf_is_seen(struct flow *flow, int64_t leaf)
+{
+    struct slice seen = flow_recall(flow, seen_topic(flow, leaf));
+    return seen.len == SEEN_BYTES && (seen.data[leaf % JOB_FAN / 8] >> (leaf % 8) & 1);
+}
+
+static void leaf_note(struct flow *flow, int64_t leaf, bool is_there)
+{
+    char bits[SEEN_BYTES] = {0};
+    uint64_t topic = seen_topic(flow, leaf);
+    struct slice seen = flow_recall(flow, topic);
+    unsigned bit = 1u << (leaf % 8);
+    if (seen.len == SEEN_BYTES) memcpy(bits, seen.data, SEEN_BYTES);
+    char *byte = &bits[leaf % JOB_FAN / 8];
+    *byte = (char)(is_there ? (unsigned char)*byte | bit : (unsigned char)*byte & ~bit);
+    flow_remember(flow, topic, (struct slice){bits, SEEN_BYTES});
 }
 
 /* ---- counting ---- */
 
 /* Result first, count then: whoever sees a task counted finds its result. */
-static void done_result(struct flow *flow)
+static void result_write(struct flow *flow, const struct task *task)
 {
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
-    struct task *task = &done->tasks[0];
-    struct leaf leaf = {.index = task->leaf, .names = work->job.named ? &task->name : NULL};
-    int64_t offset = work->job.named ? 0 : task->number - task->leaf * work->job.fan;
-    flow_call(
-        flow, done_leaf, "UpdateItem",
+    const struct job_work *work = flow->state;
+    struct slice name = task->name;
+    struct leaf leaf = {.index = task->leaf, .names = work->job.named ? &name : NULL};
+    int64_t offset = work->job.named ? 0 : task->number - work->job.first - task->leaf * work->job.fan;
+    task_call(
+        flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #result = if_not_exists(#result, :result)',%#,"
         "'ExpressionAttributeValues':{':result':%J}}",
         &job_parts_table, job_task_key(flow, &leaf, offset), flow_text(flow, DONE_RESULT));
@@ -203,19 +188,19 @@ static bool is_chosen(const struct done *done, int64_t offset, struct slice name
 }
 
 /* Picks tasks of one leaf, each once, as many as one write takes. */
-static void leaf_choose(struct job_work *work, struct done *done)
+static void tasks_choose(const struct job *job, struct done *done, size_t first)
 {
-    int64_t index = done->tasks[done->at].leaf;
-    size_t most = work->job.named ? NAMES_AT_ONCE : JOB_FAN;
-    done->leaf = (struct leaf){.index = index, .names = work->job.named ? done->names : NULL};
+    int64_t index = done->tasks[first].leaf;
+    size_t most = job->named ? NAMES_AT_ONCE : JOB_FAN;
+    done->leaf = (struct leaf){.index = index, .names = job->named ? done->names : NULL};
     done->chosen = 0;
-    for (size_t i = done->at; i < done->count && done->chosen < most; i++) {
+    for (size_t i = first; i < done->count && done->chosen < most; i++) {
         struct task *task = &done->tasks[i];
-        int64_t offset = work->job.named ? (int64_t)done->chosen : task->number - index * work->job.fan;
+        int64_t offset = job->named ? (int64_t)done->chosen : task->number - job->first - index * job->fan;
         if (task->taken || task->leaf != index) continue;
         task->taken = true;
         if (is_chosen(done, offset, task->name)) continue;
-        if (work->job.named) done->names[done->chosen] = task->name;
+        if (job->named) done->names[done->chosen] = task->name;
         done->offsets[done->chosen++] = offset;
     }
 }
@@ -237,40 +222,22 @@ static struct slice names_condition(struct flow *flow, struct done *done, struct
     return text;
 }
 
-static void leaf_write(struct flow *flow)
+/* Who was failed is done from now on. The image before, or the one that made the condition fail. */
+static void leaf_write(struct flow *flow, struct done *done)
 {
     struct job_work *work = flow->state;
-    struct done *done = work->own;
-    struct slice key = job_part_key(flow, 0, done->leaf.index), values, since;
-    struct slice unclosed = job_leaf_unclosed(flow, &since);
-    struct slice set = job_leaf_set(flow, &done->leaf, done->offsets, done->chosen);
-    if (work->job.named) {
-        struct slice known = names_condition(flow, done, &values);
-        flow_call(flow, done_written, "UpdateItem",
-                  "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #done :tasks DELETE #waiting :tasks',"
-                  "'ConditionExpression':'%r%r',%#,'ExpressionAttributeValues':{':tasks':%A%A%A},"
-                  "'ReturnValues':'ALL_OLD',%O}",
-                  &job_parts_table, key, unclosed, known, set, values, since);
-        return;
-    }
-    flow_call(flow, done_written, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = if_not_exists(#wanted, :wanted) "
-              "ADD #done :tasks','ConditionExpression':'%r',%#,"
-              "'ExpressionAttributeValues':{':wanted':%N,':tasks':%A%A},'ReturnValues':'ALL_OLD',%O}",
-              &job_parts_table, key, unclosed, job_leaf_wanted(&work->job, done->leaf.index), set, since);
-}
-
-static void done_leaf(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
-    while (done->at < done->count && done->tasks[done->at].taken) done->at++;
-    if (done->at == done->count) {
-        done_end(flow);
-        return;
-    }
-    leaf_choose(work, done);
-    leaf_write(flow);
+    bool is_named = work->job.named;
+    struct slice since, values = SLICE(""), condition = job_leaf_unclosed(flow, &since);
+    if (!is_named && work->is_recalled)
+        condition = flow_compose(flow, "attribute_exists(#part) and %r", condition);
+    if (is_named) condition = flow_compose(flow, "%r%r", condition, names_condition(flow, done, &values));
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #done :tasks DELETE #failed :tasks%r',"
+              "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':tasks':%A%A%A},"
+              "'ReturnValues':'ALL_OLD',%O}",
+              &job_parts_table, job_part_key(flow, LEVEL_LEAF, done->leaf.index),
+              is_named ? SLICE(", #waiting :tasks") : SLICE(""), condition,
+              job_leaf_set(flow, &done->leaf, done->offsets, done->chosen), values, since);
 }
 
 /* Names that the leaf does not know are put aside; true when there are others left to write. */
@@ -287,114 +254,116 @@ static bool unknown_drop(struct done *done, const struct leaf *leaf)
     return kept > 0;
 }
 
-/* The leaf was closed: has the job been opened again since, or how has it ended? */
-static void leaf_look(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    if (work->job.state == JOB_OPEN || work->job.state == JOB_FAILED)
-        leaf_write(flow);
-    else if (work->job.state == JOB_COMPLETE)
-        job_claim(flow, done_end);
-    else
-        job_refuse_closed(flow);
-}
-
-/* The image tells why: closed, not written yet, or there are names that it does not know. */
-static void leaf_refused(struct flow *flow, const struct leaf *leaf)
+/* Counts the chosen tasks, unless there is nothing to count in this leaf, or the job is COMPLETE. */
+static void leaf_done(struct flow *flow, struct done *done)
 {
     struct job_work *work = flow->state;
-    struct done *done = work->own;
-    if (leaf->closed && !done->looked) {
-        done->looked = true;
-        job_load(flow, true, leaf_look);
-    } else if (leaf->closed) {
-        job_refuse_closed(flow);
-    } else if (!leaf->there && !work->job.prepared) {
-        flow_refuse(flow, 409, "not-prepared",
-                    "The job is still being made; repeat its PUT if that was interrupted.");
-    } else if (unknown_drop(done, leaf)) {
-        leaf_write(flow);
-    } else {
-        done_leaf(flow);
-    }
-}
-
-/* The leaf as it is now, from what it was and what was added. */
-static void leaf_add(struct job_work *work, struct done *done, struct leaf *leaf)
-{
-    leaf->there = true;
-    for (size_t i = 0; i < done->chosen; i++) {
-        int64_t offset = work->job.named ? job_leaf_find(leaf, done->names[i]) : done->offsets[i];
-        if (offset >= leaf->count) continue; /* behind an end that was set meanwhile */
-        if (!(leaf->marks[offset] & LEAF_DONE)) done->counted++;
-        leaf->marks[offset] |= LEAF_DONE;
-    }
-    job_leaf_count(leaf);
-}
-
-static void done_written(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
+    const struct job *job = &work->job;
+    struct slice run = job->run;
     struct leaf leaf;
-    job_leaf_read(flow, done->leaf.index, flow_item(flow), &leaf);
-    int64_t before = leaf.done;
-    if (flow_failed(flow)) {
-        leaf_refused(flow, &leaf);
-        return;
+    bool was_closed = false;
+    if (work->is_recalled && !job->named && !leaf_is_seen(flow, done->leaf.index)) {
+        job_glance(flow);
+        tasks_place(flow, done);
     }
-    leaf_add(work, done, &leaf);
+    for (;;) {
+        done->restarts = !slice_equal(run, job->run);
+        if (done->restarts || job->state == JOB_COMPLETE) return;
+        leaf_write(flow, done);
+        job_leaf_read(flow, done->leaf.index, flow_item(flow), &leaf);
+        if (!flow_failed(flow)) break;
+        if (!leaf.there && work->is_recalled) { /* of a job that was deleted, or made again */
+            if (!job->named) leaf_note(flow, leaf.index, false);
+            job_load(flow);
+            tasks_place(flow, done);
+        } else if (leaf.closed) { /* has it been opened again since, or how has it ended? */
+            if (was_closed) job_refuse_closed(flow);
+            was_closed = true;
+            job_load(flow);
+            tasks_place(flow, done);
+        } else if (!leaf.there && !job->prepared) {
+            job_refuse_unprepared(flow);
+        } else if (!unknown_drop(done, &leaf)) {
+            return;
+        }
+    }
+    int64_t done_before = leaf.done, failed_before = leaf.failed;
+    if (!work->is_recalled && !job->named) leaf_note(flow, leaf.index, true);
+    leaf.there = true;
+    for (size_t i = 0; i < done->chosen; i++) { /* some may lie behind an end that was set meanwhile */
+        int64_t offset = job->named ? job_leaf_find(&leaf, done->names[i]) : done->offsets[i];
+        if (offset < leaf.count) leaf.marks[offset] = LEAF_DONE;
+    }
+    job_leaf_count(&leaf);
+    done->counted += leaf.done - done_before;
     done->leaf = leaf;
-    flow_wake(flow, flow_topic("job progress", work->id, SLICE("")));
-    job_tally(flow, &done->leaf, before, done_tallied);
+    flow_wake(flow, job_progress_topic(work->id));
+    job_tally(flow, &leaf, done_before);
+    /* A repeat may be that of a caller who did not come to tell of it. */
+    bool is_repeat = leaf.failed_once && leaf.done == done_before;
+    if (job_leaf_is_full(job, &leaf) || leaf.failed != failed_before || is_repeat)
+        job_propagate(flow, &leaf, true);
 }
 
-static void done_tallied(struct flow *flow)
+/* All tasks by the job as it was read; false: it is another one by now. */
+static bool tasks_done(struct flow *flow, struct done *done)
 {
     struct job_work *work = flow->state;
-    struct done *done = work->own;
-    job_climb(flow, &done->leaf, true, done_leaf);
+    const struct job *job = &work->job;
+    int64_t furthest = 0;
+    tasks_place(flow, done);
+    done->counted = 0;
+    done->unknown_count = 0;
+    if (job->state == JOB_COMPLETE) return true;
+    for (size_t i = 0; i < done->count; i++) {
+        done->tasks[i].taken = false;
+        if (done->tasks[i].leaf > furthest) furthest = done->tasks[i].leaf;
+    }
+    job_reach(flow, furthest);
+    if (flow_given(flow, DONE_RESULT)) result_write(flow, &done->tasks[0]);
+    for (size_t i = 0; i < done->count; i++) {
+        if (done->tasks[i].taken) continue;
+        tasks_choose(job, done, i);
+        leaf_done(flow, done);
+        if (done->restarts) return false;
+    }
+    return true;
 }
-
-/* ---- answering ---- */
 
 static struct slice unknown_text(struct flow *flow, const struct done *done)
 {
     struct slice text = SLICE("");
     for (size_t i = 0; i < done->unknown_count; i++)
         text = flow_compose(flow, "%r%r%s", text, i ? SLICE(",") : SLICE(""), done->unknown[i]);
-    return flow_compose(flow, ",'unknown':[%r]", text);
+    return done->unknown_count ? flow_compose(flow, ",'unknown':[%r]", text) : SLICE("");
 }
 
-static void done_tell(struct flow *flow)
+void job_done(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
+    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    struct done *done = tasks_read(flow);
     const struct job *job = &work->job;
-    bool complete = job->state == JOB_COMPLETE;
     int64_t count = -1;
-    if (complete)
-        count = job->total - job->failures;
-    else if (work->walk.then)
-        count = work->walk.at_least ? work->walk.done : job->total - job->failures - work->walk.missing;
-    else if (job->leaves == 1 && done->leaf.there)
-        count = done->leaf.done;
-    flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r%r}", done->counted, (int)complete,
-                (int)work->last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
-                !complete && work->walk.at_least ? SLICE(",\"exact\":false") : SLICE(""),
-                done->unknown_count ? unknown_text(flow, done) : SLICE(""));
-}
-
-static void done_end(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct done *done = work->own;
+    work->caller = caller_of(flow, done);
+    job_recall(flow);
+    if (work->is_recalled && (job->state == JOB_COMPLETE || flow_given(flow, DONE_RESULT))) job_glance(flow);
+    while (!tasks_done(flow, done)) task_again(flow);
+    if (job->state == JOB_COMPLETE && !work->is_last) job_claim(flow);
     if (done->unknown_count == done->count) {
         flow_refuse(flow, 400, "task-outside", "The job has no task of %s.",
                     done->count == 1 ? "this name" : "any of these names");
-    } else if (flow_int(flow, DONE_PROGRESS) && work->job.state != JOB_COMPLETE && work->job.total >= 0) {
-        job_sum(flow, done_tell);
-    } else {
-        done_tell(flow);
+        return;
     }
+    bool is_complete = job->state == JOB_COMPLETE;
+    if (!is_complete && flow_int(flow, DONE_PROGRESS) && job->total >= 0) job_count(flow, false);
+    if (is_complete)
+        count = job->total - job->failures;
+    else if (work->has_counted)
+        count = work->at_least ? work->done : job->total - job->failures - work->missing;
+    else if (job->leaves == 1 && done->leaf.there)
+        count = done->leaf.done;
+    flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r%r}", done->counted, (int)is_complete,
+                (int)work->is_last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
+                !is_complete && work->at_least ? SLICE(",\"exact\":false") : SLICE(""),
+                unknown_text(flow, done));
 }

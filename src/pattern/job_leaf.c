@@ -1,15 +1,17 @@
-/* Jobs: the leaves, in which it is written which tasks are done. The tables and what holds for them: job.c.
- */
-#include "base/fail.h"
+/* Jobs: the leaves, in which it is written which tasks are done. The tables and what holds for them: job.c. */
 #include "base/hash.h"
 #include "pattern/job.h"
 
-struct slice job_part_key(struct flow *flow, int level, int64_t index)
+static struct slice part_name(struct flow *flow, int level, int64_t index)
 {
     const struct job_work *work = flow->state;
-    struct slice part = arena_printf(flow->arena, "%.*s/%.*s/%d/%lld", SLICE_ARG(work->id),
-                                     SLICE_ARG(work->job.run), level, (long long)index);
-    return flow_compose(flow, "{'part':%S,'task':{'S':'-'}}", part);
+    return arena_printf(flow->arena, "%.*s/%.*s/%d/%lld", SLICE_ARG(work->id), SLICE_ARG(work->job.run),
+                        level, (long long)index);
+}
+
+struct slice job_part_key(struct flow *flow, int level, int64_t index)
+{
+    return flow_compose(flow, "{'part':%S,'task':{'S':'-'}}", part_name(flow, level, index));
 }
 
 struct slice job_task_key(struct flow *flow, const struct leaf *leaf, int64_t offset)
@@ -18,26 +20,13 @@ struct slice job_task_key(struct flow *flow, const struct leaf *leaf, int64_t of
     int64_t number = leaf->index * work->job.fan + offset;
     struct slice task = leaf->names ? arena_printf(flow->arena, ":%.*s", SLICE_ARG(leaf->names[offset]))
                                     : arena_printf(flow->arena, "%09lld", (long long)number);
-    struct slice part = arena_printf(flow->arena, "%.*s/%.*s/0/%lld", SLICE_ARG(work->id),
-                                     SLICE_ARG(work->job.run), (long long)leaf->index);
-    return flow_compose(flow, "{'part':%S,'task':%S}", part, task);
-}
-
-/* ---- how many there are ---- */
-
-static int64_t at_most(int64_t number, int64_t most)
-{
-    return number < most ? number : most;
+    return flow_compose(flow, "{'part':%S,'task':%S}", part_name(flow, LEVEL_LEAF, leaf->index), task);
 }
 
 int64_t job_leaf_wanted(const struct job *job, int64_t index)
 {
-    return job->total < 0 ? job->fan : at_most(job->fan, job->total - index * job->fan);
-}
-
-int64_t job_branch_wanted(const struct job *job, int64_t branch)
-{
-    return at_most(JOB_FAN, job->leaves - branch * JOB_FAN);
+    int64_t left = job->total < 0 ? job->fan : job->total - index * job->fan;
+    return left < 0 ? 0 : left < job->fan ? left : job->fan;
 }
 
 int64_t job_leaf_of_name(const struct job *job, struct slice name)
@@ -47,43 +36,17 @@ int64_t job_leaf_of_name(const struct job *job, struct slice name)
 
 /* ---- reading ---- */
 
-/* The attributes of a leaf's item, found in one walk: its sets may be long. */
-struct parts {
-    struct slice waiting, done, failed, wanted, closed;
-};
-
-static struct parts parts_find(struct flow *flow, struct slice item)
-{
-    struct parts parts = {0};
-    struct raw_look look;
-    struct slice name, value;
-    raw_look_begin(&look, flow->arena, item);
-    while (raw_look_next(&look, &name, &value)) {
-        if (slice_equal(name, SLICE("waiting"))) parts.waiting = value;
-        if (slice_equal(name, SLICE("done"))) parts.done = value;
-        if (slice_equal(name, SLICE("failed"))) parts.failed = value;
-        if (slice_equal(name, SLICE("wanted"))) parts.wanted = value;
-        if (slice_equal(name, SLICE("closed"))) parts.closed = value;
-    }
-    return parts;
-}
-
-/* Marks the numbers of a set. What lies behind the leaf's end does not count: the total came later. Answers
- * how many do not. */
-static int64_t mark_numbers(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
+/* Marks the numbers of a set. What lies behind the leaf's end does not count: the total came later. */
+static void mark_numbers(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
     struct raw_look look;
     struct slice quoted;
-    int64_t offset, beyond = 0;
+    int64_t offset;
     raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
     while (raw_look_next(&look, NULL, &quoted)) {
         struct slice number = {quoted.data + 1, quoted.len < 2 ? 0 : quoted.len - 2};
-        if (raw_int(number, &offset) && offset >= 0 && offset < leaf->count)
-            leaf->marks[offset] |= mark;
-        else
-            beyond++;
+        if (raw_int(number, &offset) && offset >= 0 && offset < leaf->count) leaf->marks[offset] |= mark;
     }
-    return beyond;
 }
 
 static void mark_names(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
@@ -92,14 +55,8 @@ static void mark_names(struct flow *flow, struct slice set, uint8_t mark, struct
     struct slice quoted;
     raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
     while (raw_look_next(&look, NULL, &quoted)) {
-        struct slice element = raw_text(flow->arena, quoted);
-        int64_t offset = job_leaf_find(leaf, element);
-        if (offset < 0) {
-            offset = leaf->count++;
-            leaf->names[offset] = element;
-            leaf->marks[offset] = 0;
-        }
-        leaf->marks[offset] |= mark;
+        leaf->names[leaf->count] = raw_text(flow->arena, quoted);
+        leaf->marks[leaf->count++] = mark;
     }
 }
 
@@ -108,46 +65,60 @@ static size_t set_size(struct flow *flow, struct slice set)
     return raw_count(flow->arena, attribute_content(flow->arena, set));
 }
 
+/* Its attributes are found in one pass: its sets may be long. */
 void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct leaf *leaf)
 {
+    enum { WAITING, DONE, FAILED, WANTED, CLOSED, EPOCH, ONCE, ALL };
+    static const char *const names[ALL] = {"waiting", "done",  "failed",     "wanted",
+                                           "closed",  "epoch", "failed_once"};
     const struct job_work *work = flow->state;
     const struct job *job = &work->job;
-    struct parts parts = parts_find(flow, item);
-    *leaf = (struct leaf){.index = index, .there = item.data != NULL};
-    leaf->failed_set = parts.failed;
-    leaf->closed = parts.closed.data && attribute_int(flow->arena, parts.closed, INT64_MAX) > job->revived_ms;
-    if (!raw_int(raw_text(flow->arena, attribute_content(flow->arena, parts.wanted)), &leaf->wanted))
-        leaf->wanted = job->named ? 0 : job_leaf_wanted(job, index);
+    struct slice found[ALL];
+    raw_pick(flow->arena, item, names, found, ALL);
+    *leaf = (struct leaf){.index = index,
+                          .there = job->named ? found[WANTED].data != NULL : item.data != NULL,
+                          .wanted = job->named ? attribute_int(flow->arena, found[WANTED], 0)
+                                               : job_leaf_wanted(job, index),
+                          .epoch = attribute_int(flow->arena, found[EPOCH], 0),
+                          .closed = attribute_int(flow->arena, found[CLOSED], 0) > job->revived_ms,
+                          .failed_once = found[ONCE].data != NULL,
+                          .failed_set = found[FAILED]};
     if (job->named) {
-        size_t most = set_size(flow, parts.waiting) + set_size(flow, parts.done) +
-                      set_size(flow, parts.failed);
-        leaf->names = arena_array(flow->arena, struct slice, most);
-        leaf->marks = arena_zero(flow->arena, most);
-        mark_names(flow, parts.waiting, 0, leaf);
-        mark_names(flow, parts.done, LEAF_DONE, leaf);
-        mark_names(flow, parts.failed, LEAF_FAILED, leaf);
+        size_t most = set_size(flow, found[WAITING]) + set_size(flow, found[DONE]) +
+                      set_size(flow, found[FAILED]);
+        leaf->names = arena_array(flow->arena, struct slice, most + 1);
+        leaf->marks = arena_array(flow->arena, uint8_t, most + 1);
+        mark_names(flow, found[WAITING], 0, leaf);
+        mark_names(flow, found[DONE], LEAF_DONE, leaf);
+        mark_names(flow, found[FAILED], LEAF_FAILED, leaf);
     } else {
         leaf->count = leaf->wanted;
         leaf->marks = arena_zero(flow->arena, (size_t)leaf->count);
-        leaf->done_beyond = mark_numbers(flow, parts.done, LEAF_DONE, leaf);
-        leaf->failed_beyond = mark_numbers(flow, parts.failed, LEAF_FAILED, leaf);
+        mark_numbers(flow, found[DONE], LEAF_DONE, leaf);
+        mark_numbers(flow, found[FAILED], LEAF_FAILED, leaf);
     }
     job_leaf_count(leaf);
 }
 
+void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf)
+{
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &job_parts_table,
+              job_part_key(flow, LEVEL_LEAF, index));
+    job_leaf_read(flow, index, flow_item(flow), leaf);
+}
+
 void job_leaf_count(struct leaf *leaf)
 {
-    leaf->done = leaf->failed = leaf->both = 0;
+    leaf->done = leaf->failed = 0;
     for (int64_t i = 0; i < leaf->count; i++) {
-        leaf->done += (leaf->marks[i] & LEAF_DONE) != 0;
+        leaf->done += leaf->marks[i] == LEAF_DONE;
         leaf->failed += leaf->marks[i] == LEAF_FAILED;
-        leaf->both += leaf->marks[i] == (LEAF_DONE | LEAF_FAILED);
     }
 }
 
-bool job_leaf_is_full(const struct leaf *leaf)
+bool job_leaf_is_full(const struct job *job, const struct leaf *leaf)
 {
-    return leaf->there && leaf->done + leaf->failed == leaf->wanted;
+    return leaf->there && job->total >= 0 && leaf->done + leaf->failed == leaf->wanted;
 }
 
 struct slice job_leaf_unclosed(struct flow *flow, struct slice *values)
@@ -168,29 +139,21 @@ int64_t job_leaf_find(const struct leaf *leaf, struct slice name)
 
 /* ---- writing ---- */
 
-struct slice job_number_set(struct flow *flow, const int64_t *numbers, size_t count)
+struct slice job_number_set(struct flow *flow, int64_t number)
 {
-    struct buf out = {0};
-    buf_text(&out, "{\"NS\":[");
-    for (size_t i = 0; i < count; i++) {
-        buf_slice(&out, i ? SLICE(",\"") : SLICE("\""));
-        json_put_int(&out, numbers[i]);
-        buf_byte(&out, '"');
-    }
-    buf_text(&out, "]}");
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return flow_compose(flow, "{'NS':['%d']}", number);
 }
 
 struct slice job_leaf_set(struct flow *flow, const struct leaf *leaf, const int64_t *offsets, size_t count)
 {
     struct buf out = {0};
-    if (!leaf->names) return job_number_set(flow, offsets, count);
-    buf_text(&out, "{\"SS\":[");
+    buf_slice(&out, leaf->names ? SLICE("{\"SS\":[") : SLICE("{\"NS\":["));
     for (size_t i = 0; i < count; i++) {
         if (i) buf_byte(&out, ',');
-        json_put_string(&out, leaf->names[offsets[i]]);
+        if (leaf->names)
+            json_put_string(&out, leaf->names[offsets[i]]);
+        else
+            buf_printf(&out, "\"%lld\"", (long long)offsets[i]);
     }
     buf_text(&out, "]}");
     struct slice text = arena_copy(flow->arena, buf_view(&out));
@@ -205,15 +168,17 @@ struct slice job_task_text(struct flow *flow, const struct leaf *leaf, int64_t o
     return flow_compose(flow, "%d", work->job.first + leaf->index * work->job.fan + offset);
 }
 
-/* Done tasks only come, and a failed one is never done as well where this is used, so sizes tell all. */
-struct slice job_leaf_same(struct flow *flow, const struct leaf *leaf, struct slice *values)
+/* ---- what was sent ---- */
+
+struct slice job_task_sent(struct flow *flow, struct slice value, int64_t *number)
 {
-    int64_t done = leaf->done + leaf->done_beyond, failed = leaf->failed + leaf->failed_beyond;
-    ensure(leaf->both == 0);
-    *values = flow_compose(flow, "':wanted':%N%r%r", leaf->wanted,
-                           done ? flow_compose(flow, ",':done':%N", done) : SLICE(""),
-                           failed ? flow_compose(flow, ",':failed':%N", failed) : SLICE(""));
-    return flow_compose(flow, "#wanted = :wanted and %r and %r",
-                        done ? SLICE("size(#done) = :done") : SLICE("attribute_not_exists(#done)"),
-                        failed ? SLICE("size(#failed) = :failed") : SLICE("attribute_not_exists(#failed)"));
+    enum json_kind kind = raw_kind(value);
+    struct slice name = kind == JSON_STRING ? raw_text(flow->arena, value) : SLICE_NONE;
+    *number = 0;
+    if (kind == JSON_STRING ? name.len && name.len <= JOB_NAME_BYTES
+                            : kind == JSON_NUMBER && raw_int(value, number))
+        return name;
+    flow_refuse(flow, 400, "bad-request", "A task is a whole number, or a name of 1 to %d bytes.",
+                JOB_NAME_BYTES);
+    task_end(flow);
 }

@@ -10,13 +10,11 @@
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
-#define NAME_BYTES 200
 #define NAMES_MOST 100000
 #define LEAF_BYTES                                                                                           \
     400 /* of names in a leaf on average, and twice as many in hardly any: below 1 KB with the rest */
-#define LEAVES_TOGETHER 100 /* written by one transaction */
-#define NAMES_AT_ONCE   20  /* added to a leaf: a condition holds at most 300 operators */
-#define FIRST_MOST      1000000000
+#define NAMES_AT_ONCE 20 /* added to a leaf: a condition holds at most 300 operators */
+#define FIRST_MOST    1000000000
 
 enum {
     PUT_TOTAL = JOB_ID + 1,
@@ -37,7 +35,8 @@ const struct field job_put_fields[] = {
     [PUT_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "the names of the tasks, instead of their number"},
     [PUT_LAYOUT] =
         {"layout", IN_BODY, FIELD_CHOICE, .words = "tree|set",
-         .help = "tree: 1 write unit a task at any size; set: one growing item, as the service that it replaces did"},
+         .help =
+             "tree: 1 write unit a task at any size; set: one growing item, as the service that it replaces did"},
     [PUT_FIRST] = {"first", IN_BODY, FIELD_INT, .min = -FIRST_MOST, .max = FIRST_MOST,
                    .help = "the number of the first task (default: 0)"},
     [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS, .takes_time = true,
@@ -62,39 +61,33 @@ struct named {
     int64_t leaf;
 };
 
+/* The names that were sent; 0: none were. */
 struct put {
     struct named *names;
     size_t count;
     int64_t leaves;
     struct slice digest;
-    size_t at;                            /* the first name of the leaves that are being written */
-    int64_t leaf, batch[LEAVES_TOGETHER]; /* the next leaf, and those of the present transaction */
-    unsigned batch_count;
-    bool created, revived; /* revived: with the new deadline */
-    flow_step *again;              /* behind a race that was lost */
-    int64_t chosen[NAMES_AT_ONCE]; /* PATCH: names that are being added */
-    size_t chosen_count, chosen_end;
 };
-
-static flow_step put_loaded, put_created, put_named, put_load, leaves_next, leaves_write, leaves_written, prepared,
-    put_tell, grow_again, grow_done, patch_loaded, patch_revived, patch_reload, patch_heal, patch_set, patch_grow,
-    names_next, names_found, names_added;
 
 /* ---- what was sent ---- */
 
-static bool tolerate_fits(struct flow *flow, unsigned field)
+static _Noreturn void refuse_request(struct flow *flow, const char *sentence)
+{
+    flow_refuse(flow, 400, "bad-request", "%s", sentence);
+    task_end(flow);
+}
+
+static void tolerate_check(struct flow *flow, unsigned field)
 {
     struct slice value = flow_text(flow, field), text = raw_text(flow->arena, value);
     int64_t number;
-    if (!flow_given(flow, field)) return true;
+    if (!flow_given(flow, field)) return;
     bool is_text = raw_kind(value) == JSON_STRING, fits = false;
     if (is_text && text.len > 1 && text.data[text.len - 1] == '%')
         fits = raw_int((struct slice){text.data, text.len - 1}, &number) && number >= 0 && number <= 100;
     else if (raw_kind(value) == JSON_NUMBER)
         fits = raw_int(text, &number) && number >= 0 && number <= JOB_TASKS_MOST;
-    if (!fits)
-        flow_refuse(flow, 400, "bad-request", "tolerate must be a number of tasks, or a share like \"5%%\".");
-    return fits;
+    if (!fits) refuse_request(flow, "tolerate must be a number of tasks, or a share like \"5%\".");
 }
 
 static int by_leaf(const void *a, const void *b)
@@ -104,27 +97,21 @@ static int by_leaf(const void *a, const void *b)
     return slice_compare(one->name, two->name);
 }
 
-static bool names_refuse(struct flow *flow, const char *sentence)
-{
-    flow_refuse(flow, 400, "bad-request", "%s", sentence);
-    return false;
-}
-
 /* Reads the names, gives each its leaf and sorts them. `leaves` 0: as many as they need. */
-static bool names_read(struct flow *flow, unsigned field, struct put *put, int64_t leaves)
+static void names_read(struct flow *flow, unsigned field, struct put *put, int64_t leaves)
 {
     struct slice list = flow_text(flow, field), value;
     size_t count = raw_count(flow->arena, list), bytes = 0;
     struct raw_look look;
     uint64_t digest = 0;
-    if (count == 0 || count > NAMES_MOST) return names_refuse(flow, "tasks must hold 1 to 100000 names.");
-    put->names = arena_array(flow->arena, struct named, count);
+    if (count == 0 || count > NAMES_MOST) refuse_request(flow, "tasks must hold 1 to 100000 names.");
+    put->names = arena_zero(flow->arena, count * sizeof *put->names);
     put->count = 0;
     raw_look_begin(&look, flow->arena, list);
     while (raw_look_next(&look, NULL, &value)) {
         struct slice name = raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : SLICE_NONE;
-        if (!name.len || name.len > NAME_BYTES)
-            return names_refuse(flow, "A name of a task is a string of 1 to 200 bytes.");
+        if (!name.len || name.len > JOB_NAME_BYTES)
+            refuse_request(flow, "A name of a task is a string of 1 to 200 bytes.");
         put->names[put->count++].name = name;
         bytes += name.len;
         digest += hash_bytes(name);
@@ -136,37 +123,23 @@ static bool names_read(struct flow *flow, unsigned field, struct put *put, int64
     qsort(put->names, count, sizeof *put->names, by_leaf);
     for (size_t i = 1; i < count; i++)
         if (by_leaf(&put->names[i - 1], &put->names[i]) == 0)
-            return names_refuse(flow, "A name of a task stands in tasks more than once.");
-    return true;
+            refuse_request(flow, "A name of a task stands in tasks more than once.");
 }
 
-static bool put_fits(struct flow *flow, struct put *put)
+static void put_check(struct flow *flow, struct put *put)
 {
     bool is_set = flow_int(flow, PUT_LAYOUT) == 1;
     if (flow_given(flow, PUT_TOTAL) && flow_given(flow, PUT_TASKS))
-        return names_refuse(flow, "Send either total or tasks.");
-    if (is_set && flow_given(flow, PUT_TASKS)) return names_refuse(flow, "Named tasks have the layout tree.");
+        refuse_request(flow, "Send either total or tasks.");
+    if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");
     if (is_set && flow_int(flow, PUT_TOTAL) > JOB_SET_MOST)
-        return names_refuse(flow,
-                            "A job with the layout set holds at most 100000 tasks: its item ends at 400 KB.");
-    if (!tolerate_fits(flow, PUT_TOLERATE)) return false;
-    return !flow_given(flow, PUT_TASKS) || names_read(flow, PUT_TASKS, put, 0);
+        refuse_request(flow,
+                       "A job with the layout set holds at most 100000 tasks: its item ends at 400 KB.");
+    tolerate_check(flow, PUT_TOLERATE);
+    if (flow_given(flow, PUT_TASKS)) names_read(flow, PUT_TASKS, put, 0);
 }
 
 /* ---- opening ---- */
-
-void job_put(struct flow *flow)
-{
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    struct put *put = work->own = arena_new(flow->arena, struct put);
-    put->again = put_loaded;
-    if (put_fits(flow, put)) put_load(flow);
-}
-
-static void put_load(struct flow *flow)
-{
-    job_load(flow, true, put_loaded);
-}
 
 static struct slice number_member(struct flow *flow, unsigned field, const char *name)
 {
@@ -174,15 +147,14 @@ static struct slice number_member(struct flow *flow, unsigned field, const char 
     return flow_compose(flow, ",'%r':%N", slice_of(name), flow_int(flow, field));
 }
 
-static void put_create(struct flow *flow)
+/* False: another one of this id was there first. */
+static bool put_create(struct flow *flow, const struct put *put)
 {
     struct job_work *work = flow->state;
-    struct put *put = work->own;
     struct job soon = {.deadline_ms = flow_moment(flow, PUT_DEADLINE)};
-    if (soon.deadline_ms && (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS)) {
-        flow_refuse(flow, 400, "bad-request", "deadline must be a time to come, within ten years.");
-        return;
-    }
+    if (soon.deadline_ms &&
+        (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS))
+        refuse_request(flow, "deadline must be a time to come, within ten years.");
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),
@@ -191,47 +163,24 @@ static void put_create(struct flow *flow)
     if (put->count)
         tasks = flow_compose(flow, ",'total':%N,'leaves':%N,'names':%S", (int64_t)put->count, put->leaves,
                              put->digest);
-    flow_call(
-        flow, put_created, "PutItem",
-        "{'TableName':%T,'Item':{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'failures':{'N':'0'},"
-        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A},'ConditionExpression':'attribute_not_exists(#id)',%#}",
-        &job_table, work->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
+    struct slice item = flow_compose(
+        flow,
+        "{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'epoch':{'N':'1'},'failures':{'N':'0'},"
+        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A}",
+        work->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
         moment_text(flow->arena, flow->now_ms), job_listed(flow, JOB_OPEN), job_slot(flow),
-        job_heal_ms(flow, &soon), tasks, number_member(flow, PUT_FIRST, "first"),
+        job_due_ms(flow, &soon), tasks, number_member(flow, PUT_FIRST, "first"),
         soon.deadline_ms ? flow_compose(flow, ",'deadline':%N", soon.deadline_ms) : SLICE(""),
         number_member(flow, PUT_KEEP, "keep"),
         flow_given(flow, PUT_TOLERATE) ? flow_compose(flow, ",'tolerate':%J", flow_text(flow, PUT_TOLERATE))
                                        : SLICE(""),
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
-}
-
-/* A job that was opened without total and tasks gets names, if no number came first. */
-static void put_names(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    flow_call(flow, put_named, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total, #leaves = :leaves, #names = "
-              ":names','ConditionExpression':'#run = :run and #state = :open and attribute_not_exists(#total) and "
-              "attribute_not_exists(#reach)',%#,'ExpressionAttributeValues':{':total':%N,':leaves':%N,':names':%S,"
-              "':run':%S,':open':{'S':'OPEN'}},%O}",
-              &job_table, work->id, (int64_t)put->count, put->leaves, put->digest, work->job.run);
-}
-
-static void put_named(struct flow *flow)
-{
-    if (flow_failed(flow))
-        flow_again(flow, grow_again);
-    else
-        grow_again(flow);
-}
-
-static void put_created(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    put->created = !flow_failed(flow);
-    put_load(flow);
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(#id)',%#}", &job_table,
+              item);
+    if (flow_failed(flow)) return false;
+    job_take(flow, item);
+    return true;
 }
 
 /* Its tasks may become names. */
@@ -270,19 +219,20 @@ static const char *other_setting(struct flow *flow)
 }
 
 /* The job is there: is it the one that was meant? */
-static bool put_differs(struct flow *flow)
+static void put_compare(struct flow *flow, const struct put *put, bool is_created)
 {
     struct job_work *work = flow->state;
-    const struct put *put = work->own;
     const struct job *job = &work->job;
     bool is_set = job->fan == JOB_SET_MOST;
-    bool names_stay = job->named && !put->count && flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
+    bool names_stay = job->named && !put->count &&
+                      flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
     if (job->state == JOB_DELETING)
         flow_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
     else if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
         flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
                     job->named ? "names" : "numbers");
-    else if (job->named && !names_stay && !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
+    else if (job->named && !names_stay &&
+             !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
         flow_refuse(flow, 409, "other-tasks",
                     "There is a job of this id with other tasks; PATCH adds to them.");
     else if (flow_given(flow, PUT_LAYOUT) && is_set != (flow_int(flow, PUT_LAYOUT) == 1))
@@ -291,61 +241,33 @@ static bool put_differs(struct flow *flow)
     else if (flow_given(flow, PUT_FIRST) && flow_int(flow, PUT_FIRST) != job->first)
         flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose first task is %lld.",
                     (long long)job->first);
-    else if (!put->created && other_setting(flow))
+    else if (!is_created && other_setting(flow))
         flow_refuse_with(flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409,
                          "other-settings",
                          "There is a job of this id with another %s. PATCH changes deadline and tolerate.",
                          other_setting(flow));
     else
-        return false;
-    return true;
-}
-
-static void grow(struct flow *flow, int64_t total);
-
-static void put_loaded(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    if (!work->job.item.data)
-        put_create(flow);
-    else if (put_differs(flow))
         return;
-    else if (!work->job.named && put->count)
-        put_names(flow);
-    else if (work->job.named && put->count && !work->job.prepared && work->job.state == JOB_OPEN)
-        leaves_next(flow);
-    else if (!work->job.named && flow_given(flow, PUT_TOTAL))
-        grow(flow, flow_int(flow, PUT_TOTAL));
-    else
-        put_tell(flow);
+    task_end(flow);
 }
 
-static void put_tell(struct flow *flow)
+/* ---- names ---- */
+
+/* A job that was opened without total and tasks gets names, if no number came first. */
+static bool give_names(struct flow *flow, const struct put *put)
 {
     struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    job_tell(flow, put->created ? 201 : 200, -1);
-}
-
-/* ---- named tasks into their leaves ---- */
-
-/* The leaves of the next transaction; behind the last, the job is prepared. */
-static void leaves_next(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    put->batch_count = 0;
-    while (put->batch_count < LEAVES_TOGETHER && put->leaf < put->leaves)
-        put->batch[put->batch_count++] = put->leaf++;
-    if (put->batch_count)
-        leaves_write(flow);
-    else
-        flow_call(flow, prepared, "UpdateItem",
-                  "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #prepared = :true',"
-                  "'ConditionExpression':'#run = :run',%#,'ExpressionAttributeValues':{':true':{'BOOL':true},"
-                  "':run':%S}}",
-                  &job_table, work->id, work->job.run);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total, #leaves = :leaves, #names = "
+        ":names ADD #epoch :one','ConditionExpression':'#run = :run and #state = :open and "
+        "attribute_not_exists(#total) and attribute_not_exists(#reach)',%#,"
+        "'ExpressionAttributeValues':{':total':%N,':leaves':%N,':names':%S,':one':{'N':'1'},':run':%S,"
+        "':open':{'S':'OPEN'}},'ReturnValues':'ALL_NEW'}",
+        &job_table, work->id, (int64_t)put->count, put->leaves, put->digest, work->job.run);
+    if (flow_failed(flow)) return false;
+    job_take(flow, flow_item(flow));
+    return true;
 }
 
 /* The names of a leaf, which stand together. */
@@ -370,70 +292,42 @@ static struct slice leaf_names(struct flow *flow, const struct put *put, int64_t
     return text;
 }
 
-static void leaves_write(struct flow *flow)
+/* Puts all names into their leaves, each once, and says so; false: the job was deleted meanwhile. A leaf that only an
+ * expiry has made is put again. */
+static bool prepare(struct flow *flow, const struct put *put)
 {
     struct job_work *work = flow->state;
-    struct put *put = work->own;
-    struct buf actions = {0};
-    for (unsigned i = 0; i < put->batch_count; i++) {
+    for (int64_t leaf = 0; leaf < put->leaves; leaf++) {
         int64_t count;
-        struct slice names = leaf_names(flow, put, put->batch[i], &count),
-                     key = job_part_key(flow, 0, put->batch[i]);
+        struct slice names = leaf_names(flow, put, leaf, &count), key = job_part_key(flow, LEVEL_LEAF, leaf);
         struct slice since, unclosed = job_leaf_unclosed(flow, &since);
         key.len--; /* its closing brace: the item begins with the key */
-        buf_slice(&actions,
-                  flow_compose(flow,
-                               "%r{'Put':{'TableName':%T,'Item':%A,'wanted':%N%A},"
-                               "'ConditionExpression':'attribute_not_exists(#part) or (#wanted = :none and "
-                               "%r)',%#,"
-                               "'ExpressionAttributeValues':{':none':{'N':'0'}%A}}}",
-                               i ? SLICE(",") : SLICE(""), &job_parts_table, key, count,
-                               count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""),
-                               unclosed, since));
+        task_call(
+            flow, "PutItem",
+            "{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':'attribute_not_exists(#wanted) and "
+            "%r',%#%r}",
+            &job_parts_table, key, count,
+            count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""), unclosed,
+            since.len ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(since, 1))
+                      : SLICE(""));
     }
-    flow_call(flow, leaves_written, "TransactWriteItems", "{'TransactItems':[%A]}", buf_view(&actions));
-    buf_free(&actions);
-}
-
-/* Those that were there before are left out, but not those that nobody made but an expiry: they want nothing. */
-static void leaves_written(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    struct slice item;
-    unsigned kept = 0;
-    if (flow_failed(flow)) {
-        for (unsigned i = 0; i < put->batch_count; i++)
-            if (!flow_reason(flow, i, &item)) put->batch[kept++] = put->batch[i];
-        put->batch_count = kept;
-    }
-    if (kept)
-        leaves_write(flow);
-    else
-        leaves_next(flow);
-}
-
-/* A leaf that no name fell to is full from the start: that is brought up like any other. */
-static void prepared_loaded(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    if (work->job.leaves > 1 && work->job.state == JOB_OPEN)
-        job_heal(flow, put_tell);
-    else
-        put_tell(flow);
-}
-
-static void prepared(struct flow *flow)
-{
-    if (flow_failed(flow))
-        put_load(flow); /* deleted and made again meanwhile */
-    else
-        job_load(flow, true, prepared_loaded);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #prepared = :true ADD #epoch :one',"
+              "'ConditionExpression':'#run = :run and attribute_not_exists(#prepared)',%#,"
+              "'ExpressionAttributeValues':{':true':{'BOOL':true},':one':{'N':'1'},':run':%S},"
+              "'ReturnValues':'ALL_NEW',%O}",
+              &job_table, work->id, work->job.run);
+    struct slice run = work->job.run;
+    job_take(flow, flow_item(flow));
+    if (!slice_equal(run, work->job.run)) return false;
+    /* A leaf that no name fell to is full from the start, and others may be by now: that is brought up. */
+    if (work->job.state == JOB_OPEN) job_heal(flow);
+    return true;
 }
 
 /* ---- growing ---- */
 
-static void refuse_total(struct flow *flow)
+static _Noreturn void refuse_total(struct flow *flow)
 {
     struct job_work *work = flow->state;
     const struct job *job = &work->job;
@@ -445,79 +339,57 @@ static void refuse_total(struct flow *flow)
     else
         flow_refuse_with(flow, members, 409, "job-closed", "The job is %.*s and grows no more.",
                          SLICE_ARG(job_state_name(job->state)));
+    task_end(flow);
 }
 
-/* The leaf and the branch that have an end of their own, as they are with the new total. */
-static struct slice grow_parts(struct flow *flow, int64_t total)
+/* One write to the head: what the leaves are is measured by the total as it is then. False: somebody was faster. */
+static bool grow(struct flow *flow, int64_t total)
 {
     struct job_work *work = flow->state;
     const struct job *job = &work->job;
-    struct job next = *job;
-    int64_t last = ((job->total < 0 ? total : job->total) - 1) / job->fan, branch = last / JOB_FAN;
-    next.total = total;
-    next.leaves = (total + job->fan - 1) / job->fan;
-    struct slice leaf = flow_compose(
-        flow,
-        ",{'Update':{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = :wanted',%#,"
-        "'ExpressionAttributeValues':{':wanted':%N}}}",
-        &job_parts_table, job_part_key(flow, 0, last), job_leaf_wanted(&next, last));
-    if (job->total < 0) return leaf; /* nothing has gone up yet */
-    bool leaf_grows = job->total % job->fan != 0;
-    return flow_compose(
-        flow,
-        "%A,{'Update':{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = :wanted%r',%#,"
-        "'ExpressionAttributeValues':{':wanted':%N%r}}}",
-        leaf_grows ? leaf : SLICE(""), &job_parts_table, job_part_key(flow, 1, branch),
-        leaf_grows ? SLICE(" DELETE #full :leaf") : SLICE(""), job_branch_wanted(&next, branch),
-        leaf_grows ? flow_compose(flow, ",':leaf':%A", job_number_set(flow, &last, 1)) : SLICE(""));
-}
-
-static void grow(struct flow *flow, int64_t total)
-{
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
-    int64_t branch = job->total < 0 ? -1 : (job->total - 1) / job->fan / JOB_FAN;
-    if (job->total == total) {
-        put_tell(flow);
-        return;
-    }
-    if (job->state != JOB_OPEN || total < job->total || (job->fan == JOB_SET_MOST && total > JOB_SET_MOST)) {
+    int64_t was = job->total;
+    if (was == total) return true;
+    if (job->state != JOB_OPEN || total < was || (job->fan == JOB_SET_MOST && total > JOB_SET_MOST))
         refuse_total(flow);
-        return;
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total ADD #epoch :one',"
+              "'ConditionExpression':'#state = :open and #run = :run and %r',%#,"
+              "'ExpressionAttributeValues':{':total':%N,':one':{'N':'1'},':open':{'S':'OPEN'},':run':%S%r},"
+              "'ReturnValues':'ALL_NEW'}",
+              &job_table, work->id,
+              was < 0 ? SLICE("attribute_not_exists(#total) and attribute_not_exists(#leaves)")
+                      : SLICE("#total = :was"),
+              total, job->run, was < 0 ? SLICE("") : flow_compose(flow, ",':was':%N", was));
+    if (flow_failed(flow)) return false;
+    job_take(flow, flow_item(flow));
+    if (was < 0) job_heal(flow); /* what was done before the total was known */
+    work->has_counted = false;
+    return true;
+}
+
+void job_put(struct flow *flow)
+{
+    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    const struct job *job = &work->job;
+    struct put put = {0};
+    bool is_created = false, is_settled = false;
+    put_check(flow, &put);
+    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what runs it does */
+    for (bool is_first = true; !is_settled; is_first = false) {
+        if (!is_first) task_again(flow);
+        job_load(flow);
+        if (!job->item.data) is_created = put_create(flow, &put);
+        if (!job->item.data) continue;
+        put_compare(flow, &put, is_created);
+        if (!job->named && put.count && !give_names(flow, &put)) continue;
+        is_settled = true;
+        if (job->named && put.count && !job->prepared && job->state == JOB_OPEN)
+            is_settled = prepare(flow, &put);
+        else if (!job->named && flow_given(flow, PUT_TOTAL))
+            is_settled = grow(flow, flow_int(flow, PUT_TOTAL));
     }
-    flow_call(flow, grow_done, "TransactWriteItems",
-              "{'TransactItems':[{'Update':{'TableName':%T,'Key':{'id':%S},"
-              "'UpdateExpression':'SET #total = :total%r',"
-              "'ConditionExpression':'#state = :open and #run = :run and "
-              "%r',%#,'ExpressionAttributeValues':{':total':%N,"
-              "':open':{'S':'OPEN'},':run':%S%r},%O}}%A]}",
-              &job_table, work->id, branch < 0 ? SLICE("") : SLICE(" DELETE #full :branch"),
-              branch < 0 ? SLICE("attribute_not_exists(#total)") : SLICE("#total = :was"), total, job->run,
-              branch < 0 ? SLICE("")
-                         : flow_compose(flow, ",':was':%N,':branch':%A", job->total,
-                                        job_number_set(flow, &branch, 1)),
-              grow_parts(flow, total));
-}
-
-static void grow_again(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    job_load(flow, true, put->again);
-}
-
-/* Tasks that were done before the total was known go up now. */
-static void grow_loaded(struct flow *flow)
-{
-    job_heal(flow, put_tell);
-}
-
-static void grow_done(struct flow *flow)
-{
-    if (flow_failed(flow))
-        flow_again(flow, grow_again);
-    else
-        job_load(flow, true, grow_loaded);
+    work->has_counted = false;
+    job_answer(flow, is_created ? 201 : 200);
 }
 
 /* ---- PATCH ---- */
@@ -530,145 +402,38 @@ const struct field job_patch_fields[] = {
     [PATCH_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "names of further tasks"},
     [PATCH_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
                         .help = "another one, from now on; opens a job again that has EXPIRED"},
-    [PATCH_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
-                        .help = "so many tasks may fail, or \"5%\" of them"},
+    [PATCH_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON, .help = "so many tasks may fail, or \"5%\" of them"},
 };
 
-void job_patch(struct flow *flow)
-{
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    struct put *put = work->own = arena_new(flow->arena, struct put);
-    put->again = patch_loaded;
-    if (flow_given(flow, PATCH_TOTAL) && flow_given(flow, PATCH_TASKS))
-        flow_refuse(flow, 400, "bad-request", "Send either total or tasks.");
-    else if (tolerate_fits(flow, PATCH_TOLERATE))
-        job_load(flow, true, patch_loaded);
-}
-
-/* Deadline and tolerance first: a job that grows is not over by the old ones. */
-static void patch_settings(struct flow *flow)
+/* Deadline and tolerance; who has seen the former tolerance completes nothing by it. */
+static bool patch_settings(struct flow *flow, bool has_deadline)
 {
     struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    bool has_deadline = flow_given(flow, PATCH_DEADLINE) && !put->revived;
     bool has_tolerate = flow_given(flow, PATCH_TOLERATE);
     struct job next = work->job;
     if (has_deadline) next.deadline_ms = flow->now_ms + flow_int(flow, PATCH_DEADLINE);
-    flow_call(
-        flow, patch_set, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due%r%r',"
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due%r%r ADD #epoch :one',"
         "'ConditionExpression':'#run = :run and #state = :open',%#,"
-        "'ExpressionAttributeValues':{':due':%N,':run':%S,':open':{'S':'OPEN'}%r%r},%O}",
+        "'ExpressionAttributeValues':{':due':%N,':one':{'N':'1'},':run':%S,':open':{'S':'OPEN'}%r%r},"
+        "'ReturnValues':'ALL_NEW'}",
         &job_table, work->id, has_deadline ? SLICE(", #deadline = :deadline") : SLICE(""),
-        has_tolerate ? SLICE(", #tolerate = :tolerate") : SLICE(""), job_heal_ms(flow, &next), work->job.run,
+        has_tolerate ? SLICE(", #tolerate = :tolerate") : SLICE(""), job_due_ms(flow, &next), work->job.run,
         has_deadline ? flow_compose(flow, ",':deadline':%N", next.deadline_ms) : SLICE(""),
         has_tolerate ? flow_compose(flow, ",':tolerate':%J", flow_text(flow, PATCH_TOLERATE)) : SLICE(""));
+    if (flow_failed(flow)) return false;
+    job_take(flow, flow_item(flow));
+    return true;
 }
 
-static void patch_names(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    if (names_read(flow, PATCH_TASKS, work->own, 0)) put_names(flow);
-}
-
-/* The names are those that the job is being made with: this goes on with it. */
-static bool is_being_made(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    return work->job.named && !work->job.prepared &&
-           slice_equal(item_text(flow->arena, work->job.item, "names"), put->digest);
-}
-
-static void patch_loaded(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    const struct job *job = &work->job;
-    bool named = flow_given(flow, PATCH_TASKS);
-    bool has_deadline = flow_given(flow, PATCH_DEADLINE) && !put->revived;
-    if (!job->item.data || job->state == JOB_DELETING)
-        job_refuse_unknown(flow);
-    else if (job->state == JOB_CLOSING && has_deadline)
-        job_expire(flow, patch_reload);
-    else if (job->state == JOB_EXPIRED && has_deadline)
-        job_revive(flow, flow->now_ms + flow_int(flow, PATCH_DEADLINE), patch_revived);
-    else if (job->state != JOB_OPEN || (job->deadline_ms && flow->now_ms >= job->deadline_ms && !has_deadline))
-        job_refuse_closed(flow);
-    else if (named && takes_names(job))
-        patch_names(flow);
-    else if ((named && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL)))
-        flow_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
-                    job->named ? "names" : "numbers");
-    else if (named && !names_read(flow, PATCH_TASKS, put, job->leaves))
-        return;
-    else if (has_deadline || flow_given(flow, PATCH_TOLERATE))
-        patch_settings(flow);
-    else
-        patch_grow(flow);
-}
-
-static void patch_reload(struct flow *flow)
-{
-    job_load(flow, true, patch_loaded);
-}
-
-/* What was done just before it ended was not brought up. */
-static void patch_revived(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    put->revived = !flow_failed(flow);
-    if (put->revived)
-        job_load(flow, true, patch_heal);
-    else
-        flow_again(flow, patch_reload);
-}
-
-static void patch_heal(struct flow *flow)
-{
-    job_heal(flow, patch_reload);
-}
-
-static void patch_set(struct flow *flow)
-{
-    if (flow_failed(flow))
-        flow_again(flow, grow_again);
-    else
-        job_load(flow, true, patch_grow);
-}
-
-static void patch_grow(struct flow *flow)
-{
-    const struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    if (put->count && is_being_made(flow))
-        leaves_next(flow);
-    else if (flow_given(flow, PATCH_TOTAL))
-        grow(flow, flow_int(flow, PATCH_TOTAL));
-    else
-        names_next(flow);
-}
-
-/* ---- further names ---- */
-
-static void names_next(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    const struct put *put = work->own;
-    if (put->at < put->count)
-        flow_call(flow, names_found, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}",
-                  &job_parts_table, job_part_key(flow, 0, put->names[put->at].leaf));
-    else
-        job_load(flow, true, put_tell);
-}
-
-/* The leaf's update: a name is added once, whatever became of it since. */
-static struct slice names_update(struct flow *flow, struct put *put, int64_t leaf)
+/* Adds names to a leaf, each once, whatever became of it since. */
+static bool names_write(struct flow *flow, const struct put *put, const size_t *chosen, size_t count,
+                        int64_t epoch, struct leaf *leaf)
 {
     struct buf condition = {0}, values = {0}, set = {0};
-    for (size_t i = 0; i < put->chosen_count; i++) {
-        struct slice name = put->names[put->chosen[i]].name;
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = put->names[chosen[i]].name;
         buf_printf(&condition,
                    " and not contains(#waiting, :n%zu) and not contains(#done, :n%zu) and not "
                    "contains(#failed, :n%zu)",
@@ -680,83 +445,97 @@ static struct slice names_update(struct flow *flow, struct put *put, int64_t lea
     struct slice since, unclosed = job_leaf_unclosed(flow, &since);
     struct slice update = flow_compose(
         flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #wanted :count, #waiting :names',"
-        "'ConditionExpression':'attribute_exists(#wanted) and %r%r',%#,"
-        "'ExpressionAttributeValues':{':count':%N,':names':{'SS':[%A]}%A%A}}",
-        &job_parts_table, job_part_key(flow, 0, leaf), unclosed, buf_view(&condition),
-        (int64_t)put->chosen_count, buf_view(&set), buf_view(&values), since);
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #epoch = :epoch ADD #wanted :count, #waiting :names',"
+        "'ConditionExpression':'attribute_exists(#wanted) and (attribute_not_exists(#epoch) or #epoch <= :epoch) and "
+        "%r%r',%#,'ExpressionAttributeValues':{':epoch':%N,':count':%N,':names':{'SS':[%A]}%A%A},"
+        "'ReturnValues':'ALL_NEW'}",
+        &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index), unclosed, buf_view(&condition),
+        epoch, (int64_t)count, buf_view(&set), buf_view(&values), since);
     buf_free(&condition);
     buf_free(&values);
     buf_free(&set);
-    return update;
+    task_call(flow, "UpdateItem", "%A", update);
+    if (flow_failed(flow)) return false;
+    job_leaf_read(flow, leaf->index, flow_item(flow), leaf);
+    return true;
 }
 
-static void names_write(struct flow *flow, int64_t leaf)
+/* One change that adds names to their leaves, begun with the first that is new; false: something came in between. */
+static bool names_add(struct flow *flow, const struct put *put)
 {
     struct job_work *work = flow->state;
-    struct put *put = work->own;
-    int64_t branch = leaf / JOB_FAN;
-    struct slice head = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'ADD #total :count DELETE #full :branch',"
-        "'ConditionExpression':'#run = :run and #state = :open',%#,'ExpressionAttributeValues':{':count':%N,"
-        "':branch':%A,':run':%S,':open':{'S':'OPEN'}}}",
-        &job_table, work->id, (int64_t)put->chosen_count, job_number_set(flow, &branch, 1), work->job.run);
-    struct slice above = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #wanted = :wanted DELETE #full :leaf',%#,"
-        "'ExpressionAttributeValues':{':wanted':%N,':leaf':%A}}",
-        &job_parts_table, job_part_key(flow, 1, branch), job_branch_wanted(&work->job, branch),
-        job_number_set(flow, &leaf, 1));
-    flow_call(flow, names_added, "TransactWriteItems",
-              "{'TransactItems':[{'Update':%A},{'Update':%A},{'Update':%A}]}", head,
-              names_update(flow, put, leaf), above);
-}
-
-static void names_found(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    struct leaf leaf;
-    size_t at = put->at;
-    job_leaf_read(flow, put->names[at].leaf, flow_item(flow), &leaf);
-    put->chosen_count = 0;
-    for (; at < put->count && put->names[at].leaf == leaf.index && put->chosen_count < NAMES_AT_ONCE; at++)
-        if (job_leaf_find(&leaf, put->names[at].name) < 0) put->chosen[put->chosen_count++] = (int64_t)at;
-    put->chosen_end = at;
-    if (!leaf.there) {
-        flow_refuse(flow, 409, "not-prepared",
-                    "The job is still being made; repeat its PUT if that was interrupted.");
-    } else if (put->chosen_count) {
-        names_write(flow, leaf.index);
-    } else {
-        put->at = at;
-        names_next(flow);
+    const struct job *job = &work->job;
+    struct branch branch;
+    int64_t added = 0, epoch = 0;
+    if (job->changing) { /* by a caller who has left it, perhaps with the same names */
+        if (!job_change_begin(flow)) return false;
+        epoch = job->changing;
     }
-}
-
-static void names_closed(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    if (work->job.state == JOB_OPEN)
-        names_next(flow); /* another of the same id meanwhile, or the leaf is being closed */
-    else
-        job_refuse_closed(flow);
-}
-
-static void names_look(struct flow *flow)
-{
-    job_load(flow, true, names_closed);
-}
-
-static void names_added(struct flow *flow)
-{
-    struct job_work *work = flow->state;
-    struct put *put = work->own;
-    if (flow_failed(flow)) {
-        flow_again(flow, names_look);
-        return;
+    for (size_t at = 0; at < put->count;) {
+        struct leaf leaf;
+        size_t chosen[NAMES_AT_ONCE], count = 0;
+        job_leaf_load(flow, put->names[at].leaf, &leaf);
+        if (!leaf.there) job_refuse_unprepared(flow);
+        for (; at < put->count && put->names[at].leaf == leaf.index && count < NAMES_AT_ONCE; at++)
+            if (job_leaf_find(&leaf, put->names[at].name) < 0) chosen[count++] = at;
+        if (!count) continue;
+        if (!epoch && (job->state != JOB_OPEN || !job_change_begin(flow))) return false;
+        if (!epoch) epoch = job->changing;
+        if (!names_write(flow, put, chosen, count, epoch, &leaf)) return false;
+        added += (int64_t)count;
+        job_tell_branch(flow, &leaf, &branch);
     }
-    put->at = put->chosen_end;
-    names_next(flow);
+    if (!epoch) return true;
+    if (!job_change_end(flow, epoch, job->total + added, NULL)) return false;
+    job_tell_head(flow, NULL, false);
+    return true;
+}
+
+/* Deadline and tolerance come before growth: a job that grows is not over by the old ones. */
+void job_patch(struct flow *flow)
+{
+    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    const struct job *job = &work->job;
+    struct put put = {0};
+    bool has_names = flow_given(flow, PATCH_TASKS), is_settled = false;
+    bool sets_deadline = flow_given(flow, PATCH_DEADLINE),
+         sets = sets_deadline || flow_given(flow, PATCH_TOLERATE);
+    if (flow_given(flow, PATCH_TOTAL) && has_names) refuse_request(flow, "Send either total or tasks.");
+    tolerate_check(flow, PATCH_TOLERATE);
+    for (bool is_first = true; !is_settled; is_first = false) {
+        if (!is_first) task_again(flow);
+        job_load_existing(flow);
+        if (job->state == JOB_CLOSING && sets_deadline) {
+            job_expire(flow);
+            continue;
+        }
+        if (job->state == JOB_EXPIRED && sets_deadline) {
+            if (!job_revive(flow, flow->now_ms + flow_int(flow, PATCH_DEADLINE))) continue;
+            sets_deadline = false;
+            sets = flow_given(flow, PATCH_TOLERATE);
+            job_heal(flow); /* what was done just before it ended */
+        }
+        if (job->state != JOB_OPEN || (job_is_closing(flow, job) && !sets_deadline)) job_refuse_closed(flow);
+        if (has_names && takes_names(job)) {
+            names_read(flow, PATCH_TASKS, &put, 0);
+            if (!give_names(flow, &put)) continue;
+        }
+        if ((has_names && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL))) {
+            flow_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
+                        job->named ? "names" : "numbers");
+            return;
+        }
+        if (has_names) names_read(flow, PATCH_TASKS, &put, job->leaves);
+        if (sets && !patch_settings(flow, sets_deadline)) continue;
+        sets = sets_deadline = false;
+        /* Names that the job is being made with: this goes on with it. */
+        bool is_being_made = job->named && !job->prepared &&
+                             slice_equal(item_text(flow->arena, job->item, "names"), put.digest);
+        if (has_names)
+            is_settled = is_being_made ? prepare(flow, &put) : names_add(flow, &put);
+        else
+            is_settled = !flow_given(flow, PATCH_TOTAL) || grow(flow, flow_int(flow, PATCH_TOTAL));
+    }
+    work->has_counted = false;
+    job_answer(flow, 200);
 }

@@ -14,7 +14,7 @@
     X(lease, false)                                                                                          \
     X(document, false)                                                                                       \
     X(work, false)                                                                                           \
-    X(job, true)                                                                                             \
+    X(job, false)                                                                                            \
     X(group, false)                                                                                          \
     X(period, false)                                                                                         \
     X(history, true)                                                                                         \

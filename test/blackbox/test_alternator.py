@@ -55,8 +55,8 @@ def server(alternator):
 
 
 def asked(alternator):
-    """What it was asked but for the sweeps of groups and periods, which look whether there are any."""
-    sweeps = {("Scan", "quipu-group-rules"), ("Query", "quipu-periods")}
+    """What it was asked but for the sweeps of jobs, groups and periods, which look whether there are any."""
+    sweeps = {("Query", "quipu-jobs"), ("Scan", "quipu-group-rules"), ("Query", "quipu-periods")}
     return [call for call in alternator.calls if (call.operation, call.request.get("TableName")) not in sweeps]
 
 
@@ -197,7 +197,7 @@ def test_keys_of_counters_and_boards(server, alternator, path, body):
 
 
 def test_no_sweep_looks_there(server, alternator):
-    """Nothing is due in patterns that are not there; those of groups and periods may be."""
+    """Nothing is due in patterns that are not there; those of jobs, groups and periods may be."""
     def sweeps():
         with urllib.request.urlopen(server.url + "/metrics", timeout=180) as reply:
             return int(re.search(r"^quipu_flow_calls_total (\d+)$", reply.read().decode(), re.M).group(1))
@@ -208,7 +208,7 @@ def test_no_sweep_looks_there(server, alternator):
 
 def test_on_the_command_line(alternator):
     """Commands run the patterns themselves, by the library."""
-    refused = quipu("job", "put", "pages", "--total", "5", on=alternator.url, env=KEYS)
+    refused = quipu("history", "put", "kept", on=alternator.url, env=KEYS)
     assert refused.returncode != 0 and SENTENCE in refused.stderr
     assert not asked(alternator) and tables(alternator) == []
     counted = quipu("counter", "add", "orders", on=alternator.url, env=KEYS)
@@ -217,7 +217,7 @@ def test_on_the_command_line(alternator):
 
 def test_by_way_of_a_server(server, alternator):
     """A Quipu before an Alternator has no transactions either, and says so to commands that run the patterns."""
-    refused = quipu("job", "put", "pages", "--total", "5", on=server.url, env=KEYS)
+    refused = quipu("history", "put", "kept", on=server.url, env=KEYS)
     assert refused.returncode != 0 and SENTENCE in refused.stderr
     assert tables(alternator) == []
     assert quipu("counter", "add", "orders", on=server.url, env=KEYS).stdout.strip() == "1"
@@ -314,7 +314,7 @@ def test_one_that_does_not_answer_the_question(database):
 
 def test_it_is_asked_once(server, alternator):
     for _ in range(3):
-        assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2}) == REFUSAL
+        assert send(server.url, "PUT", "/v1/history/kept", None) == REFUSAL
         assert send(server.url, "POST", "/v1/counters/c", {})[0] == 200
     assert alternator.gets == ["/localnodes"]
 
@@ -323,10 +323,10 @@ def test_one_that_starts_late(imitation):
     """The server is there first; the database is asked before anything is written to it."""
     port = free_port()
     with Quipu("--on", f"http://127.0.0.1:{port}", "--no-functions", env=KEYS) as server:
-        assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2})[0] == 503
+        assert send(server.url, "PUT", "/v1/history/kept", None)[0] == 503
         assert SENTENCE not in server.stderr()
         with Node(imitation.url, port) as alternator:
-            assert send(server.url, "PUT", "/v1/jobs/j", {"total": 2}) == REFUSAL
+            assert send(server.url, "PUT", "/v1/history/kept", None) == REFUSAL
             assert not asked(alternator)
             assert send(server.url, "POST", "/v1/counters/late", {})[0] == 200
             eventually(lambda: server.stderr().count(SENTENCE) == 1, "the server says it")

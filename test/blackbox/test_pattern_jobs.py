@@ -153,7 +153,7 @@ def test_a_plain_sdk_sees_the_tables(face, job):
     """The head of a job is an ordinary item, and what a task costs can be asked for."""
     ok(face, "PUT", job, {"total": 2, "then": "tell-me"})
     cost = ok(face, "POST", job + "/done?cost=1", {"task": 0})["cost"]
-    assert (cost["writeUnits"], cost["readUnits"]) == (1, 0.5)
+    assert (cost["writeUnits"], cost["readUnits"]) == (1, 0.5)  # the first of its leaf
     client = boto_client(face.database)
     item = client.get_item(TableName="quipu-jobs", Key={"id": {"S": job.rsplit("/", 1)[1]}})["Item"]
     assert (item["state"]["S"], item["total"]["N"], item["then"]["S"]) == ("OPEN", "2", "tell-me")

@@ -3,6 +3,7 @@
 #include "unit/pattern_explore.h"
 
 #define DEADLINE_MS 10000
+#define LONG_MS     20000 /* a change that takes longer was left */
 
 /* The job as it is in the end. */
 struct end {
@@ -93,31 +94,30 @@ static void check_repeated(struct outcome *outcome)
     for (unsigned i = 0; i < 3; i++)
         told[i] = slice_contains(outcome->answers[i].body, SLICE("\"last\":true"));
     if (!slice_contains(job, SLICE("\"state\":\"COMPLETE\""))) outcome_fault(outcome, "%.*s", SLICE_ARG(job));
-    struct slice again = outcome_ask(outcome, "POST /v1/jobs/j/done", told[2] ? "{\"task\":0}" : "{\"task\":1}");
+    struct slice again = outcome_ask(outcome, "POST /v1/jobs/j/done",
+                                     told[2] ? "{\"task\":0}" : "{\"task\":1}");
     if (!slice_contains(again, SLICE("\"last\":true")) || told[0] + told[1] + told[2] == 0)
         outcome_fault(outcome, "the last one is not told again: %.*s", SLICE_ARG(again));
     if (told[2] && (told[0] || told[1])) outcome_fault(outcome, "two tasks are the last one");
 }
 
-static const struct exploration repeated = {
-    .name = "job whose last task is repeated",
-    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"), REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"),
-              REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
-    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}")},
-    .check = check_repeated};
+static const struct exploration repeated = {.name = "job whose last task is repeated",
+                                            .flows = {REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"),
+                                                      REQUEST("POST /v1/jobs/j/done", "{\"task\":1}"),
+                                                      REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
+                                            .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}")},
+                                            .check = check_repeated};
 
 TEST(explore_job_done)
 {
     explore(&two_done);
     explore(&twice_done);
-    explore_broken(&twice_done,
-                   "#state = :open and #run = :run and #total = :total and #failures = :failures and "
-                   "attribute_not_exists(#full)",
-                   "#run = :run and #total = :total and #failures = :failures and :open <> :run");
+    explore_broken(&twice_done, "#state = :was", "(#state = :was or :was = :was)");
     explore(&repeated);
     explore_broken(&repeated, "\"S\":\"done ", "\"S\":\"gone ");
     explore(&healed);
-    explore_broken(&healed, "#state = :complete and attribute_not_exists(#told)", "#state = :complete");
+    explore_broken(&healed, "#state = :complete and attribute_not_exists(#last_caller)",
+                   "#state = :complete");
 }
 
 /* ---- several leaves ---- */
@@ -149,7 +149,8 @@ TEST(explore_job_of_two_leaves)
         len += (size_t)snprintf(all_but_two + len, sizeof all_but_two - len, ",%d", i);
     snprintf(all_but_two + len, sizeof all_but_two - len, "]}");
     explore(&leaves);
-    explore_broken(&leaves, " ADD #full :leaf", ", #full = :leaf");
+    explore_broken(&leaves, "\"#full\":\"full\"", "\"#full\":\"foul\"");
+    explore_broken(&leaves, "\"#b0\":\"b0\"", "\"#b0\":\"c0\"");
 }
 
 /* ---- growth ---- */
@@ -185,14 +186,63 @@ static const struct exploration names_growth = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
                REQUEST("POST /v1/jobs/j/done", "{\"task\":\"b\"}")},
     .faults = 1,
+    .most = 8000,
     .check = check_grown};
 
 TEST(explore_job_that_grows)
 {
     explore(&growth);
     explore(&names_growth);
-    explore_broken(&growth, "#wanted = :wanted and size(#done) = :done",
-                   "#wanted >= :wanted and size(#done) = :done");
+    explore_broken(&growth, "#epoch = :epoch and", "(#epoch = :epoch or :epoch = :epoch) and");
+    explore_broken(&names_growth, "#epoch = :epoch and", "(#epoch = :epoch or :epoch = :epoch) and");
+}
+
+/* ---- changes that are left ---- */
+
+/* A change that takes long counts as left: whoever comes by takes it over, and it begins again. */
+static void check_taken_over(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "OPEN");
+    if (outcome->answers[0].status != 200 || end.total != 3 || end.done != 1 || end.missing != 2)
+        outcome_fault(outcome, "%.*s: %.*s", SLICE_ARG(outcome->answers[0].body), SLICE_ARG(end.job));
+    struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"tasks\":[\"a\",\"2\"]}");
+    if (!slice_contains(reply, SLICE("\"last\":true"))) outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration names_taken_over = {
+    .name = "job that gets more names slowly",
+    .flows = {REQUEST("PATCH /v1/jobs/j", "{\"tasks\":[\"2\"]}"), REQUEST("GET /v1/jobs/j", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
+               REQUEST("POST /v1/jobs/j/done", "{\"task\":\"b\"}")},
+    .jumps = {LONG_MS},
+    .most = 4000,
+    .check = check_taken_over};
+
+/* What was tried again is missing, however often the change was taken over. */
+static void check_redrive_taken_over(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "OPEN");
+    if (outcome->answers[0].status != 200 || end.failed || end.missing != 2)
+        outcome_fault(outcome, "%.*s: %.*s", SLICE_ARG(outcome->answers[0].body), SLICE_ARG(end.job));
+    struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"tasks\":[0,1]}");
+    if (!slice_contains(reply, SLICE("\"last\":true"))) outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration redrive_taken_over = {
+    .name = "job whose failures are tried again slowly",
+    .flows = {REQUEST("POST /v1/jobs/j/redrive", NULL), REQUEST("GET /v1/jobs/j", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}"),
+               REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
+    .jumps = {LONG_MS},
+    .most = 4000,
+    .check = check_redrive_taken_over};
+
+TEST(explore_job_change_taken_over)
+{
+    explore(&names_taken_over);
+    explore(&redrive_taken_over);
 }
 
 /* ---- failures ---- */
@@ -234,6 +284,7 @@ static const struct exploration too_many = {
               REQUEST("POST /v1/jobs/j/failed", "{\"task\":1}")},
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":1}")},
     .faults = 1,
+    .most = 8000,
     .check = check_too_many};
 
 /* The same failure, told twice, is one. */
@@ -242,6 +293,8 @@ static void check_one_failure(struct outcome *outcome)
     struct end end = end_of(outcome);
     check_state(outcome, &end, "OPEN");
     if (end.failed != 1 || end.missing != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    if (outcome_int(outcome, 0, "counted") + outcome_int(outcome, 1, "counted") > 1)
+        outcome_fault(outcome, "it is counted twice");
 }
 
 static const struct exploration same_failure = {
@@ -250,15 +303,15 @@ static const struct exploration same_failure = {
               REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":3}")},
     .faults = 1,
+    .most = 8000,
     .check = check_one_failure};
 
 TEST(explore_job_with_failures)
 {
     explore(&failures);
     explore_broken(&failures, "not contains(#done, :task)", "(not contains(#done, :task) or :task = :task)");
-    explore_broken(&failures, "contains(#failed, :f0)", "attribute_exists(#failed) or :f0 = :f0");
+    explore_broken(&failures, "#l0 < :entry", "#l0 <> :entry");
     explore(&too_many);
-    explore_broken(&too_many, " and #failures < :most", " and :most = :most");
     explore(&same_failure);
     explore_broken(&same_failure, "not contains(#failed, :task)",
                    "(not contains(#failed, :task) or :task = :task)");
@@ -285,14 +338,32 @@ static const struct exploration redrive = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}"),
                REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .faults = 1,
+    .most = 8000,
     .check = check_redriven};
+
+/* It fails once more: a copy of the call that made it missing, which comes late, does not do so again. */
+static void check_failed_again(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    bool is_counted = outcome_int(outcome, 1, "counted") == 1 && outcome->answers[0].attempts == 1;
+    if (is_counted && end.failed != 1) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration failed_again = {
+    .name = "job whose task is tried again and fails again",
+    .flows = {REQUEST("POST /v1/jobs/j/redrive", NULL), REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}"),
+               REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
+    .faults = 1,
+    .most = 8000,
+    .check = check_failed_again};
 
 TEST(explore_job_redriven)
 {
     explore(&redrive);
-    explore_broken(&redrive, "size(#failed) = :failed", "(size(#failed) = :failed or :failed = :failed)");
-    explore_broken(&redrive, "#run = :run and #state in (:state, :failed)",
-                   "#run = :run and :state <> :failed");
+    explore_broken(&redrive, "#epoch = :epoch and", "(#epoch = :epoch or :epoch = :epoch) and");
+    explore(&failed_again);
+    explore_broken(&failed_again, "#epoch < :epoch) and", "#epoch <= :epoch) and");
 }
 
 /* ---- the deadline ---- */
@@ -357,6 +428,7 @@ static const struct exploration revived = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}"),
                REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
     .jumps = {DEADLINE_MS},
+    .most = 12000,
     .check = check_revived};
 
 /* Names for a job that was opened without, while a number is done. */
@@ -381,7 +453,7 @@ static const struct exploration named_later = {
 TEST(explore_job_opened_again)
 {
     explore(&revived);
-    explore_broken(&revived, "#revived = :was", "#revived = :forgiven");
+    explore_broken(&revived, "#revived = :was", "#revived = :open");
     explore(&named_later);
     explore_broken(&named_later, "attribute_not_exists(#leaves)",
                    "(attribute_not_exists(#leaves) or attribute_exists(#leaves))");
