@@ -134,6 +134,11 @@ void group_load(struct flow *flow, struct group *group, int64_t generation)
     raw_look_begin(&look, flow->arena, flow_items(flow));
     if (!raw_look_next(&look, NULL, &item)) item = SLICE_NONE;
     group_read(flow, group, item);
+    struct slice slot = item_text(flow->arena, item, "slot");
+    if (!slot.data || slice_contains(slot, SLICE("/"))) return;
+    flow_refuse(flow, 409, "older-layout", "The group '%.*s' was made by an older version, whose groups this one does "
+                "not know: delete the tables of groups.", SLICE_ARG(group->id));
+    task_end(flow);
 }
 
 uint64_t group_sweep_topic(struct slice name)

@@ -387,7 +387,7 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
                 group_complete(flow, group, NULL); /* somebody did not get to it */
         }
         if (group->state != GROUP_COMPLETE && !is_guess) task_again(flow);
-        if (!group->item.data) group_load(flow, group, 0);
+        if (!group->item.data || (add->opens && group->state == GROUP_COMPLETE)) group_load(flow, group, 0);
         is_guess = false;
     }
     if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))

@@ -7,8 +7,10 @@
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
-#define SWEEP_MS   1000
-#define LOOK_MS    10000 /* a name is looked at as often as this, though nothing of it seems to be due */
+#define SWEEP_MS 1000
+#define LOOK_MS  10000 /* a name is looked at as often as this, though nothing of it seems to be due */
+#define CHANGE_MS                                                                                            \
+    300000 /* so long a server has to give changed rules to all groups, before another one begins */
 #define BURIED_MS  (24 * 3600 * 1000ll)
 #define PAGE       25  /* names, or groups of a slot, at a time */
 #define PAGES      4   /* of a slot */
@@ -108,10 +110,19 @@ static void finish_change(struct flow *flow, struct slice name, struct slice rul
 {
     int64_t version = item_int(flow->arena, rules, "version", 0); /* also when it was made */
     bool is_applied = item_int(flow->arena, rules, "applied", 0) == version;
-    int64_t again_ms = is_applied ? item_int(flow->arena, rules, "again", INT64_MAX)
-                                  : version + GROUP_AGAIN_MS;
+    int64_t again_ms = item_int(flow->arena, rules, "again",
+                                is_applied ? INT64_MAX : version + GROUP_AGAIN_MS);
     if (flow->now_ms < again_ms || item_has(flow->arena, rules, "forgotten")) return;
+    /* one server at a time: there may be many groups */
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #again = :later',"
+        "'ConditionExpression':'#version = :version and (attribute_not_exists(#again) or #again <= :now)',%#,"
+        "'ExpressionAttributeValues':{':version':%N,':now':%N,':later':%N}}",
+        &group_rules_table, name, version, flow->now_ms, flow->now_ms + CHANGE_MS);
+    if (flow_failed(flow)) return;
     group_change_all(flow, rules, 0);
+    flow_forget(flow, group_sweep_topic(name)); /* some may be due earlier now */
     task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version REMOVE #again',"
               "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",

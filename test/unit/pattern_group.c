@@ -410,6 +410,25 @@ TEST(group_lists_what_is_open)
     patterns_close(&patterns);
 }
 
+/* Its slots were those of all names. */
+TEST(group_of_an_older_version)
+{
+    struct patterns patterns;
+    struct buf reply = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/g", "{\"quiet\":\"1h\"}");
+    struct slice put = arena_printf(
+        &patterns.arena,
+        "{\"TableName\":\"%sgroups\",\"Item\":{\"group\":{\"S\":\"g/k\"},\"generation\":{\"N\":\"1\"},"
+        "\"state\":{\"S\":\"OPEN\"},\"slot\":{\"S\":\"0\"},\"due\":{\"N\":\"1\"}}}",
+        patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("PutItem"), put, &reply), 200);
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k", "{}", 409, "older-layout");
+    CHECK_REFUSES(&patterns, "GET /v1/groups/g/k", NULL, 409, "older-layout");
+    buf_free(&reply);
+    patterns_close(&patterns);
+}
+
 /* Two processes, each with a memory of its own, which grows old while the other one writes. */
 TEST(group_of_two_processes)
 {
