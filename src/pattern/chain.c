@@ -311,31 +311,33 @@ static bool has_token(const struct chain_entry *entries, size_t count)
     return false;
 }
 
-static bool is_any_found(const struct chain_entry *entries, size_t count)
+static size_t left_count(const struct chain_entry *entries, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].number) return true;
-    return false;
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) left += is_left(&entries[i]);
+    return left;
 }
 
 void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_end *end,
                     struct chain_entry *entries, size_t count)
 {
     struct arena_mark mark = arena_mark(flow->arena);
-    for (bool more = true; more && !end->is_sealed;) {
+    struct slice limit = flow_compose(flow, ",'Limit':%d", (int64_t)PAGES_AT_ONCE); /* it is mostly near */
+    for (bool more = true; more && !end->is_sealed && left_count(entries, count);) {
         struct raw_look look;
         struct slice page;
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
-                  "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ConsistentRead':true}",
-                  chain->table, chain->key, end->next);
+                  "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ConsistentRead':true%r}",
+                  chain->table, chain->key, end->next, limit);
         more = flow_last_key(flow).data != NULL;
+        limit = SLICE("");
         raw_look_begin(&look, flow->arena, flow_items(flow));
         while (raw_look_next(&look, NULL, &page)) {
             end_take(flow, end, page);
             tokens_compare(flow, end, entries, count);
         }
-        if (!more || is_any_found(entries, count)) continue;
+        if (!more || left_count(entries, count) < count) continue;
         end->tokens = SLICE_NONE; /* they were compared, and are gone with the reply */
         flow_rewind(flow, mark);
     }

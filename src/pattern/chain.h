@@ -81,7 +81,8 @@ bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_
  * sealed before all were appended. */
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
                   struct chain_entry *entries, size_t count);
-/* Reads all pages behind `end`, which moves on with them, and finds the entries whose token one of them has. */
+/* Reads the pages behind `end`, which moves on with them, and finds the entries whose token one of them has: all pages,
+ * unless all entries are found before. */
 void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_end *end,
                     struct chain_entry *entries, size_t count);
 /* Puts a seal that says this, an attribute value; where one is there already, that one stays. Afterwards `end` is the

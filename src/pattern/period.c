@@ -134,10 +134,8 @@ static void settings_take(struct flow *flow, struct slice item, struct period *p
 {
     if (period_read(flow, flow_text(flow, PERIOD_NAME), item, period)) return;
     if (item.data && !item_has(flow->arena, item, "done"))
-        flow_refuse(
-            flow, 409, "bad-settings",
-            "The period was made by an earlier version, which kept events otherwise: remove it, and put it "
-            "again.");
+        flow_refuse(flow, 409, "bad-settings",
+                    "The period was made by an earlier version, which kept events otherwise: put it again.");
     else if (item.data)
         flow_refuse(flow, 409, "bad-settings",
                     "The settings of this period cannot be understood: put it again.");

@@ -8,6 +8,8 @@ from lambdas import eventually, send
 from support.process import Quipu
 from test_patterns import at_once, face  # noqa: F401: a fixture
 
+KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEFAULT_REGION": "us-east-1"}
+
 
 @pytest.fixture
 def period(face):  # noqa: F811
@@ -69,6 +71,46 @@ def test_buckets_are_listed_and_the_length_may_change(period):
     listed = period("GET", "/buckets")["buckets"]
     assert [b["bucket"] for b in listed] == sorted({first, second})
     assert [b["state"] for b in listed] == ["DONE"] * len(listed)
+
+
+def test_two_servers_add_the_same_ids_while_both_close():
+    """Each id comes to both of them, at the same time; what one of them remembers is old for the other."""
+    with Quipu("--memory", "--no-functions") as database, Quipu("--on", database.url, env=KEYS) as one, \
+            Quipu("--on", database.url, env=KEYS) as other:
+        assert send(one.url, "PUT", "/v1/periods/p", {"every": "1s", "shards": 2})[0] == 201
+
+        def add(which):
+            answers = []
+            for number in range(40):
+                url = (one, other)[which % 2].url
+                status, answer = send(url, "POST", "/v1/periods/p", {"id": f"{which // 2}-{number}", "data": number})
+                assert status in (200, 201), answer
+                answers.append((answer["id"], answer["bucket"]))
+            return answers
+
+        told = {pair for answers in at_once(4, add) for pair in answers}
+        assert len(told) == len(dict(told)) == 80, "an id was told in two buckets"
+        found = []
+        for bucket in sorted({bucket for _, bucket in told}):
+            status, done = send(other.url, "GET", f"/v1/periods/p/{bucket}?wait=60s")
+            assert status == 200 and done["state"] == "DONE" and done["count"] == len(done["events"])
+            found += [(event["id"], bucket) for event in done["events"]]
+        assert sorted(found) == sorted(told)
+
+
+def test_a_large_bucket_is_read_in_parts(period):
+    period("PUT", body={"every": "1h", "shards": 2}, status=201)
+    ids = [f"{number}" for number in range(8)]
+    bucket = {period("POST", body={"id": one, "data": "x" * 90000})["bucket"] for one in ids}
+    period("PUT", body={"every": "1s"}, status=200)
+    found = []
+    for begin in sorted(bucket):
+        done = period("GET", f"/{begin}?wait=60s")
+        assert done["state"] == "DONE", done
+        parts = [period("GET", f"/{begin}?part={part}") for part in range(1, done["parts"] + 1)]
+        assert sum(len(part["events"]) for part in parts) == done["count"]
+        found += [event["id"] for part in parts for event in part["events"] if len(event["data"]) == 90000]
+    assert sorted(found) == ids
 
 
 def test_what_became_due_while_nobody_ran_is_handed_over_once_in_order(tmp_path):

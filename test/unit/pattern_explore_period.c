@@ -169,7 +169,7 @@ static const struct exploration repeats = {.name = "period with an id that comes
                                            .before = {BEFORE, ADD("first")},
                                            .jumps = {HOUR_MS},
                                            .faults = 1,
-                                           .most = 8000,
+                                           .most = 6000,
                                            .check = check_repeated};
 
 TEST(explore_period_repeats)

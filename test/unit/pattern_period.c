@@ -1,4 +1,5 @@
 /* Periods by their words. The clock begins at 2054-11-15T04:13:25.340Z, a Sunday. */
+#include "base/hash.h"
 #include "base/limits.h"
 #include "pattern/item.h"
 #include "unit/pattern_fixture.h"
@@ -372,5 +373,58 @@ TEST(period_costs_the_same_for_every_event)
                          SLICE("\"writeUnits\":1,\"readUnits\":0,")));
     CHECK(slice_contains(asks(&patterns, "POST /v1/periods/p?cost", "{\"id\":\"i\",\"data\":1}"),
                          SLICE("\"writeUnits\":2,\"readUnits\":0,")));
+    patterns_close(&patterns);
+}
+
+static void puts_item(struct patterns *patterns, const char *table, const char *item)
+{
+    struct buf reply = {0};
+    struct slice request = arena_printf(&patterns->arena, "{\"TableName\":\"%s%s\",\"Item\":%s}",
+                                        patterns->prefix, table, item);
+    CHECK_INT(dynamo_call(patterns->dynamo, SLICE("PutItem"), request, &reply), 200);
+    buf_free(&reply);
+}
+
+TEST(period_of_an_earlier_layout_is_refused)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/other", "{\"every\":\"1h\"}");
+    puts_item(&patterns, "periods",
+              "{\"name\":{\"S\":\"p\"},\"every\":{\"N\":\"3600000\"},\"shards\":{\"N\":\"4\"},"
+              "\"closed\":{\"N\":\"0\"},\"version\":{\"N\":\"1\"}}");
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"data\":1}", 409, "bad-settings");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p", NULL), SLICE("earlier version")));
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\"}");
+    CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"a\"}", 201,
+               "{\"bucket\":\"" FOUR "\",\"id\":\"a\"}");
+    patterns_close(&patterns);
+}
+
+/* A call died behind its token, and many events came before it is repeated. */
+TEST(period_finishes_what_a_token_began)
+{
+    struct patterns patterns;
+    char token[300];
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/periods/p", "{\"every\":\"1h\",\"shards\":1}");
+    makes(&patterns, "POST /v1/periods/p", "{\"id\":\"a\",\"data\":1}");
+    snprintf(token, sizeof token,
+             "{\"token\":{\"S\":\"period/p/b\"},\"bucket\":{\"S\":\"" FOUR "\"},\"shard\":{\"N\":\"0\"},"
+             "\"late\":{\"BOOL\":false},\"from\":{\"N\":\"2\"},\"sent\":{\"S\":\"%016llx\"}}",
+             (unsigned long long)hash_bytes(SLICE("1")));
+    puts_item(&patterns, "tokens", token);
+    CHECK_REFUSES(&patterns, "POST /v1/periods/p", "{\"id\":\"b\",\"data\":2}", 422, "key-reused");
+    for (int i = 0; i < 1010; i++) makes(&patterns, "POST /v1/periods/p", "{\"data\":1}");
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(&patterns, "POST /v1/periods/p", "{\"id\":\"b\",\"data\":1}", i ? 200 : 201,
+                   "{\"bucket\":\"" FOUR "\",\"id\":\"b\"}");
+    /* it is not searched for again */
+    CHECK(slice_contains(asks(&patterns, "POST /v1/periods/p?cost", "{\"id\":\"b\",\"data\":1}"),
+                         SLICE("\"readUnits\":0,")) ||
+          getenv("PATTERNS_ON"));
+    patterns.now_ms += HOUR_MS;
+    makes(&patterns, "POST /v1/periods/p/close", NULL);
+    CHECK(slice_contains(asks(&patterns, "GET /v1/periods/p/last", NULL), SLICE("\"count\":1012,")));
     patterns_close(&patterns);
 }
