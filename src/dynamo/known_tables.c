@@ -25,9 +25,22 @@ static bool is_of_items(struct slice operation)
 
 bool table_is_ours(struct remote *remote, struct slice operation, struct slice request, struct arena *arena)
 {
-    if (!is_of_items(operation)) return false;
+    if (!is_of_items(operation) && !slice_equal(operation, SLICE("CreateTable"))) return false;
     struct slice table = raw_string(arena, raw_member(arena, request, "TableName"));
     return slice_starts(table, slice_of(remote->options.prefix));
+}
+
+struct slice table_isolated(struct remote_call *call, struct slice request)
+{
+    struct arena *arena = call->call->arena;
+    if (!slice_equal(call->operation, SLICE("CreateTable")) || !raw_is_json(arena, request) ||
+        !table_is_ours(call->remote, call->operation, request, arena) ||
+        raw_member(arena, request, "Tags").data)
+        return request;
+    const char *brace = memchr(request.data, '{', request.len);
+    struct slice members = slice_from(request, (size_t)(brace - request.data) + 1);
+    return arena_printf(arena, "{\"Tags\":[{\"Key\":\"system:write_isolation\",\"Value\":\"always\"}],%.*s",
+                        SLICE_ARG(members));
 }
 
 /* ---- what is known ---- */

@@ -92,6 +92,7 @@ static void call_prepare(struct remote_call *begun)
     struct dynamo_call *call = begun->call;
     bool is_alternator = remote_kind(&begun->remote->door) == DYNAMO_KIND_ALTERNATOR;
     if (is_alternator && call->request_on_alternator.data) call->request = call->request_on_alternator;
+    if (is_alternator) call->request = table_isolated(begun, call->request);
     attempt_init(begun, with_token(begun->remote, call, begun->operation));
     begun->http.done = remote_attempt_end;
 }

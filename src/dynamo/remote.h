@@ -133,8 +133,10 @@ void nodes_ask_again(struct remote *remote);
 
 /* ---- known_tables.c ---- */
 
-/* A call on an item of a table whose name begins as ours do. */
+/* A call on an item of a table whose name begins as ours do, or one that makes such a table. */
 bool table_is_ours(struct remote *remote, struct slice operation, struct slice request, struct arena *arena);
+/* The request; one that makes a table of ours gets the tag, unless it has some. */
+struct slice table_isolated(struct remote_call *call, struct slice request);
 /* On Alternator: sets the key of a call on an item; or, where its table is not known yet, begins to ask for it in the
  * turn and answers true: behind it comes remote_call_send, or the call is refused. */
 bool table_ask_first(struct remote_call *call, struct dynamo_turn *turn);

@@ -198,3 +198,27 @@ TEST(tables_of_ours_are_isolated_or_refused)
     }
     buf_free(&reply);
 }
+
+TEST(tables_of_ours_are_made_isolated)
+{
+    static const struct {
+        const char *table, *more;
+        bool is_tagged;
+    } rows[] = {{"ours-counters", "", true}, {"theirs", "", false}, {"ours-counters", ",\"Tags\":[]", false}};
+    struct buf reply = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scripted scripted;
+        char request[100];
+        scripted_start(&scripted, STEPS(NODES, FINE));
+        struct dynamo *dynamo = door(&scripted, 0);
+        dynamo_kind_ask(dynamo);
+        snprintf(request, sizeof request, " {\"TableName\":\"%s\"%s}", rows[i].table, rows[i].more);
+        CHECK_INT(dynamo_call(dynamo, SLICE("CreateTable"), slice_of(request), &reply), 200);
+        dynamo_close(dynamo);
+        scripted_stop(&scripted);
+        const char *sent = strstr(scripted.last_request, "\r\n\r\n");
+        CHECK(rows[i].is_tagged == (strstr(sent, "\"system:write_isolation\",\"Value\":\"always\"") != NULL));
+        CHECK(rows[i].is_tagged || strcmp(sent + 4, request) == 0);
+    }
+    buf_free(&reply);
+}
