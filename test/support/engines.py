@@ -28,13 +28,7 @@ REFUSED = [
     ("alternator", r"test_pattern_history\.py::"
                    r"(?!test_clear_refusals\[alternator-PUT-(quipu-history|\{table\}-body[23])).*",
      "histories are recorded by what runs functions"),
-<<<<<<< HEAD
-    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|history)\]",
-=======
-    ("alternator", r"test_pattern_periods\.py::.*", "periods add and close by transactions"),
-    ("alternator", r"test_pattern_logs\.py::test_parked_events_and_replays\[.*", "logs park by transactions"),
-    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(period|log|history)\]",
->>>>>>> 4af220d (job: one conditional write counts, completes and changes; flows read from top to bottom)
+    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(history)\]",
      "not every operation of these patterns works there"),
     ("alternator", r"test_(reactions|redrive|mapping_follows|lambda_shared|triggers_elsewhere|lambda_api|logs_api|"
                    r"put_back|destinations)\.py::.*",
@@ -88,11 +82,7 @@ UNIT_REFUSED = {"alternator": {
     "group_rules_can_be_put_back", "period_is_made_and_changed", "period_settings_can_be_put_back",
     "period_hands_over_what_is_as_large_as_may_be"}}
 # Engine, and parts of which nothing works there yet, each with a test that would.
-<<<<<<< HEAD
-UNIT_PARTS_REFUSED = {"alternator": {"job_": "job_of_a_few_tasks", "history_": "history_restores"}}
-=======
-UNIT_PARTS_REFUSED = {"alternator": {"period_": "period_hands_over_what_came", "history_": "history_restores"}}
->>>>>>> 4af220d (job: one conditional write counts, completes and changes; flows read from top to bottom)
+UNIT_PARTS_REFUSED = {"alternator": {"history_": "history_restores"}}
 
 
 def unit_tests(engine, part):
