@@ -19,7 +19,8 @@
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
-#define NUMBER_MOST 9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
+#define NUMBER_MOST      9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
+#define NUMBER_MOST_TEXT "9007199254740991"
 
 static const struct flow_table counters = {
     "counters",
@@ -138,8 +139,9 @@ struct slice counter_add_one(struct flow *flow, struct slice name)
     task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',"
               "'ConditionExpression':'attribute_not_exists(#value) or #value < :most',%#,"
-              "'ExpressionAttributeValues':{':one':{'N':'1'},':most':%N},'ReturnValues':'UPDATED_NEW',%O}",
-              &counters, name, (int64_t)NUMBER_MOST);
+              "'ExpressionAttributeValues':{':one':{'N':'1'},':most':{'N':'" NUMBER_MOST_TEXT "'}},"
+              "'ReturnValues':'UPDATED_NEW',%O}",
+              &counters, name);
     struct slice value = value_of(flow, flow_item(flow));
     if (!flow_failed(flow)) return value;
     refuse_end(flow, value, true);
