@@ -238,58 +238,71 @@ bool attribute_equal(struct arena *arena, struct slice a, struct slice b)
 
 /* ---- from plain JSON ---- */
 
-static void attribute_put_next(struct buf *out, struct json_reader *reader);
+static const char *attribute_put_next(struct buf *out, struct json_reader *reader, unsigned depth);
 
-static void attribute_put_map(struct buf *out, struct json_reader *reader)
+static const char *attribute_put_map(struct buf *out, struct json_reader *reader, unsigned depth)
 {
     struct slice name;
+    const char *fault = NULL;
     bool first = true;
     buf_text(out, "{\"M\":{");
     json_enter(reader);
-    while (json_member(reader, &name)) {
+    while (!fault && json_member(reader, &name)) {
         if (!first) buf_byte(out, ',');
         first = false;
         json_put_string(out, name);
         buf_byte(out, ':');
-        attribute_put_next(out, reader);
+        fault = attribute_put_next(out, reader, depth);
     }
     buf_text(out, "}}");
+    return fault;
 }
 
-static void attribute_put_list(struct buf *out, struct json_reader *reader)
+static const char *attribute_put_list(struct buf *out, struct json_reader *reader, unsigned depth)
 {
+    const char *fault = NULL;
     bool first = true;
     buf_text(out, "{\"L\":[");
     json_enter(reader);
-    while (json_element(reader)) {
+    while (!fault && json_element(reader)) {
         if (!first) buf_byte(out, ',');
         first = false;
-        attribute_put_next(out, reader);
+        fault = attribute_put_next(out, reader, depth);
     }
     buf_text(out, "]}");
+    return fault;
 }
 
-static void attribute_put_scalar(struct buf *out, const char *type, struct json_reader *reader,
-                                 const char *end)
+static struct slice attribute_put_scalar(struct buf *out, const char *type, struct json_reader *reader,
+                                         const char *end)
 {
     struct slice text;
     raw_take(reader, &text);
     buf_slice(out, slice_of(type));
     buf_slice(out, text);
     buf_slice(out, slice_of(end));
+    return text;
 }
 
-/* The value that the reader comes to: whatever its depth, all of it is read once. */
-static void attribute_put_next(struct buf *out, struct json_reader *reader)
+/* The value that the reader comes to, all of which is read once. depth: of the lists and maps around it, and 1; 0: it
+ * has been checked. */
+static const char *attribute_put_next(struct buf *out, struct json_reader *reader, unsigned depth)
 {
-    switch (json_peek(reader)) {
-    case JSON_STRING: attribute_put_scalar(out, "{\"S\":", reader, "}"); return;
-    case JSON_NUMBER: attribute_put_scalar(out, "{\"N\":\"", reader, "\"}"); return;
+    enum json_kind kind = json_peek(reader);
+    unsigned below = depth ? depth + 1 : 0;
+    struct slice number;
+    if ((kind == JSON_OBJECT || kind == JSON_ARRAY) && depth >= LIMIT_NESTING)
+        return "lists and objects are nested too deep";
+    switch (kind) {
+    case JSON_STRING: attribute_put_scalar(out, "{\"S\":", reader, "}"); return NULL;
+    case JSON_NUMBER:
+        number = attribute_put_scalar(out, "{\"N\":\"", reader, "\"}");
+        return depth ? number_fault(number) : NULL;
     case JSON_TRUE:
-    case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", reader, "}"); return;
-    case JSON_OBJECT: attribute_put_map(out, reader); return;
-    case JSON_ARRAY: attribute_put_list(out, reader); return;
-    default: json_skip(reader); buf_text(out, "{\"NULL\":true}");
+    case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", reader, "}"); return NULL;
+    case JSON_OBJECT: return attribute_put_map(out, reader, below);
+    case JSON_ARRAY: return attribute_put_list(out, reader, below);
+    default: json_skip(reader); buf_text(out, "{\"NULL\":true}"); return NULL;
     }
 }
 
@@ -297,7 +310,14 @@ void attribute_put_plain(struct buf *out, struct arena *arena, struct slice valu
 {
     struct json_reader reader;
     json_begin(&reader, value.data ? value : SLICE(""), arena);
-    attribute_put_next(out, &reader);
+    attribute_put_next(out, &reader, 0);
+}
+
+const char *attribute_put_checked(struct buf *out, struct arena *arena, struct slice value, unsigned levels)
+{
+    struct json_reader reader;
+    json_begin(&reader, value, arena);
+    return attribute_put_next(out, &reader, levels + 1);
 }
 
 static const char *fault_next(struct json_reader *reader, unsigned depth)

@@ -45,6 +45,9 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
 void plain_put_item(struct buf *out, struct arena *arena, struct slice item);
 /* Appends plain JSON as an attribute value. */
 void attribute_put_plain(struct buf *out, struct arena *arena, struct slice value);
+/* The same of what has not been checked, and will be so many lists and maps deep: plain_fault's sentence, and something
+ * was appended, or NULL. */
+const char *attribute_put_checked(struct buf *out, struct arena *arena, struct slice value, unsigned levels);
 /* NULL when DynamoDB can hold the value; else a sentence: nesting, a number with too many digits or too
  * large. */
 const char *plain_fault(struct arena *arena, struct slice value);

@@ -97,9 +97,9 @@ void log_refuse_partition(struct flow *flow, int64_t partition);
 
 /* A partition as a chain, with its tokens. */
 struct chain log_chain(struct flow *flow, const struct log_layout *layout, int64_t partition);
-/* An entry of it: plain data, or an attribute value and where it was parked, {"M":{"partition":...,"sequence":...,
- * "time":...,"reason":...}}. */
-struct slice log_entry(struct flow *flow, struct slice key, struct slice data);
+/* An entry of it: of plain data, answering what is wrong with that or NULL; or of an attribute value and where it was
+ * parked, {"M":{"partition":...,"sequence":...,"time":...,"reason":...}}. */
+const char *log_entry(struct flow *flow, struct slice key, struct slice data, struct slice *entry);
 struct slice log_entry_again(struct flow *flow, struct slice key, struct slice data, struct slice parked);
 
 /* Where a page may be put behind, also where all pages have ended by their age. True: it is what this process

@@ -71,20 +71,14 @@ static bool take_name(struct flow *flow, size_t number, const char *name, struct
     return false;
 }
 
-static bool take_data(struct flow *flow, size_t number, struct slice value, struct slice *out)
-{
-    const char *wrong = plain_fault(flow->arena, value);
-    *out = value;
-    if (!wrong) return true;
-    flow_refuse(flow, 400, "bad-request", "event %zu: data cannot be stored: %s.", number, wrong);
-    return false;
-}
-
 static bool take_member(struct flow *flow, size_t number, struct slice name, struct slice member,
                         struct event *event)
 {
     if (slice_equal(name, SLICE("key"))) return take_name(flow, number, "key", member, KEY_MOST, &event->key);
-    if (slice_equal(name, SLICE("data"))) return take_data(flow, number, member, &event->data);
+    if (slice_equal(name, SLICE("data"))) {
+        event->data = member;
+        return true;
+    }
     if (slice_equal(name, SLICE("token")))
         return take_name(flow, number, "token", member, TOKEN_MOST, &event->entry.token);
     flow_refuse(flow, 400, "bad-request", "event %zu has a member that is not known here: %.*s.", number,
@@ -181,7 +175,11 @@ static bool take_events(struct flow *flow, struct append *append)
         struct event *event = &append->events[i];
         if (!event_fits(flow, i, event)) return false;
         event->hash = hash_bytes(event->key);
-        event->entry.value = log_entry(flow, event->key, event->data);
+        const char *wrong = log_entry(flow, event->key, event->data, &event->entry.value);
+        if (wrong) {
+            flow_refuse(flow, 400, "bad-request", "event %zu: data cannot be stored: %s.", i, wrong);
+            return false;
+        }
         if (!event->entry.token.data) event->entry.token = token_of_call(flow, append, i);
         if (event->entry.token.data)
             event->entry.mark = log_hex(flow, event->hash * 31 + hash_bytes(event->data));

@@ -12,6 +12,7 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
+#define ENTRY_LEVELS     2 /* of a page: its list of entries, and the entry */
 #define RESERVED_AT_ONCE                                                                                     \
     10000 /* numbers; half of them is left when the next are reserved: more than an append takes */
 
@@ -26,9 +27,16 @@ struct chain log_chain(struct flow *flow, const struct log_layout *layout, int64
                           .keep_s = is_parked ? 0 : layout->keep_s};
 }
 
-struct slice log_entry(struct flow *flow, struct slice key, struct slice data)
+const char *log_entry(struct flow *flow, struct slice key, struct slice data, struct slice *entry)
 {
-    return flow_compose(flow, "{'L':[%S,%J]}", key, data);
+    struct buf out = {0};
+    buf_reserve(&out, 2 * (key.len + data.len) + 100);
+    flow_put(flow, &out, "{'L':[%S,", key);
+    const char *fault = attribute_put_checked(&out, flow->arena, data, ENTRY_LEVELS);
+    buf_text(&out, "]}");
+    *entry = arena_copy(flow->arena, buf_view(&out));
+    buf_free(&out);
+    return fault;
 }
 
 struct slice log_entry_again(struct flow *flow, struct slice key, struct slice data, struct slice parked)

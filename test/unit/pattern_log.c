@@ -102,6 +102,16 @@ TEST(log_refuses_bad_events)
     CHECK_REFUSES(&patterns, "POST /v1/logs/l", large.data, 413, "too-large");
     buf_free(&large);
     CHECK_INT(number(&patterns, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL), "sequence"), 0);
+    for (int depth = 29; depth <= 30; depth++) { /* a page has two levels above it */
+        char nested[200];
+        snprintf(nested, sizeof nested, "{\"key\":\"a\",\"data\":%.*s%.*s}", depth,
+                 "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth, "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+        if (depth == 29)
+            makes(&patterns, "POST /v1/logs/l", nested);
+        else
+            CHECK_REFUSES(&patterns, "POST /v1/logs/l", nested, 400, "bad-request");
+    }
+    CHECK_INT(number(&patterns, asks(&patterns, "GET /v1/logs/l/partitions/0", NULL), "sequence"), 1);
     patterns_close(&patterns);
 }
 
