@@ -60,13 +60,12 @@ TEST(log_appends_without_gap)
                "{\"partition\":\"0\",\"sequence\":1}");
     CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\",\"data\":1},{\"key\":\"b\"}]}", 201,
                "{\"events\":[{\"partition\":\"0\",\"sequence\":2},{\"partition\":\"0\",\"sequence\":3}]}");
-    CHECK_ASKS(
-        &patterns, "GET /v1/logs/l/partitions/0", NULL, 200,
-        "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,"
-        "\"events\":[{\"sequence\":1,\"key\":\"k\",\"time\":\"2054-11-15T04:13:25.340Z\","
-        "\"data\":{\"a\":[1,\"#x\"]}},"
-        "{\"sequence\":2,\"key\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":1},"
-        "{\"sequence\":3,\"key\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":null}]}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/partitions/0", NULL, 200,
+               "{\"partition\":\"0\",\"state\":\"OPEN\",\"sequence\":3,"
+               "\"events\":[{\"sequence\":1,\"key\":\"k\",\"time\":\"2054-11-15T04:13:25.340Z\","
+               "\"data\":{\"a\":[1,\"#x\"]}},"
+               "{\"sequence\":2,\"key\":\"a\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":1},"
+               "{\"sequence\":3,\"key\":\"b\",\"time\":\"2054-11-15T04:13:25.340Z\",\"data\":null}]}");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l", NULL, 200,
         "{\"log\":\"l\",\"partitions\":1,\"created\":\"2054-11-15T04:13:25.340Z\",\"version\":0,\"consumers\":[],"
@@ -260,11 +259,72 @@ TEST(log_parks_and_replays)
     makes(&patterns, "POST /v1/logs/l/consumers/g/park",
           "{\"partition\":\"parked\",\"fence\":1,\"sequence\":1,\"reason\":\"still\"}");
     makes(&patterns, ACK, "{\"partition\":\"parked\",\"fence\":1,\"sequence\":2}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
+               "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\","
+               "\"parked\":\"2054-11-15T04:13:25.340Z\",\"data\":1}]}");
+    for (int i = 0; i < 2; i++) CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+    patterns_close(&patterns);
+}
+
+/* Writes into a table what one who died has left there. */
+static void leaves(struct patterns *patterns, const char *table, const char *request)
+{
+    struct buf reply = {0};
+    struct slice text = arena_printf(&patterns->arena, "{\"TableName\":\"%s%s\",%s}", patterns->prefix, table,
+                                     request);
+    if (dynamo_call(patterns->dynamo, SLICE("UpdateItem"), text, &reply) != 200)
+        test_failed(__FILE__, __LINE__, "%.*s", SLICE_ARG(buf_view(&reply)));
+    buf_free(&reply);
+}
+
+/* Whoever looks for something to read finds what was begun, though all is read, and minutes later. */
+TEST(log_parks_for_one_who_died)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    makes(&patterns, "POST /v1/logs/l",
+          "{\"events\":[{\"key\":\"a\",\"data\":1},{\"key\":\"b\",\"data\":2}]}");
+    makes(&patterns, READ, "{\"owner\":\"o\"}");
+    leaves(
+        &patterns, "log-positions",
+        "\"Key\":{\"group\":{\"S\":\"l/g\"},\"partition\":{\"S\":\"0\"}},\"UpdateExpression\":\"SET #position = :two, "
+        "intent = :intent, redo = :redo REMOVE #owner\",\"ExpressionAttributeNames\":{\"#position\":\"position\","
+        "\"#owner\":\"owner\"},\"ExpressionAttributeValues\":{\":two\":{\"N\":\"2\"},\":intent\":{\"S\":\"dead\"},"
+        "\":redo\":{\"M\":{\"sequence\":{\"N\":\"2\"},\"reason\":{\"S\":\"bad\"},\"parked\":{\"S\":\"2054\"}}}}");
+    patterns.now_ms += 300000;
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     CHECK_ASKS(
         &patterns, "GET /v1/logs/l/consumers/g/parked", NULL, 200,
-        "{\"parked\":[{\"partition\":\"0\",\"sequence\":1,\"key\":\"a\",\"reason\":\"still\","
-        "\"parked\":\"2054-11-15T04:13:25.340Z\",\"data\":1}]}");
-    for (int i = 0; i < 2; i++) CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
+        "{\"parked\":[{\"partition\":\"0\",\"sequence\":2,\"key\":\"b\",\"reason\":\"bad\",\"parked\":\"2054\","
+        "\"data\":2}]}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL, 200,
+               "{\"partitions\":[],\"lag\":0,\"parked\":1}");
+    patterns_close(&patterns);
+}
+
+TEST(log_replays_for_one_who_died)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1}");
+    makes(&patterns, "POST /v1/logs/l",
+          "{\"events\":[{\"key\":\"a\",\"data\":1},{\"key\":\"b\",\"data\":2}]}");
+    makes(&patterns, READ, "{\"owner\":\"o\"}");
+    makes(&patterns, ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}");
+    patterns.now_ms += 300000;
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, ""); /* writes down that all is read */
+    leaves(
+        &patterns, "logs",
+        "\"Key\":{\"log\":{\"S\":\"l\"},\"part\":{\"S\":\"group/g\"}},\"UpdateExpression\":\"SET turn = turn + :one, "
+        "mark0 = :zero, intent = :intent, redo = :redo\",\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},"
+        "\":zero\":{\"N\":\"0\"},\":intent\":{\"S\":\"dead\"},"
+        "\":redo\":{\"M\":{\"partition\":{\"N\":\"0\"},\"position\":{\"N\":\"1\"}}}}");
+    struct slice page = asks(&patterns, READ, "{\"owner\":\"p\"}");
+    CHECK_INT(number(&patterns, page, "position"), 1);
+    CHECK_INT(number(&patterns, page, "fence"), 3);
+    makes(&patterns, ACK, "{\"partition\":\"0\",\"fence\":3,\"sequence\":2}");
+    CHECK_ASKS(&patterns, READ, "{\"owner\":\"o\"}", 204, "");
     patterns_close(&patterns);
 }
 
@@ -349,12 +409,16 @@ TEST(log_goes_on_behind_what_has_ended)
         struct slice reply = asks(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}");
         CHECK(number(&patterns, reply, "sequence") > last);
         last = number(&patterns, reply, "sequence");
-        CHECK_INT(number(&patterns, asks(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}"), "sequence"), ++last);
+        CHECK_INT(number(&patterns, asks(&patterns, "POST /v1/logs/l", "{\"key\":\"a\"}"), "sequence"),
+                  ++last);
         /* as the service deletes them, some day */
         struct buf reply_text = {0};
-        struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%slog-events\"}", patterns.prefix), item;
+        struct slice scan = arena_printf(&patterns.arena, "{\"TableName\":\"%slog-events\"}",
+                                         patterns.prefix),
+                     item;
         CHECK_INT(dynamo_call(patterns.dynamo, SLICE("Scan"), scan, &reply_text), 200);
-        struct slice items = raw_member(&patterns.arena, arena_copy(&patterns.arena, buf_view(&reply_text)), "Items");
+        struct slice items = raw_member(&patterns.arena, arena_copy(&patterns.arena, buf_view(&reply_text)),
+                                        "Items");
         struct raw_walk walk;
         CHECK_INT((int64_t)raw_count(&patterns.arena, items), 2);
         raw_walk_begin(&walk, &patterns.arena, items);
