@@ -63,12 +63,10 @@
 #define RAW_LEAF                                                                                             \
     "{\"TableName\":\"quipu-job-parts\",\"Key\":{\"part\":{\"S\":\"raw/"                                     \
     "2026-11-15T10:20:30.000Z-000000-000000/0/" LEAF_7                                                       \
-    "\"},\"task\":{\"S\":\"-\"}},\"UpdateExpression\":\"SET #wanted = if_not_exists(#wanted, :wanted) ADD "  \
-    "#done "                                                                                                 \
-    ":tasks\",\"ConditionExpression\":\"attribute_not_exists(#closed)\",\"ExpressionAttributeNames\":{"      \
-    "\"#wanted\":\"wanted\",\"#done\":\"done\",\"#closed\":\"closed\"},\"ExpressionAttributeValues\":{\":"   \
-    "wanted\":"                                                                                              \
-    "{\"N\":\"256\"},\":tasks\":{\"NS\":[\"1" TASK_3 "\"]}},\"ReturnValues\":\"ALL_OLD\","                   \
+    "\"},\"task\":{\"S\":\"-\"}},\"UpdateExpression\":\"ADD #done :tasks DELETE #failed :tasks\","             \
+    "\"ConditionExpression\":\"attribute_not_exists(#closed)\",\"ExpressionAttributeNames\":{"             \
+    "\"#done\":\"done\",\"#failed\":\"failed\",\"#closed\":\"closed\"},\"ExpressionAttributeValues\":{"      \
+    "\":tasks\":{\"NS\":[\"1" TASK_3 "\"]}},\"ReturnValues\":\"ALL_OLD\","                                  \
     "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}"
 #define RAW_LEASE                                                                                            \
     "{\"TableName\":\"quipu-leases\",\"Key\":{\"name\":{\"S\":\"raw-" TICKET_10 "\"}},\"UpdateExpression\":" \
@@ -165,8 +163,6 @@ static const struct operation operations[] = {
      "make the job, once"},
     {"job-done", ROUTE, "POST /v1/jobs/bench/done", "{\"task\":" TICKET_7 "}", "\"counted\":1", false,
      "a task of the job is done; --first from 1000000 on"},
-    {"job-raw-head", DYNAMO, "GetItem", "{\"TableName\":\"quipu-jobs\",\"Key\":{\"id\":{\"S\":\"bench\"}}}",
-     "\"Item\":", false, "the GetItem that job-done makes"},
     {"job-raw-leaf", DYNAMO, "UpdateItem", RAW_LEAF, "{", false, "the UpdateItem that job-done makes"},
     {"log-make", ROUTE, "PUT /v1/logs/bench", "{\"partitions\":1}", "\"bench\"", false,
      "make a log of one partition, once"},
