@@ -171,8 +171,6 @@ struct flow {
     flow_step *led;           /* JOIN: instead of it, when others did it */
     flow_step *leave;         /* see flow_when_gone */
     bool is_gone;             /* its client: nothing is waited for any more */
-    struct sweep_walk *sweep; /* sweep.c's own, as is the next */
-    struct sweep_removal *removal;
     struct random random;
     struct arena_mark mark;   /* of the arena where the first look began */
     unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */

@@ -369,13 +369,13 @@ static void list_groups(struct flow *flow)
     struct slice listed = group_named(flow, flow_text(flow, GROUP_NAME), SLICE("")).id;
     struct slice before = moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER));
     struct listing *open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    for (; open->slot < GROUP_SLOTS; open->slot++) {
+    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
         task_call(
             flow, "Query",
             "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
             ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
             "'Limit':%d}",
-            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), open->slot),
+            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot),
             flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before, open->most + 2);
         listing_take(flow, open, "since", flow_text(flow, LIST_AFTER));
     }

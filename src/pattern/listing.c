@@ -16,7 +16,6 @@ static void listing_insert(struct listing *listing, struct listing_entry entry)
 {
     int64_t at = listing->count;
     while (at > 0 && slice_compare(listing->entries[at - 1].order, entry.order) > 0) at--;
-    if (listing->is_distinct && at && slice_equal(listing->entries[at - 1].order, entry.order)) return;
     if (at >= listing->most) {
         listing->more = true;
         return;

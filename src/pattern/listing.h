@@ -10,11 +10,9 @@ struct listing_entry {
 };
 
 struct listing {
-    unsigned slot; /* that is asked now; the caller's */
     struct listing_entry *entries;
     int64_t count, most;
-    bool more;        /* there are others behind them */
-    bool is_distinct; /* what has the same order is the same, and is listed once */
+    bool more; /* there are others behind them */
 };
 
 struct listing *listing_new(struct flow *flow, int64_t most);

@@ -40,26 +40,4 @@ size_t delete_listed(struct flow *flow, const struct flow_table *table);
 /* Puts items, as many as there are; none is there twice. */
 void put_items(struct flow *flow, const struct flow_table *table, const struct slice *items, size_t count);
 
-/* ---- the same for what is still made of steps ---- */
-
-struct sweep_plan {
-    const struct flow_table *table;
-    unsigned slots;
-    flow_step *each; /* what is done with an entry; it ends in sweep_next */
-};
-
-/* Takes up the walk; the flow ends behind its last entry. */
-void sweep_over(struct flow *flow, const struct sweep_plan *plan);
-/* A step: goes on to the next entry. */
-void sweep_next(struct flow *flow);
-/* The entry as the index has it. */
-struct slice sweep_entry(const struct flow *flow);
-
-/* Removes the items of these keys, SWEEP_REMOVED at the most; what the service does not get to is sent again.
- * Then goes on. */
-void sweep_remove(struct flow *flow, const struct flow_table *table, const struct slice *keys, size_t count,
-                  flow_step *then);
-/* The same with the keys that the last reply lists; false, and nothing wanted, when it lists none. */
-bool sweep_remove_listed(struct flow *flow, const struct flow_table *table, flow_step *then);
-
 #endif

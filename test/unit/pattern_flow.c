@@ -336,21 +336,17 @@ TEST(flow_ids_sort_by_time_and_order)
 
 /* ---- removing what is listed ---- */
 
-static void remove_listed(struct flow *flow);
-
-static void list(struct flow *flow)
+static void remove_all(struct flow *flow)
 {
-    flow_call(flow, remove_listed, "Query", "{'TableName':%T}", &table);
-}
-
-static void remove_listed(struct flow *flow)
-{
-    if (!sweep_remove_listed(flow, &table, list)) flow_answer(flow, 200, "{'empty':true}");
+    do {
+        task_call(flow, "Query", "{'TableName':%T}", &table);
+    } while (delete_listed(flow, &table));
+    flow_answer(flow, 200, "{'empty':true}");
 }
 
 TEST(flow_removes_what_is_listed_and_sends_again_what_was_left)
 {
-    static const struct flow_row removal = {"POST", "/x", list, "Removes all.", NULL, 0, NULL, NULL};
+    static const struct flow_row removal = {"POST", "/x", remove_all, "Removes all.", NULL, 0, NULL, NULL};
     struct trial trial;
     trial_begin_row(&trial, &removal, "");
     give(&trial, 200, "", "{\"Items\":[{\"a\":{\"N\":\"1\"}},{\"a\":{\"N\":\"2\"}}]}");
@@ -369,6 +365,42 @@ TEST(flow_removes_what_is_listed_and_sends_again_what_was_left)
     check_call(&trial, "Query", "{\"TableName\":\"t-things\"}");
     give(&trial, 200, "", "{\"Items\":[]}");
     check_done(&trial, 200, "{\"empty\":true}");
+    trial_end(&trial);
+}
+
+/* ---- the walk over what is due ---- */
+
+static void walk_due(struct flow *flow)
+{
+    struct due_walk walk = due_begin(flow, &table, 2);
+    struct slice entry;
+    while (due_next(flow, &walk, &entry)) {
+        buf_slice(flow->body, item_text(flow->arena, entry, "a"));
+        task_sleep(flow, 1);
+    }
+    flow_finish(flow, 200);
+}
+
+/* Each slot in pages, both of them, whichever comes first. */
+TEST(flow_walks_over_what_is_due)
+{
+    static const struct flow_row due = {"POST", "/x", walk_due, "Walks.", NULL, 0, NULL, NULL};
+    struct trial trial;
+    trial_begin_row(&trial, &due, "");
+    give(&trial, 200, "",
+         "{\"Items\":[{\"a\":{\"S\":\"1\"}},{\"a\":{\"S\":\"2\"}}],"
+         "\"LastEvaluatedKey\":{\"a\":{\"S\":\"2\"}}}");
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(trial.flow.want, FLOW_PAUSE);
+        flow_next(&trial.flow, 1000, NULL);
+    }
+    CHECK(slice_contains(trial.flow.call, SLICE("\"ExclusiveStartKey\":{\"a\":{\"S\":\"2\"}}")));
+    give(&trial, 200, "", "{\"Items\":[{\"a\":{\"S\":\"3\"}}]}");
+    CHECK_INT(trial.flow.want, FLOW_PAUSE);
+    flow_next(&trial.flow, 1000, NULL);
+    CHECK(!slice_contains(trial.flow.call, SLICE("ExclusiveStartKey")));
+    give(&trial, 200, "", "{\"Items\":[]}");
+    check_done(&trial, 200, "123");
     trial_end(&trial);
 }
 
