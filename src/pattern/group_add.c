@@ -115,11 +115,11 @@ static struct slice condition(struct flow *flow, const struct group *group, cons
     if (in_head) {
         text = flow_compose(flow, "%r and attribute_not_exists(#spilled) and #bytes <= :room", text);
         *values = flow_compose(flow, "%A,':room':%N", *values, room - add->bytes);
-    } else { /* nothing was added since it was read, and its redo is carried out */
-        text = flow_compose(flow, "%r and #count = :seen and %r", text,
-                            group->spilled.data ? SLICE("#spilled = :part")
-                                                : SLICE("attribute_not_exists(#spilled)"));
+    } else if (group->spilled.data) { /* nothing was added since it was read, and its redo is carried out */
+        text = flow_compose(flow, "%r and #count = :seen and #spilled = :part", text);
         *values = flow_compose(flow, "%A,':seen':%N", *values, group->count);
+    } else {
+        text = flow_compose(flow, "%r and attribute_not_exists(#spilled)", text);
     }
     if (!is_open) return text;
     text = flow_compose(flow, "%r and #rules = :rules", text);
@@ -386,7 +386,7 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
             if (group->state == GROUP_OPEN && group_may_be_complete(flow, group->item))
                 group_complete(flow, group, NULL); /* somebody did not get to it */
         }
-        if (group->state != GROUP_COMPLETE && !is_guess) task_again(flow);
+        if (group->state != GROUP_COMPLETE && !is_guess && !add->opens) task_again(flow);
         if (!group->item.data || (add->opens && group->state == GROUP_COMPLETE)) group_load(flow, group, 0);
         is_guess = false;
     }

@@ -168,12 +168,13 @@ class Job(Actor):
 
 
 class Group(Actor):
-    """Events of many for one key, ten to a generation."""
+    """Events of many for one key, ten to a generation. So many are large that some have items of their own."""
     many = 4
 
     @staticmethod
     def request(name, n):
-        return Request("group", "POST", f"/v1/groups/tens/key-{n // GROUP_EVENTS}", {"id": f"{name}-{n}", "data": n})
+        return Request("group", "POST", f"/v1/groups/tens/key-{n // GROUP_EVENTS}",
+                       {"id": f"{name}-{n}", "data": n if n % 3 else "x" * 400})
 
     def run(self):
         n = self.count

@@ -190,8 +190,26 @@ TEST(explore_group_of_two)
     explore(&two);
 }
 
+/* The first ones that the head has no room for, beside one that it has room for. */
+static const struct exploration first_large = {
+    .name = "group with its first large events",
+    .flows = {ADD("e0", LARGE), ADD("e1", LARGE)},
+    .before = {BEFORE("{\"complete\":{\"size\":5}}"), ADD("e8", "x")},
+    .faults = 1,
+    .check = check_large};
+
+static const struct exploration mixed = {.name = "group with a small and a large event",
+                                         .flows = {ADD("e0", LARGE), ADD("e1", "x")},
+                                         .before = {BEFORE("{\"complete\":{\"size\":3}}"), ADD("e8", "x")},
+                                         .faults = 1,
+                                         .check = check_large};
+
 TEST(explore_group_of_large_events)
 {
+    explore(&mixed);
+    explore(&first_large);
+    explore_broken(&first_large, "attribute_not_exists(#spilled)",
+                   "(attribute_not_exists(#spilled) or attribute_exists(#spilled))");
     explore(&large);
     explore(&larger);
     explore_broken(&larger, "#count = :seen", "(#count = :seen or #count <> :seen)");
