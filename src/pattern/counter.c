@@ -224,8 +224,12 @@ static void remember(struct flow *flow, struct slice name, struct slice counter)
 
 static void next_with_key(struct flow *flow)
 {
-    struct slice name = flow_text(flow, NEXT_NAME), counter = flow_recall(flow, memory_of(name));
+    struct slice name = flow_text(flow, NEXT_NAME);
     struct intent intent = {&counters, flow_compose(flow, "{'name':%S}", name), put_token};
+    /* Only one at a time can have an intent: those of this process take turns, and nobody else fits the round. */
+    task_join(flow, flow_topic("counter turn", name, SLICE("")),
+              (struct flow_share){.bytes = FLOW_ROUND_BYTES});
+    struct slice counter = flow_recall(flow, memory_of(name));
     bool is_guess = counter.data != NULL;
     if (!is_guess) counter = intent_read(flow, &intent);
     for (;;) {
