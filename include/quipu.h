@@ -13,7 +13,7 @@
  * There is one way to data: the name of an operation of DynamoDB's API and a request in its JSON go in, a
  * reply in its JSON comes out. What is behind it is chosen by quipu_open: a folder (the whole database runs
  * in this process, as SQLite does), memory, or the URL of Amazon DynamoDB, DynamoDB Local, ScyllaDB
- * Alternator (which has no transactions: there jobs, groups, periods, logs and histories answer 501,
+ * Alternator (which has no transactions: there histories and a `then` answer 501,
  * not-on-this-database; tested on an imitation only) or a Quipu server. On top of
  * calls there are two helpers for what takes many of them: quipu_pages
  * walks through all pages of a Query or Scan, quipu_stream follows the changes of a table. And there are the

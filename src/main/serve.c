@@ -640,8 +640,8 @@ static const struct flag flags[] = {
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
-     "(on ScyllaDB Alternator, which has no transactions: counters, leases, work,\n"
-     "jobs, documents and boards, but no other patterns and no functions)"},
+     "(on ScyllaDB Alternator, which has no transactions: patterns but histories,\n"
+     "and no functions; doc/engines.md)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

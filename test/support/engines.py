@@ -28,7 +28,7 @@ REFUSED = [
     ("alternator", r"test_pattern_history\.py::"
                    r"(?!test_clear_refusals\[alternator-PUT-(quipu-history|\{table\}-body[23])).*",
      "histories are recorded by what runs functions"),
-    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(history)\]",
+    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|history)\]",
      "not every operation of these patterns works there"),
     ("alternator", r"test_(reactions|redrive|mapping_follows|lambda_shared|triggers_elsewhere|lambda_api|logs_api|"
                    r"put_back|destinations)\.py::.*",
@@ -79,6 +79,7 @@ UNIT_PARTS = ["counter", "lease_", "document_", "board_", "work_", "job_", "grou
 # Engine, and the tests that fail there for the reason that stands in REFUSED.
 UNIT_REFUSED = {"alternator": {
     "work_is_claimed_again_when_its_lease_is_over", "work_settings_can_be_put_back", "group_of_kinds",
+    "job_put_again_with_other_settings",
     "group_rules_can_be_put_back", "period_is_made_and_changed", "period_settings_can_be_put_back",
     "period_hands_over_what_is_as_large_as_may_be"}}
 # Engine, and parts of which nothing works there yet, each with a test that would.
