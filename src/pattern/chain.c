@@ -44,7 +44,7 @@ void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_e
               "'ConsistentRead':true}",
               chain->table, chain->key);
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    *end = (struct chain_end){.next = chain->origin + 1};
+    *end = (struct chain_end){.next = 1};
     if (raw_look_next(&look, NULL, &page)) end_take(flow, end, page);
 }
 

@@ -43,7 +43,6 @@ struct chain {
     const char *token_kind; /* of tokens.h; NULL: tokens have no items (U7) */
     struct slice token_name;
     int64_t keep_s; /* how long entries are kept, where the table's expiry is "expires"; 0: for ever */
-    int64_t origin; /* the last number of what has ended or was trimmed, where no page may be left; else 0 */
     int64_t
         recalled_ms; /* an end that was remembered longer ago is read again; 0: after a quarter of an hour */
 };
