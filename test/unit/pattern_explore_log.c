@@ -267,7 +267,7 @@ static const struct exploration crashed_readers = {
     .before = {TWO_EVENTS, GROUP_OF_NOBODY},
     .faults = 1,
     .never_late = true,
-    .most = 4000,
+    .most = 3000,
     .check = check_readers};
 
 TEST(explore_log_readers)
@@ -328,7 +328,7 @@ static const struct exploration children = {
     .before = {TWO_EVENTS, GROUP_OF_NOBODY},
     .faults = 1,
     .never_late = true,
-    .most = 4000,
+    .most = 2000,
     .check = check_children};
 
 TEST(explore_log_children)
@@ -354,7 +354,7 @@ static const struct exploration replays = {
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .jumps = {60000},
     .faults = 1,
-    .most = 4000,
+    .most = 2000,
     .check = check_replay};
 
 /* An append that takes its time: less than the overlap, which is what it may take. */
@@ -371,7 +371,7 @@ static const struct exploration late_appends = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"),
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .jumps = {9000},
-    .most = 4000,
+    .most = 2000,
     .check = check_late_append};
 
 TEST(explore_log_marks)
@@ -396,20 +396,34 @@ static void check_replay_once(struct outcome *outcome)
     if (int_of(outcome, reply, "position") != 2) outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
 }
 
-static const struct exploration replays_once = {
-    .name = "log replayed and read at the same time",
-    .flows = {REQUEST("POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":1}"),
-              REQUEST(READ, "{\"owner\":\"two\"}")},
-    .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"),
-               REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
+/* clang-format off */
+#define READ_AND_ACKED                                                                                       \
+    TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"),                                                        \
+    REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")
+
+#define REPLAY_AND_READ                                                                                      \
+    REQUEST("POST /v1/logs/l/consumers/g/replay", "{\"partition\":\"0\",\"sequence\":1}"),                   \
+    REQUEST(READ, "{\"owner\":\"two\"}")
+/* clang-format on */
+
+static const struct exploration replays_once = {.name = "log replayed and read at the same time",
+                                                .flows = {REPLAY_AND_READ},
+                                                .before = {READ_AND_ACKED},
+                                                .check = check_replay_once};
+
+static const struct exploration crashed_replays = {
+    .name = "log replayed and read, one of which crashes",
+    .flows = {REPLAY_AND_READ},
+    .before = {READ_AND_ACKED},
     .faults = 1,
     .never_late = true, /* a late copy of the read takes the partition again, for the same owner */
-    .most = 4000,
+    .most = 1500,
     .check = check_replay_once};
 
 TEST(explore_log_replays)
 {
     explore(&replays_once);
+    explore(&crashed_replays);
     explore_broken(&replays_once, "#replayed < :turn", "#replayed <= :turn");
 }
 
@@ -450,7 +464,7 @@ static const struct exploration parkings = {
     .name = "log with parked events that are replayed by two",
     .flows = {PARK_FIRST, REPLAY_PARKED, REPLAY_PARKED},
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), REPLAY_PARKED},
-    .most = 3000,
+    .most = 1500,
     .check = check_parked};
 
 static const struct exploration crashed_parkings = {
@@ -458,7 +472,7 @@ static const struct exploration crashed_parkings = {
     .flows = {PARK_FIRST, REPLAY_PARKED},
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), REPLAY_PARKED},
     .faults = 2,
-    .most = 4000,
+    .most = 2500,
     .check = check_parked};
 
 /* The one who parks has lost its partition, or has not: the event is parked, or the next one gets it, never both. */
@@ -479,7 +493,7 @@ static const struct exploration stale_parkings = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}")},
     .jumps = {LEASE_MS + 1},
     .faults = 1,
-    .most = 3000,
+    .most = 1500,
     .check = check_parked_or_given};
 
 /* What was parked is read again by one, and is found as long as it is not acked. */
@@ -496,7 +510,7 @@ static const struct exploration parked_reads = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), PARK_FIRST,
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .faults = 1,
-    .most = 3000,
+    .most = 1500,
     .check = check_read_again};
 
 TEST(explore_log_parked)
