@@ -91,7 +91,6 @@ struct job_work *job_work_new(struct flow *flow, struct slice id)
 {
     struct job_work *work = flow->state = arena_new(flow->arena, struct job_work);
     work->id = id;
-    work->caller = flow_new_id(flow);
     return work;
 }
 

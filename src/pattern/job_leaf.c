@@ -36,16 +36,17 @@ int64_t job_leaf_of_name(const struct job *job, struct slice name)
 
 /* ---- reading ---- */
 
-/* Marks the numbers of a set. What lies behind the leaf's end does not count: the total came later. */
-static void mark_numbers(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
+/* Marks the numbers of a set, {"NS":["7","12"]}, which every done task reads: whole ones that are no offset count as
+ * little as what lies behind the leaf's end, where the total came later. */
+static void mark_numbers(struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct raw_look look;
-    struct slice quoted;
-    int64_t offset;
-    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
-    while (raw_look_next(&look, NULL, &quoted)) {
-        struct slice number = {quoted.data + 1, quoted.len < 2 ? 0 : quoted.len - 2};
-        if (raw_int(number, &offset) && offset >= 0 && offset < leaf->count) leaf->marks[offset] |= mark;
+    for (size_t i = 0; i < set.len;) {
+        int64_t offset = 0;
+        size_t start = i;
+        for (; i < set.len && set.data[i] >= '0' && set.data[i] <= '9'; i++)
+            if (offset < JOB_SET_MOST) offset = offset * 10 + (set.data[i] - '0');
+        if (i > start && offset < leaf->count) leaf->marks[offset] |= mark;
+        if (i == start) i++;
     }
 }
 
@@ -94,8 +95,8 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
     } else {
         leaf->count = leaf->wanted;
         leaf->marks = arena_zero(flow->arena, (size_t)leaf->count);
-        mark_numbers(flow, found[DONE], LEAF_DONE, leaf);
-        mark_numbers(flow, found[FAILED], LEAF_FAILED, leaf);
+        mark_numbers(found[DONE], LEAF_DONE, leaf);
+        mark_numbers(found[FAILED], LEAF_FAILED, leaf);
     }
     job_leaf_count(leaf);
 }
