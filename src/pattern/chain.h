@@ -34,7 +34,7 @@
     "{'AttributeName':'first','AttributeType':'N'}]"
 
 #define CHAIN_PAGE_BYTES                                                                                     \
-    (128 * 1000) /* of a page's request: who loses a race or begins within a page reads all of it */
+    (256 * 1000) /* of a page's request: who loses a race or begins within a page reads all of it */
 #define CHAIN_LATE_S 3600
 
 struct chain {

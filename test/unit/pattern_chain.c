@@ -321,7 +321,7 @@ static void check_large(struct outcome *outcome)
 static const struct exploration large = {
     .name = "chain with more than a page holds",
     CHAIN_ROWS,
-    .flows = {REQUEST("POST /chain", "{\"data\":7,\"count\":5000,\"bytes\":200000,\"token\":\"t\"}")},
+    .flows = {REQUEST("POST /chain", "{\"data\":7,\"count\":5000,\"bytes\":300000,\"token\":\"t\"}")},
     .check = check_large};
 
 TEST(chain_pages_are_bounded)
