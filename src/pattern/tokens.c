@@ -20,25 +20,14 @@ struct slice token_text(struct flow *flow, const char *kind, struct slice name, 
     return token;
 }
 
-/* A request of PutItem. */
-static struct slice request_of(struct flow *flow, struct slice token, struct slice attributes)
-{
-    return flow_compose(flow,
-                        "{'TableName':%T,'Item':{'token':%S,'expires':%N%r},"
-                        "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}",
-                        &token_table, token, flow->now_ms / 1000 + TOKEN_KEPT_S, attributes);
-}
-
-struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
-                       struct slice attributes)
-{
-    return flow_compose(flow, "{'Put':%A}", request_of(flow, token_text(flow, kind, name, key), attributes));
-}
-
 struct slice token_keep(struct flow *flow, const char *kind, struct slice name, struct slice key,
                         struct slice attributes)
 {
-    task_call(flow, "PutItem", "%A", request_of(flow, token_text(flow, kind, name, key), attributes));
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'token':%S,'expires':%N%A},"
+              "'ConditionExpression':'attribute_not_exists(#token)',%#,%O}",
+              &token_table, token_text(flow, kind, name, key), flow->now_ms / 1000 + TOKEN_KEPT_S,
+              attributes);
     return flow_failed(flow) ? flow_item(flow) : SLICE_NONE;
 }
 

@@ -14,11 +14,8 @@ extern const struct flow_table token_table;
 /* The hash key of a token's item. */
 struct slice token_text(struct flow *flow, const char *kind, struct slice name, struct slice key);
 
-/* An action of TransactWriteItems that puts the token if it is absent. `attributes`: members of the item,
- * each behind a comma. */
-struct slice token_put(struct flow *flow, const char *kind, struct slice name, struct slice key,
-                       struct slice attributes);
-/* For tasks: puts the token if it is absent. Answers the one that was there; SLICE_NONE: none was. */
+/* For tasks: puts the token if it is absent. Answers the one that was there; SLICE_NONE: none was.
+ * `attributes`: members of the item, each behind a comma. */
 struct slice token_keep(struct flow *flow, const char *kind, struct slice name, struct slice key,
                         struct slice attributes);
 /* A few characters that stand for what a call has sent: a key may come again, but not with something else. */
