@@ -18,7 +18,7 @@ def test_one_call():
     assert row == {"request": "GET /v1/counters/x", "status": 200, "writeUnits": 0, "readUnits": 1, "calls": 1,
                    "dollarsPerMillion": 0.125}
     after = ["--after", 'PUT /v1/jobs/j {"total": 500}', "--after", 'POST /v1/jobs/j/done {"task": 0}']
-    assert measured("POST", "/v1/jobs/j/done", '{"task": 1}', *after) == (1, 0.5, 2)
+    assert measured("POST", "/v1/jobs/j/done", '{"task": 1}', *after) == (1, 0, 1)
     assert measured("PUT", "/v1/documents/c/d", '{"text": "%s"}' % ("x" * 3000)) == (3, 0, 1)
 
 
@@ -50,7 +50,7 @@ def test_a_set_costs_more_with_every_task():
     measured_one, reckoned, ten, hundred = items("cost", "job", "--layout", "set", "--tasks", "2000,2001,10000,100000")
     assert measured_one["measured"] and not reckoned["measured"]
     assert reckoned["writeUnitsPerTask"] == pytest.approx(measured_one["writeUnitsPerTask"], rel=0.02)
-    assert reckoned["readUnitsPerTask"] == pytest.approx(measured_one["readUnitsPerTask"], rel=0.02)
+    assert reckoned["readUnitsPerTask"] == pytest.approx(measured_one["readUnitsPerTask"], rel=0.02, abs=0.001)
     assert 14 < ten["writeUnitsPerTask"] < 16 and 170 < hundred["writeUnitsPerTask"] < 190
 
 
