@@ -455,8 +455,8 @@ TEST(explore_job_opened_again)
     explore(&revived);
     explore_broken(&revived, "#revived = :was", "#revived = :open");
     explore(&named_later);
-    explore_broken(&named_later, "attribute_not_exists(#leaves)",
-                   "(attribute_not_exists(#leaves) or attribute_exists(#leaves))");
+    explore_broken(&named_later, "attribute_not_exists(#total) and attribute_not_exists(#reach)",
+                   "attribute_not_exists(#total) and (attribute_not_exists(#reach) or attribute_exists(#reach))");
 }
 
 /* ---- deletion ---- */
