@@ -7,12 +7,10 @@ struct slice dynamo_action_request(struct slice action, const char **operation)
     static const struct {
         const char *begin, *operation;
     } kinds[] = {{"{\"Put\":", "PutItem"}, {"{\"Update\":", "UpdateItem"}, {"{\"Delete\":", "DeleteItem"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct slice begin = slice_of(kinds[i].begin);
-        if (!slice_starts(action, begin)) continue;
-        *operation = kinds[i].operation;
-        return (struct slice){action.data + begin.len, action.len - begin.len - 1};
-    }
-    ensure(!"an action that is a write");
-    return SLICE_NONE;
+    size_t i = 0;
+    while (i < sizeof kinds / sizeof *kinds && !slice_starts(action, slice_of(kinds[i].begin))) i++;
+    ensure(i < sizeof kinds / sizeof *kinds);
+    size_t begin = strlen(kinds[i].begin);
+    *operation = kinds[i].operation;
+    return (struct slice){action.data + begin, action.len - begin - 1};
 }

@@ -48,9 +48,8 @@ static void read_position(struct slice text, struct arena *arena)
 
 static void read_cancellation(struct slice text, struct arena *arena)
 {
-    char reason[100];
-    enum cancellation result = cancellation_of(text, arena, reason, sizeof reason);
-    ensure((result == CANCELLED_FOR_NOW) == (reason[0] == 0));
+    struct dynamo_cancellation why = dynamo_cancellation(text, arena);
+    ensure((why.first >= 0) == (why.code.len > 0) && (why.first >= 0) == (why.has_failed || why.is_refused));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
