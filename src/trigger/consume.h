@@ -204,6 +204,7 @@ struct tumbling {
 /* A batch that its function has. */
 struct batch_call {
     struct task_completion completion;
+    struct batch_call *next; /* where it is spare */
     struct consumer *consumer;
     struct watch *watch;
     struct invocation invocation;
@@ -457,8 +458,10 @@ struct consumer {
     uint64_t last_news;
     size_t buffered_bytes;
     bool is_stopping, is_late; /* late: batches under way are not waited for any more */
-    struct arena scratch;
-    struct buf text; /* scratch, too */
+    struct arena scratch, page_arena; /* of a record, and of the page that it is in */
+    struct buf text;                  /* scratch, too */
+    struct batch_call *spare_batches; /* with their memory */
+    unsigned spare_batch_count;
     struct consumer_counts counts;
     /* Whether all is quiet: worked out once somebody has asked (consume_quiet.c). */
     _Atomic bool is_quiet_wanted;
@@ -486,6 +489,7 @@ int64_t consumer_now_ms(const struct consumer *consumer);
 int64_t consumer_ticks_us(const struct consumer *consumer);
 uint64_t consumer_news(const struct consumer *consumer);
 uint64_t consumer_random(struct consumer *consumer);
+void batch_calls_free(struct consumer *consumer);
 /* For tests that drop an invocation under way: with its host. */
 void batch_call_drop(struct invocation *invocation);
 

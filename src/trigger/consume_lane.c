@@ -11,11 +11,13 @@
 #include "trigger/consume.h"
 #include "trigger/watch.h"
 
-#define PAYLOAD_BYTES   256 /* of an event around its records, but for a window's state */
-#define RETRY_MAX_US    10000000
-#define THROTTLE_MAX_US 1000000
-#define LOOP_LOG_US     60000000 /* one line a minute is enough to be heard */
-#define LANE_CAPACITY   16
+#define PAYLOAD_BYTES     256 /* of an event around its records, but for a window's state */
+#define RETRY_MAX_US      10000000
+#define THROTTLE_MAX_US   1000000
+#define LOOP_LOG_US       60000000 /* one line a minute is enough to be heard */
+#define LANE_CAPACITY     16
+#define SPARE_BATCHES     16
+#define SPARE_BATCH_BYTES (2 * 1024 * 1024) /* one that has grown larger is given back */
 
 /* ---- the queue ---- */
 
@@ -306,6 +308,15 @@ static void note_start(struct lane *lane, uint32_t count)
     histogram_add(&consumer->counts.start_us, waited_us > 0 ? (uint64_t)waited_us : 0);
 }
 
+static struct batch_call *batch_call_new(struct consumer *consumer)
+{
+    struct batch_call *call = consumer->spare_batches;
+    if (!call) return must_zero(1, sizeof *call);
+    consumer->spare_batches = call->next;
+    consumer->spare_batch_count--;
+    return call;
+}
+
 static void batch_call_free(struct batch_call *call)
 {
     arena_free(&call->arena);
@@ -313,6 +324,33 @@ static void batch_call_free(struct batch_call *call)
     buf_free(&call->invocation.reply);
     buf_free(&call->invocation.log);
     free(call);
+}
+
+/* Kept for the next one, with its memory. */
+static void batch_call_retire(struct batch_call *call)
+{
+    struct consumer *consumer = call->consumer;
+    if (consumer->spare_batch_count == SPARE_BATCHES || call->payload.cap > SPARE_BATCH_BYTES) {
+        batch_call_free(call);
+        return;
+    }
+    arena_reset(&call->arena);
+    call->payload.len = 0;
+    buf_free(&call->invocation.reply);
+    buf_free(&call->invocation.log);
+    call->invocation = (struct invocation){0};
+    call->next = consumer->spare_batches;
+    consumer->spare_batches = call;
+    consumer->spare_batch_count++;
+}
+
+void batch_calls_free(struct consumer *consumer)
+{
+    while (consumer->spare_batches) {
+        struct batch_call *call = consumer->spare_batches;
+        consumer->spare_batches = call->next;
+        batch_call_free(call);
+    }
 }
 
 static void batch_call_release(struct task_completion *completion)
@@ -350,7 +388,7 @@ static void lane_invoke(struct lane *lane, uint32_t count)
 {
     struct shard *shard = lane->shard;
     struct consumer *consumer = shard->reader->consumer;
-    struct batch_call *call = must_zero(1, sizeof *call);
+    struct batch_call *call = batch_call_new(consumer);
     call->consumer = consumer;
     call->watch = lane_mapping(lane)->watch;
     put_payload(&call->payload, lane, count);
@@ -369,9 +407,13 @@ static void lane_invoke(struct lane *lane, uint32_t count)
     task_outside(invoke, call);
     while (!call->completion.is_done && shard_is_held(shard)) task_await(&shard->changed, TASK_NEVER);
     consumer->invocations--;
-    if (call->completion.is_done && shard_is_held(shard)) lane_take_reply(lane, call);
-    call->completion.signal = NULL;
-    task_completion_abandon(&call->completion);
+    if (!call->completion.is_done) {
+        call->completion.signal = NULL;
+        task_completion_abandon(&call->completion);
+        return;
+    }
+    if (shard_is_held(shard)) lane_take_reply(lane, call);
+    batch_call_retire(call);
 }
 
 /* ---- the task ---- */

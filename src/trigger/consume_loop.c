@@ -67,7 +67,9 @@ void consumer_free(struct consumer *consumer)
         reader_free(reader);
     }
     pthread_mutex_destroy(&consumer->quiet_lock);
+    batch_calls_free(consumer);
     arena_free(&consumer->scratch);
+    arena_free(&consumer->page_arena);
     buf_free(&consumer->text);
     buf_free(&consumer->table);
     free(consumer);

@@ -223,7 +223,6 @@ static bool take_records(struct shard *shard, struct json_reader *reader, uint32
 struct records_page {
     struct shard *shard;
     struct slice reply;
-    struct arena arena;
     uint32_t count;
     bool is_understood;
 };
@@ -234,7 +233,7 @@ static void take_page(void *argument)
     struct shard *shard = page->shard;
     struct json_reader reader;
     struct slice name, raw, next = SLICE("");
-    json_begin(&reader, page->reply, &page->arena);
+    json_begin(&reader, page->reply, &shard->reader->consumer->page_arena);
     if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return;
     while (json_member(&reader, &name)) {
         if (slice_equal(name, SLICE("Records"))) {
@@ -328,7 +327,7 @@ static void ask_records(struct shard *shard)
     }
     struct records_page page = {.shard = shard, .reply = reply.body};
     task_outside(take_page, &page); /* filters and records nest as deep as they like */
-    arena_free(&page.arena);
+    arena_reset(&consumer->page_arena);
     if (!page.is_understood) {
         reader_note(shard->reader, "PROBLEM: An answer to GetRecords is not of the service's form");
         shard->iterator.len = 0;
