@@ -82,14 +82,14 @@ static bool put_records(void *context, struct slice event, struct slice cause, s
     struct raw_walk walk;
     struct slice record;
     unsigned count = 0;
+    const char *table = copier->is_failing ? "nowhere" : "copies"; /* one for all of them */
     (void)cause;
     copier->answers++;
     buf_text(reply, "{\"quipu\":{\"transact\":[");
     raw_walk_begin(&walk, arena, raw_member(arena, event, "Records"));
     while (raw_walk_next(&walk, NULL, &record)) {
         buf_printf(reply, "%s{\"Put\":{\"TableName\":\"%s\",\"Item\":{\"pk\":{\"S\":\"%.*s\"},",
-                   count++ ? "," : "", copier->is_failing ? "nowhere" : "copies",
-                   SLICE_ARG(record_id(record, arena)));
+                   count++ ? "," : "", table, SLICE_ARG(record_id(record, arena)));
         buf_text(reply, "\"times\":{\"N\":\"1\"}}}}");
     }
     buf_text(reply, "]}}");
