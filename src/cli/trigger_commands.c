@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "calendar/calendar.h"
 #include "cli/lag.h"
 #include "cli/listing.h"
 #include "cli/service.h"
 #include "cli/tables.h"
 #include "cli/trigger_settings.h"
+
+#define READING_WAIT_US 60000000
 
 static const char mappings_path[] = "/2015-03-31/event-source-mappings";
 
@@ -56,6 +59,28 @@ static struct slice stream_find(const struct arguments *arguments, struct arena 
 
 /* ---- adding ---- */
 
+static const char *path_of_mapping(struct arena *arena, const struct node *mapping)
+{
+    return arena_printf(arena, "%s/%.*s", mappings_path, SLICE_ARG(node_text(mapping, "UUID"))).data;
+}
+
+/* What is written from now on is to start the function, so nothing returns before the stream is being read: it is
+ * read from the moment on at which the reader has come to it. */
+static void wait_until_it_reads(struct service *service, struct arena *arena, const struct node *mapping)
+{
+    int64_t until_us = monotonic_us() + READING_WAIT_US;
+    struct request request = request_to("lambda", "GET", path_of_mapping(arena, mapping), NULL);
+    struct response response = {.json = mapping};
+    for (unsigned nth = 0; slice_equal(node_text(response.json, "State"), SLICE("Creating")); nth++) {
+        if (nth) pause_before_retry(nth);
+        if (monotonic_us() > until_us) {
+            fprintf(stderr, "quipu: the stream is not being read yet; 'quipu trigger ls' tells when it is\n");
+            return;
+        }
+        if (!service_call(service, arena, &request, &response)) return;
+    }
+}
+
 static int add_on(struct service *service, struct arena *arena, const struct arguments *arguments,
                   const char *position, const struct buf *settings)
 {
@@ -78,6 +103,7 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
     buf_free(&body);
     if (!fine) return EXIT_FAULT;
     printf("%.*s\n", SLICE_ARG(node_text(response.json, "UUID")));
+    wait_until_it_reads(service, arena, response.json);
     if (errors_are_terminal()) fprintf(stderr, "Changes of %s call %s.\n", table, function);
     return EXIT_FINE;
 }
@@ -162,11 +188,6 @@ static const struct node *find(struct service *service, struct arena *arena,
         complain("there is no trigger '%s%s%s' ('quipu trigger ls' lists them)", first, second ? " " : "",
                  second ? second : "");
     return NULL;
-}
-
-static const char *path_of_mapping(struct arena *arena, const struct node *mapping)
-{
-    return arena_printf(arena, "%s/%.*s", mappings_path, SLICE_ARG(node_text(mapping, "UUID"))).data;
 }
 
 /* ---- listing and showing ---- */

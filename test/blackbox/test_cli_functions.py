@@ -242,7 +242,8 @@ def test_a_trigger_from_beginning_to_end(on, function, table):
     assert shown["DestinationConfig"]["OnFailure"]["Destination"].endswith(":lost")
     assert identifier in [t["UUID"] for t in items("trigger", "ls", on=on)]
 
-    until(lambda: items("trigger", "show", identifier[:8], on=on)[0]["State"] == "Enabled")
+    # Nothing returned before the stream was being read: else the first changes would be older than `latest`.
+    assert items("trigger", "show", identifier[:8], on=on)[0]["State"] == "Enabled"
     output("put", table, "id=1", on=on)
     until(lambda: '"eventName":"INSERT"' in output("function", "logs", function, on=on))
     until(lambda: items("trigger", "show", identifier, on=on)[0]["LastProcessingResult"] == "OK")
