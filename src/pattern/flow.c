@@ -268,11 +268,6 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
         flow_drop(flow);
 }
 
-void flow_when_gone(struct flow *flow, flow_step *leave)
-{
-    flow->leave = leave;
-}
-
 static void flow_vcall(struct flow *flow, const char *operation, const char *format, va_list args)
 {
     struct buf out = {0};
@@ -369,54 +364,33 @@ static uint64_t kin_of(const struct flow *flow, uint64_t topic)
     return hash_bytes((struct slice){(const char *)parts, sizeof parts});
 }
 
-void flow_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms, flow_step *then)
+void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t kin, int64_t change_ms,
+                   int64_t until_ms)
 {
     ensure(flow->look != LOOK_NEVER);
     if (flow->is_gone) {
         flow_drop(flow);
-        return;
+        task_end(flow);
     }
     flow->want = FLOW_WATCH;
     flow->topic = topic;
     flow->thing = thing;
-    flow->kin = kin_of(flow, topic);
+    flow->kin = kin ? kin : kin_of(flow, topic);
     flow->until_ms = until_ms;
-    flow->change_ms = INT64_MAX;
-    flow->then = then;
+    flow->change_ms = change_ms;
+    task_wait(flow);
 }
 
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms)
 {
-    flow_watch(flow, topic, thing, until_ms, NULL);
-    if (flow->want == FLOW_DONE) task_end(flow);
-    task_wait(flow);
+    task_watch_as(flow, topic, thing, 0, INT64_MAX, until_ms);
 }
 
-void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t kin, int64_t change_ms,
-                   int64_t until_ms)
-{
-    flow_watch(flow, topic, thing, until_ms, NULL);
-    if (flow->want == FLOW_DONE) task_end(flow);
-    flow->kin = kin;
-    flow->change_ms = change_ms;
-    task_wait(flow);
-}
-
-void flow_watch_change(struct flow *flow, int64_t change_ms)
-{
-    flow->change_ms = change_ms;
-}
-
-void flow_watch_kin(struct flow *flow, uint64_t kin)
-{
-    flow->kin = kin;
-}
-
-void flow_piece(struct flow *flow, struct slice piece, flow_step *then)
+void task_piece(struct flow *flow, struct slice piece)
 {
     flow->want = FLOW_PIECE;
     flow->piece = piece;
-    flow->then = then;
+    task_wait(flow);
 }
 
 void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led)

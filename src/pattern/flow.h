@@ -1,21 +1,18 @@
 /* Flows: how the operations of the patterns are written.
  *
- * A flow is a chain of small functions, its steps. A step looks at the last reply (flow->reply) and ends by
- * asking for exactly one thing:
- *   flow_call     a DynamoDB operation, and the step that takes its reply
- *   flow_pause    some time, and the step behind it
- *   flow_again    the same after losing a race: back-off with jitter, and an end to it ("busy") after many
- *   flow_watch    to wait until somebody wakes a topic or a moment has come (long-polls)
- *   flow_piece    to send a piece of a reply that goes on (server-sent events)
- *   flow_join     to do something together with the flows of this process that want the same
- *   flow_answer / flow_finish / flow_refuse   the end
- * The first step is a task (fiber/fiber.h): it need not name a step that goes on, but may wait where it stands, by
- * task_call, task_sleep and task_again, and read from top to bottom. New operations are written so; those that are
- * chains of steps become so one by one.
- * Whoever runs the flow (run.c, server.c, the explorer of the tests) does that and calls flow_next. A step
- * reads no clock, no random source and no memory but the flow's own: flow->now_ms, flow_random and
- * flow->serial are given. So the same replies at the same times make the same calls, which is what lets the
- * tests drop a flow anywhere, repeat it, and run several in every order.
+ * A flow is a task: a function on a fiber (fiber/fiber.h) that waits where it stands and reads from top to bottom. It
+ * waits by
+ *   task_call, task_try   a DynamoDB operation, whose reply is then in flow->reply
+ *   task_sleep            some time
+ *   task_again            the same after losing a race: back-off with jitter, and an end to it ("busy") after many
+ *   task_watch            until somebody wakes a topic or a moment has come (long-polls)
+ *   task_piece            until a piece of a reply that goes on is sent (server-sent events)
+ *   task_join             to do something together with the flows of this process that want the same
+ * and ends by flow_answer, flow_finish or flow_refuse. Whoever runs the flow (run.c, server.c, the explorer of the
+ * tests) does what it wants and calls flow_next, which takes the next step: what comes behind the wait. A task reads
+ * no clock, no random source and no memory but the flow's own and what flow_recall gives: flow->now_ms, flow_random
+ * and flow->serial are given. So the same replies at the same times make the same calls, which is what lets the tests
+ * drop a flow anywhere, repeat it, and run several in every order.
  *
  * What a step need not care about, because flow_next deals with it before the step sees a reply:
  *  - tables that do not exist are made (tables.c), and the call is repeated;
@@ -26,8 +23,8 @@
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
  *
  * A pattern's file has: its tables (struct flow_table), its rows (struct flow_row) with their fields, and the
- * steps. The patterns are listed in rows.h. Fields are checked before the first step; a step reads them by
- * their place. */
+ * tasks. The patterns are listed in rows.h. Fields are checked before the task begins, which reads them by their
+ * place. */
 #ifndef PATTERN_FLOW_H
 #define PATTERN_FLOW_H
 
@@ -169,7 +166,7 @@ struct flow {
     struct fiber *fiber; /* of the first step, as long as it waits; NULL: steps follow each other */
     flow_step *then;
     flow_step *led;           /* JOIN: instead of it, when others did it */
-    flow_step *leave;         /* see flow_when_gone */
+    flow_step *leave;         /* see task_outlives_client */
     bool is_gone;             /* its client: nothing is waited for any more */
     struct random random;
     struct arena_mark mark;   /* of the arena where the first look began */
@@ -258,16 +255,6 @@ void flow_again(struct flow *flow, flow_step *then);
  * gone when a watch has ended: so a flow may wait as long as it likes and does not grow. What a step must
  * know from one look to the next are plain numbers in its state. */
 void flow_look(struct flow *flow);
-/* Goes on, with a step that looks again, when the topic is woken, at `until_ms` at the latest, or earlier for
- * no reason: look, do not trust. Flows wake topics; `thing` is for what others write. */
-void flow_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms, flow_step *then);
-/* Said behind flow_watch: what it watches changes by itself at this moment, and somebody should look then. */
-void flow_watch_change(struct flow *flow, int64_t change_ms);
-/* Said behind flow_watch: its looks tell the same as those of all flows that give this number. Else only flows
- * with the same request count as such. */
-void flow_watch_kin(struct flow *flow, uint64_t kin);
-/* Sends it and goes on. A flow whose client has gone is dropped. */
-void flow_piece(struct flow *flow, struct slice piece, flow_step *then);
 /* The first who wants to do something about a topic goes on with `lead`, at once. Those who come while it is
  * at it wait; then the first of them leads a round for as many as fit. A leader deals with its own share and
  * with those of flow->followers, leaves there what became of them and calls flow_disband: they go on with
@@ -286,18 +273,23 @@ void task_call(struct flow *flow, const char *operation, const char *format, ...
 /* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
 void task_try(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
-/* Waits until the topic is woken, `until_ms` at the latest, or for no reason: see flow_look and flow_watch. */
+/* Waits until the topic is woken, `until_ms` at the latest, or for no reason: look (flow_look), do not trust. Flows
+ * wake topics; `thing` is for what others write. */
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms);
-/* With what flow_watch_kin and flow_watch_change say; change_ms: INT64_MAX: it does not change by itself. */
+/* With more to say. kin: its looks tell the same as those of all flows that give this number; 0: as those with the
+ * same request. change_ms: what it watches changes by itself then, and somebody should look; INT64_MAX: it does not. */
 void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t kin, int64_t change_ms,
                    int64_t until_ms);
+/* Sends a piece of a reply that goes on. A flow whose client has gone is dropped. */
+void task_piece(struct flow *flow, struct slice piece);
 /* After losing a race: a pause; too many of them end the task here. */
 void task_again(struct flow *flow);
 /* See flow_join. True: this task leads; false: another one has led it, and flow->led_status tells how that ended. */
 bool task_join(struct flow *flow, uint64_t topic, struct flow_share share);
 /* From now on the task goes on when its client leaves while it watches, and finds flow->is_gone. */
 void task_outlives_client(struct flow *flow);
-/* Waits for what is still made of steps, and has been given task_goes_on as the step behind it. */
+/* Waits for a call that was begun by flow_call with task_goes_on behind it: for one that differs between databases
+ * (tables.c). */
 void task_wait_for_steps(struct flow *flow);
 flow_step task_goes_on;
 /* Ends the task here, from within whatever it has called; the answer must have been given. */
@@ -312,10 +304,6 @@ void flow_refuse(struct flow *flow, int status, const char *code, const char *fo
     __attribute__((format(printf, 4, 5)));
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* Where a flow that waits is not simply dropped when its client has gone: the step that puts things in order
- * for those who wait behind it, and ends. NULL: none any more. */
-void flow_when_gone(struct flow *flow, flow_step *leave);
 
 /* What flows wait for: "lease", the name, and what else tells it from others. */
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more);

@@ -275,10 +275,7 @@ void job_wait_for_change(struct flow *flow, uint64_t topic, int64_t until_ms)
     const struct job_work *work = flow->state;
     int64_t over_ms = work->job.deadline_ms + flow->world->skew_ms;
     bool changes = work->job.deadline_ms && over_ms > flow->now_ms;
-    flow_watch(flow, topic, flow_thing("job", work->id), until_ms, task_goes_on);
-    if (flow->want == FLOW_DONE) task_end(flow);
-    if (changes) flow_watch_change(flow, over_ms);
-    task_wait_for_steps(flow);
+    task_watch_as(flow, topic, flow_thing("job", work->id), 0, changes ? over_ms : INT64_MAX, until_ms);
 }
 
 struct slice job_slot(struct flow *flow)

@@ -40,10 +40,7 @@ void job_events(struct flow *flow)
             flow_answer(flow, 200, "%A", piece);
             return;
         }
-        if (hash != last) {
-            flow_piece(flow, piece, task_goes_on);
-            task_wait_for_steps(flow);
-        }
+        if (hash != last) task_piece(flow, piece);
         last = hash;
         task_sleep(flow, PAUSE_MS);
         if (flow->now_ms >= until_ms) {
