@@ -20,7 +20,11 @@ class World:
         self.servers, self.data = [], None
         if kind != "embedded":
             self.data = database(kind, "--stream-shards", shards)
-        self.start()
+        try:
+            self.start()
+        except Exception:  # one that cannot have functions does not start
+            self.close()
+            raise
         self.client = boto_client(self.data.url if self.data else self.server.url)
         create_table(self.client, "accounts")
         self.make()

@@ -238,8 +238,9 @@ def test_kills_in_between(engine, tmp_path):
     port = str(free_port())
     other = database(engine) if engine != "embedded" else None
     place = ["--data", str(tmp_path / "data")] if not other else ["--on", other.url, "--functions", str(tmp_path / "f")]
-    server = Quipu(*place, "--port", port, env=KEYS)
+    server = None
     try:
+        server = Quipu(*place, "--port", port, env=KEYS)
         face = Face(server.url, other.url if other else server.url)
         create_table(boto_client(face.database), "changes")
         ok(face, "PUT", "/v1/history/changes")
@@ -259,6 +260,7 @@ def test_kills_in_between(engine, tmp_path):
             found = wait_for_versions(face, f"/v1/history/changes/key-{i}", len(writer.states))
             assert [version["item"] for version in found] == writer.states
     finally:
-        server.close()
+        if server:
+            server.close()
         if other:
             other.close()
