@@ -148,4 +148,19 @@ def pytest_terminal_summary(terminalreporter):
     for why in sorted({report.wasxfail for report in stats.get("xfailed", [])}):
         reports = [report for report in stats["xfailed"] if report.wasxfail == why]
         terminalreporter.write_line(f"{len(reports)} refused as expected: {why}")
-    terminalreporter.write_line(f"{count.pop('passed')} passed, {sum(count.values())} failed")
+    again = run_again(stats, count) if os.environ.get("AGAIN_LIST") else 0
+    terminalreporter.write_line(f"{count.pop('passed')} passed, {sum(count.values()) - again} failed")
+
+
+AGAIN_MOST = 3  # more failures than these are no accident
+
+
+def run_again(stats, count):
+    """Lists the few tests that failed, for script/test to run them once more, alone, and answers their number. Errors
+    outside of a test, and tests that could not run, are not among them."""
+    failed = sorted({report.nodeid for report in stats.get("failed", [])})
+    if count["error"] or count["skipped"] or not 0 < len(failed) <= AGAIN_MOST or len(failed) != count["failed"]:
+        return 0
+    with open(os.environ["AGAIN_LIST"], "w") as listed:
+        listed.writelines(name + "\n" for name in failed)
+    return len(failed)
