@@ -156,11 +156,12 @@ AGAIN_MOST = 3  # more failures than these are no accident
 
 
 def run_again(stats, count):
-    """Lists the few tests that failed, for script/test to run them once more, alone, and answers their number. Errors
-    outside of a test, and tests that could not run, are not among them."""
-    failed = sorted({report.nodeid for report in stats.get("failed", [])})
-    if count["error"] or count["skipped"] or not 0 < len(failed) <= AGAIN_MOST or len(failed) != count["failed"]:
+    """Lists the few tests that failed, for script/test to run them once more, alone, and answers how often they did.
+    Nothing is run again where tests could not be found or could not run."""
+    reports = stats.get("failed", []) + stats.get("error", [])
+    failed = sorted({report.nodeid for report in reports})
+    if count["skipped"] or not 0 < len(failed) <= AGAIN_MOST or not all("::" in name for name in failed):
         return 0
     with open(os.environ["AGAIN_LIST"], "w") as listed:
         listed.writelines(name + "\n" for name in failed)
-    return len(failed)
+    return len(reports)

@@ -48,6 +48,16 @@ def run_quipu(*arguments, env=None, timeout=RUN_SECONDS, **options):
                           timeout=timeout, **options)
 
 
+def stacks_of(pid):
+    """Where all threads and all tasks of a process are, if there is a debugger to tell."""
+    command = ["gdb", "-batch", "-p", str(pid), "-x", os.path.join(ROOT, "script", "gdb.py"),
+               "-ex", "thread apply all backtrace 20", "-ex", "quipu-tasks"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"its stacks cannot be told: {error}"
+
+
 class Quipu:
     """A running server. Without --data, --memory, --on or --imitate among the arguments it gets a folder of its own.
     What it makes for itself goes with it, also when it is killed."""
@@ -123,13 +133,18 @@ class Quipu:
         return self.wait()
 
     def close(self):
-        """Stops it, whatever its state, and removes its folder."""
+        """Stops it, whatever its state, and removes its folder. One that does not end has failed, wherever it hangs."""
+        hanging = None
         try:
             self.stop()
         except subprocess.TimeoutExpired:
+            hanging = stacks_of(self.process.pid)
             self.kill()
+        said = self.stderr()
         self.errors.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if hanging:
+            raise AssertionError(f"the server did not end within {STOP_SECONDS} s of SIGTERM\n{said}{hanging}")
 
     def __enter__(self):
         return self
