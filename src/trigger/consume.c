@@ -1,5 +1,12 @@
-/* The consumer in the real world: its thread, the door, functions, the clock; and what the rest of the
- * room and the server ask of it. All decisions are made elsewhere (consume_loop.c and what it calls). */
+/* The consumer: its thread and what lies outside of it, orders of other threads, its turn, whether all is quiet.
+ *
+ * Each turn lets the tasks go on (task.h); what they do is told in the other files. A test makes a consumer over an
+ * environment of its own and takes the turns itself.
+ *
+ * All is quiet when every record that was there when somebody asked has been handled. Where commits tell of news, a
+ * shard is known to have nothing more when its last question was asked at the newest news and had an empty answer.
+ * Elsewhere nobody knows without asking: who wants to know sets a time, and all is quiet when every shard was asked
+ * since and had nothing. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,110 +15,342 @@
 #include "trigger/consume.h"
 
 #define CLOSE_US 5000000 /* for batches under way, when the server ends */
+#define LOOK_US  100000  /* the clock may jump */
 
-struct host {
-    struct consumer *consumer;
-    struct trigger *trigger;
-    struct engine *engine; /* NULL: the door is a remote one */
-    struct engine_watcher watcher;
-    struct dynamo_turn turn;
-    pthread_t thread;
-    bool is_running;
-    _Atomic bool is_ending;
+/* ---- making and freeing ---- */
+
+struct consumer *consumer_new(struct task_host *host, const struct environment *world,
+                              const struct consumer_settings *settings)
+{
+    struct consumer *consumer = must_zero(1, sizeof *consumer);
+    consumer->world = *world;
+    consumer->settings = *settings;
+    consumer->host = host;
+    if (!settings->shared)
+        snprintf(consumer->settings.owner, OWNER_BYTES, DYNAMO_OWNER_HERE "%.31s", settings->owner);
+    buf_printf(&consumer->table, "\"%spositions\"", settings->prefix);
+    pthread_mutex_init(&consumer->quiet_lock, NULL);
+    consumer->last_news = consumer_news(consumer);
+    return consumer;
+}
+
+void consumer_free(struct consumer *consumer)
+{
+    task_host_free(consumer->host);
+    while (consumer->readers) {
+        struct reader *reader = consumer->readers;
+        consumer->readers = reader->next;
+        reader_free(reader);
+    }
+    pthread_mutex_destroy(&consumer->quiet_lock);
+    batch_calls_free(consumer);
+    arena_free(&consumer->scratch);
+    arena_free(&consumer->page_arena);
+    buf_free(&consumer->text);
+    buf_free(&consumer->table);
+    free(consumer);
+}
+
+int64_t consumer_now_ms(const struct consumer *consumer)
+{
+    return task_host_now_ms(consumer->host);
+}
+
+int64_t consumer_ticks_us(const struct consumer *consumer)
+{
+    return task_host_ticks_us(consumer->host);
+}
+
+uint64_t consumer_news(const struct consumer *consumer)
+{
+    return consumer->world.news ? consumer->world.news(consumer->world.self) : 0;
+}
+
+uint64_t consumer_random(struct consumer *consumer)
+{
+    return random_next(task_host_random(consumer->host));
+}
+
+bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),
+                  void *context)
+{
+    struct raw_walk walk;
+    struct slice raw;
+    if (raw_walk_begin(&walk, arena, array) != JSON_ARRAY) return false;
+    while (raw_walk_next(&walk, NULL, &raw)) take(context, raw);
+    return !json_failed(&walk.reader);
+}
+
+/* ---- orders ---- */
+
+static struct reader *find_reader(struct consumer *consumer, struct slice id)
+{
+    struct reader *reader = consumer->readers;
+    while (reader && !slice_equal(reader->mapping->id, id)) reader = reader->next;
+    return reader;
+}
+
+static void add_reader(struct consumer *consumer, struct mapping *mapping)
+{
+    struct reader *reader = reader_new(consumer, mapping);
+    reader->next = consumer->readers;
+    consumer->readers = reader;
+}
+
+static struct order *order_of(struct task_note *note)
+{
+    return (struct order *)(void *)((char *)note - offsetof(struct order, note));
+}
+
+static void order_drop(struct task_note *note)
+{
+    struct order *order = order_of(note);
+    if (order->mapping) mapping_release(order->mapping);
+    free(order);
+}
+
+static void obey(struct task_note *note)
+{
+    struct order *order = order_of(note);
+    struct consumer *consumer = order->consumer;
+    struct slice id = slice_of(order->id);
+    struct reader *reader = find_reader(consumer, id);
+    if (order->mapping && reader)
+        reader_change(reader, order->mapping);
+    else if (order->mapping)
+        add_reader(consumer, order->mapping);
+    else if (reader)
+        reader_remove(reader);
+    else
+        consumer->world.reached(consumer->world.self, id, MAPPING_DELETING);
+    order_drop(note);
+    pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->is_quiet = false; /* what was known of it was known before the order */
+    consumer->orders_done++;
+    pthread_mutex_unlock(&consumer->quiet_lock);
+}
+
+void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id)
+{
+    struct order *order = must_zero(1, sizeof *order);
+    order->note = (struct task_note){.run = obey, .drop = order_drop};
+    order->consumer = consumer;
+    order->mapping = mapping ? mapping_keep(mapping) : NULL;
+    snprintf(order->id, sizeof order->id, "%.*s", SLICE_ARG(id));
+    pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->orders_given++;
+    pthread_mutex_unlock(&consumer->quiet_lock);
+    task_host_post(consumer->host, &order->note);
+}
+
+/* ---- whether all is quiet ---- */
+
+struct quiet {
+    bool is_quiet;
+    uint64_t news;
+    int64_t since_us;
 };
+
+static void look_at_shard(const struct shard *shard, bool shared, struct quiet *quiet)
+{
+    bool is_anothers = (shared && (shard->state == SHARD_WAITS || shard->state == SHARD_FREE)) ||
+                       lease_is_anothers(shard);
+    if (shard->state == SHARD_ENDED || is_anothers) return;
+    if (!shard_is_listed(shard) && !shard_is_held(shard)) return;
+    quiet->is_quiet &= shard_is_quiet(shard) && shard->asked_news == quiet->news;
+    if (shard->empty_us < quiet->since_us) quiet->since_us = shard->empty_us;
+}
+
+static void look_at_reader(const struct reader *reader, struct quiet *quiet)
+{
+    bool shared = reader->consumer->settings.shared;
+    if (reader->successor) quiet->is_quiet = false;
+    if (reader->is_lost_stream || reader->stage == READER_STOPPED || reader->stage == READER_GONE) return;
+    quiet->is_quiet &= reader->stage == READER_RUNS && !reader->wanted_of[0] && !reader->must_look_again;
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+        look_at_shard(shard, shared, quiet);
+    quiet->is_quiet = quiet->is_quiet && !misses_children(reader);
+}
+
+static void consumer_note_quiet(struct consumer *consumer)
+{
+    if (!atomic_load_explicit(&consumer->is_quiet_wanted, memory_order_relaxed)) return;
+    struct quiet quiet = {.is_quiet = true, .news = consumer_news(consumer), .since_us = NEVER_US};
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
+        look_at_reader(reader, &quiet);
+    pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->is_quiet = quiet.is_quiet;
+    consumer->quiet_news = quiet.news;
+    consumer->quiet_since_us = quiet.since_us;
+    pthread_mutex_unlock(&consumer->quiet_lock);
+}
+
+/* The question must be asked before the answer counts; a good one is used up. */
+static bool is_quiet_since_asked(struct consumer *consumer)
+{
+    int64_t probe_us = atomic_load(&consumer->probe_us);
+    if (!probe_us) {
+        atomic_store(&consumer->probe_us, consumer_ticks_us(consumer));
+        return false;
+    }
+    if (!consumer->is_quiet || consumer->quiet_since_us < probe_us) return false;
+    atomic_store(&consumer->probe_us, 0);
+    return true;
+}
+
+bool consumer_is_quiet(struct consumer *consumer)
+{
+    uint64_t news = consumer_news(consumer);
+    atomic_store(&consumer->is_quiet_wanted, true);
+    pthread_mutex_lock(&consumer->quiet_lock);
+    bool has_obeyed = consumer->orders_given == consumer->orders_done;
+    bool is_quiet = has_obeyed && consumer->is_quiet && consumer->quiet_news == news;
+    if (!consumer->world.news) is_quiet = has_obeyed && is_quiet_since_asked(consumer);
+    pthread_mutex_unlock(&consumer->quiet_lock);
+    if (!is_quiet) task_host_wake(consumer->host);
+    return is_quiet;
+}
+
+/* ---- the turn ---- */
+
+/* Records may have come. When there are fewer than before, the database was rolled back: what we know of positions and
+ * records is of a time that never was. */
+static void look_for_news(struct consumer *consumer)
+{
+    uint64_t news = consumer_news(consumer);
+    if (news == consumer->last_news) return;
+    bool is_rolled_back = news < consumer->last_news;
+    consumer->last_news = news;
+    if (is_rolled_back) consumer->positions_state = POSITIONS_UNKNOWN;
+    for (struct reader *reader = consumer->readers; reader; reader = reader->next) {
+        if (is_rolled_back) reader_begin_anew(reader);
+        for (struct shard *shard = reader->shards; shard; shard = shard->next)
+            if (shard->state == SHARD_HELD && !shard->is_reading) shard_touch(shard);
+    }
+}
+
+/* True: another one began in the place of one that is gone. */
+static bool forget_gone(struct consumer *consumer)
+{
+    bool has_new = false;
+    for (struct reader **at = &consumer->readers; *at;) {
+        struct reader *reader = *at;
+        if (reader->stage != READER_GONE) {
+            at = &reader->next;
+            continue;
+        }
+        *at = reader->next;
+        if (reader->successor && !consumer->is_stopping) {
+            add_reader(consumer, reader->successor);
+            if (at == &consumer->readers)
+                at = &consumer->readers->next; /* that one stands before all others */
+            has_new = true;
+        }
+        reader_free(reader);
+    }
+    return has_new;
+}
+
+int64_t consumer_step(struct consumer *consumer)
+{
+    int64_t wait_us;
+    look_for_news(consumer);
+    do {
+        wait_us = task_host_step(consumer->host);
+    } while (forget_gone(consumer));
+    consumer_note_quiet(consumer);
+    if (!consumer->readers) return -1;
+    return wait_us < 0 || wait_us > LOOK_US ? LOOK_US : wait_us;
+}
+
+/* ---- stopping ---- */
+
+static void touch_all(struct consumer *consumer)
+{
+    for (struct reader *reader = consumer->readers; reader; reader = reader->next) reader_stop(reader);
+}
+
+void consumer_stop(struct consumer *consumer)
+{
+    consumer->is_stopping = true;
+    touch_all(consumer);
+}
+
+void consumer_give_back(struct consumer *consumer)
+{
+    consumer->is_late = true;
+    touch_all(consumer);
+}
+
+bool consumer_has_stopped(const struct consumer *consumer)
+{
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
+        if (!reader_is_stopped(reader)) return false;
+    return task_host_calls(consumer->host) == 0;
+}
 
 /* ---- what lies outside ---- */
 
-static bool real_begin(void *self, struct dynamo_call *call)
-{
-    struct host *host = self;
-    return dynamo_begin(host->trigger->options.dynamo, call, &host->turn);
-}
-
-static void real_turn_end(void *self)
-{
-    struct host *host = self;
-    dynamo_turn_end(host->trigger->options.dynamo, &host->turn);
-}
-
-static void real_finish(void *self, struct dynamo_call *call)
-{
-    (void)self;
-    dynamo_finish(call);
-}
-
 static void real_invoke(void *self, struct invocation *invocation)
 {
-    struct host *host = self;
-    func_invoke(host->trigger->options.func, invocation);
+    const struct consumer *consumer = self;
+    func_invoke(consumer->trigger->options.func, invocation);
 }
 
 static bool real_destination(void *self, struct slice destination, struct slice document, struct slice id,
                              const struct func_call *call, struct buf *members, unsigned *count)
 {
-    struct host *host = self;
-    return destination_put(host->trigger->options.func, destination, document, id, call, members, count);
+    const struct consumer *consumer = self;
+    return destination_put(consumer->trigger->options.func, destination, document, id, call, members, count);
 }
 
 static void real_wake_queue(void *self)
 {
-    struct host *host = self;
-    func_queue_wake(host->trigger->options.func);
+    const struct consumer *consumer = self;
+    func_queue_wake(consumer->trigger->options.func);
 }
 
 static bool real_allows_loops(void *self, struct slice function)
 {
-    struct host *host = self;
-    return func_allows_loops(host->trigger->options.func, function);
+    const struct consumer *consumer = self;
+    return func_allows_loops(consumer->trigger->options.func, function);
 }
 
 static void real_log_to(void *self, struct slice function, struct slice line)
 {
-    struct host *host = self;
-    func_log(host->trigger->options.func, function, line);
-}
-
-static int64_t real_now_ms(void *self)
-{
-    struct host *host = self;
-    return clock_now_ms(host->trigger->options.clock);
-}
-
-static int64_t real_ticks_us(void *self)
-{
-    (void)self;
-    return monotonic_us();
+    const struct consumer *consumer = self;
+    func_log(consumer->trigger->options.func, function, line);
 }
 
 static uint64_t real_news(void *self)
 {
-    struct host *host = self;
-    return engine_stream_next(host->engine);
+    const struct consumer *consumer = self;
+    return engine_stream_next(consumer->engine);
 }
 
 static void real_note_result(void *self, struct slice id, const char *result)
 {
-    struct host *host = self;
-    mappings_note_result(host->trigger->mappings, id, result);
+    const struct consumer *consumer = self;
+    mappings_note_result(consumer->trigger->mappings, id, result);
 }
 
 static void real_reached(void *self, struct slice id, enum mapping_state state)
 {
-    struct host *host = self;
-    mappings_reached(host->trigger->mappings, id, state);
+    const struct consumer *consumer = self;
+    mappings_reached(consumer->trigger->mappings, id, state);
 }
 
 static void real_stream_over(void *self, struct slice id, struct slice arn, bool is_over)
 {
-    struct host *host = self;
-    mappings_note_over(host->trigger->mappings, id, arn, is_over);
+    const struct consumer *consumer = self;
+    mappings_note_over(consumer->trigger->mappings, id, arn, is_over);
 }
 
 static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 {
-    struct host *host = (struct host *)(void *)((char *)watcher - offsetof(struct host, watcher));
+    struct consumer *consumer = (struct consumer *)(void *)((char *)watcher - offsetof(struct consumer, watcher));
     (void)next_sequence;
-    task_host_wake(host->consumer->host);
+    task_host_wake(consumer->host);
 }
 
 /* ---- the thread ---- */
@@ -136,95 +375,71 @@ static void end(struct consumer *consumer)
 
 static void *run(void *argument)
 {
-    struct host *host = argument;
+    struct consumer *consumer = argument;
     pthread_setname_np(pthread_self(), "quipu-triggers");
-    while (!atomic_load(&host->is_ending)) {
-        int64_t wait_us = consumer_step(host->consumer);
-        if (wait_us) task_host_sleep(host->consumer->host, wait_us);
+    while (!atomic_load(&consumer->is_ending)) {
+        int64_t wait_us = consumer_step(consumer);
+        if (wait_us) task_host_sleep(consumer->host, wait_us);
     }
-    end(host->consumer);
+    end(consumer);
     return NULL;
-}
-
-/* ---- opening and closing ---- */
-
-static void make_owner(struct random *random, char owner[OWNER_BYTES])
-{
-    uint64_t a = random_next(random), b = random_next(random);
-    snprintf(owner, OWNER_BYTES, "%08x-%04x-4%03x-8%03x-%012llx", (unsigned)(a >> 32),
-             (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff, (unsigned)(b >> 52),
-             (unsigned long long)(b & 0xffffffffffff));
-}
-
-static struct environment real_environment(struct host *host)
-{
-    return (struct environment){.self = host,
-                                .begin = real_begin,
-                                .turn_end = real_turn_end,
-                                .finish = real_finish,
-                                .invoke = real_invoke,
-                                .effects = func_effects,
-                                .destination = real_destination,
-                                .wake_queue = real_wake_queue,
-                                .cause_count = cause_count,
-                                .cause_add = cause_add,
-                                .cause_join = cause_join,
-                                .allows_loops = real_allows_loops,
-                                .log_to = real_log_to,
-                                .now_ms = real_now_ms,
-                                .ticks_us = real_ticks_us,
-                                .news = host->engine ? real_news : NULL,
-                                .note_result = real_note_result,
-                                .reached = real_reached,
-                                .stream_over = real_stream_over};
 }
 
 struct consumer *consumer_open(struct trigger *trigger)
 {
-    struct host *host = must_zero(1, sizeof *host);
-    struct random random;
-    host->trigger = trigger;
-    host->engine = dynamo_engine(trigger->options.dynamo);
-    random_seed_from_system(&random);
-    struct environment world = real_environment(host);
+    const struct trigger_options *options = &trigger->options;
+    struct task_host *host = task_host_open(options->dynamo, options->clock);
+    struct engine *engine = dynamo_engine(options->dynamo);
+    const struct environment world = {.invoke = real_invoke,
+                                      .destination = real_destination,
+                                      .wake_queue = real_wake_queue,
+                                      .allows_loops = real_allows_loops,
+                                      .log_to = real_log_to,
+                                      .note_result = real_note_result,
+                                      .reached = real_reached,
+                                      .stream_over = real_stream_over};
     struct consumer_settings settings = {.prefix = trigger->prefix.data,
-                                         .shared = trigger->options.shared,
-                                         .lease_ms = trigger->options.lease_ms,
-                                         .poll_ms = trigger->options.poll_ms,
-                                         .seed = random_next(&random)};
-    make_owner(&random, settings.owner);
-    host->consumer = consumer_new(&world, &settings);
-    host->consumer->real = host;
-    host->watcher.notify = hear_of_news;
-    return host->consumer;
+                                         .shared = options->shared,
+                                         .lease_ms = options->lease_ms,
+                                         .poll_ms = options->poll_ms};
+    uint64_t a = random_next(task_host_random(host)), b = random_next(task_host_random(host));
+    snprintf(settings.owner, OWNER_BYTES, "%08x-%04x-4%03x-8%03x-%012llx", (unsigned)(a >> 32),
+             (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff, (unsigned)(b >> 52),
+             (unsigned long long)(b & 0xffffffffffff));
+    struct consumer *consumer = consumer_new(host, &world, &settings);
+    consumer->world.self = consumer;
+    consumer->trigger = trigger;
+    consumer->engine = engine;
+    if (engine) {
+        consumer->world.news = real_news;
+        consumer->last_news = consumer_news(consumer);
+    }
+    consumer->watcher.notify = hear_of_news;
+    return consumer;
 }
 
 void consumer_start(struct consumer *consumer)
 {
-    struct host *host = consumer->real;
-    if (host->engine) engine_watch(host->engine, &host->watcher);
-    ensure(pthread_create(&host->thread, NULL, run, host) == 0);
-    host->is_running = true;
+    if (consumer->engine) engine_watch(consumer->engine, &consumer->watcher);
+    ensure(pthread_create(&consumer->thread, NULL, run, consumer) == 0);
+    consumer->is_running = true;
 }
 
 void consumer_halt(struct consumer *consumer)
 {
-    struct host *host = consumer->real;
-    if (!host->is_running) return;
-    if (host->engine) engine_unwatch(host->engine, &host->watcher);
-    atomic_store(&host->is_ending, true);
+    if (!consumer->is_running) return;
+    if (consumer->engine) engine_unwatch(consumer->engine, &consumer->watcher);
+    atomic_store(&consumer->is_ending, true);
     task_host_wake(consumer->host);
-    pthread_join(host->thread, NULL);
-    host->is_running = false;
+    pthread_join(consumer->thread, NULL);
+    consumer->is_running = false;
 }
 
 void consumer_close(struct consumer *consumer)
 {
     if (!consumer) return;
-    struct host *host = consumer->real;
     consumer_halt(consumer);
     consumer_free(consumer);
-    free(host);
 }
 
 /* ---- from other threads ---- */
@@ -239,52 +454,14 @@ void consumer_remove(struct consumer *consumer, struct slice id)
     consumer_order(consumer, NULL, id);
 }
 
-bool consumer_is_idle(struct consumer *consumer)
-{
-    return consumer_is_quiet(consumer);
-}
-
-static void put_metric(struct buf *out, const char *name, const char *type, const char *help,
-                       const _Atomic uint64_t *value)
-{
-    stats_put_head(out, name, type, help);
-    buf_printf(out, "%s %llu\n", name, (unsigned long long)stats_read(value));
-}
-
 void consumer_put_metrics(struct consumer *consumer, struct buf *out)
 {
     const struct consumer_counts *counts = &consumer->counts;
-    const struct {
-        const char *name, *type, *help;
-        const _Atomic uint64_t *value;
-    } metrics[] = {
-        {"quipu_trigger_mappings", "gauge", "Event source mappings that are known.", &counts->readers},
-        {"quipu_trigger_watches", "gauge", "Streams that the server itself follows.", &counts->watches},
-        {"quipu_trigger_shards", "gauge", "Shards that are being read.", &counts->shards_held},
-        {"quipu_trigger_buffered_bytes", "gauge", "Records that wait or run.", &counts->buffered_bytes},
-        {"quipu_trigger_reads_total", "counter", "Answers to GetRecords.", &counts->reads},
-        {"quipu_trigger_records_read_total", "counter", "Records that were read.", &counts->records_read},
-        {"quipu_trigger_records_filtered_total", "counter", "Records that no filter wanted.",
-         &counts->records_filtered},
-        {"quipu_trigger_records_done_total", "counter", "Records that were handled.", &counts->records_done},
-        {"quipu_trigger_records_given_up_total", "counter", "Records that were given up.",
-         &counts->records_given_up},
-        {"quipu_trigger_records_looped_total", "counter", "Records kept from the function that caused them.",
-         &counts->records_looped},
-        {"quipu_trigger_invocations_total", "counter", "Batches handed to functions.", &counts->batches},
-        {"quipu_trigger_failures_total", "counter", "Invocations that failed.", &counts->failures},
-        {"quipu_trigger_throttled_total", "counter", "Invocations that were not begun.", &counts->throttled},
-        {"quipu_trigger_commits_total", "counter", "Positions that were moved.", &counts->commits},
-        {"quipu_trigger_effects_total", "counter", "Writes of functions that were applied.",
-         &counts->effects},
-        {"quipu_trigger_conflicts_total", "counter", "Commits that met another transaction.",
-         &counts->conflicts},
-        {"quipu_trigger_leases_lost_total", "counter", "Leases that were lost.", &counts->leases_lost},
-        {"quipu_trigger_trimmed_total", "counter", "Times that records were cut off before they were read.",
-         &counts->trimmed},
-    };
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        put_metric(out, metrics[i].name, metrics[i].type, metrics[i].help, metrics[i].value);
+#define PUT(member, name, type, help)                                                                                  \
+    stats_put_head(out, "quipu_trigger_" name, type, help);                                                            \
+    buf_printf(out, "quipu_trigger_" name " %llu\n", (unsigned long long)stats_read(&counts->member));
+    CONSUMER_COUNTS(PUT)
+#undef PUT
     stats_put_head(out, "quipu_trigger_start_seconds", "histogram",
                    "From the arrival of a batch's first record to its invocation.");
     histogram_put(out, "quipu_trigger_start_seconds", "", &counts->start_us, 1e6);

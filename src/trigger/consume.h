@@ -34,7 +34,6 @@
 
 #define LANES_MAX    10 /* Lambda's ParallelizationFactor */
 #define SEGMENTS_MAX 16 /* halves of halves of ten thousand records, and room for partial answers */
-#define POINT_BYTES  47
 #define OWNER_BYTES  37 /* a UUID */
 
 struct consumer;
@@ -46,25 +45,13 @@ struct lane;
 
 struct environment {
     void *self;
-    /* the door: as dynamo_begin, dynamo_turn_end, dynamo_finish */
-    bool (*begin)(void *self, struct dynamo_call *call);
-    void (*turn_end)(void *self);
-    void (*finish)(void *self, struct dynamo_call *call);
     /* functions: as in func.h */
     void (*invoke)(void *self, struct invocation *invocation);
-    enum effects (*effects)(struct slice reply, uint32_t count_max, struct arena *arena,
-                            struct slice *members, uint32_t *count, char *error, size_t error_len);
     bool (*destination)(void *self, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
     void (*wake_queue)(void *self);
-    unsigned (*cause_count)(struct slice cause, struct slice function);
-    struct slice (*cause_add)(struct arena *arena, struct slice cause, struct slice function);
-    struct slice (*cause_join)(struct arena *arena, struct slice a, struct slice b);
     bool (*allows_loops)(void *self, struct slice function);
     void (*log_to)(void *self, struct slice function, struct slice line); /* the function's own log */
-    /* time */
-    int64_t (*now_ms)(void *self);   /* since 1970; may jump */
-    int64_t (*ticks_us)(void *self); /* never goes back */
     /* What changes when records may have come; NULL: nobody tells, and shards are asked by time. */
     uint64_t (*news)(void *self);
     /* the mappings: as in internal.h */
@@ -78,28 +65,9 @@ struct consumer_settings {
     char owner[OWNER_BYTES];   /* who we are in leases */
     bool shared;               /* the data is elsewhere, and others may read it as we do */
     int64_t lease_ms, poll_ms; /* as in trigger_options, but never 0 */
-    uint64_t seed;             /* of jitter */
 };
 
-/* ---- points, positions (consume_position.c) ---- */
-
-/* How far a lane has come: a sequence number, TRIM_HORIZON or LATEST. */
-struct point {
-    unsigned char len;
-    char text[POINT_BYTES];
-};
-
-#define POINT_HORIZON ((struct point){12, "TRIM_HORIZON"})
-#define POINT_LATEST  ((struct point){6, "LATEST"})
-
-static inline struct slice point_view(const struct point *point)
-{
-    return (struct slice){point->text, point->len};
-}
-
-bool point_set(struct point *point, struct slice text);          /* false when it does not fit */
-bool point_is_number(const struct point *point);                 /* else a word */
-int point_compare(const struct point *a, const struct point *b); /* words before all numbers */
+/* ---- positions (consume_position.c) ---- */
 
 /* The position item as it was last seen. */
 struct position {
@@ -141,7 +109,7 @@ void put_position_ask(struct buf *out, const struct shard *shard);
 void put_position_release(struct buf *out, const struct shard *shard);
 void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan);
 
-/* ---- records (consume_record.c) ---- */
+/* ---- records (consume_read.c) ---- */
 
 /* A record of GetRecords taken apart; slices of its text. */
 struct raw_record {
@@ -169,7 +137,7 @@ struct order {
     char id[OWNER_BYTES];
 };
 
-/* ---- lanes (consume_lane.c, consume_reply.c) ---- */
+/* ---- lanes (consume_lane.c) ---- */
 
 enum lane_state {
     LANE_IDLE,
@@ -436,12 +404,33 @@ bool start_write(struct reader *reader);
 /* False: the consumer ends first. */
 bool positions_delete(struct reader *reader);
 
-/* ---- the consumer (consume_loop.c) ---- */
+/* ---- the consumer (consume.c) ---- */
+
+/* Member of struct consumer_counts, name of the metric, type, help. */
+#define CONSUMER_COUNTS(X)                                                                                             \
+    X(readers, "mappings", "gauge", "Event source mappings that are known.")                                           \
+    X(watches, "watches", "gauge", "Streams that the server itself follows.")                                          \
+    X(shards_held, "shards", "gauge", "Shards that are being read.")                                                   \
+    X(buffered_bytes, "buffered_bytes", "gauge", "Records that wait or run.")                                          \
+    X(reads, "reads_total", "counter", "Answers to GetRecords.")                                                       \
+    X(records_read, "records_read_total", "counter", "Records that were read.")                                        \
+    X(records_filtered, "records_filtered_total", "counter", "Records that no filter wanted.")                         \
+    X(records_done, "records_done_total", "counter", "Records that were handled.")                                     \
+    X(records_given_up, "records_given_up_total", "counter", "Records that were given up.")                            \
+    X(records_looped, "records_looped_total", "counter", "Records kept from the function that caused them.")           \
+    X(batches, "invocations_total", "counter", "Batches handed to functions.")                                         \
+    X(failures, "failures_total", "counter", "Invocations that failed.")                                               \
+    X(throttled, "throttled_total", "counter", "Invocations that were not begun.")                                     \
+    X(commits, "commits_total", "counter", "Positions that were moved.")                                               \
+    X(effects, "effects_total", "counter", "Writes of functions that were applied.")                                   \
+    X(conflicts, "conflicts_total", "counter", "Commits that met another transaction.")                                \
+    X(leases_lost, "leases_lost_total", "counter", "Leases that were lost.")                                           \
+    X(trimmed, "trimmed_total", "counter", "Times that records were cut off before they were read.")
 
 struct consumer_counts {
-    _Atomic uint64_t records_read, records_filtered, records_done, records_given_up, records_looped;
-    _Atomic uint64_t batches, failures, throttled, commits, effects, conflicts, leases_lost, trimmed, reads;
-    _Atomic uint64_t readers, watches, shards_held, buffered_bytes;
+#define COUNT(member, name, type, help) _Atomic uint64_t member;
+    CONSUMER_COUNTS(COUNT)
+#undef COUNT
     struct histogram start_us; /* from the arrival of a batch's first record to its invocation */
 };
 
@@ -463,7 +452,7 @@ struct consumer {
     struct batch_call *spare_batches; /* with their memory */
     unsigned spare_batch_count;
     struct consumer_counts counts;
-    /* Whether all is quiet: worked out once somebody has asked (consume_quiet.c). */
+    /* Whether all is quiet: worked out once somebody has asked . */
     _Atomic bool is_quiet_wanted;
     _Atomic int64_t probe_us;   /* where nobody tells of news, all must have been
                                    asked since; 0: nobody asks */
@@ -472,10 +461,18 @@ struct consumer {
     uint64_t quiet_news;
     int64_t quiet_since_us;
     uint64_t orders_given, orders_done;
-    void *real; /* the thread and what else is real (consume.c) */
+    /* of consumer_open; not of tests */
+    struct trigger *trigger;
+    struct engine *engine; /* NULL: the door is a remote one */
+    struct engine_watcher watcher;
+    pthread_t thread;
+    bool is_running;
+    _Atomic bool is_ending;
 };
 
-struct consumer *consumer_new(const struct environment *world, const struct consumer_settings *settings);
+/* The host becomes the consumer's. */
+struct consumer *consumer_new(struct task_host *host, const struct environment *world,
+                              const struct consumer_settings *settings);
 void consumer_free(struct consumer *consumer);
 /* Does what can be done now. Answers after how many microseconds something is due; less than 0: never. */
 int64_t consumer_step(struct consumer *consumer);
@@ -493,12 +490,8 @@ void batch_calls_free(struct consumer *consumer);
 /* For tests that drop an invocation under way: with its host. */
 void batch_call_drop(struct invocation *invocation);
 
-/* consume.c: ends the thread; consumer_close does so, too */
+/* Ends the thread; consumer_close does so, too. */
 void consumer_halt(struct consumer *consumer);
-
-/* consume_quiet.c */
-void consumer_note_quiet(struct consumer *consumer);
-bool consumer_is_quiet(struct consumer *consumer);
 
 /* Calls `take` with each element of an array of a reply; false when it is none. */
 bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),

@@ -1,15 +1,56 @@
-/* Batches, retries, halves: what follows for the records of a lane.
+/* Points in a shard; batches, retries, halves: what follows for the records of a lane; shares of leases.
  *
  * A failed batch is handed over again as it was, until its retries are used up. Where the mapping bisects,
  * only a single record uses retries up: a larger batch is split instead, and a record that always fails is
- * alone in the end. A function that tells where it failed moves the position up to there. */
+ * alone in the end. A function that tells where it failed moves the position up to there.
+ *
+ * Lambda's rules for answers: where the mapping has ReportBatchItemFailures, the lowest sequence number that the
+ * answer names is where the function failed; an empty list, null, or no such member means that all is done; a list that
+ * cannot be understood, or names a record that was not handed over, means that all has failed.
+ *
+ * Where several servers share the work, each looks at the leases of a mapping and decides for itself; conditional
+ * writes settle it when two want the same. A lease that is free is taken up to a fair share: all that are open, divided
+ * by the servers that hold or ask for one, rounded up. Nobody knows of a server that holds nothing, so a newcomer
+ * writes its name on a lease of who has most; the holder finishes its batches and gives it up. */
 #include "trigger/judge.h"
 
 #include "base/limits.h"
+#include "base/raw.h"
 
 #define RETRY_LEAST_US 10000
 #define RETRY_FIRST_US 10000
 #define STREAM_LIFE_MS (24ll * 3600 * 1000) /* the service keeps a record so long; so may retries last */
+
+/* ---- points ---- */
+
+int sequence_compare(struct slice a, struct slice b)
+{
+    while (a.len && a.data[0] == '0') a = slice_from(a, 1);
+    while (b.len && b.data[0] == '0') b = slice_from(b, 1);
+    if (a.len != b.len) return a.len < b.len ? -1 : 1;
+    return a.len ? memcmp(a.data, b.data, a.len) : 0;
+}
+
+bool point_set(struct point *point, struct slice text)
+{
+    if (!text.len || text.len > sizeof point->text) return false;
+    point->len = (unsigned char)text.len;
+    memcpy(point->text, text.data, text.len);
+    return true;
+}
+
+bool point_is_number(const struct point *point)
+{
+    return point->len && point->text[0] >= '0' && point->text[0] <= '9';
+}
+
+int point_compare(const struct point *a, const struct point *b)
+{
+    bool a_counts = point_is_number(a), b_counts = point_is_number(b);
+    if (a_counts != b_counts) return a_counts ? 1 : -1;
+    if (a_counts) return sequence_compare(point_view(a), point_view(b));
+    return slice_compare(point_view(a), point_view(b));
+}
 
 /* ---- batches ---- */
 
@@ -100,4 +141,206 @@ struct verdict judge_result(const struct mapping *mapping, enum outcome outcome,
 int64_t retry_after_us(uint32_t failures, int64_t bound_us, uint64_t random_bits)
 {
     return RETRY_LEAST_US + dynamo_pause_us(failures, RETRY_FIRST_US, bound_us - RETRY_LEAST_US, random_bits);
+}
+
+/* ---- answers ---- */
+
+/* Records of a batch are in the order of their numbers. */
+static bool find_record(struct slice sequence, const struct record *records, uint32_t count, uint32_t *found)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (sequence_compare(records[middle].sequence, sequence) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *found = low;
+    return low < count && slice_equal(records[low].sequence, sequence);
+}
+
+/* {"itemIdentifier":"..."} */
+static bool read_failure(struct json_reader *reader, struct slice *identifier)
+{
+    struct slice name;
+    *identifier = SLICE("");
+    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return false;
+    while (json_member(reader, &name)) {
+        bool is_it = slice_equal(name, SLICE("itemIdentifier")) && json_peek(reader) == JSON_STRING;
+        if (is_it ? !json_string(reader, identifier) : !json_skip(reader)) return false;
+    }
+    return !json_failed(reader) && identifier->len;
+}
+
+static void fail(struct answer *answer, const char *fault)
+{
+    answer->outcome = OUTCOME_FAILED;
+    answer->fault = fault;
+}
+
+static void read_failures(struct slice list, const struct record *records, uint32_t count,
+                          struct arena *arena, struct answer *answer)
+{
+    struct json_reader reader;
+    struct slice identifier;
+    uint32_t lowest = count, index;
+    json_begin(&reader, list, arena);
+    if (json_peek(&reader) == JSON_NULL) return;
+    if (json_peek(&reader) != JSON_ARRAY || !json_enter(&reader)) {
+        fail(answer, "batchItemFailures is not a list");
+        return;
+    }
+    while (json_element(&reader)) {
+        if (!read_failure(&reader, &identifier) || !find_record(identifier, records, count, &index)) {
+            fail(answer, "batchItemFailures names no record of the batch");
+            return;
+        }
+        if (index < lowest) lowest = index;
+    }
+    if (lowest == count) return;
+    answer->outcome = OUTCOME_PARTIAL;
+    answer->done = lowest;
+}
+
+/* The members of interest, raw. False when the answer is no JSON. */
+static bool find_members(struct slice reply, struct arena *arena, struct slice *failures, struct slice *state)
+{
+    struct json_reader reader;
+    struct slice name, raw;
+    *failures = *state = SLICE("");
+    json_begin(&reader, reply, arena);
+    if (json_peek(&reader) == JSON_END) return true;
+    if (json_peek(&reader) != JSON_OBJECT) return json_skip(&reader) && json_done(&reader);
+    json_enter(&reader);
+    while (json_member(&reader, &name)) {
+        if (!raw_take(&reader, &raw)) return false;
+        if (slice_equal(name, SLICE("batchItemFailures"))) *failures = raw;
+        if (slice_equal(name, SLICE("state")) && !slice_equal(raw, SLICE("null"))) *state = raw;
+    }
+    return json_done(&reader);
+}
+
+void answer_read(struct slice reply, bool reports_failures, const struct record *records, uint32_t count,
+                 struct arena *arena, struct answer *out)
+{
+    struct slice failures;
+    *out = (struct answer){.outcome = OUTCOME_DONE};
+    bool is_json = find_members(reply, arena, &failures, &out->state);
+    if (!is_json) out->state = SLICE("");
+    if (!reports_failures) return;
+    if (!is_json)
+        fail(out, "the answer is not JSON");
+    else if (failures.len)
+        read_failures(failures, records, count, arena, out);
+}
+
+/* ---- sharing ---- */
+
+static bool names(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool is_first_of(const struct lease_view *views, uint32_t index, const char *who)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (names(views[i].owner, who) || names(views[i].wanted, who)) return false;
+    return true;
+}
+
+/* Servers that hold a lease or have asked for one, and we. */
+static uint32_t count_servers(const struct lease_view *views, uint32_t count, const char *me)
+{
+    uint32_t servers = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *owner = views[i].owner, *wanted = views[i].wanted;
+        if (*owner && !names(owner, me) && is_first_of(views, i, owner)) servers++;
+        if (*wanted && !names(wanted, me) && !names(wanted, owner) && is_first_of(views, i, wanted))
+            servers++;
+    }
+    return servers;
+}
+
+static uint32_t count_of(const struct lease_view *views, uint32_t count, const char *owner)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; i < count; i++) held += views[i].is_open && names(views[i].owner, owner);
+    return held;
+}
+
+static bool is_takeable(const struct lease_view *view, const char *me)
+{
+    return view->is_open && !*view->owner && (!*view->wanted || names(view->wanted, me));
+}
+
+/* Those that were given up for us come first: nobody else takes them. */
+static uint32_t take_free(const struct lease_view *views, uint32_t count, const char *me, uint32_t room,
+                          enum lease_wish *wishes)
+{
+    uint32_t taken = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < count && taken < room; i++) {
+            bool is_ours = *views[i].wanted != 0;
+            if (!is_takeable(&views[i], me) || is_ours != (pass == 0)) continue;
+            wishes[i] = LEASE_TAKE;
+            taken++;
+        }
+    return taken;
+}
+
+/* What is asked for counts as given already, by who has it and to who asked. */
+static uint32_t count_left(const struct lease_view *views, uint32_t count, const char *owner,
+                           const enum lease_wish *wishes)
+{
+    uint32_t left = count_of(views, count, owner);
+    for (uint32_t i = 0; i < count; i++)
+        left -= views[i].is_open && names(views[i].owner, owner) &&
+                (*views[i].wanted || wishes[i] == LEASE_ASK);
+    return left;
+}
+
+/* A lease of who would have most left. */
+static uint32_t find_richest(const struct lease_view *views, uint32_t count, const char *me,
+                             const enum lease_wish *wishes, uint32_t *left)
+{
+    uint32_t richest = 0;
+    *left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct lease_view *view = &views[i];
+        if (!view->is_open || !*view->owner || names(view->owner, me) || *view->wanted ||
+            wishes[i] == LEASE_ASK)
+            continue;
+        uint32_t has = count_left(views, count, view->owner, wishes);
+        if (has <= *left) continue;
+        *left = has;
+        richest = i;
+    }
+    return richest;
+}
+
+static void ask_for_more(const struct lease_view *views, uint32_t count, const char *me, uint32_t mine,
+                         enum lease_wish *wishes)
+{
+    uint32_t left;
+    for (uint32_t i = 0; i < count; i++) mine += *views[i].owner && names(views[i].wanted, me);
+    for (;; mine++) {
+        uint32_t richest = find_richest(views, count, me, wishes, &left);
+        if (left < mine + 2) return;
+        wishes[richest] = LEASE_ASK;
+    }
+}
+
+void lease_wishes(const struct lease_view *views, uint32_t count, const char *me, enum lease_wish *wishes)
+{
+    uint32_t open = 0, free_ones = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        wishes[i] = LEASE_LEAVE;
+        open += views[i].is_open;
+        free_ones += is_takeable(&views[i], me);
+    }
+    uint32_t servers = count_servers(views, count, me);
+    uint32_t share = (open + servers - 1) / servers, mine = count_of(views, count, me);
+    if (mine < share) mine += take_free(views, count, me, share - mine, wishes);
+    if (!free_ones) ask_for_more(views, count, me, mine, wishes);
 }

@@ -18,27 +18,6 @@
 
 #include "trigger/consume.h"
 
-bool point_set(struct point *point, struct slice text)
-{
-    if (!text.len || text.len > sizeof point->text) return false;
-    point->len = (unsigned char)text.len;
-    memcpy(point->text, text.data, text.len);
-    return true;
-}
-
-bool point_is_number(const struct point *point)
-{
-    return point->len && point->text[0] >= '0' && point->text[0] <= '9';
-}
-
-int point_compare(const struct point *a, const struct point *b)
-{
-    bool a_counts = point_is_number(a), b_counts = point_is_number(b);
-    if (a_counts != b_counts) return a_counts ? 1 : -1;
-    if (a_counts) return sequence_compare(point_view(a), point_view(b));
-    return slice_compare(point_view(a), point_view(b));
-}
-
 void position_free(struct position *position)
 {
     buf_free(&position->iterator);

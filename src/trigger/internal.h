@@ -103,7 +103,7 @@ void consumer_close(struct consumer *consumer);
 void consumer_set(struct consumer *consumer, struct mapping *mapping);
 /* Stops it and removes its positions; mappings_reached(DELETING) when that is done. */
 void consumer_remove(struct consumer *consumer, struct slice id);
-bool consumer_is_idle(struct consumer *consumer);
+bool consumer_is_quiet(struct consumer *consumer);
 void consumer_put_metrics(struct consumer *consumer, struct buf *out);
 
 /* ---- schedule_*.c ---- */

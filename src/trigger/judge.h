@@ -27,6 +27,28 @@ struct record {
 /* Decimal numbers of any length, leading zeros or not. */
 int sequence_compare(struct slice a, struct slice b);
 
+/* ---- points ---- */
+
+#define POINT_BYTES 47
+
+/* How far a lane has come: a sequence number, TRIM_HORIZON or LATEST. */
+struct point {
+    unsigned char len;
+    char text[POINT_BYTES];
+};
+
+#define POINT_HORIZON ((struct point){12, "TRIM_HORIZON"})
+#define POINT_LATEST  ((struct point){6, "LATEST"})
+
+static inline struct slice point_view(const struct point *point)
+{
+    return (struct slice){point->text, point->len};
+}
+
+bool point_set(struct point *point, struct slice text);          /* false when it does not fit */
+bool point_is_number(const struct point *point);                 /* else a word */
+int point_compare(const struct point *a, const struct point *b); /* words before all numbers */
+
 /* ---- batches ---- */
 
 /* A time to come: over when either clock says so, since the one may jump and the other is not the user's. */

@@ -100,6 +100,6 @@ void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 bool trigger_is_idle(struct trigger *trigger)
 {
     watches_look(trigger->watches);
-    if (!consumer_is_idle(trigger->consumer) || !schedules_are_idle(trigger->schedules)) return false;
+    if (!consumer_is_quiet(trigger->consumer) || !schedules_are_idle(trigger->schedules)) return false;
     return !mappings_follow(trigger->mappings);
 }

@@ -72,13 +72,11 @@ TEST(every_record_is_handed_over_once)
     stage_close(&stage);
 }
 
-static bool (*begin_as_usual)(void *self, struct dynamo_call *call);
 static unsigned quiet_answers;
 
-static bool begin_and_ask(void *self, struct dynamo_call *call)
+static void ask_if_quiet(struct actor *actor)
 {
-    quiet_answers += consumer_is_quiet(((struct actor *)self)->consumer);
-    return begin_as_usual(self, call);
+    quiet_answers += consumer_is_quiet(actor->consumer);
 }
 
 /* Somebody asks on another thread between the taking of an order and the end of the step. */
@@ -89,14 +87,13 @@ TEST(what_was_quiet_is_not_when_an_order_is_taken)
     struct actor *actor = stage_start(&stage, 0);
     stage_put(&stage, "a", 1, "x");
     CHECK(is_quiet(&stage, actor)); /* nobody reads it yet */
-    begin_as_usual = actor->consumer->world.begin;
-    actor->consumer->world.begin = begin_and_ask;
+    stage.on_call = ask_if_quiet;
     quiet_answers = 0;
     stage_set(actor, stage_mapping(&stage));
     consumer_step(actor->consumer);
     CHECK(stage.act_count > 0);
     CHECK_INT(quiet_answers, 0);
-    actor->consumer->world.begin = begin_as_usual;
+    stage.on_call = NULL;
     stage_settle(&stage);
     CHECK(is_quiet(&stage, actor));
     CHECK_INT(stage.invocations, 1);

@@ -172,7 +172,9 @@ static struct act *add_act(struct actor *actor)
 
 static bool begin(void *self, struct dynamo_call *call)
 {
-    add_act(self)->call = call;
+    struct actor *actor = self;
+    if (actor->stage->on_call) actor->stage->on_call(actor);
+    add_act(actor)->call = call;
     return false;
 }
 
@@ -308,21 +310,14 @@ static void log_to(void *self, struct slice function, struct slice line)
 struct actor *stage_start(struct stage *stage, unsigned number)
 {
     struct actor *actor = &stage->actors[number];
+    struct task_environment outside = {
+        .self = actor, .begin = begin, .turn_end = turn_end, .finish = finish, .now_ms = now_ms, .ticks_us = ticks_us};
     struct environment world = {.self = actor,
-                                 .begin = begin,
-                                 .turn_end = turn_end,
-                                 .finish = finish,
                                  .invoke = invoke,
-                                 .effects = func_effects,
                                  .destination = destination,
                                  .wake_queue = wake_queue,
-                                 .cause_count = cause_count,
-                                 .cause_add = cause_add,
-                                 .cause_join = cause_join,
                                  .allows_loops = allows_loops,
                                  .log_to = log_to,
-                                 .now_ms = now_ms,
-                                 .ticks_us = ticks_us,
                                  .news = stage->without_news ? NULL : news,
                                  .note_result = note_result,
                                  .reached = reached,
@@ -330,12 +325,11 @@ struct actor *stage_start(struct stage *stage, unsigned number)
     struct consumer_settings settings = {.prefix = "quipu-",
                                          .shared = stage->shared,
                                          .lease_ms = 10000,
-                                         .poll_ms = 250,
-                                         .seed = random_next(&stage->random)};
+                                         .poll_ms = 250};
     ensure(!actor->consumer);
     *actor = (struct actor){.stage = stage};
     snprintf(settings.owner, sizeof settings.owner, "owner-%u", stage->owners++);
-    actor->consumer = consumer_new(&world, &settings);
+    actor->consumer = consumer_new(task_host_new(&outside, random_next(&stage->random)), &world, &settings);
     return actor;
 }
 

@@ -52,6 +52,7 @@ struct stage {
     /* Answers an invocation: sets `end` and fills `reply`. */
     void (*function)(struct stage *stage, struct invocation *invocation);
     void *context;
+    void (*on_call)(struct actor *actor); /* told of each call that it begins; NULL: nobody */
     int64_t function_us; /* how long a function takes */
     bool allows_loops;
     /* what was seen */
