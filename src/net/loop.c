@@ -14,6 +14,7 @@
 #include "net/internal.h"
 
 #define TURN_EVENTS 256
+#define TASK_ROUNDS 4 /* of posted tasks in one turn; sockets are read again behind them */
 
 void loop_init(struct net_loop *loop, struct net_server *server, unsigned index)
 {
@@ -83,9 +84,10 @@ void net_post(struct net_loop *loop, struct net_task *task)
     pthread_mutex_unlock(&loop->server->over_lock);
 }
 
-void loop_run_tasks(struct net_loop *loop)
+/* Those that were posted until now, the oldest first; false when there are none. */
+static bool run_posted(struct net_loop *loop)
 {
-    if (!atomic_load_explicit(&loop->tasks, memory_order_relaxed)) return;
+    if (!atomic_load_explicit(&loop->tasks, memory_order_relaxed)) return false;
     struct net_task *newest = atomic_exchange(&loop->tasks, NULL), *oldest = NULL;
     while (newest) {
         struct net_task *next = newest->next;
@@ -97,6 +99,15 @@ void loop_run_tasks(struct net_loop *loop)
         struct net_task *task = oldest;
         oldest = task->next; /* the task is its owner's again once it runs */
         task->run(task);
+    }
+    return true;
+}
+
+/* A task may post the next one of its request to its own loop. That one runs in this turn as well: its reply goes out
+ * without another epoll_wait. */
+void loop_run_tasks(struct net_loop *loop)
+{
+    for (unsigned i = 0; i < TASK_ROUNDS && run_posted(loop); i++) {
     }
 }
 

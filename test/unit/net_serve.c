@@ -518,6 +518,19 @@ TEST(net_gzip_replies)
 }
 
 /* ---- tasks and turns ---- */
+
+/* What a posted task posts to its own loop runs in the same turn. */
+TEST(net_tasks_of_tasks_run_in_the_same_turn)
+{
+    struct testing testing;
+    testing_start(&testing, NULL);
+    int fd = client_connect(testing.port);
+    client_send(fd, "GET /relay HTTP/1.1\r\n" HOST "\r\n");
+    expect_body(fd, "0 turns later");
+    close(fd);
+    testing_end(&testing);
+}
+
 struct counted_task {
     struct net_task task;
     unsigned poster, number;

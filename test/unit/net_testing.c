@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -23,6 +24,7 @@ struct turn {
 };
 
 static struct turn turns[LOOPS_MAX];
+static _Atomic unsigned turns_ended; /* of all loops */
 static _Atomic unsigned long_now; /* of the only loop */
 static _Atomic unsigned long_most;
 static _Atomic bool is_let_go;
@@ -154,6 +156,34 @@ static void drip(struct http_exchange *exchange)
     net_post(exchange->loop, &dripping->task);
 }
 
+/* A task that posts the next one: how many turns have ended until that ran? */
+struct relay {
+    struct net_task first, second;
+    struct http_exchange *exchange;
+    unsigned turns_before;
+};
+
+static void run_relay_second(struct net_task *task)
+{
+    struct relay *relay = (struct relay *)(void *)((char *)task - offsetof(struct relay, second));
+    buf_printf(&relay->exchange->reply, "%u turns later", turns_ended - relay->turns_before);
+    answer(relay->exchange);
+    free(relay);
+}
+
+static void run_relay_first(struct net_task *task)
+{
+    struct relay *relay = (struct relay *)task;
+    net_post(relay->exchange->loop, &relay->second);
+}
+
+static void pass_on(struct http_exchange *exchange)
+{
+    struct relay *relay = calloc(1, sizeof *relay);
+    *relay = (struct relay){{run_relay_first, NULL}, {run_relay_second, NULL}, exchange, turns_ended};
+    net_post(exchange->loop, &relay->first);
+}
+
 static void list_headers(struct http_exchange *exchange)
 {
     for (uint32_t i = 0; i < exchange->header_count; i++) {
@@ -189,6 +219,8 @@ static void on_request(void *context, struct http_exchange *exchange)
         turns[index].waiting[turns[index].count++] = exchange;
     } else if (slice_equal(path, SLICE("/pieces"))) {
         drip(exchange);
+    } else if (slice_equal(path, SLICE("/relay"))) {
+        pass_on(exchange);
     } else if (slice_equal(path, SLICE("/packed"))) {
         reply_packed(exchange);
     } else if (slice_equal(path, SLICE("/act")) && !http_has_room(exchange)) {
@@ -221,6 +253,7 @@ static void on_turn_end(void *context, struct net_loop *loop)
 {
     (void)context;
     struct turn *turn = &turns[net_loop_index(loop)];
+    turns_ended++;
     if (turn->count) turns_with_requests++;
     if (long_now > long_most) long_most = long_now;
     long_now = 0;
