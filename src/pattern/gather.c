@@ -33,15 +33,6 @@ static struct slice no_header(const struct rest_call *call, struct slice name)
     return SLICE_NONE;
 }
 
-static struct slice encoded(struct arena *arena, struct slice text)
-{
-    struct buf out = {0};
-    rest_encode(&out, text);
-    struct slice copy = arena_copy(arena, buf_view(&out));
-    buf_free(&out);
-    return copy;
-}
-
 static void event_add(struct gathering *all, struct slice text)
 {
     if (all->count == all->capacity) {
@@ -94,8 +85,8 @@ static enum page_result gather_group(struct gathering *all, struct slice item)
 {
     struct arena *arena = all->arena;
     struct slice path = arena_printf(arena, "/v1/groups/%.*s/%.*s",
-                                     SLICE_ARG(encoded(arena, item_text(arena, item, "name"))),
-                                     SLICE_ARG(encoded(arena, item_text(arena, item, "key"))));
+                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "name"))),
+                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "key"))));
     struct slice query = arena_printf(arena, "generation=%.*s&limit=" PAGE,
                                       SLICE_ARG(item_text(arena, item, "generation")));
     struct slice next = SLICE("");
@@ -103,7 +94,7 @@ static enum page_result gather_group(struct gathering *all, struct slice item)
     do {
         struct slice asked = query;
         if (next.len)
-            asked = arena_printf(arena, "%.*s&after=%.*s", SLICE_ARG(query), SLICE_ARG(encoded(arena, next)));
+            asked = arena_printf(arena, "%.*s&after=%.*s", SLICE_ARG(query), SLICE_ARG(rest_encoded(arena, next)));
         page = page_take(all, path, asked, &next);
     } while (page == PAGE_TAKEN && next.len);
     if (page == PAGE_TAKEN) qsort(all->events, all->count, sizeof *all->events, by_time);
@@ -115,8 +106,8 @@ static enum page_result gather_bucket(struct gathering *all, struct slice item)
     struct arena *arena = all->arena;
     int64_t parts = item_int(arena, item, "parts", 0);
     struct slice path = arena_printf(arena, "/v1/periods/%.*s/%.*s",
-                                     SLICE_ARG(encoded(arena, item_text(arena, item, "period"))),
-                                     SLICE_ARG(encoded(arena, item_text(arena, item, "bucket")))),
+                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "period"))),
+                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "bucket")))),
                  next;
     enum page_result page = PAGE_TAKEN;
     all->keeps_late = true; /* for another bucket, that is */

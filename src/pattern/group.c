@@ -13,12 +13,13 @@
  *   (M): the last of those, whose item may still be missing; `last` (S): the id of the last event;
  *   `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were changed; `by` (S): the id
  *   of the event that completed it, or why.
- *   Index open: hash `open` (S) "NAME/0" to "NAME/3" while it is OPEN, range `since` (S, when it was opened,
+ *   Index open: hash `open` (S) "NAME/0", "NAME/1"... (slots.h) while it is OPEN, range `since` (S, when it was opened,
  *     and a little more).
  *   Index due: hash `slot` (S) like `open`, range `due` (N, ms): when the sweep looks at it. Only what becomes due by
  *     itself is there: by quiet, deadline or keep, when it is being deleted, or to heal it (below).
  * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION/" and some digits, range key `id` (S);
- *   `kind`, `data`, `amount`, `time`, `late` (BOOL).
+ *   `kind`, `data`, `amount`, `time`, `late` (BOOL). Item "-" of "NAME": how many slots the indexes have for the name
+ *   (slots.h).
  * Table PREFIXtokens (tokens.h), kind "group": the `generation` that an event's id belongs to, where late
  *   events open a new one.
  *
@@ -35,7 +36,6 @@
  */
 #include "pattern/group.h"
 
-#include "base/hash.h"
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
 #include "pattern/rows.h"
@@ -79,10 +79,7 @@ const struct flow_table group_events_table = {
 
 struct group group_named(struct flow *flow, struct slice name, struct slice key)
 {
-    struct buf encoded = {0};
-    rest_encode(&encoded, name);
-    struct slice id = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(buf_view(&encoded)), SLICE_ARG(key));
-    buf_free(&encoded);
+    struct slice id = flow_compose(flow, "%r/%r", rest_encoded(flow->arena, name), key);
     return (struct group){.name = name, .key = key, .id = id};
 }
 
@@ -190,8 +187,19 @@ uint64_t group_topic(const struct group *group)
 
 struct slice group_slot(struct flow *flow, const struct group *group)
 {
-    struct slice name = {group->id.data, group->id.len - group->key.len};
-    return arena_printf(flow->arena, "%.*s%u", SLICE_ARG(name), (unsigned)(hash_bytes(group->id) % GROUP_SLOTS));
+    struct slots slots = group_slots(flow, group->name);
+    return group_slot_at(flow, group->name, slots_place(flow, &slots, group->id));
+}
+
+struct slice group_slot_at(struct flow *flow, struct slice name, int64_t slot)
+{
+    return flow_compose(flow, "%r/%d", rest_encoded(flow->arena, name), slot);
+}
+
+struct slots group_slots(struct flow *flow, struct slice name)
+{
+    return (struct slots){&group_events_table,
+                          flow_compose(flow, "{'part':%S,'id':{'S':'-'}}", rest_encoded(flow->arena, name))};
 }
 
 /* When it is over by quiet or deadline, whichever comes first; INT64_MAX: never. */
@@ -366,16 +374,17 @@ static void list_groups(struct flow *flow)
         group_rules(flow);
         return;
     }
-    struct slice listed = group_named(flow, flow_text(flow, GROUP_NAME), SLICE("")).id;
+    struct slots slots = group_slots(flow, flow_text(flow, GROUP_NAME));
+    int64_t slot_count = slots_read(flow, &slots);
     struct slice before = moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER));
     struct listing *open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
+    for (int64_t slot = 0; slot < slot_count; slot++) {
         task_call(
             flow, "Query",
             "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
             ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
             "'Limit':%d}",
-            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot),
+            &group_table, group_slot_at(flow, flow_text(flow, GROUP_NAME), slot),
             flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before, open->most + 2);
         listing_take(flow, open, "since", flow_text(flow, LIST_AFTER));
     }

@@ -4,8 +4,8 @@
 #define PATTERN_GROUP_H
 
 #include "pattern/flow.h"
+#include "pattern/slots.h"
 
-#define GROUP_SLOTS   4 /* of each name in the indexes: each takes 1000 writes a second on AWS */
 #define GROUP_LONG_MS (3660 * 24 * 3600 * 1000ll)
 #define GROUP_AGAIN_MS 60000 /* so long after a change its rules are given to all open groups once more */
 #define GROUP_KINDS   50 /* that a rule can ask for: a condition holds at most 300 operators */
@@ -70,8 +70,10 @@ uint64_t group_sweep_topic(struct slice name);
 /* {"group":...,"generation":...} of a head. */
 struct slice group_key(struct flow *flow, const struct group *group, int64_t generation);
 uint64_t group_topic(const struct group *group);
-/* "NAME/0" to "NAME/3", the hash key of a group in the indexes. */
+/* "NAME/0", "NAME/1"..., the hash key of a group in the indexes; of any slot of a name; and how many slots it has. */
 struct slice group_slot(struct flow *flow, const struct group *group);
+struct slice group_slot_at(struct flow *flow, struct slice name, int64_t slot);
+struct slots group_slots(struct flow *flow, struct slice name);
 /* When the sweep is to look at it: when it is due, or to heal it; INT64_MAX: never. */
 int64_t group_due_ms(const struct flow *flow, const struct group *group);
 /* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */

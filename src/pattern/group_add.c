@@ -231,6 +231,10 @@ static bool write_event(struct flow *flow, struct group *group, struct add *add,
     if (spills && !is_guess && !item_is_there(flow, group, item_text(flow->arena, group->redo, "id")))
         put_item(flow, group->spilled, group->redo);
     if (spills && has_item(flow, group, add)) return true;
+    if (add->opens && !add->completes) {
+        struct slots slots = group_slots(flow, group->name);
+        slots_count(flow, &slots, group->id);
+    }
     add->tried = true;
     if (!write_head(flow, group, add, in_head, room)) return false;
     if (!in_head) put_item(flow, group->spilled, group->redo);

@@ -113,13 +113,13 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
 {
     rules = arena_copy(flow->arena, rules);
     struct slice name = item_text(flow->arena, rules, "name");
-    struct slice listed = group_named(flow, name, SLICE("")).id; /* as the index has it, but for the slot */
+    struct slots slots = group_slots(flow, name);
+    int64_t slot = 0, slot_count = slots_read(flow, &slots);
     struct arena_mark mark = arena_mark(flow->arena);
     char since[SINCE_BYTES] = "0"; /* the last entry's */
     size_t since_len = 1;
-    unsigned slot = 0;
     if (waits_ms) task_sleep(flow, waits_ms);
-    while (slot < GROUP_SLOTS) {
+    while (slot < slot_count) {
         struct raw_look page;
         struct slice entry;
         flow_rewind(flow, mark);
@@ -127,7 +127,7 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
             flow, "Query",
             "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since > :after',%#,"
             "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
-            &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot),
+            &group_table, group_slot_at(flow, name, slot),
             (struct slice){since, since_len}, (int64_t)PAGE);
         bool goes_on = flow_last_key(flow).data;
         raw_look_begin(&page, flow->arena, flow_items(flow));

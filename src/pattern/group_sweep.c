@@ -167,16 +167,15 @@ static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slo
 }
 
 /* Nothing of the name is left for a day and more: nor is the item of its rules. */
-static void bury(struct flow *flow, struct slice name, struct slice rules)
+static void bury(struct flow *flow, struct slice name, struct slice rules, int64_t slots)
 {
     int64_t forgotten_ms = item_int(flow->arena, rules, "forgotten", INT64_MAX);
-    struct slice listed = group_named(flow, name, SLICE("")).id;
     if (forgotten_ms > flow->now_ms - BURIED_MS) return;
-    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
+    for (int64_t slot = 0; slot < slots; slot++) {
         task_call(flow, "Query",
                   "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open',%#,"
                   "'ExpressionAttributeValues':{':open':%S},'Limit':1}",
-                  &group_table, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot));
+                  &group_table, group_slot_at(flow, name, slot));
         if (raw_count(flow->arena, flow_items(flow))) return;
     }
     task_call(flow, "DeleteItem",
@@ -187,16 +186,18 @@ static void bury(struct flow *flow, struct slice name, struct slice rules)
 
 static void sweep_name(struct flow *flow, struct slice rules)
 {
-    struct slice name = item_text(flow->arena, rules, "name"), listed = group_named(flow, name, SLICE("")).id;
+    struct slice name = item_text(flow->arena, rules, "name");
     int64_t next_ms = 0, first_ms = INT64_MAX;
     finish_change(flow, name, rules);
     if (raw_int(flow_recall(flow, group_sweep_topic(name)), &next_ms) && flow->now_ms < next_ms) return;
     next_ms = next_due_ms(flow, rules);
-    for (unsigned slot = 0; slot < GROUP_SLOTS; slot++) {
-        int64_t due_ms = sweep_slot(flow, name, arena_printf(flow->arena, "%.*s%u", SLICE_ARG(listed), slot));
+    struct slots slots = group_slots(flow, name);
+    int64_t slot_count = slots_read(flow, &slots);
+    for (int64_t slot = 0; slot < slot_count; slot++) {
+        int64_t due_ms = sweep_slot(flow, name, group_slot_at(flow, name, slot));
         if (due_ms < first_ms) first_ms = due_ms;
     }
-    if (first_ms == INT64_MAX) bury(flow, name, rules);
+    if (first_ms == INT64_MAX) bury(flow, name, rules, slot_count);
     flow_remember(flow, group_sweep_topic(name),
                   flow_compose(flow, "%d", first_ms < next_ms ? first_ms : next_ms));
 }

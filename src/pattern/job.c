@@ -12,8 +12,8 @@
  *   (N): tasks done when it EXPIRED; `revived` (N, ms): the deadline that it EXPIRED by, if it was opened
  *   again since; `reach` (N): the last leaf that was written while the total is not known; `last_caller` (S):
  *   who was told to be last, by its key or by the task, "done 17"; `then` (S).
- *   Index unfinished: hash `listed` (S) "OPEN/0" to "OPEN/3", FAILED, EXPIRED likewise; range `run`.
- *   Index due: hash `slot` (S) "0" to "3", range `due` (N, ms): when the sweep takes it up.
+ *   Index unfinished: hash `listed` (S) "OPEN/0", "OPEN/1"... (slots.h), FAILED, EXPIRED likewise; range `run`.
+ *   Index due: hash `slot` (S) "0", "1"..., range `due` (N, ms): when the sweep takes it up.
  * Table PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S).
  *   Item "-" of a leaf: `done`, `failed` (NS): places of tasks in the leaf; of named ones `waiting`, `done`,
  *     `failed` (SS): their names, and `wanted` (N): how many; `failed_once` (BOOL); `epoch` (N): of the last
@@ -23,6 +23,7 @@
  *     another leaf its epoch, wanted, done and failed tasks, the last three with 6 digits; `version` (N).
  *   Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_scan.c.
  *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task.
+ *   Item "-" of "slots": how many slots the indexes have (slots.h).
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write to
  * its leaf, which stays below 1 KB whatever the size of the job. Whoever fills a leaf, or changes what has failed in
@@ -278,10 +279,13 @@ void job_wait_for_change(struct flow *flow, uint64_t topic, int64_t until_ms)
     task_watch_as(flow, topic, flow_thing("job", work->id), 0, changes ? over_ms : INT64_MAX, until_ms);
 }
 
+const struct slots job_slots = {&job_parts_table,
+                                SLICE("{\"part\":{\"S\":\"slots\"},\"task\":{\"S\":\"-\"}}")};
+
 struct slice job_slot(struct flow *flow)
 {
     const struct job_work *work = flow->state;
-    return arena_printf(flow->arena, "%u", (unsigned)(hash_bytes(work->id) % JOB_SLOTS));
+    return flow_compose(flow, "%d", slots_place(flow, &job_slots, work->id));
 }
 
 struct slice job_listed(struct flow *flow, enum job_state state)
@@ -451,7 +455,8 @@ static void list_jobs(struct flow *flow)
     struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
     int64_t before_ms = flow->now_ms - flow_int(flow, LIST_OLDER) + 1;
     struct slice state = job_state_name(states[flow_int(flow, LIST_STATE)]);
-    for (int64_t slot = 0; slot < JOB_SLOTS; slot++) {
+    int64_t slots = slots_read(flow, &job_slots);
+    for (int64_t slot = 0; slot < slots; slot++) {
         task_call(
             flow, "Query",
             "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "

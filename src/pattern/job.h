@@ -4,11 +4,11 @@
 #define PATTERN_JOB_H
 
 #include "pattern/flow.h"
+#include "pattern/slots.h"
 
 #define JOB_FAN        256      /* tasks of a leaf, leaves of a branch: its set stays below 1 KB */
 #define JOB_SET_MOST   100000   /* tasks of a job with layout set: its one item must stay below 400 KB */
 #define JOB_TASKS_MOST 10000000 /* of a job: their leaves are read in one go, 256 tasks in about 1 KB */
-#define JOB_SLOTS      4        /* of the indexes: each takes 1000 writes a second on AWS */
 #define JOB_CALL_TASKS 1000     /* of one request */
 #define JOB_BATCH      100      /* what BatchGetItem takes */
 #define JOB_FEW        16       /* leaves: so many are read by everybody who asks how far a job is */
@@ -110,9 +110,10 @@ uint64_t job_topic(struct slice id);
 uint64_t job_progress_topic(struct slice id);
 /* Waits until the job as it was read changes or its deadline passes. */
 void job_wait_for_change(struct flow *flow, uint64_t topic, int64_t until_ms);
-/* "OPEN/2": where unfinished jobs are listed; "2": where due ones are. */
+/* "OPEN/2": where unfinished jobs are listed; "2": where due ones are. How many slots there are is told by an item. */
 struct slice job_listed(struct flow *flow, enum job_state state);
 struct slice job_slot(struct flow *flow);
+extern const struct slots job_slots;
 /* How many failures do no harm. */
 int64_t job_tolerated(struct flow *flow, const struct job *job);
 /* Where the total is not known, the head says how far the leaves reach before one is written. */

@@ -155,6 +155,7 @@ static bool put_create(struct flow *flow, const struct put *put)
     if (soon.deadline_ms &&
         (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS))
         refuse_request(flow, "deadline must be a time to come, within ten years.");
+    slots_count(flow, &job_slots, work->id);
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),

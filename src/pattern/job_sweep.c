@@ -87,7 +87,7 @@ static void sweep_one(struct flow *flow)
 static void sweep_jobs(struct flow *flow)
 {
     struct job_work *work = job_work_new(flow, SLICE(""));
-    struct due_walk walk = due_begin(flow, &job_table, JOB_SLOTS);
+    struct due_walk walk = due_begin(flow, &job_table, &job_slots);
     struct slice entry;
     while (due_next(flow, &walk, &entry)) {
         work->id = item_text(flow->arena, entry, "id");

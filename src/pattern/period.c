@@ -208,15 +208,6 @@ int64_t period_expires_s(const struct period *period, int64_t start_ms)
     return period_end(period, start_ms) / 1000 + period->keep_s + PERIOD_WAIT_S;
 }
 
-static struct slice encoded(struct flow *flow, struct slice name)
-{
-    struct buf out = {0};
-    rest_encode(&out, name);
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
-}
-
 struct chain period_chain(struct flow *flow, const struct period *period, int64_t start_ms, int64_t shard)
 {
     int64_t keep_s = period_expires_s(period, start_ms) - flow->now_ms / 1000;
@@ -237,7 +228,7 @@ struct slice period_bucket_read(struct flow *flow, const struct period *period, 
 
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(encoded(flow, period->name)),
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(rest_encoded(flow->arena, period->name)),
                         SLICE_ARG(moment_text(flow->arena, start_ms)));
 }
 

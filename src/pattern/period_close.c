@@ -295,7 +295,7 @@ void period_close(struct flow *flow)
 
 static void sweep_periods(struct flow *flow)
 {
-    struct due_walk walk = due_begin(flow, &period_table, 1);
+    struct due_walk walk = due_begin(flow, &period_table, NULL);
     struct slice entry;
     uint64_t bytes = 0;
     while (bytes <= SWEPT_BYTES && due_next(flow, &walk, &entry)) {

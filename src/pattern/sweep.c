@@ -6,10 +6,10 @@
 #define PAGE  25 /* entries at a time */
 #define PAGES 4  /* of one slot: what is left is for the next sweep, and this one's memory is freed before */
 
-struct due_walk due_begin(struct flow *flow, const struct flow_table *table, unsigned slots)
+struct due_walk due_begin(struct flow *flow, const struct flow_table *table, const struct slots *slots)
 {
-    return (struct due_walk){
-        .table = table, .slot = (unsigned)flow_random_below(flow, slots), .slots = slots};
+    uint64_t known = slots ? (uint64_t)slots_known(flow, slots) : 1;
+    return (struct due_walk){.table = table, .slots = slots, .slot = (int64_t)flow_random_below(flow, known)};
 }
 
 static void page_read(struct flow *flow, struct due_walk *walk)
@@ -18,7 +18,7 @@ static void page_read(struct flow *flow, struct due_walk *walk)
         flow, "Query",
         "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
         "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%A}",
-        walk->table, (int64_t)walk->slot, flow->now_ms, (int64_t)PAGE,
+        walk->table, walk->slot, flow->now_ms, (int64_t)PAGE,
         walk->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", walk->last_key) : SLICE(""));
     walk->pages++;
     walk->last_key = flow_last_key(flow);
@@ -31,8 +31,9 @@ bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
     if (walk->pages) flow_rewind(flow, walk->mark);
     while (!walk->pages || !raw_look_next(&walk->page, NULL, entry)) {
         if (walk->pages == PAGES || (walk->pages && !walk->last_key.data)) {
-            if (++walk->slots_done == walk->slots) return false;
-            walk->slot = (walk->slot + 1) % walk->slots;
+            if (!walk->slots_done) walk->slot_count = walk->slots ? slots_read(flow, walk->slots) : 1;
+            if (++walk->slots_done == walk->slot_count) return false;
+            walk->slot = (walk->slot + 1) % walk->slot_count;
             walk->pages = 0;
             walk->last_key = SLICE_NONE;
         }

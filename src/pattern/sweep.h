@@ -1,11 +1,10 @@
 /* What sweeps and deletions have in common: the walk over everything that is due, and the removal of many
  * items.
  *
- * A table with things that are due has an index `due`: hash key `slot` (S), "0" and on, so that many things
- * spread over several, and range key `due` (N, ms since 1970). A walk takes each entry of each slot that is
- * due, the most overdue first:
+ * A table with things that are due has an index `due`: hash key `slot` (S), "0" and on (slots.h), and range key `due`
+ * (N, ms since 1970). A walk takes each entry of each slot that is due, the most overdue first:
  *
- *     struct due_walk walk = due_begin(flow, &job_table, JOB_SLOTS);
+ *     struct due_walk walk = due_begin(flow, &job_table, &job_slots);
  *     struct slice entry;
  *     while (due_next(flow, &walk, &entry)) ...
  *     flow_finish(flow, 200); */
@@ -14,17 +13,21 @@
 
 #include "base/limits.h"
 #include "pattern/flow.h"
+#include "pattern/slots.h"
 
 struct due_walk {
     const struct flow_table *table;
-    unsigned slot, slots, slots_done; /* from any slot on, so that several servers begin at different ones */
-    unsigned pages;                   /* of this slot */
+    const struct slots *slots;
+    int64_t slot, slot_count, slots_done; /* from any slot on, so that several servers begin at different ones */
+    unsigned pages;                       /* of this slot */
     struct slice last_key;
     struct raw_look page;
     struct arena_mark mark; /* behind the page */
 };
 
-struct due_walk due_begin(struct flow *flow, const struct flow_table *table, unsigned slots);
+/* NULL: there is one slot. Else how many there are is asked behind the first: where that is not there, nobody uses
+ * the pattern, and no table is made for it. */
+struct due_walk due_begin(struct flow *flow, const struct flow_table *table, const struct slots *slots);
 /* The next entry, as the index has it; false behind the last. What was allocated for the entry before is gone, but
  * for what is woken: so a walk needs no more memory than its largest entry. */
 bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry);

@@ -52,6 +52,15 @@ void rest_encode(struct buf *out, struct slice text)
     }
 }
 
+struct slice rest_encoded(struct arena *arena, struct slice text)
+{
+    struct buf out = {0};
+    rest_encode(&out, text);
+    struct slice copy = arena_copy(arena, buf_view(&out));
+    buf_free(&out);
+    return copy;
+}
+
 /* ---- routes ---- */
 
 /* The text up to the next slash; *rest goes on behind it. */

@@ -83,6 +83,7 @@ struct slice rest_query_unknown(const struct rest_call *call,
 bool rest_decode(struct arena *arena, struct slice text, struct slice *out);
 /* Appends the text with everything escaped but letters, digits and -._~ */
 void rest_encode(struct buf *out, struct slice text);
+struct slice rest_encoded(struct arena *arena, struct slice text);
 void rest_add_header(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- a request's head, for what is decided before its body is read ---- */

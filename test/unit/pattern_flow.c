@@ -372,7 +372,8 @@ TEST(flow_removes_what_is_listed_and_sends_again_what_was_left)
 
 static void walk_due(struct flow *flow)
 {
-    struct due_walk walk = due_begin(flow, &table, 2);
+    static const struct slots slots = {&table, SLICE("{\"a\":{\"S\":\"slots\"}}")};
+    struct due_walk walk = due_begin(flow, &table, &slots);
     struct slice entry;
     while (due_next(flow, &walk, &entry)) {
         buf_slice(flow->body, item_text(flow->arena, entry, "a"));
@@ -381,7 +382,7 @@ static void walk_due(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-/* Each slot in pages, both of them, whichever comes first. */
+/* Each slot in pages, whichever comes first, and behind it how many there are. */
 TEST(flow_walks_over_what_is_due)
 {
     static const struct flow_row due = {"POST", "/x", walk_due, "Walks.", NULL, 0, NULL, NULL};
@@ -398,8 +399,12 @@ TEST(flow_walks_over_what_is_due)
     give(&trial, 200, "", "{\"Items\":[{\"a\":{\"S\":\"3\"}}]}");
     CHECK_INT(trial.flow.want, FLOW_PAUSE);
     flow_next(&trial.flow, 1000, NULL);
-    CHECK(!slice_contains(trial.flow.call, SLICE("ExclusiveStartKey")));
-    give(&trial, 200, "", "{\"Items\":[]}");
+    check_call(&trial, "GetItem", "{\"TableName\":\"t-things\",\"Key\":{\"a\":{\"S\":\"slots\"}}}");
+    give(&trial, 200, "", "{\"Item\":{\"a\":{\"S\":\"slots\"},\"slots\":{\"N\":\"8\"}}}");
+    for (int i = 1; i < 8; i++) {
+        CHECK(!slice_contains(trial.flow.call, SLICE("ExclusiveStartKey")));
+        give(&trial, 200, "", "{\"Items\":[]}");
+    }
     check_done(&trial, 200, "123");
     trial_end(&trial);
 }
