@@ -1,5 +1,5 @@
 /* Tasks and the host that runs them; see task.h. */
-#include "task/task.h"
+#include "task/internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -64,6 +64,8 @@ struct task_host {
     bool has_turn; /* calls were begun and not handed over */
     struct task_call *spare;
     unsigned spare_count;
+    struct task_applied applied;
+    bool has_no_transactions; /* a call has found it out */
     /* of task_host_open */
     struct dynamo *dynamo;
     const struct clock *clock;
@@ -160,6 +162,11 @@ static void door_finish(void *self, struct dynamo_call *call)
     dynamo_finish(call);
 }
 
+static bool door_has_transactions(void *self)
+{
+    return dynamo_kind_ask(((struct task_host *)self)->dynamo) != DYNAMO_KIND_ALTERNATOR;
+}
+
 static int64_t door_now_ms(void *self)
 {
     return clock_now_ms(((struct task_host *)self)->clock);
@@ -176,6 +183,7 @@ struct task_host *task_host_open(struct dynamo *dynamo, const struct clock *cloc
     static const struct task_environment environment = {.begin = door_begin,
                                                         .turn_end = door_turn_end,
                                                         .finish = door_finish,
+                                                        .has_transactions = door_has_transactions,
                                                         .now_ms = door_now_ms,
                                                         .ticks_us = door_ticks_us};
     struct task_host *host = task_host_new(&environment, 0);
@@ -604,6 +612,36 @@ struct task_reply task_request(const char *operation, struct slice request)
     struct task_call *call = task_call_new(operation);
     buf_slice(&call->request, request);
     return task_send(call);
+}
+
+struct question {
+    struct task_host *host;
+    bool has_transactions;
+};
+
+static void ask_for_transactions(void *argument)
+{
+    struct question *question = argument;
+    struct task_host *host = question->host;
+    question->has_transactions = host->environment.has_transactions(host->environment.self);
+}
+
+bool task_has_transactions(void)
+{
+    struct question question = {current->host, true};
+    if (question.host->has_no_transactions) return false;
+    if (question.host->environment.has_transactions) task_outside(ask_for_transactions, &question);
+    return question.has_transactions;
+}
+
+void task_has_no_transactions(void)
+{
+    current->host->has_no_transactions = true;
+}
+
+struct task_applied *task_applied(void)
+{
+    return &current->host->applied;
 }
 
 struct slice task_reply_message(const struct task_reply *reply)

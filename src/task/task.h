@@ -43,6 +43,8 @@ struct task_environment {
     void (*finish)(void *self, struct dynamo_call *call);
     int64_t (*now_ms)(void *self);   /* since 1970; may jump */
     int64_t (*ticks_us)(void *self); /* never goes back */
+    /* Whether the database has transactions; may wait, and is not called on a task's stack. NULL: it has. */
+    bool (*has_transactions)(void *self);
 };
 
 /* ---- the host ---- */
@@ -131,8 +133,68 @@ struct task_reply task_request(const char *operation, struct slice request);
 /* The service's words for an error. */
 struct slice task_reply_message(const struct task_reply *reply);
 
+/* Whether the database has transactions, as far as anybody can tell. */
+bool task_has_transactions(void);
+
 /* For tests whose environment drops a call that it has begun: with its host. */
 void task_call_drop(struct dynamo_call *call);
+
+/* ---- commits: one decision with its consequences (commit.c) ---- */
+
+/* Actions are texts as TransactWriteItems takes them, {"Put":{...}}, {"Update":{...}} or {"Delete":{...}} as we write
+ * them, without white space around; lists of them are joined by commas, and may be empty.
+ *
+ * Where the database has transactions a commit is one transaction, or a plain write of the anchor where there is
+ * nothing else. Where it has none, effects, children, the anchor and removals are written in this order, one by one.
+ *
+ *  O5. The anchor decides: it has a condition that holds once. What is not decided is repeated with the same texts,
+ *      by whoever comes next, and ends as if nothing had been in between.
+ *  O6. Children are repeatable: each has a key that follows from the cause, and made twice it is there once. One whose
+ *      condition fails is there already. A child without its anchor is harmless.
+ *  O7. Effects go to tables of others, and happen once: without a transaction the item itself keeps the names of the
+ *      last effects on it. There can only be one then, a Put or an Update.
+ *  O8. An anchor that ends something leaves a tombstone with an expiry where there are no transactions: a late repeat
+ *      of the write that began it must find that.
+ *  O9. Removals follow from the anchor and may be made late: whoever meets a tombstone makes what is left of them. */
+struct task_commit {
+    struct slice anchor;
+    struct slice tombstone; /* instead of the anchor where there are no transactions; empty: the same */
+    struct slice children, removals;
+    struct slice effects; /* members as a function wrote them */
+    /* Of effects: who makes them (a lane, a call), and a name for this decision among those of that source. A later
+     * decision of the source may make it forget this one. */
+    struct slice source, marker;
+    struct slice cause; /* these two as in dynamo_call */
+    bool in_order;
+};
+
+enum task_commit_end {
+    COMMIT_DONE,
+    COMMIT_CONDITION, /* the anchor's condition did not hold: somebody else has decided, or this commit before */
+    COMMIT_REFUSED,   /* it cannot be done, and could not the next time */
+    COMMIT_MAY_PASS,  /* it is not known, or not decided yet: the same commit again, after a pause */
+};
+enum task_commit_part { COMMIT_ANCHOR, COMMIT_EFFECT, COMMIT_CHILD, COMMIT_REMOVAL };
+
+/* Texts are in the task's arena. */
+struct task_commit_reply {
+    enum task_commit_end end;
+    struct slice item; /* CONDITION: the item, where the anchor asks for ALL_OLD; SLICE_NONE: there is none */
+    /* REFUSED: whose fault it is, which of these (from 1; 0: not known), and why. Without transactions an effect
+     * has happened where a child or the anchor is refused. */
+    enum task_commit_part part;
+    unsigned number;
+    enum dynamo_fault fault;
+    struct slice error, message;
+    bool is_busy; /* MAY_PASS: somebody else was at an item; nothing happened */
+};
+
+struct task_commit_reply task_commit(const struct task_commit *commit);
+/* An action by itself. */
+struct task_reply task_action(struct slice action);
+
+/* The attribute by which items tell which effects were applied to them: a list of strings. */
+#define TASK_APPLIED "quipu:applied"
 
 /* ---- what others complete ---- */
 
