@@ -9,11 +9,14 @@
 
 #define DEPTH          200
 #define BEGIN_MS       1794716005340
-#define LATE           4 /* calls of which a copy is on its way */
-#define SHOWN          3 /* failing schedules that are printed */
+#define AWAY_MS        300000 /* how long somebody is away */
+#define LATE           4      /* calls of which a copy is on its way */
+#define SHOWN          3      /* failing schedules that are printed */
 #define WORLDS         3
 #define OF_ALL         UINT_MAX /* what all processes remember */
-#define ELSEWHERE_MOST 300      /* schedules of the second and the third world, unless more are asked for */
+#define USUAL_MOST     1000     /* schedules of the first world, unless EXPLORE_MOST says otherwise, */
+#define ELSEWHERE_MOST 300      /* and of the second and the third */
+#define BROKEN_MOST    100000   /* until what is broken must have been seen */
 
 /* What a process has remembered; the youngest first, and none is ever changed, so that a point keeps what was
  * remembered then. */
@@ -62,6 +65,13 @@ struct point {
     unsigned jumps, faults, events;
 };
 
+/* The choices of a point that are left, and the schedules that may be tried in all of them. */
+struct share {
+    bool counts; /* the choices, before any is tried */
+    unsigned choices;
+    uint64_t schedules;
+};
+
 struct explorer {
     const struct exploration *exploration;
     unsigned flow_count;
@@ -78,11 +88,9 @@ struct explorer {
     bool needs_transactions;    /* somebody has asked for one where there are none */
     struct rest_route routes[256];
     size_t route_count;
-    uint64_t schedules_max;
-    bool samples; /* one choice at each point, drawn by chance */
+    struct share shares[DEPTH];
     struct random random;
-    unsigned seen[DEPTH], drawn[DEPTH]; /* how many choices a point had so far; which one is taken */
-    const char *broken, *instead;       /* text of requests that is replaced */
+    const char *broken, *instead; /* text of requests that is replaced */
 
     struct arena levels[DEPTH]; /* what a point at this depth is made of */
     struct arena flow_arenas[EXPLORED_FLOWS], root, scratch;
@@ -441,9 +449,19 @@ static void choose_late(struct explorer *explorer, struct point *point, unsigned
     make_call(explorer, late.operation, late.call, arena);
 }
 
+/* How far the clock may jump next; 0: not any more. */
+static int64_t next_jump(const struct explorer *explorer, const struct point *point)
+{
+    const struct exploration *exploration = explorer->exploration;
+    if (point->jumps == EXPLORED_JUMPS) return 0;
+    bool has_own = exploration->jumps[0] || exploration->never_away;
+    return point->jumps || has_own ? exploration->jumps[point->jumps] : AWAY_MS;
+}
+
 static void choose_jump(struct explorer *explorer, struct point *point)
 {
-    point->now_ms += explorer->exploration->jumps[point->jumps++];
+    point->now_ms += next_jump(explorer, point);
+    point->jumps++;
 }
 
 /* All watch in vain: the first of their moments comes. */
@@ -459,7 +477,17 @@ static void choose_time(struct point *point, unsigned count)
 
 /* ---- the search ---- */
 
-static void walk(struct explorer *explorer, const struct point *point);
+static void walk(struct explorer *explorer, const struct point *point, uint64_t most);
+
+/* How many schedules the next choice of this point may have: each choice gets an equal part of what is left, so the
+ * schedules that are tried are spread over all there are, and none is tried twice. */
+static uint64_t share_next(struct explorer *explorer, struct share *share)
+{
+    uint64_t rest = share->schedules % share->choices, part = share->schedules / share->choices;
+    if (rest && random_below(&explorer->random, share->choices) < rest) part++;
+    share->choices--;
+    return part;
+}
 
 static void print_schedule(struct explorer *explorer)
 {
@@ -492,8 +520,13 @@ static void try_choice(struct explorer *explorer, const struct point *point, str
     struct point next = *point;
     struct arena *arena = &explorer->levels[explorer->depth];
     char *name = explorer->choices[explorer->depth];
-    if (explorer->stops && explorer->faults) return;
-    if (explorer->samples && explorer->seen[explorer->depth]++ != explorer->drawn[explorer->depth]) return;
+    struct share *share = &explorer->shares[explorer->depth];
+    if (share->counts) {
+        share->choices++;
+        return;
+    }
+    uint64_t most = share_next(explorer, share), before = explorer->schedules;
+    if (!most || explorer->needs_transactions || (explorer->stops && explorer->faults)) return;
     snprintf(name, sizeof explorer->choices[0], "%s%u", kind, number);
     if (explorer->replay) {
         size_t len = strlen(name);
@@ -518,21 +551,21 @@ static void try_choice(struct explorer *explorer, const struct point *point, str
     default: choose_time(&next, explorer->flow_count); break;
     }
     explorer->now_ms = next.now_ms;
-    walk(explorer, &next);
+    walk(explorer, &next, most);
     explorer->depth--;
+    share->schedules -= explorer->schedules - before; /* what it did not need is for the others */
 }
 
 static void try_flow(struct explorer *explorer, const struct point *point, struct engine_snapshot *snapshot,
                      unsigned number)
 {
     const struct exploration *exploration = explorer->exploration;
-    bool calls = point->tracks[number].want == FLOW_CALL;
-    bool writes = calls && is_write(point->tracks[number].operation);
-    try_choice(explorer, point, snapshot, "", number);
-    if (!calls || point->faults == exploration->faults) return;
-    try_choice(explorer, point, snapshot, "c", number);
+    bool fails = point->tracks[number].want == FLOW_CALL && point->faults < exploration->faults;
+    bool writes = fails && is_write(point->tracks[number].operation);
+    if (fails) try_choice(explorer, point, snapshot, "c", number);
     if (writes) try_choice(explorer, point, snapshot, "r", number);
     if (writes && !exploration->never_late) try_choice(explorer, point, snapshot, "d", number);
+    try_choice(explorer, point, snapshot, "", number);
 }
 
 static bool is_end(const struct explorer *explorer, const struct point *point)
@@ -542,39 +575,32 @@ static bool is_end(const struct explorer *explorer, const struct point *point)
     return point->late_count == 0;
 }
 
+/* Those behind which there are fewest first, so that the last ones get what these leave. */
 static void try_choices(struct explorer *explorer, const struct point *point,
                         struct engine_snapshot *snapshot)
 {
-    bool goes = false;
+    bool goes = point->late_count > 0;
+    for (unsigned i = 0; i < point->late_count; i++) try_choice(explorer, point, snapshot, "l", i);
+    if (next_jump(explorer, point)) try_choice(explorer, point, snapshot, "j", point->jumps);
     for (unsigned i = 0; i < explorer->flow_count; i++) {
         if (!may_go(point, i)) continue;
         goes = true;
         try_flow(explorer, point, snapshot, i);
     }
-    for (unsigned i = 0; i < point->late_count; i++) try_choice(explorer, point, snapshot, "l", i);
-    goes |= point->late_count > 0;
-    if (point->jumps < EXPLORED_JUMPS && explorer->exploration->jumps[point->jumps])
-        try_choice(explorer, point, snapshot, "j", point->jumps);
-    else if (!goes)
-        try_choice(explorer, point, snapshot, "t", 0);
+    if (!goes && !next_jump(explorer, point)) try_choice(explorer, point, snapshot, "t", 0);
 }
 
-static void walk(struct explorer *explorer, const struct point *point)
+static void walk(struct explorer *explorer, const struct point *point, uint64_t most)
 {
-    if (explorer->schedules >= explorer->schedules_max || explorer->needs_transactions) return;
     if (is_end(explorer, point)) {
         check_leaf(explorer, point);
         return;
     }
     struct engine_snapshot *snapshot = engine_snapshot_take(explorer->engine);
-    if (explorer->samples) {
-        unsigned *seen = &explorer->seen[explorer->depth], *drawn = &explorer->drawn[explorer->depth];
-        *seen = 0;
-        *drawn = UINT_MAX; /* count them only */
-        try_choices(explorer, point, snapshot);
-        *drawn = (unsigned)random_below(&explorer->random, *seen);
-        *seen = 0;
-    }
+    struct share *share = &explorer->shares[explorer->depth];
+    *share = (struct share){.counts = true, .schedules = most};
+    try_choices(explorer, point, snapshot);
+    share->counts = false;
     try_choices(explorer, point, snapshot);
     engine_snapshot_free(snapshot);
 }
@@ -620,26 +646,12 @@ static void prepare(struct explorer *explorer)
     }
 }
 
-static void explorer_run(struct explorer *explorer)
+static void explorer_run(struct explorer *explorer, uint64_t most)
 {
     struct point root = {.now_ms = explorer->now_ms, .memory = explorer->memory};
     for (unsigned i = 0; i < explorer->flow_count; i++) track_start(explorer, &root, i, 0, &explorer->root);
-    struct engine_snapshot *beginning = engine_snapshot_take(explorer->engine);
-    uint64_t most = explorer->schedules_max;
-    /* Where not all can be tried: half of them as they come, which differ at their ends, and half drawn by
-     * chance, which differ everywhere. */
-    explorer->schedules_max = most == UINT64_MAX ? most : most / 2;
-    walk(explorer, &root);
-    explorer->samples = explorer->schedules == explorer->schedules_max;
-    explorer->schedules_max = most;
     random_seed(&explorer->random, 7);
-    while (explorer->samples && explorer->schedules < most && !explorer->needs_transactions &&
-           !(explorer->stops && explorer->faults)) {
-        engine_snapshot_restore(explorer->engine, beginning);
-        explorer->now_ms = root.now_ms;
-        walk(explorer, &root);
-    }
-    engine_snapshot_free(beginning);
+    walk(explorer, &root, most);
 }
 
 static const char *replay_of(const struct exploration *exploration)
@@ -650,27 +662,25 @@ static const char *replay_of(const struct exploration *exploration)
                                                                                         : NULL;
 }
 
-/* EXPLORE_MOST=N in the environment: only so many of each, where all of them take too long. */
-static uint64_t schedules_wanted(void)
-{
-    const char *most = getenv("EXPLORE_MOST");
-    return most ? strtoull(most, NULL, 10) : UINT64_MAX;
-}
-
 /* It goes back in time, which only a database in memory can. */
 static bool is_elsewhere(void)
 {
     return getenv("PATTERNS_ON") != NULL;
 }
 
-/* All of them in the first world; in the others, which differ little, fewer. */
-static uint64_t schedules_in(const struct exploration *exploration, unsigned world_number)
+static uint64_t schedules_in(unsigned world_number)
 {
-    uint64_t most = schedules_wanted();
-    if (exploration->most && exploration->most < most) most = exploration->most;
-    const char *worlds = getenv("EXPLORE_WORLDS");
+    const char *wanted = getenv("EXPLORE_MOST"), *worlds = getenv("EXPLORE_WORLDS");
+    uint64_t most = wanted ? strtoull(wanted, NULL, 10) : USUAL_MOST;
     bool all = !world_number || getenv("EXPLORE_WORLD") || (worlds && strcmp(worlds, "all") == 0);
     return all || most < ELSEWHERE_MOST ? most : ELSEWHERE_MOST;
+}
+
+static uint64_t all_schedules;
+
+static void print_all(void)
+{
+    printf("explored %llu schedules in all\n", (unsigned long long)all_schedules);
 }
 
 static void explore_in(const struct exploration *exploration, unsigned world_number)
@@ -680,10 +690,12 @@ static void explore_in(const struct exploration *exploration, unsigned world_num
     prepare(&explorer);
     explorer.replay = replay_of(exploration);
     explorer.shows = explorer.replay != NULL;
-    explorer.schedules_max = schedules_in(exploration, world_number);
-    if (!explorer.needs_transactions) explorer_run(&explorer);
+    uint64_t most = explorer.replay ? UINT64_MAX : schedules_in(world_number);
+    if (!explorer.needs_transactions) explorer_run(&explorer, most);
     printf("explored %s in world %u: %llu schedules%s\n", exploration->name, world_number,
            (unsigned long long)explorer.schedules, explorer.needs_transactions ? ", needs transactions" : "");
+    if (!all_schedules) atexit(print_all);
+    all_schedules += explorer.schedules;
     if (explorer.faults && !explorer.needs_transactions)
         test_failed(__FILE__, __LINE__, "%s: %llu of %llu schedules break an invariant in world %u",
                     exploration->name, (unsigned long long)explorer.faults,
@@ -707,11 +719,10 @@ void explore_broken(const struct exploration *exploration, const char *text, con
     if (is_elsewhere() || getenv("EXPLORE_QUICKLY")) return;
     explorer_open(&explorer, exploration, 0);
     prepare(&explorer);
-    explorer.schedules_max = exploration->most ? 4 * exploration->most : UINT64_MAX;
     explorer.broken = text;
     explorer.instead = instead;
     explorer.stops = true;
-    explorer_run(&explorer);
+    explorer_run(&explorer, BROKEN_MOST);
     if (!explorer.faults)
         test_failed(__FILE__, __LINE__, "%s: %llu schedules do not miss %s", exploration->name,
                     (unsigned long long)explorer.schedules, text);

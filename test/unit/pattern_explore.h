@@ -7,17 +7,22 @@
  * point; the clock jumps. Depth first, going back by the engine's snapshots; where all flows have ended, the
  * invariants are checked.
  *
+ * An exploration may try so many schedules. At each point every choice gets an equal share of those that are left, and
+ * what a choice does not need goes to the others: all are tried where there are few, no schedule is tried twice, and
+ * where there are too many those that are tried differ everywhere.
+ *
  * A flow that watches goes on when something was written since, or its time has come. When all watch in vain,
  * time passes until the first of them goes on. A schedule is printed as a list like "0 1 c0 j 1": flow 0,
  * flow 1, a crash of flow 0, a jump, flow 1. With EXPLORE=NAME:LIST in the environment the exploration NAME
- * runs that schedule only and prints its calls. EXPLORE_MOST=N bounds the schedules of each exploration, and
- * EXPLORE_QUICKLY=1 leaves out those of explore_broken, which show that the explorer finds what is wrong.
+ * runs that schedule only and prints its calls. EXPLORE_MOST=N tries so many schedules of each exploration, and
+ * EXPLORE_QUICKLY=1 leaves out those of explore_broken, which show that the explorer finds what is wrong. At the end
+ * the number of all schedules is printed.
  *
  * There are three worlds. In the first one process runs all flows, and remembers (flow_recall) what any of them has
  * learnt. In the second there are two, as on a remote database: what one has learnt the other has not, so memories grow
- * old. In the third the database has no transactions and nobody remembers anything. All schedules are tried in the
- * first, and so many in each of the others that a test stays short; EXPLORE_WORLDS=all tries all in all of them, and
- * EXPLORE_WORLD=N only this one. */
+ * old. In the third the database has no transactions and nobody remembers anything. In the second and third fewer
+ * schedules are tried, so that a test stays short; with EXPLORE_WORLDS=all as many as in the first, and with
+ * EXPLORE_WORLD=N this world is the only one. */
 #ifndef TEST_UNIT_PATTERN_EXPLORE_H
 #define TEST_UNIT_PATTERN_EXPLORE_H
 
@@ -69,10 +74,12 @@ struct exploration {
     /* Before the flows: requests that are simply run; also to have the tables, whose making would multiply
      * the schedules. */
     struct explored_flow before[EXPLORED_BEFORE];
-    int64_t jumps[EXPLORED_JUMPS]; /* of the clock in ms, each once, in this order, at any point */
+    /* Of the clock in ms, each once, in this order, at any point. Where none is given: five minutes, in which somebody
+     * was away with what it had read. */
+    int64_t jumps[EXPLORED_JUMPS];
     unsigned faults;               /* crashes, retries and late copies, at most so many in one schedule */
-    uint64_t most;                 /* schedules, where there are too many even for a long run; 0: all of them */
     bool never_late;               /* where a late copy is harmful by its nature: a write that overwrites */
+    bool never_away;               /* where nobody may be late by its nature: a lease ends meanwhile */
     void (*check)(struct outcome *outcome);
 };
 

@@ -51,7 +51,6 @@ static const struct exploration repeat = {
               REQUEST_WITH("POST /v1/boards/b", "{\"text\":\"another\"}", "Idempotency-Key", "l")},
     .before = {TABLES},
     .faults = 2,
-    .most = 20000,
     .check = check_once};
 
 TEST(explore_board_repeated)

@@ -61,7 +61,6 @@ static const struct exploration keys = {
               REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "b")},
     .before = {TABLES},
     .faults = 1,
-    .most = 20000,
     .check = check_keys};
 
 static void check_three_keys(struct outcome *outcome)
@@ -78,7 +77,6 @@ static const struct exploration more_keys = {
               REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "c")},
     .before = {REQUEST_WITH("POST /v1/counters/x", NULL, "Idempotency-Key", "z")},
     .faults = 1,
-    .most = 20000,
     .check = check_three_keys};
 
 /* Without a key a crash leaves a gap, so there is none here. */

@@ -186,7 +186,6 @@ static const struct exploration names_growth = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
                REQUEST("POST /v1/jobs/j/done", "{\"task\":\"b\"}")},
     .faults = 1,
-    .most = 8000,
     .check = check_grown};
 
 TEST(explore_job_that_grows)
@@ -216,7 +215,6 @@ static const struct exploration names_taken_over = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
                REQUEST("POST /v1/jobs/j/done", "{\"task\":\"b\"}")},
     .jumps = {LONG_MS},
-    .most = 4000,
     .check = check_taken_over};
 
 /* What was tried again is missing, however often the change was taken over. */
@@ -236,7 +234,6 @@ static const struct exploration redrive_taken_over = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2}"),
                REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .jumps = {LONG_MS},
-    .most = 4000,
     .check = check_redrive_taken_over};
 
 TEST(explore_job_change_taken_over)
@@ -284,7 +281,6 @@ static const struct exploration too_many = {
               REQUEST("POST /v1/jobs/j/failed", "{\"task\":1}")},
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":1}")},
     .faults = 1,
-    .most = 8000,
     .check = check_too_many};
 
 /* The same failure, told twice, is one. */
@@ -303,7 +299,6 @@ static const struct exploration same_failure = {
               REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3,\"tolerate\":3}")},
     .faults = 1,
-    .most = 8000,
     .check = check_one_failure};
 
 TEST(explore_job_with_failures)
@@ -338,7 +333,6 @@ static const struct exploration redrive = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}"),
                REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .faults = 1,
-    .most = 8000,
     .check = check_redriven};
 
 /* It fails once more: a copy of the call that made it missing, which comes late, does not do so again. */
@@ -355,7 +349,6 @@ static const struct exploration failed_again = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"tolerate\":1}"),
                REQUEST("POST /v1/jobs/j/failed", "{\"task\":0}")},
     .faults = 1,
-    .most = 8000,
     .check = check_failed_again};
 
 TEST(explore_job_redriven)
@@ -428,7 +421,6 @@ static const struct exploration revived = {
     .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":2,\"deadline\":\"10s\"}"),
                REQUEST("POST /v1/jobs/j/done", "{\"task\":0}")},
     .jumps = {DEADLINE_MS},
-    .most = 12000,
     .check = check_revived};
 
 /* Names for a job that was opened without, while a number is done. */

@@ -102,6 +102,7 @@ static const struct exploration hand_over = {
               REQUEST("POST /v1/leases/x", "{\"owner\":\"c\",\"for\":\"1m\",\"wait\":\"5s\"}")},
     .before = {HELD},
     .faults = 1,
+    .never_away = true,
     .check = check_handed_over};
 
 TEST(explore_lease_handed_over)

@@ -267,7 +267,6 @@ static const struct exploration crashed_readers = {
     .before = {TWO_EVENTS, GROUP_OF_NOBODY},
     .faults = 1,
     .never_late = true,
-    .most = 3000,
     .check = check_readers};
 
 TEST(explore_log_readers)
@@ -318,7 +317,8 @@ static void check_children(struct outcome *outcome)
     struct slice first = outcome_text(outcome, 1, "partition");
     struct slice next = outcome_ask(outcome, READ, "{\"owner\":\"late\"}");
     if (!slice_equal(first, SLICE("0"))) outcome_fault(outcome, "%.*s is read", SLICE_ARG(first));
-    if (next.len) outcome_fault(outcome, "before its parent: %.*s", SLICE_ARG(next));
+    if (next.len && !slice_contains(next, SLICE("\"partition\":\"0\"")))
+        outcome_fault(outcome, "before its parent: %.*s", SLICE_ARG(next));
 }
 
 static const struct exploration children = {
@@ -328,7 +328,6 @@ static const struct exploration children = {
     .before = {TWO_EVENTS, GROUP_OF_NOBODY},
     .faults = 1,
     .never_late = true,
-    .most = 2000,
     .check = check_children};
 
 TEST(explore_log_children)
@@ -354,7 +353,6 @@ static const struct exploration replays = {
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .jumps = {60000},
     .faults = 1,
-    .most = 2000,
     .check = check_replay};
 
 /* An append that takes its time: less than the overlap, which is what it may take. */
@@ -371,7 +369,6 @@ static const struct exploration late_appends = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"),
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .jumps = {9000},
-    .most = 2000,
     .check = check_late_append};
 
 TEST(explore_log_marks)
@@ -417,7 +414,6 @@ static const struct exploration crashed_replays = {
     .before = {READ_AND_ACKED},
     .faults = 1,
     .never_late = true, /* a late copy of the read takes the partition again, for the same owner */
-    .most = 1500,
     .check = check_replay_once};
 
 TEST(explore_log_replays)
@@ -464,7 +460,6 @@ static const struct exploration parkings = {
     .name = "log with parked events that are replayed by two",
     .flows = {PARK_FIRST, REPLAY_PARKED, REPLAY_PARKED},
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), REPLAY_PARKED},
-    .most = 1500,
     .check = check_parked};
 
 static const struct exploration crashed_parkings = {
@@ -472,7 +467,6 @@ static const struct exploration crashed_parkings = {
     .flows = {PARK_FIRST, REPLAY_PARKED},
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), REPLAY_PARKED},
     .faults = 2,
-    .most = 2500,
     .check = check_parked};
 
 /* The one who parks has lost its partition, or has not: the event is parked, or the next one gets it, never both. */
@@ -493,7 +487,6 @@ static const struct exploration stale_parkings = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}")},
     .jumps = {LEASE_MS + 1},
     .faults = 1,
-    .most = 1500,
     .check = check_parked_or_given};
 
 /* What was parked is read again by one, and is found as long as it is not acked. */
@@ -510,7 +503,6 @@ static const struct exploration parked_reads = {
     .before = {TWO_EVENTS, REQUEST(READ, "{\"owner\":\"one\"}"), PARK_FIRST,
                REQUEST(ACK, "{\"partition\":\"0\",\"fence\":1,\"sequence\":2}")},
     .faults = 1,
-    .most = 1500,
     .check = check_read_again};
 
 TEST(explore_log_parked)

@@ -104,7 +104,6 @@ static const struct exploration adds = {.name = "period closed while others add"
                                         .flows = {ADD("a"), CLOSE},
                                         .before = {BEFORE, ADD("first")},
                                         .jumps = {HOUR_MS},
-                                        .most = 6000,
                                         .check = check_added};
 
 TEST(explore_period_adds)
@@ -119,7 +118,6 @@ static const struct exploration crashes = {
     .flows = {LATE("a"), CLOSE},
     .before = {BEFORE, REQUEST("POST /v1/periods/p", "{\"id\":\"first\",\"time\":\"2026-11-15T03:30:00Z\"}")},
     .faults = 1,
-    .most = 8000,
     .check = check_added};
 
 TEST(explore_period_crashes)
@@ -146,7 +144,6 @@ static const struct exploration heals = {.name = "period that looked empty",
                                          .flows = {LATE("a"), REQUEST("SWEEP periods", NULL)},
                                          .before = {BEFORE},
                                          .faults = 1,
-                                         .most = 3000,
                                          .check = check_healed};
 
 TEST(explore_period_heals)
@@ -169,7 +166,6 @@ static const struct exploration repeats = {.name = "period with an id that comes
                                            .before = {BEFORE, ADD("first")},
                                            .jumps = {HOUR_MS},
                                            .faults = 1,
-                                           .most = 6000,
                                            .check = check_repeated};
 
 TEST(explore_period_repeats)
@@ -186,7 +182,6 @@ static const struct exploration changes = {
     .flows = {ADD("a"), REQUEST("PUT /v1/periods/p", "{\"every\":\"1m\"}"), CLOSE},
     .before = {BEFORE, ADD("first")},
     .jumps = {90000},
-    .most = 4000,
     .check = check_added};
 
 TEST(explore_period_changes)
@@ -218,7 +213,6 @@ static const struct exploration closers = {
     .flows = {CLOSE, CLOSE},
     .before = {BEFORE, REQUEST("POST /v1/periods/p", "{\"time\":\"2026-11-15T02:00:00Z\"}")},
     .faults = 1,
-    .most = 6000,
     .check = check_closed};
 
 TEST(explore_period_closers)
@@ -253,7 +247,6 @@ TEST(explore_period_parts)
                                 .before = {BEFORE, REQUEST("POST /v1/periods/p", bodies[0]),
                                            REQUEST("POST /v1/periods/p", bodies[1])},
                                 .faults = 1,
-                                .most = 100,
                                 .check = check_parts};
     for (int i = 0; i < 2; i++) {
         int len = snprintf(bodies[i], sizeof bodies[i], event, "xy"[i]);

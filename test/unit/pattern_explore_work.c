@@ -46,6 +46,7 @@ static const struct exploration one_claim = {
     .before = {READY},
     .faults = 1,
     .never_late = true,
+    .never_away = true,
     .check = check_one_claim};
 
 TEST(explore_work_claimed)
