@@ -59,7 +59,7 @@ static bool make_updated(struct write *write, const struct map *old)
         return false;
     }
     struct buf bytes = {0};
-    item_encode(&bytes, &item);
+    item_encode_sized(&bytes, &item, size);
     write->new_image = arena_copy(write->arena, buf_view(&bytes));
     write->new_size = size;
     buf_free(&bytes);

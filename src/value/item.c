@@ -22,6 +22,8 @@
 #define ITEM_DEPTH_MAX                                                                                       \
     (LIMIT_NESTING + 8) /* stored values nest as deep as requests may, and a little more                     \
                          */
+#define SHORT_BYTES     16 /* of members of sets that are copied without a call */
+#define MEMBERS_AT_ONCE 32
 
 /* Kinds are stored: their numbers must never change. */
 _Static_assert(VALUE_S == 0 && VALUE_N == 1 && VALUE_B == 2 && VALUE_BOOL == 3 && VALUE_NULL == 4 &&
@@ -42,6 +44,23 @@ static inline void put_bytes(struct buf *out, struct slice bytes)
 {
     put_varint(out, bytes.len);
     buf_slice(out, bytes);
+}
+
+/* Room for the short ones at once: sets may have many members of a few bytes. */
+static void put_members(struct buf *out, const struct value *set)
+{
+    const struct slice *member = set->members, *end = member + set->count;
+    while (member < end) {
+        buf_reserve(out, MEMBERS_AT_ONCE * (1 + SHORT_BYTES));
+        char *at = out->data + out->len;
+        const struct slice *stop = end - member > MEMBERS_AT_ONCE ? member + MEMBERS_AT_ONCE : end;
+        for (; member < stop && member->len <= SHORT_BYTES; member++) {
+            *at++ = (char)member->len;
+            for (size_t k = 0; k < member->len; k++) *at++ = member->data[k];
+        }
+        out->len = (size_t)(at - out->data);
+        if (member < end && member->len > SHORT_BYTES) put_bytes(out, *member++);
+    }
 }
 
 static void put_map(struct buf *out, const struct map *map, unsigned depth);
@@ -65,7 +84,7 @@ static void put_value(struct buf *out, const struct value *value, unsigned depth
     case VALUE_NS:
     case VALUE_BS:
         put_varint(out, value->count);
-        for (uint32_t i = 0; i < value->count; i++) put_bytes(out, value->members[i]);
+        put_members(out, value);
         return;
     }
     fail_ensure("type of a value", __FILE__, __LINE__);
@@ -83,7 +102,11 @@ static void put_map(struct buf *out, const struct map *map, unsigned depth)
 
 void item_encode(struct buf *out, const struct map *item)
 {
-    size_t size = map_size(item);
+    item_encode_sized(out, item, map_size(item));
+}
+
+void item_encode_sized(struct buf *out, const struct map *item, size_t size)
+{
     buf_reserve(out, size + 8 * (size_t)item->count + 16); /* one growth for a flat item */
     buf_byte(out, ITEM_FORMAT);
     put_varint(out, size);
@@ -148,18 +171,33 @@ static bool take_list(struct decoder *decoder, struct value *out, unsigned depth
     return true;
 }
 
+/* Small ones, which most are, are compared by their values. */
+static bool take_numbers(struct decoder *decoder, struct slice *members, uint32_t count)
+{
+    uint32_t small = 0, before = 0;
+    bool was_small = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice *member = &members[i];
+        if (!take_bytes(decoder, member)) return false;
+        bool is_small = small_whole(*member, &small);
+        if (!is_small && !number_is_canonical(*member)) return false;
+        if (is_small && was_small ? small <= before : i > 0 && number_text_compare(member[-1], *member) >= 0)
+            return false;
+        was_small = is_small;
+        before = small;
+    }
+    return true;
+}
+
 static bool take_set(struct decoder *decoder, struct value *out)
 {
     if (!take_count(decoder, 1, &out->count)) return false;
     out->members = out->count ? arena_array(decoder->arena, struct slice, out->count) : NULL;
+    if (out->type == VALUE_NS) return take_numbers(decoder, out->members, out->count);
     for (uint32_t i = 0; i < out->count; i++) {
         struct slice *member = &out->members[i];
         if (!take_bytes(decoder, member)) return false;
-        if (out->type == VALUE_NS && !number_is_canonical(*member)) return false;
-        if (i == 0) continue;
-        int order = out->type == VALUE_NS ? number_text_compare(member[-1], *member)
-                                          : slice_compare(member[-1], *member);
-        if (order >= 0) return false;
+        if (i > 0 && slice_compare(member[-1], *member) >= 0) return false;
     }
     return true;
 }

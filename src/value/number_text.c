@@ -7,8 +7,7 @@
 #include "base/fail.h"
 #include "value/internal.h"
 
-#define TEN_19       10000000000000000000u
-#define SMALL_DIGITS 9 /* of numbers that are compared at once */
+#define TEN_19 10000000000000000000u
 
 /* Where the parts of canonical text stand. */
 struct parts {
@@ -172,6 +171,9 @@ bool number_is_canonical(struct slice text)
 
 size_t number_size(struct slice canonical)
 {
+    size_t digits = 0;
+    while (digits < canonical.len && canonical.data[digits] >= '0') digits++;
+    if (digits == canonical.len && digits && canonical.data[digits - 1] != '0') return 1 + (digits + 1) / 2;
     struct parts parts = parts_of(canonical);
     size_t whole_pairs = (parts.whole.len + 1) / 2, fraction_pairs = (parts.fraction.len + 1) / 2, zeros = 0;
     if (parts.fraction.len == 0) {
@@ -184,20 +186,6 @@ size_t number_size(struct slice canonical)
         fraction_pairs -= zeros / 2;
     }
     return 1 + whole_pairs + fraction_pairs + parts.negative;
-}
-
-/* A few digits and nothing else: counters, and members of most sets. */
-static inline bool small_whole(struct slice text, uint32_t *out)
-{
-    uint32_t value = 0;
-    if (text.len > SMALL_DIGITS) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        uint32_t digit = (uint32_t)(unsigned char)text.data[i] - '0';
-        if (digit > 9) return false;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return text.len > 0;
 }
 
 /* Without needless zeros more digits before the dot mean a larger magnitude, and equally many compare like

@@ -1,5 +1,5 @@
 /* Values: their types' names, equality, order, billed size and depth; and sets, whose members are kept sorted
- * (V2) so that equality, membership, sum and difference are single walks. */
+ * (V2) so that equality is one walk, and membership, sum and difference are searches. */
 #include "value/value.h"
 
 #include <stdlib.h>
@@ -123,20 +123,44 @@ bool set_sort(enum value_type type, struct slice *members, uint32_t count)
     return is_strictly_sorted(type, members, count);
 }
 
-bool set_contains(const struct value *set, struct slice member)
+/* Where the member stands, or else belongs, between the two. */
+static uint32_t set_place(const struct value *set, uint32_t low, uint32_t high, struct slice member,
+                          bool *found)
 {
-    ensure(is_set(set->type));
-    uint32_t low = 0, high = set->count;
+    *found = false;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int order = member_compare(set->type, set->members[middle], member);
-        if (order == 0) return true;
+        if (order == 0) {
+            *found = true;
+            return middle;
+        }
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return false;
+    return low;
+}
+
+bool set_contains(const struct value *set, struct slice member)
+{
+    ensure(is_set(set->type));
+    bool found;
+    set_place(set, 0, set->count, member, &found);
+    return found;
+}
+
+/* The same from `low` on, where it is likely to be near: in steps that double. */
+static uint32_t set_place_behind(const struct value *set, uint32_t low, struct slice member, bool *found)
+{
+    uint32_t high = low, step = 1;
+    while (high < set->count && member_compare(set->type, set->members[high], member) < 0) {
+        low = high + 1;
+        high = step < set->count - high ? high + step : set->count;
+        step *= 2;
+    }
+    return set_place(set, low, high < set->count ? high + 1 : high, member, found);
 }
 
 /* Room for the result of one walk over both. */
@@ -147,19 +171,27 @@ static struct value set_room(struct arena *arena, const struct value *a, size_t 
     return set;
 }
 
+static void set_append(struct value *set, const struct slice *members, uint32_t count)
+{
+    if (count) memcpy(set->members + set->count, members, count * sizeof *members);
+    set->count += count;
+}
+
+/* The members of the smaller set are looked for in the larger one; what lies between them is copied as it is. */
 struct value set_union(struct arena *arena, const struct value *a, const struct value *b)
 {
     ensure(is_set(a->type) && a->type == b->type);
+    const struct value *large = a->count >= b->count ? a : b, *small = large == a ? b : a;
     struct value sum = set_room(arena, a, (size_t)a->count + b->count);
-    uint32_t i = 0, j = 0;
-    while (i < a->count || j < b->count) {
-        int order = i == a->count   ? 1
-                    : j == b->count ? -1
-                                    : member_compare(a->type, a->members[i], b->members[j]);
-        sum.members[sum.count++] = order <= 0 ? a->members[i] : b->members[j];
-        i += order <= 0;
-        j += order >= 0;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < small->count; i++) {
+        bool found;
+        uint32_t place = set_place_behind(large, at, small->members[i], &found);
+        set_append(&sum, large->members + at, place - at);
+        set_append(&sum, &small->members[i], 1);
+        at = place + found;
     }
+    if (at < large->count) set_append(&sum, large->members + at, large->count - at);
     return sum;
 }
 
@@ -167,11 +199,14 @@ struct value set_difference(struct arena *arena, const struct value *a, const st
 {
     ensure(is_set(a->type) && a->type == b->type);
     struct value rest = set_room(arena, a, a->count);
-    for (uint32_t i = 0, j = 0; i < a->count; i++) {
-        int order = 1;
-        while (j < b->count && (order = member_compare(a->type, a->members[i], b->members[j])) > 0) j++;
-        if (order != 0) rest.members[rest.count++] = a->members[i];
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < b->count && at < a->count; i++) {
+        bool found;
+        uint32_t place = set_place_behind(a, at, b->members[i], &found);
+        set_append(&rest, a->members + at, place - at);
+        at = place + found;
     }
+    if (at < a->count) set_append(&rest, a->members + at, a->count - at);
     return rest;
 }
 

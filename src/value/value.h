@@ -125,6 +125,8 @@ size_t map_size(const struct map *map);
  * The caller has checked the nesting: deeper than the service allows (LIMIT_NESTING and a little slack) is a
  * bug that stops here. */
 void item_encode(struct buf *out, const struct map *item);
+/* The same where map_size is known: a large set is not measured twice. */
+void item_encode_sized(struct buf *out, const struct map *item, size_t size);
 /* Decodes into the arena; slices point into bytes, which must outlive the map. False when the bytes are
  * damaged. */
 bool item_decode(struct arena *arena, struct slice bytes, struct map *out);

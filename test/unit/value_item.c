@@ -111,14 +111,19 @@ TEST(item_cut_short_is_refused)
 TEST(item_damage_is_refused)
 {
     static const struct slice damaged[] = {
-        SLICE("\2\0\0"),                    /* another format */
-        SLICE("\1\0\x80\0"),                /* a varint longer than need be */
-        SLICE("\1\0\1\1a\13"),              /* a kind that does not exist */
-        SLICE("\1\0\2\1b\4\1a\4"),          /* names out of order */
-        SLICE("\1\0\2\1a\4\1a\4"),          /* a name twice */
-        SLICE("\1\0\1\1a\7\2\1b\1a"),       /* members out of order */
-        SLICE("\1\0\1\1a\7\2\1a\1a"),       /* a member twice */
-        SLICE("\1\0\1\1a\10\2\00210\0019"), /* numbers out of order */
+        SLICE("\2\0\0"),                     /* another format */
+        SLICE("\1\0\x80\0"),                 /* a varint longer than need be */
+        SLICE("\1\0\1\1a\13"),               /* a kind that does not exist */
+        SLICE("\1\0\2\1b\4\1a\4"),           /* names out of order */
+        SLICE("\1\0\2\1a\4\1a\4"),           /* a name twice */
+        SLICE("\1\0\1\1a\7\2\1b\1a"),        /* members out of order */
+        SLICE("\1\0\1\1a\7\2\1a\1a"),        /* a member twice */
+        SLICE("\1\0\1\1a\10\2\00210\0019"),  /* numbers out of order */
+        SLICE("\1\0\1\1a\10\2\0019\0019"),   /* a number twice */
+        SLICE("\1\0\1\1a\10\2\0019\0038.5"), /* small ones beside others, out of order */
+        SLICE("\1\0\1\1a\10\2\0039.5\0019"),
+        SLICE("\1\0\1\1a\10\2\0019\00210\00210"),
+        SLICE("\1\0\1\1a\10\2\0011\00202"), /* a zero in front */
         SLICE("\1\0\1\1a\1\0"),             /* an empty number */
         SLICE("\1\0\1\1a\1\2"
               "01"), /* numbers that are not canonical */

@@ -196,12 +196,13 @@ static bool is_sorted(const struct value *set)
     return true;
 }
 
-/* A random set over a small range, so that two of them overlap. */
+/* A random set over a small range, so that two of them overlap; some are dense, some have few members or none. */
 static struct value small_set(struct arena *arena, struct random *random, enum value_type type)
 {
     struct value set = {.type = type, .members = arena_array(arena, struct slice, 30)};
+    uint64_t density = random_below(random, 5);
     for (int i = -15; i < 15; i++)
-        if (random_below(random, 2))
+        if (random_below(random, 4) < density)
             set.members[set.count++] = arena_printf(arena, type == VALUE_NS ? "%d" : "m%d", i);
     CHECK(set_sort(type, set.members, set.count));
     return set;
