@@ -379,7 +379,8 @@ struct slice job_describe(struct flow *flow)
     const struct job *job = &work->job;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     return flow_compose(
-        flow, "{'id':%s,'state':%s%r%r,'failed':%d%r%r%r%r%r%r%r%r}", work->id, job_state_name(job->state),
+        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r}", work->id, job_state_name(job->state),
+        job->named && !job->prepared ? SLICE(",\"preparing\":true") : SLICE(""),
         job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total), counts_text(flow),
         job->failures, job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
         job->fan == JOB_SET_MOST ? SLICE(",\"layout\":\"set\"") : SLICE(",\"layout\":\"tree\""),

@@ -237,7 +237,7 @@ flow_step job_missing, job_failures, job_results; /* job_read.c */
 flow_step job_events;                             /* job_events.c */
 flow_step job_redrive;                            /* job_close.c */
 flow_step job_delete;                             /* job_sweep.c */
-extern const struct field job_put_fields[16], job_patch_fields[5], job_done_fields[6], job_failed_fields[4],
+extern const struct field job_put_fields[17], job_patch_fields[5], job_done_fields[6], job_failed_fields[4],
     job_page_fields[3], job_events_fields[2], job_only_fields[1], job_redrive_fields[2];
 
 #endif

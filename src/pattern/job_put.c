@@ -1,8 +1,9 @@
 /* Jobs: opening one, and changing it while it is open. The tables and what holds for them: job.c.
  *
- * A job of numbered tasks is one item: its leaves come when tasks are done. Named tasks are written into
- * their leaves at the start, head first: a job all of whose leaves are not there cannot end, and the same PUT
- * again goes on where another was interrupted. */
+ * A job of numbered tasks is one item: its leaves come when tasks are done. Named tasks are written into their leaves
+ * at the start: first the head, then each leaf if it is not there, then the head says that it is `prepared`. Until
+ * then the job cannot complete; tasks whose leaf is there may be done. The same PUT again goes on where another was
+ * interrupted, whoever sends it. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -47,6 +48,7 @@ const struct field job_put_fields[] = {
                   .help = "how long it is kept after its end (default: for ever)"},
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what runs when it ends: a function, a URL or a call"},
     [PUT_REPLY] = {"state", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    {"preparing", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
     {"done", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
     {"missing", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
     {"exact", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},

@@ -196,6 +196,73 @@ TEST(explore_job_that_grows)
     explore_broken(&names_growth, "#epoch = :epoch and", "(#epoch = :epoch or :epoch = :epoch) and");
 }
 
+/* ---- names that are written leaf by leaf ---- */
+
+#define LETTERS_50  "01234567890123456789012345678901234567890123456789"
+#define LETTERS_199 LETTERS_50 LETTERS_50 LETTERS_50 "0123456789012345678901234567890123456789012345678"
+#define LONG_NAMES  "{\"tasks\":[\"a" LETTERS_199 "\",\"d" LETTERS_199 "\",\"e" LETTERS_199 "\"]}"
+#define DO(letter)  REQUEST("POST /v1/jobs/j/done", "{\"task\":\"" letter LETTERS_199 "\"}")
+
+/* Three names in two leaves. Whoever has put the job has put all of it; a task that was counted stays so; the job is
+ * complete with the last task, and not before. */
+static void check_prepared(struct outcome *outcome)
+{
+    static const char *const others[] = {"a" LETTERS_199, "e" LETTERS_199, "d" LETTERS_199};
+    struct end end = end_of(outcome);
+    int64_t left = 3 - end.done;
+    check_state(outcome, &end, "OPEN");
+    if (slice_contains(end.job, SLICE("preparing")) || end.total != 3 || left < 2 ||
+        (left == 3 && outcome->answers[0].status == 200))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+    for (int64_t i = 0; i < left; i++) {
+        char body[300];
+        snprintf(body, sizeof body, "{\"task\":\"%s\"}", others[i]);
+        struct slice reply = outcome_ask(outcome, "POST /v1/jobs/j/done", body);
+        if (slice_contains(reply, SLICE("\"last\":true")) != (i == left - 1) ||
+            !slice_contains(reply, SLICE("\"counted\":1")))
+            outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+    }
+}
+
+static const struct exploration names_put = {
+    .name = "job whose names are put by two",
+    .flows = {DO("d"), REQUEST("PUT /v1/jobs/j", LONG_NAMES), REQUEST("PUT /v1/jobs/j", LONG_NAMES)},
+    .before = {TABLES},
+    .check = check_prepared};
+
+/* Whoever puts it dies anywhere, and comes again. */
+static const struct exploration names_again = {.name = "job whose names are put again",
+                                               .flows = {DO("d"), REQUEST("PUT /v1/jobs/j", LONG_NAMES)},
+                                               .before = {TABLES},
+                                               .faults = 1,
+                                               .check = check_prepared};
+
+/* The last of its tasks is done while its names are still being written. */
+static void check_prepared_late(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, end.done == 2 ? "COMPLETE" : "OPEN");
+    if (end.total != 2 || (end.done != 2 && outcome->answers[1].status == 200))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration names_late = {
+    .name = "job whose tasks are done while it is made",
+    .flows = {REQUEST("PUT /v1/jobs/j", "{\"tasks\":[\"a\",\"b\"]}"),
+              REQUEST("POST /v1/jobs/j/done", "{\"tasks\":[\"a\",\"b\"]}")},
+    .before = {TABLES},
+    .faults = 1,
+    .check = check_prepared_late};
+
+TEST(explore_job_with_names)
+{
+    explore(&names_put);
+    explore(&names_again);
+    explore_broken(&names_again, "attribute_not_exists(#wanted)",
+                   "(attribute_not_exists(#wanted) or attribute_exists(#wanted))");
+    explore(&names_late);
+}
+
 /* ---- changes that are left ---- */
 
 /* A change that takes long counts as left: whoever comes by takes it over, and it begins again. */

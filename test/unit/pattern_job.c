@@ -505,7 +505,9 @@ TEST(job_whose_names_were_not_all_written)
           (struct slice){leaf.data + 1, leaf.len - 2});
     calls(&patterns, "UpdateItem", unprepared, SLICE(""));
     CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"x\"}", 409, "not-prepared");
+    check_member(&patterns, "GET /v1/jobs/a", NULL, "preparing", "true");
     check_member(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\",\"y\"]}", "total", "2");
+    CHECK(!slice_contains(asks(&patterns, "GET /v1/jobs/a", NULL), SLICE("preparing")));
     check_member(&patterns, "POST /v1/jobs/a/done", "{\"task\":\"x\"}", "counted", "1");
     calls(&patterns, "UpdateItem", unprepared, SLICE(""));
     patterns.now_ms += 10000;
