@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/fail.h"
 
 #define ARENA_FIRST_BYTES 4000 /* a request that waits takes this as long as it waits */
@@ -98,6 +99,13 @@ struct slice arena_copy(struct arena *arena, struct slice bytes)
     if (bytes.len) memcpy(copy, bytes.data, bytes.len);
     copy[bytes.len] = 0;
     return (struct slice){copy, bytes.len};
+}
+
+struct slice arena_take(struct arena *arena, struct buf *buf)
+{
+    struct slice copy = arena_copy(arena, buf_view(buf));
+    buf_free(buf);
+    return copy;
 }
 
 struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)

@@ -9,6 +9,7 @@
 #include "base/slice.h"
 
 struct arena_block;
+struct buf;
 
 struct arena {
     struct arena_block *blocks; /* newest first */
@@ -44,6 +45,8 @@ static inline void *arena_alloc(struct arena *arena, size_t bytes)
 
 void *arena_zero(struct arena *arena, size_t bytes);
 struct slice arena_copy(struct arena *arena, struct slice bytes);
+/* A copy of what the buf holds; the buf is freed. */
+struct slice arena_take(struct arena *arena, struct buf *buf);
 struct slice arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

@@ -2,7 +2,8 @@
  * is a stranger's writing into our table: it is left out, never trusted. */
 #include "func/document.h"
 
-#include "base/fail.h"
+#include "base/attribute.h"
+#include "base/compose.h"
 #include "base/raw.h"
 
 /* ---- members ---- */
@@ -89,35 +90,21 @@ void document_set(struct document *document, const char *name, struct slice json
     }
 }
 
-/* What was written into a buf, in the arena; the buf is free afterwards. */
-static struct slice into_arena(struct buf *text, struct arena *arena)
-{
-    struct slice copy = arena_copy(arena, buf_view(text));
-    buf_free(text);
-    return copy;
-}
-
 void document_set_text(struct document *document, const char *name, struct slice text, struct arena *arena)
 {
-    struct buf json = {0};
-    json_put_string(&json, text);
-    document_set(document, name, into_arena(&json, arena), arena);
+    document_set(document, name, compose_in(arena, "%s", text), arena);
 }
 
 void document_set_integer(struct document *document, const char *name, int64_t value, struct arena *arena)
 {
-    struct buf json = {0};
-    json_put_int(&json, value);
-    document_set(document, name, into_arena(&json, arena), arena);
+    document_set(document, name, compose_in(arena, "%d", value), arena);
 }
 
 void document_put_members(struct buf *out, const struct document *document)
 {
     for (uint32_t i = 0; i < document->count; i++) {
         if (i) buf_byte(out, ',');
-        json_put_string(out, document->members[i].name);
-        buf_byte(out, ':');
-        buf_slice(out, document->members[i].value);
+        compose(out, "%s:%A", document->members[i].name, document->members[i].value);
     }
 }
 
@@ -133,166 +120,64 @@ struct slice document_json(const struct document *document, struct arena *arena)
     buf_byte(&json, '{');
     document_put_members(&json, document);
     buf_byte(&json, '}');
-    return into_arena(&json, arena);
+    return arena_take(arena, &json);
 }
 
-/* ---- JSON into attribute values ---- */
-
-static void put_value(struct buf *out, struct json_reader *reader);
-
-static void put_map(struct buf *out, struct json_reader *reader)
-{
-    struct slice name;
-    buf_text(out, "{\"M\":{");
-    json_enter(reader);
-    for (bool first = true; json_member(reader, &name); first = false) {
-        if (!first) buf_byte(out, ',');
-        json_put_string(out, name);
-        buf_byte(out, ':');
-        put_value(out, reader);
-    }
-    buf_text(out, "}}");
-}
-
-static void put_list(struct buf *out, struct json_reader *reader)
-{
-    buf_text(out, "{\"L\":[");
-    json_enter(reader);
-    for (bool first = true; json_element(reader); first = false) {
-        if (!first) buf_byte(out, ',');
-        put_value(out, reader);
-    }
-    buf_text(out, "]}");
-}
-
-static void put_value(struct buf *out, struct json_reader *reader)
-{
-    struct slice text = SLICE_NONE;
-    enum json_kind kind = json_peek(reader);
-    switch (kind) {
-    case JSON_OBJECT: put_map(out, reader); return;
-    case JSON_ARRAY: put_list(out, reader); return;
-    case JSON_STRING:
-        json_string(reader, &text);
-        buf_text(out, "{\"S\":");
-        json_put_string(out, text);
-        buf_byte(out, '}');
-        return;
-    case JSON_NUMBER:
-        json_number(reader, &text);
-        buf_text(out, "{\"N\":\"");
-        buf_slice(out, text);
-        buf_text(out, "\"}");
-        return;
-    case JSON_TRUE: buf_text(out, "{\"BOOL\":true}"); break;
-    case JSON_FALSE: buf_text(out, "{\"BOOL\":false}"); break;
-    default: buf_text(out, "{\"NULL\":true}"); break;
-    }
-    json_skip(reader);
-}
+/* ---- items ---- */
 
 void document_put_attributes(struct buf *out, const struct document *document, struct arena *arena)
 {
     for (uint32_t i = 0; i < document->count; i++) {
-        struct json_reader reader;
         if (i) buf_byte(out, ',');
         json_put_string(out, document->members[i].name);
         buf_byte(out, ':');
-        json_begin(&reader, document->members[i].value, arena);
-        put_value(out, &reader);
-        ensure(!json_failed(&reader)); /* a document holds only what was read or written as JSON */
+        attribute_put_plain(out, arena, document->members[i].value);
     }
 }
 
-/* ---- attribute values into JSON ---- */
-
-/* Writes one value's JSON; false when it has a type that JSON has not (and has been passed over). */
-static bool take_value(struct json_reader *reader, struct buf *out);
-
-static void take_map(struct json_reader *reader, struct buf *out)
+/* Writes an attribute value as JSON, without the members and elements that JSON has no type for; false when it is such
+ * a one itself. */
+static bool put_value(struct buf *out, struct arena *arena, struct slice attribute)
 {
-    struct slice name;
-    bool first = true;
-    buf_byte(out, '{');
-    if (json_peek(reader) == JSON_OBJECT) json_enter(reader);
-    while (json_member(reader, &name)) {
-        size_t before = out->len;
-        if (!first) buf_byte(out, ',');
-        json_put_string(out, name);
-        buf_byte(out, ':');
-        if (take_value(reader, out))
-            first = false;
-        else
-            out->len = before;
+    struct slice type, content, name, value;
+    struct raw_look look;
+    if (!attribute_open(arena, attribute, &type, &content)) return false;
+    if (slice_equal(type, SLICE("N")) || slice_equal(type, SLICE("BOOL")) || slice_equal(type, SLICE("NULL"))) {
+        plain_put_attribute(out, arena, attribute);
+        return true;
     }
-    buf_byte(out, '}');
-}
-
-static void take_list(struct json_reader *reader, struct buf *out)
-{
-    bool first = true;
-    buf_byte(out, '[');
-    if (json_peek(reader) == JSON_ARRAY) json_enter(reader);
-    while (json_element(reader)) {
-        size_t before = out->len;
-        if (!first) buf_byte(out, ',');
-        if (take_value(reader, out))
-            first = false;
-        else
-            out->len = before;
-    }
-    buf_byte(out, ']');
-}
-
-static bool take_scalar(struct json_reader *reader, struct slice type, struct buf *out)
-{
-    struct slice text = SLICE_NONE;
     if (slice_equal(type, SLICE("S"))) {
-        if (json_string(reader, &text)) json_put_string(out, text);
-    } else if (slice_equal(type, SLICE("N"))) {
-        if (json_string(reader, &text)) buf_slice(out, text);
-    } else if (slice_equal(type, SLICE("BOOL"))) {
-        buf_slice(out, json_peek(reader) == JSON_TRUE ? SLICE("true") : SLICE("false"));
-        json_skip(reader);
-    } else if (slice_equal(type, SLICE("NULL"))) {
-        buf_text(out, "null");
-        json_skip(reader);
-    } else {
-        json_skip(reader);
-        return false;
+        json_put_string(out, raw_text(arena, content));
+        return true;
     }
-    return true;
-}
-
-static bool take_value(struct json_reader *reader, struct buf *out)
-{
-    struct slice type;
-    bool taken = false;
-    if (json_peek(reader) != JSON_OBJECT) return json_fail(reader, "no attribute value");
-    json_enter(reader);
-    while (json_member(reader, &type)) {
-        taken = true;
-        if (slice_equal(type, SLICE("M")))
-            take_map(reader, out);
-        else if (slice_equal(type, SLICE("L")))
-            take_list(reader, out);
+    if (!slice_equal(type, SLICE("M")) && !slice_equal(type, SLICE("L"))) return false;
+    raw_look_begin(&look, arena, content);
+    buf_byte(out, look.is_object ? '{' : '[');
+    for (bool first = true; raw_look_next(&look, &name, &value);) {
+        size_t before = out->len;
+        if (!first) buf_byte(out, ',');
+        if (look.is_object) compose(out, "%s:", name);
+        if (put_value(out, arena, value))
+            first = false;
         else
-            taken = take_scalar(reader, type, out);
+            out->len = before;
     }
-    return taken && !json_failed(reader);
+    buf_byte(out, look.is_object ? '}' : ']');
+    return true;
 }
 
 bool document_of_item(struct json_reader *reader, struct document *out)
 {
-    struct buf value = {0};
-    struct slice name;
+    struct arena *arena = reader->arena;
+    struct slice item, name, value;
+    struct raw_look look;
     *out = (struct document){0};
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return false;
-    while (json_member(reader, &name)) {
-        value.len = 0;
-        if (take_value(reader, &value))
-            add(out, name, arena_copy(reader->arena, buf_view(&value)), reader->arena);
+    if (!raw_take(reader, &item) || raw_kind(item) != JSON_OBJECT) return false;
+    raw_look_begin(&look, arena, item);
+    while (raw_look_next(&look, &name, &value)) {
+        struct buf json = {0};
+        if (put_value(&json, arena, value)) add(out, name, arena_copy(arena, buf_view(&json)), arena);
+        buf_free(&json);
     }
-    buf_free(&value);
-    return !json_failed(reader);
+    return true;
 }

@@ -1,6 +1,7 @@
 /* What all flows have in common: begin, go on, deal with the troubles of the service, end. */
 #include "pattern/flow.h"
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/limits.h"
@@ -266,6 +267,58 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
         flow_take_step(flow, flow->leave);
     else
         flow_drop(flow);
+}
+
+/* The table's name, and it is noted for the case that there is no such table. */
+static void put_table(struct flow *flow, struct buf *out, const struct flow_table *table)
+{
+    buf_byte(out, '"');
+    buf_slice(out, flow->world->prefix);
+    buf_slice(out, slice_of(table->name));
+    buf_byte(out, '"');
+    for (uint32_t i = 0; i < flow->table_count; i++)
+        if (flow->tables[i] == table) return;
+    ensure(flow->table_count < FLOW_TABLES);
+    flow->tables[flow->table_count++] = table;
+}
+
+struct flow_composer {
+    struct composer composer; /* first */
+    struct flow *flow;
+};
+
+static void put_other(struct composer *composer, char kind, va_list *args)
+{
+    ensure(kind == 'T');
+    put_table(((struct flow_composer *)composer)->flow, composer->out, va_arg(*args, const struct flow_table *));
+}
+
+static void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args)
+{
+    struct flow_composer own;
+    own.composer.out = out;
+    own.composer.arena = flow->arena;
+    own.composer.put_other = put_other;
+    own.flow = flow;
+    compose_with(&own.composer, format, args);
+}
+
+void flow_put(struct flow *flow, struct buf *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcompose(flow, out, format, args);
+    va_end(args);
+}
+
+struct slice flow_compose(struct flow *flow, const char *format, ...)
+{
+    struct buf out = {0};
+    va_list args;
+    va_start(args, format);
+    flow_vcompose(flow, &out, format, args);
+    va_end(args);
+    return arena_take(flow->arena, &out);
 }
 
 static void flow_vcall(struct flow *flow, const char *operation, const char *format, va_list args)

@@ -33,10 +33,10 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/attribute.h"
 #include "base/buf.h"
 #include "base/random.h"
 #include "base/slice.h"
-#include "pattern/item.h"
 #include "pattern/operation.h"
 #include "rest/rest.h"
 
@@ -227,21 +227,10 @@ struct slice flow_new_id(struct flow *flow);
 
 /* ---- for steps: going on ---- */
 
-/* Formats are JSON with ' for ", in which
- *   %T struct flow_table *   the table's name, as a string
- *   %S struct slice          {"S":...}            %N int64_t   {"N":"..."}
- *   %J struct slice          plain JSON as an attribute value; %A one that came in a reply, as it is
- *   %s struct slice          a string, in quotes  %d int64_t   a number     %b int   true or false
- *   %r struct slice          text that goes in as it is
- *   %P struct slice          an attribute value as plain JSON (for answers)
- *   %#                       "ExpressionAttributeNames":{...} for all #words since the last %# or the start
- *   %O                       "ReturnValuesOnConditionCheckFailure":"ALL_OLD"
- *   %%                       %
- * Formats are literals: each is read once and remembered. Integers must be passed as int64_t, whatever their size.
- * Write attribute names as #words in expressions: many good words are reserved. */
+/* JSON from formats, as base/compose.h has it, and in them
+ *   %T struct flow_table *   the table's name, as a string */
 struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* the same, appended */
-void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args);
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
 /* Said before the first call, by a flow of a pattern that needs no transactions as a whole (rows.h): this one does. */

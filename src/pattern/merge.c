@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "pattern/item.h"
+#include "base/attribute.h"
 
 struct member {
     struct slice name, value;

@@ -9,7 +9,7 @@
  * no room there (many or large events) is left out; "truncated":true says so, and the path tells where it is.
  * Events with items of their own are read for it (gather.c). */
 #include "calendar/calendar.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "pattern/pattern.h"
 #include "rest/rest.h"
 

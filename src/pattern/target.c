@@ -10,7 +10,7 @@
  * and may name it in its body, so that the patterns see that they have been called before. */
 #include "base/limits.h"
 #include "pattern/internal.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 
 #define STATUS_TOO_MANY 429 /* of requests: the next may be taken */
 

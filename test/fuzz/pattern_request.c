@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "pattern/pattern.h"
 
 static int64_t now_ms;

@@ -1,5 +1,5 @@
 /* Boards by their words, and the originals' own routes. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 /* The id of the message that was posted last. */

@@ -1,5 +1,5 @@
 /* Groups by their answers: complete once, by each kind of rule; late events; lists. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 static struct slice member(struct patterns *patterns, struct slice reply, const char *name)

@@ -1,6 +1,6 @@
 /* Groups whose rules are changed while they are open: the new ones hold from then on, and what they make
  * complete is complete. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 #define FIXED "2054-11-15T04:13:55.340Z" /* half a minute from now */

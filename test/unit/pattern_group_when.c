@@ -1,6 +1,6 @@
 /* Conditions of groups by the types of what they compare: taken is what can hold, refused what never can. The
  * engine itself is asked which is which, with a group that has everything and one that has only what all have. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 #define EVENT                                                                                                \

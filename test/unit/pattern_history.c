@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/flow.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "pattern/rows.h"
 #include "unit/pattern_fixture.h"
 

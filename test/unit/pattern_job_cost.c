@@ -1,7 +1,7 @@
 /* What jobs cost: the tree stays at about one write unit a task at any size, the single set grows. */
 #include <stdlib.h>
 
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 /* The write units of the last reply, of a call with ?cost=1. */

@@ -1,7 +1,7 @@
 /* What finding the unread costs: it grows with the news, not with the partitions. */
 #include <stdlib.h>
 
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 #define PARTITIONS (getenv("PATTERNS_ON") ? 5000 : 100000) /* elsewhere a call takes its time */

@@ -1,5 +1,5 @@
 /* Split and merge of logs: nothing is lost, each key keeps its order, children come after their parents. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 #define READ "POST /v1/logs/l/consumers/g/read"

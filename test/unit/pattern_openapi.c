@@ -1,5 +1,5 @@
 /* The description of the routes is JSON and complete. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "pattern/rows.h"
 #include "unit/pattern_fixture.h"
 

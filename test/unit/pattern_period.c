@@ -1,7 +1,7 @@
 /* Periods by their words. The clock begins at 2054-11-15T04:13:25.340Z, a Sunday. */
 #include "base/hash.h"
 #include "base/limits.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 #define HOUR_MS 3600000

@@ -1,6 +1,6 @@
 /* What others react to: of all that jobs and groups write, exactly the changes that somebody waits for. */
 #include "match/match.h"
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 static struct slice call(struct patterns *patterns, const char *operation, struct slice request,

@@ -1,5 +1,5 @@
 /* Work by its words. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/pattern_fixture.h"
 
 static struct slice member(struct patterns *patterns, struct slice reply, const char *name)

@@ -1,18 +1,13 @@
-/* Requests and answers from formats: JSON that can be read in the source, with its values filled in. The
- * placeholders are documented at flow_compose in flow.h. */
+/* JSON from formats. Each is read once, into pieces that are copied from then on, and is known by its address. */
+#include "base/compose.h"
+
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "base/attribute.h"
 #include "base/fail.h"
-#include "pattern/flow.h"
-
-/* What one text is made with. Values that are not there count as empty. */
-struct composer {
-    struct flow *flow;
-    struct buf *out;
-    struct slice names[32]; /* #words since the last %#, each once */
-    unsigned name_count;
-};
+#include "base/json.h"
 
 /* ---- formats, read once ---- */
 
@@ -144,20 +139,6 @@ static void put_raw(struct composer *composer, struct slice text)
     buf_slice(composer->out, text);
 }
 
-/* The table's name, and it is noted for the case that there is no such table. */
-static void put_table(struct composer *composer, const struct flow_table *table)
-{
-    struct flow *flow = composer->flow;
-    buf_byte(composer->out, '"');
-    buf_slice(composer->out, flow->world->prefix);
-    buf_slice(composer->out, slice_of(table->name));
-    buf_byte(composer->out, '"');
-    for (uint32_t i = 0; i < flow->table_count; i++)
-        if (flow->tables[i] == table) return;
-    ensure(flow->table_count < FLOW_TABLES);
-    flow->tables[flow->table_count++] = table;
-}
-
 static void put_string(struct buf *out, struct slice text)
 {
     json_put_string(out, text.data ? text : SLICE(""));
@@ -179,16 +160,20 @@ static void put_number(struct buf *out, int64_t value)
     buf_text(out, "\"}");
 }
 
+/* A comma where something stands before it in the same object or array. */
+static void put_comma(struct buf *out)
+{
+    if (out->len && !strchr("{[,:", out->data[out->len - 1])) buf_byte(out, ',');
+}
+
 static void put_argument(struct composer *composer, char kind, va_list *args)
 {
     struct buf *out = composer->out;
-    struct arena *arena = composer->flow->arena;
     switch (kind) {
-    case 'T': put_table(composer, va_arg(*args, const struct flow_table *)); return;
     case 'S': put_typed(out, 'S', va_arg(*args, struct slice)); return;
     case 'N': put_number(out, va_arg(*args, int64_t)); return;
-    case 'J': attribute_put_plain(out, arena, va_arg(*args, struct slice)); return;
-    case 'P': plain_put_attribute(out, arena, va_arg(*args, struct slice)); return;
+    case 'J': attribute_put_plain(out, composer->arena, va_arg(*args, struct slice)); return;
+    case 'P': plain_put_attribute(out, composer->arena, va_arg(*args, struct slice)); return;
     case 'A': buf_slice(out, va_arg(*args, struct slice)); return;
     case 'r': put_raw(composer, va_arg(*args, struct slice)); return;
     case 's': put_string(out, va_arg(*args, struct slice)); return;
@@ -196,42 +181,51 @@ static void put_argument(struct composer *composer, char kind, va_list *args)
     case 'b': buf_slice(out, va_arg(*args, int) ? SLICE("true") : SLICE("false")); return;
     case '#': put_names(composer); return;
     case 'O': buf_text(out, "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\""); return;
+    case ',': put_comma(out); return;
     case '%': buf_byte(out, '%'); return;
-    default: ensure(false); /* no placeholder */
+    default: ensure(composer->put_other); composer->put_other(composer, kind, args);
     }
 }
 
-void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args)
+void compose_with(struct composer *composer, const char *format, va_list args)
 {
-    struct composer composer = {.flow = flow, .out = out};
     const struct part *part = format_of(format)->parts;
     va_list own;
+    composer->name_count = 0;
     va_copy(own, args);
     for (;; part++) {
-        for (unsigned i = 0; i < part->word_count; i++) word_note(&composer, part->words[i]);
-        buf_slice(out, part->text);
+        for (unsigned i = 0; i < part->word_count; i++) word_note(composer, part->words[i]);
+        buf_slice(composer->out, part->text);
         if (!part->kind) break;
-        put_argument(&composer, part->kind, &own);
+        put_argument(composer, part->kind, &own);
     }
     va_end(own);
 }
 
-void flow_put(struct flow *flow, struct buf *out, const char *format, ...)
+void compose(struct buf *out, const char *format, ...)
 {
+    struct arena arena = {0};
+    struct composer composer;
     va_list args;
+    composer.out = out;
+    composer.arena = &arena;
+    composer.put_other = NULL;
     va_start(args, format);
-    flow_vcompose(flow, out, format, args);
+    compose_with(&composer, format, args);
     va_end(args);
+    arena_free(&arena);
 }
 
-struct slice flow_compose(struct flow *flow, const char *format, ...)
+struct slice compose_in(struct arena *arena, const char *format, ...)
 {
     struct buf out = {0};
+    struct composer composer;
     va_list args;
+    composer.out = &out;
+    composer.arena = arena;
+    composer.put_other = NULL;
     va_start(args, format);
-    flow_vcompose(flow, &out, format, args);
+    compose_with(&composer, format, args);
     va_end(args);
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return arena_take(arena, &out);
 }

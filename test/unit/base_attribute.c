@@ -1,5 +1,5 @@
 /* Plain JSON and DynamoDB's JSON as text. */
-#include "pattern/item.h"
+#include "base/attribute.h"
 #include "unit/test.h"
 
 static struct arena arena;

@@ -3,8 +3,8 @@
  * A value is the slice of text that it stands in, as in base/raw.h, which has the look-ups in plain JSON. An
  * item is an object of attribute values: {"name":{"S":"x"},"value":{"N":"7"}}. All texts must be well-formed
  * (replies of the door are; requests have been checked); what is not reads as not there. */
-#ifndef PATTERN_ITEM_H
-#define PATTERN_ITEM_H
+#ifndef BASE_ATTRIBUTE_H
+#define BASE_ATTRIBUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +34,8 @@ struct slice item_content(struct arena *arena, struct slice item, const char *na
 struct slice attribute_text(struct arena *arena, struct slice attribute);
 int64_t attribute_int(struct arena *arena, struct slice attribute, int64_t otherwise);
 struct slice attribute_content(struct arena *arena, struct slice attribute);
+/* {"S":"x"} -> its type and what it holds; false when it is no attribute value. */
+bool attribute_open(struct arena *arena, struct slice attribute, struct slice *type, struct slice *content);
 
 /* Whether two attribute values of one engine are the same: maps and sets have no order. */
 bool attribute_equal(struct arena *arena, struct slice a, struct slice b);

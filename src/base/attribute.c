@@ -1,6 +1,6 @@
 /* Plain JSON and DynamoDB's JSON, both as text: attributes found, values turned from one form into the other.
  */
-#include "pattern/item.h"
+#include "base/attribute.h"
 
 #include "base/limits.h"
 
@@ -62,9 +62,7 @@ bool item_has(struct arena *arena, struct slice item, const char *name)
     return item_attribute(arena, item, name).data != NULL;
 }
 
-/* {"S":"x"} -> its type and what it holds; false when it is no attribute value. */
-static bool attribute_open(struct arena *arena, struct slice attribute, struct slice *type,
-                           struct slice *content)
+bool attribute_open(struct arena *arena, struct slice attribute, struct slice *type, struct slice *content)
 {
     struct raw_look look;
     raw_look_begin(&look, arena, attribute);
