@@ -215,7 +215,7 @@ void quipu_stream_close(struct quipu_stream *stream); /* NULL is allowed */
 /* ---- patterns ---- */
 
 /* The coordination that people rebuild on DynamoDB by hand, each as one function: counters, jobs, groups,
- * periods, work, documents, leases, histories, logs, boards. doc/patterns.md tells what each of them
+ * periods, work, documents, leases, once, histories, logs, boards. doc/patterns.md tells what each of them
  * promises. They run in this process; behind a URL, only the calls of DynamoDB's API that they make go there.
  * Their state is in ordinary tables, so programs, servers and the command line on the same data take part in
  * the same patterns.
@@ -573,6 +573,48 @@ enum quipu_result quipu_lease_release(struct quipu *db, const char *name, const 
                                       const struct quipu_lease *lease, struct quipu_reply **reply);
 /* Who holds it and who waits, as JSON in the reply. */
 enum quipu_result quipu_lease_get(struct quipu *db, const char *name, struct quipu_reply **reply);
+
+/* ---- once: one caller does a thing, all others get its result ---- */
+
+enum quipu_once_state {
+    QUIPU_ONCE_LOST,    /* who began it is gone: the next caller may */
+    QUIPU_ONCE_BEGUN,   /* by this caller: do it, then finish or fail it, by the fence */
+    QUIPU_ONCE_RUNNING, /* by another one */
+    QUIPU_ONCE_FAILED,  /* the next caller may try */
+    QUIPU_ONCE_DONE,    /* `result` tells what came of it */
+};
+
+struct quipu_once {
+    enum quipu_once_state state;
+    int64_t fence;      /* grows with each caller that begins it */
+    int64_t until_ms;   /* BEGUN, RUNNING: the caller's no longer than that */
+    const char *result; /* DONE: JSON */
+    const char *error;  /* FAILED: why */
+};
+
+struct quipu_once_options {
+    const char *owner; /* the same one that asks again gets the same fence; NULL: nobody asks again */
+    int64_t for_ms;    /* how long the caller has for it without renewing; 0: 30 s */
+    int64_t keep_ms;   /* how long its end is remembered; 0: a day */
+    const char *input; /* JSON: the same key with another one is refused; NULL: not compared */
+};
+
+/* Sets a state of BEGUN or DONE. QUIPU_CONFLICT: another is at it, also after waiting. */
+enum quipu_result quipu_once_begin(struct quipu *db, const char *name, const char *key,
+                                   const struct quipu_once_options *options, int64_t wait_ms,
+                                   struct quipu_once *once, struct quipu_reply **reply);
+/* From now on for so long, 0: 30 s. QUIPU_CONFLICT, of all three: it has ended, or is another caller's. */
+enum quipu_result quipu_once_renew(struct quipu *db, const char *name, const char *key, int64_t fence,
+                                   int64_t for_ms, int64_t *until_ms, struct quipu_reply **reply);
+enum quipu_result quipu_once_finish(struct quipu *db, const char *name, const char *key, int64_t fence,
+                                    const char *result, struct quipu_reply **reply);
+enum quipu_result quipu_once_fail(struct quipu *db, const char *name, const char *key, int64_t fence,
+                                  const char *error, struct quipu_reply **reply);
+enum quipu_result quipu_once_get(struct quipu *db, const char *name, const char *key,
+                                 struct quipu_once *once, struct quipu_reply **reply);
+/* The next caller does it again. */
+enum quipu_result quipu_once_forget(struct quipu *db, const char *name, const char *key,
+                                    struct quipu_reply **reply);
 
 /* ---- histories: every change of a table ---- */
 

@@ -48,8 +48,8 @@ struct command {
     const struct flag *flags;
     size_t flag_count;
     const struct flag_alias *aliases; /* ended by one without a spelling; NULL: none */
-    const char *examples;           /* lines; NULL: none */
-    const struct command *children; /* "table" has "ls", "create", ...; then there is no run */
+    const char *examples;             /* lines; NULL: none */
+    const struct command *children;   /* "table" has "ls", "create", ...; then there is no run */
     size_t child_count;
     /* Instead of children: makes them when they are first asked for. */
     const struct command *(*grow)(const struct command *parent, size_t *count);
@@ -80,8 +80,8 @@ int program_run(const struct program *program, int argc, char **argv);
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
     command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
     command_function, command_layer, command_trigger, command_schedule, command_queue, command_counter,
-    command_job, command_group, command_period, command_work, command_doc, command_lease, command_history,
-    command_log, command_board, command_cost;
+    command_job, command_group, command_period, command_work, command_doc, command_lease, command_once,
+    command_history, command_log, command_board, command_cost;
 
 /* ---- arguments ---- */
 

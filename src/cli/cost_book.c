@@ -62,6 +62,18 @@ static const struct step book[] = {
     MEASURE("lease", "read", "GET /v1/leases/l"),
     MEASURE("lease", "release", "DELETE /v1/leases/l?owner=a&fence=1"),
 
+    /* ---- once ---- */
+    PREPARE("GET /v1/once/o/k"),
+    MEASURE("once", "begin", "POST /v1/once/o/k", .body = "{'for':'30s'}"),
+    MEASURE("once", "begin, refused", "POST /v1/once/o/k", .body = "{}"),
+    MEASURE("once", "renew", "PUT /v1/once/o/k", .body = "{'fence':1}"),
+    MEASURE("once", "finish", "POST /v1/once/o/k/finish", .body = "{'fence':1,'result':{data}}"),
+    MEASURE("once", "begin, it is done", "POST /v1/once/o/k", .body = "{}"),
+    MEASURE("once", "read", "GET /v1/once/o/k"),
+    MEASURE("once", "forget", "DELETE /v1/once/o/k"),
+    PREPARE("POST /v1/once/o/f"),
+    MEASURE("once", "fail", "POST /v1/once/o/f/fail", .body = "{'fence':1}"),
+
     /* ---- document ---- */
     PREPARE("PUT /v1/documents/c/{n}", .body = "{data}", .times = 9),
     MEASURE("document", "write a new one", "PUT /v1/documents/c/d", .body = "{data}"),

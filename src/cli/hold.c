@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "cli/place.h"
 
@@ -285,4 +286,34 @@ bool argument_duration(const struct arguments *arguments, const char *flag, int6
     if (!text || duration_parse(slice_of(text), max_ms, out_ms)) return true;
     complain_of_usage(arguments, "--%s should be a duration like 250ms, 30s or 5m, not '%s'", flag, text);
     return false;
+}
+
+const char *ran_reason(struct arena *arena, const struct ran *ran)
+{
+    if (ran->failure)
+        return arena_printf(arena, "the command cannot be started: %s", strerror(ran->failure)).data;
+    if (WIFSIGNALED(ran->wait_status))
+        return arena_printf(arena, "signal %d", WTERMSIG(ran->wait_status)).data;
+    int status = WEXITSTATUS(ran->wait_status);
+    return status ? arena_printf(arena, "exit status %d", status).data : NULL;
+}
+
+void ran_put_result(FILE *output, struct buf *body)
+{
+    struct buf text = {0};
+    struct arena arena = {0};
+    const char *fault;
+    rewind(output);
+    buf_reserve(&text, LIMIT_ITEM_BYTES + 2);
+    text.len = fread(text.data, 1, LIMIT_ITEM_BYTES + 2, output);
+    while (text.len && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r')) text.len--;
+    if (text.len && utf8_valid(buf_view(&text))) {
+        put_name(body, "result");
+        if (node_parse(&arena, buf_view(&text), &fault))
+            buf_slice(body, buf_view(&text));
+        else
+            json_put_string(body, buf_view(&text));
+    }
+    arena_free(&arena);
+    buf_free(&text);
 }

@@ -1,4 +1,4 @@
-/* Running a command while something is held: a lease, or a unit of work.
+/* Running a command while something is held: a lease, a unit of work, a thing that is done once.
  *
  * A thread renews what is held; the caller's thread waits for the command, hands signals on to it, and ends
  * it when the holding is lost: asked to (SIGTERM) when a renewal is overdue, killed when the time is over.
@@ -7,6 +7,7 @@
 #define CLI_HOLD_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "cli/operation.h"
 
@@ -43,6 +44,11 @@ struct program_run {
 struct ran hold_run(const struct hold *hold, const struct program_run *program);
 /* As a shell would tell it: the exit status, 128 and the signal, 127 or 126 when it could not be started. */
 int ran_status(const struct ran *ran);
+/* Why it counts as failed; NULL: it does not. */
+const char *ran_reason(struct arena *arena, const struct ran *ran);
+/* The member "result": what it printed. JSON as it stands, else a text without the line's end; nothing where it printed
+ * nothing. */
+void ran_put_result(FILE *output, struct buf *body);
 
 /* A name for this process that no other has. */
 const char *owner_make(struct arena *arena);

@@ -78,6 +78,7 @@ static const struct {
     int status;
 } known_codes[] = {
     {"held", EXIT_LATER},
+    {"running", EXIT_LATER},
     {"others-wait", EXIT_LATER},
     {"too-many-waiting", EXIT_LATER},
     {"busy", EXIT_LATER},

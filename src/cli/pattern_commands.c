@@ -112,6 +112,18 @@ PATTERN(lease, "locks that end by themselves: one process at a time",
         "  quipu lease release nightly me 7\n"
         "  quipu lease get nightly");
 
+PATTERN(once, "do a thing once for a key; all others get its result",
+        "The first caller of a key does the thing, under a fence; all others get its result, or wait for it.\n"
+        "When it fails, or its caller dies, the next one tries.",
+        "  quipu once run charge o-17 -- ./charge o-17     # the second time it only prints the result\n"
+        "  quipu once run report 2026-11-15 --keep 30d -- ./report\n"
+        "  quipu once begin charge o-17 --for 1m --wait 10s\n"
+        "  quipu once renew charge o-17 1 --for 1m\n"
+        "  quipu once finish charge o-17 1 '{\"paid\":12}'\n"
+        "  quipu once fail charge o-17 1 'card declined'\n"
+        "  quipu once get charge o-17\n"
+        "  quipu once rm charge o-17");
+
 PATTERN(history, "keep every change of a table; see and restore what was",
         "A history keeps every change of a table from the moment on when it is asked for.",
         "  quipu history put orders --keep 30d\n"

@@ -8,6 +8,12 @@ static const struct flag lease_flags[] = {
     {"wait", "TIME", "how long to wait for it; for ever"},
     {"owner", "TEXT", "who holds it; a name of this process"},
 };
+static const struct flag once_flags[] = {
+    {"for", "TIME", "how long it is begun without a renewal; 30s"},
+    {"keep", "TIME", "how long its result is kept; 1d"},
+    {"wait", "TIME", "how long to wait where another is at it; for ever"},
+    {"owner", "TEXT", "who does it; a name of this process"},
+};
 static const struct flag work_flags[] = {
     {"for", "TIME", "how long a claim lasts without a beat; the queue's lease"},
     {"drain", NULL, "end when nothing can be claimed"},
@@ -36,6 +42,23 @@ const struct special special_commands[] = {
      .words_min = 2,
      .words_max = WORDS_MANY,
      .run = lease_run},
+    {.parent = "once",
+     .name = "run",
+     .summary = "run a command once for a key; later calls print what it printed",
+     .usage = "NAME KEY [flags] -- COMMAND [ARGUMENT...]",
+     .about =
+         "Runs a command unless somebody has run it for this key, and prints what it prints; where somebody\n"
+         "has, prints what it printed then; where somebody is at it, waits. Exit status 0 ends it, and its\n"
+         "output (JSON, or else a text; up to 400 KB) is what all others get. Any other exit status gives it\n"
+         "up, and the next one tries. QUIPU_FENCE and QUIPU_KEY are in the command's environment. When it\n"
+         "cannot be renewed, the command is ended before another may begin.\n"
+         "\n"
+         "The exit status is the command's; 0 where it was run before; 3: another is at it and the wait is\n"
+         "over; 4: it was lost; 126 and 127: the command could not be started.",
+     FLAGS(once_flags),
+     .words_min = 3,
+     .words_max = WORDS_MANY,
+     .run = once_run},
     {.parent = "work",
      .name = "run",
      .summary = "claim units one after the other and run a command for each",

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 int lease_run(const struct arguments *arguments);
+int once_run(const struct arguments *arguments);
 int work_run(const struct arguments *arguments);
 int doc_edit(const struct arguments *arguments);
 int job_watch(const struct arguments *arguments);

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "cli/hold.h"
 #include "cli/listing.h"
@@ -125,38 +123,6 @@ static struct ran unit_work(const struct worker *worker, struct arena *arena, st
 
 /* ---- telling what came of it ---- */
 
-/* What it printed: JSON as it stands, else a text without the line's end. */
-static void put_result(struct unit *unit, struct buf *body)
-{
-    struct buf text = {0};
-    struct arena arena = {0};
-    const char *fault;
-    rewind(unit->output);
-    buf_reserve(&text, LIMIT_ITEM_BYTES + 2);
-    text.len = fread(text.data, 1, LIMIT_ITEM_BYTES + 2, unit->output);
-    while (text.len && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == '\r')) text.len--;
-    if (text.len && utf8_valid(buf_view(&text))) {
-        put_name(body, "result");
-        if (node_parse(&arena, buf_view(&text), &fault))
-            buf_slice(body, buf_view(&text));
-        else
-            json_put_string(body, buf_view(&text));
-    }
-    arena_free(&arena);
-    buf_free(&text);
-}
-
-/* Why it failed; NULL: it did not. */
-static const char *reason_of(struct arena *arena, const struct ran *ran)
-{
-    if (ran->failure)
-        return arena_printf(arena, "the command cannot be started: %s", strerror(ran->failure)).data;
-    if (WIFSIGNALED(ran->wait_status))
-        return arena_printf(arena, "signal %d", WTERMSIG(ran->wait_status)).data;
-    int status = WEXITSTATUS(ran->wait_status);
-    return status ? arena_printf(arena, "exit status %d", status).data : NULL;
-}
-
 static struct heard unit_tell(const struct worker *worker, struct arena *arena, struct unit *unit,
                               const char *reason)
 {
@@ -166,7 +132,7 @@ static struct heard unit_tell(const struct worker *worker, struct arena *arena, 
     if (reason)
         put_string_member(&inquiry.body, "reason", slice_of(reason));
     else
-        put_result(unit, &inquiry.body);
+        ran_put_result(unit->output, &inquiry.body);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&worker->place, arena, &inquiry);
     inquiry_free(&inquiry);
@@ -180,7 +146,7 @@ static void unit_settle(const struct worker *worker, struct arena *arena, struct
         complain("%s was lost to another, so the command was ended", unit->id);
         return;
     }
-    const char *reason = reason_of(arena, ran);
+    const char *reason = ran_reason(arena, ran);
     struct heard heard = unit_tell(worker, arena, unit, reason);
     if (heard.status == 413 && !reason) heard = unit_tell(worker, arena, unit, heard.message);
     if (heard.error) {

@@ -13,6 +13,7 @@
     X(log, false)                                                                                            \
     X(lease, false)                                                                                          \
     X(document, false)                                                                                       \
+    X(once, false)                                                                                           \
     X(work, false)                                                                                           \
     X(job, false)                                                                                            \
     X(group, false)                                                                                          \

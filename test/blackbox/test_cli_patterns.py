@@ -13,7 +13,7 @@ from support.engines import OTHERS, database
 from support.process import BINARY, ROOT, Quipu
 
 COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
-PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "history", "log", "board"]
+PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "history", "log", "board"]
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +193,23 @@ def lease(shell):
     assert shell.one("take", name, "you")["fence"] == 2
 
 
+def once(shell):
+    name = shell.name
+    begun = shell.one("begin", name, "k", "--for", "1m", "--owner", "me")
+    assert (begun["state"], begun["fence"]) == ("BEGUN", 1)
+    refused = shell.run("begin", name, "k", "--wait", "1ms", status=3)
+    assert (refused.stdout, refused.stderr) == ("", "quipu: Another caller is at it.\n")
+    assert shell.one("renew", name, "k", "1", "--for", "2m")["until"] > begun["until"]
+    assert shell.one("fail", name, "k", "1", "no ink")["error"] == "no ink"
+    assert shell.one("begin", name, "k")["fence"] == 2
+    shell.run("finish", name, "k", "1", status=4)
+    assert shell.one("finish", name, "k", "2", '{"pages":3}')["state"] == "DONE"
+    assert shell.one("begin", name, "k")["result"] == {"pages": 3}
+    assert shell.one("get", name, "k")["state"] == "DONE"
+    assert shell.one("rm", name, "k") == {"deleted": True}
+    assert "or it is forgotten" in shell.run("get", name, "k", status=1).stderr
+
+
 def history(shell):
     name = shell.name
     output("table", "create", name, "id:S", "--stream", "new-and-old", on=shell.place)
@@ -245,7 +262,7 @@ def board(shell):
 
 
 SCENARIOS = {scenario.__name__: scenario for scenario in
-             (counter, job, group, period, work, doc, lease, history, log, board)}
+             (counter, job, group, period, work, doc, lease, once, history, log, board)}
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -353,6 +370,45 @@ def test_waiting_longer_than_one_call_can(server, unused_name):
 def test_lists_have_all_their_pages(place, unused_name):
     output("job", "put", unused_name, "--total", "1500", on=place)
     assert items("job", "missing", unused_name, on=place) == list(range(1500))
+
+
+# ---- once run ----
+
+def test_a_command_is_run_once_for_a_key(place, unused_name):
+    run = ["once", "run", unused_name]
+    assert output(*run, "a", "--", "sh", "-c", "echo '{\"fence\":'$QUIPU_FENCE'}'", on=place) == '{"fence":1}\n'
+    assert output(*run, "a", "--", "echo", "never", on=place) == '{"fence":1}\n'
+    failed = quipu(*run, "b", "--", "sh", "-c", "echo half; exit 7", on=place)
+    assert (failed.returncode, failed.stdout) == (7, "half\n")
+    assert json.loads(output("once", "get", unused_name, "b", on=place))["error"] == "exit status 7"
+    assert output(*run, "b", "--", "echo", "whole", on=place) == "whole\n"
+    assert output(*run, "b", "--", "echo", "again", on=place) == "whole\n"
+    missing = quipu(*run, "c", "--", "/nowhere/at-all", on=place)
+    assert missing.returncode == 127 and "cannot be started" in missing.stderr
+    assert output(*run, "c", "--", "true", on=place) == ""
+
+
+def test_those_who_come_meanwhile_get_the_same(server, unused_name, tmp_path):
+    gate = tmp_path / "gate"
+    first = start("once", "run", unused_name, "k", "--", "sh", "-c",
+                  f"echo $$ >&2; while [ ! -e {gate} ]; do sleep 0.05; done; echo done", on=server.url)
+    first.stderr.readline()
+    late = quipu("once", "run", unused_name, "k", "--wait", "0s", "--", "echo", "never", on=server.url)
+    assert late.returncode == 3 and late.stderr == "quipu: Another caller is at it.\n"
+    waiting = [start("once", "run", unused_name, "k", "--", "echo", "never", on=server.url) for _ in range(3)]
+    gate.touch()
+    assert first.wait(120) == 0 and first.stdout.read() == "done\n"
+    for one in waiting:
+        assert one.wait(120) == 0 and one.stdout.read() == "done\n"
+
+
+def test_a_killed_one_is_taken_over(server, unused_name):
+    """Its command dies with it, and the next caller begins when its time is over, with the next fence."""
+    running = start("once", "run", unused_name, "k", "--for", "2s", "--", "sh", "-c", "echo $$ >&2; exec sleep 1000",
+                    on=server.url)
+    running.stderr.readline()
+    running.kill()
+    assert output("once", "run", unused_name, "k", "--", "printenv", "QUIPU_FENCE", on=server.url) == "2\n"
 
 
 # ---- lease run ----

@@ -299,6 +299,8 @@ HOTTEST = {
         many(4, lambda i: post("/v1/counters/k", None, ("Idempotency-Key", f"{i}"))), 4, "quipu-tokens"),
     ("lease", "grant + release"): (
         [], [post("/v1/leases/l", {"owner": "o"}), ("DELETE", "/v1/leases/l?owner=o&fence=1", None)], 1),
+    ("once", "begin + finish"): (
+        [], [post("/v1/once/o/k"), post("/v1/once/o/k/finish", {"fence": 1})], 1),
     ("document", "write over a version"): (
         [put("/v1/documents/c/d", {})], [put("/v1/documents/c/d", {}, ("If-Match", '"1"'))], 1),
     ("document", "read"): ([put("/v1/documents/c/r", {})], [("GET", "/v1/documents/c/r", None)], 1),

@@ -113,6 +113,45 @@ TEST(leases_by_functions)
     on_every_engine(check_leases);
 }
 
+/* ---- once ---- */
+
+static void check_once(struct quipu *db)
+{
+    struct quipu_reply *reply = NULL;
+    struct quipu_once mine, theirs = {0};
+    int64_t until_ms = 0;
+    struct quipu_once_options options = {.owner = "a", .for_ms = 60000, .input = "{\"sum\":12}"};
+    CHECK_INT(quipu_once_get(db, "charge", "o-1", &theirs, &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_once_begin(db, "charge", "o-1", &options, 0, &mine, &reply), QUIPU_DONE);
+    CHECK_INT(mine.state, QUIPU_ONCE_BEGUN);
+    CHECK_INT(quipu_once_begin(db, "charge", "o-1", NULL, 30, &theirs, &reply), QUIPU_CONFLICT);
+    CHECK_TEXT(error_of(reply), "running");
+    CHECK_INT(quipu_once_renew(db, "charge", "o-1", mine.fence, 3600000, &until_ms, &reply), QUIPU_DONE);
+    CHECK(until_ms > mine.until_ms);
+    CHECK_INT(quipu_once_fail(db, "charge", "o-1", mine.fence, "declined", &reply), QUIPU_DONE);
+    CHECK_INT(quipu_once_get(db, "charge", "o-1", &theirs, &reply), QUIPU_FOUND);
+    CHECK_INT(theirs.state, QUIPU_ONCE_FAILED);
+    CHECK_TEXT(slice_of(theirs.error), "declined");
+    CHECK_INT(quipu_once_begin(db, "charge", "o-1", &options, 0, &mine, &reply), QUIPU_DONE);
+    CHECK_INT(mine.fence, 2);
+    CHECK_INT(quipu_once_finish(db, "charge", "o-1", 1, "0", &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_once_finish(db, "charge", "o-1", 2, "{\"paid\":12}", &reply), QUIPU_DONE);
+    CHECK_INT(quipu_once_begin(db, "charge", "o-1", NULL, 0, &theirs, &reply), QUIPU_DONE);
+    CHECK_INT(theirs.state, QUIPU_ONCE_DONE);
+    CHECK_TEXT(slice_of(theirs.result), "{\"paid\":12}");
+    options.input = "{\"sum\":13}";
+    CHECK_INT(quipu_once_begin(db, "charge", "o-1", &options, 0, &theirs, &reply), QUIPU_FAILED);
+    CHECK_TEXT(error_of(reply), "other-input");
+    CHECK_INT(quipu_once_forget(db, "charge", "o-1", &reply), QUIPU_DONE);
+    CHECK_INT(quipu_once_forget(db, "charge", "o-1", &reply), QUIPU_MISSING);
+    quipu_reply_free(reply);
+}
+
+TEST(once_by_functions)
+{
+    on_every_engine(check_once);
+}
+
 /* ---- boards ---- */
 
 static void check_boards(struct quipu *db)
