@@ -176,6 +176,8 @@ struct dynamo_table {
     struct slice name;
     const char *hash, *range;
     char range_type; /* 'S', 'N' */
+    const char *index;  /* a string attribute: the items that have it are in an index of that name; NULL: none */
+    const char *expiry; /* the attribute of its time to live; NULL: none */
 };
 /* Makes the table unless it is there and waits until it is of use, also when somebody else makes it: on
  * Amazon's service nobody finds it before. False and a sentence when it is not to be had, as where the database has

@@ -45,7 +45,26 @@ static void put_definition(struct buf *out, const struct dynamo_table *table)
     if (table->range)
         buf_printf(out, ",{\"AttributeName\":\"%s\",\"AttributeType\":\"%c\"}", table->range,
                    table->range_type);
+    if (table->index)
+        buf_printf(out,
+                   ",{\"AttributeName\":\"%s\",\"AttributeType\":\"S\"}],\"GlobalSecondaryIndexes\":["
+                   "{\"IndexName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}],"
+                   "\"Projection\":{\"ProjectionType\":\"ALL\"}}",
+                   table->index, table->index, table->index);
     buf_text(out, "]}");
+}
+
+/* Where it cannot be set (it is on already, or the engine has none), items merely stay longer. */
+static void set_expiry(const struct making *making)
+{
+    struct buf request = {0}, reply = {0};
+    buf_text(&request, "{\"TableName\":");
+    json_put_string(&request, making->table->name);
+    buf_printf(&request, ",\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":\"%s\"}}",
+               making->table->expiry);
+    making->call(making->self, SLICE("UpdateTimeToLive"), buf_view(&request), &reply);
+    buf_free(&request);
+    buf_free(&reply);
 }
 
 /* Also when somebody else has begun to. */
@@ -79,6 +98,8 @@ bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_t
     }
     if (!active)
         snprintf(error, error_len, "the table %.*s was made and is not ACTIVE", SLICE_ARG(table->name));
+    else if (table->expiry)
+        set_expiry(&making);
     return active;
 }
 

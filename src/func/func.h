@@ -19,7 +19,7 @@
  *  F3. Every invocation ends: answered, failed, timed out (its process is ended with all it began), or
  *      throttled.
  *  F4. An asynchronous call that was accepted is run at least once, also across a restart; the writes that it
- *      returns are applied together with its removal from the queue, once.
+ *      returns are applied in the commit that ends it (task.h), once.
  *  F5. Requests that a function makes to the endpoint that it was given carry its cause: who called it, how
  *      deep. */
 #ifndef FUNC_FUNC_H
@@ -142,11 +142,13 @@ void func_invoke(struct func *func, struct invocation *invocation);
 bool func_resolve(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
                   struct slice *name);
 
-/* ---- asynchronous calls, as members of the caller's own transaction ---- */
+/* ---- asynchronous calls, as children of the caller's own commit ---- */
 
-/* Appends members of TransactWriteItems ({"Put":{...}}, joined by commas) that put a call into the queue, and
- * answers their number. When the transaction is through, func_queue_wake lets it run. `id` makes the call the
- * same one when it is put twice. */
+/* Appends members of TransactWriteItems ({"Update":{...}}, joined by commas) that put a call into the queue, and
+ * answers their number. They are children of a commit (task.h), in the order in which they are to be written. When that
+ * is through, func_queue_wake lets it run. `id` follows from what led to the call and makes it the same one when it is
+ * put twice: also, where the database has no transactions, when it has ended meanwhile, for a week. Where it has
+ * transactions the caller's anchor sees to that. */
 unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
                         struct slice id, struct buf *members);
 void func_queue_wake(struct func *func);

@@ -91,6 +91,9 @@ struct slice function_variable(const struct function *function, struct slice nam
 /* Makes the table when it is not there, with a hash key of type S, and waits until it is of use; blocks.
  * False, and a line in the log, when it cannot be made. */
 bool table_make(struct func *func, struct slice table, const char *hash, const char *range, char range_type);
+bool table_make_as(struct func *func, const struct dynamo_table *table);
+/* Whether the database has transactions; else what ends leaves a tombstone (task.h). May wait for the first answer. */
+bool func_has_transactions(const struct func *func);
 
 /* ---- registry.c: all functions, in memory, as the tables have them ---- */
 

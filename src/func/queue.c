@@ -6,9 +6,10 @@
  * settled. All tasks share one thread.
  *
  * Invariants:
- *  Q1. A call that was accepted is in the table until its outcome is: it is removed in the transaction that
- *      writes what its function returned and what its destination is told. So these happen once, and a call
- *      that was cut off by a crash is run again.
+ *  Q1. A call that was accepted is open in the table until its outcome is there: one commit (task.h) writes what its
+ *      function returned and what its destination is told, and ends it. So these happen once, and a call that was cut
+ *      off by a crash is run again. Where there are no transactions what is told has an id that follows from the
+ *      call's, and the call stays as a tombstone.
  *  Q2. Every change of a call is on the condition of the fence that was read with it. Whoever finds another
  *      fence has lost the call to somebody else, and forgets it.
  *  Q3. What ends the server's life (REFUSED at the end) is no attempt: the call stays as it is.
@@ -176,8 +177,8 @@ struct acceptance {
     struct task_note note;
     struct queue *queue;
     struct queued *queued;
-    struct buf request;
-    bool is_alone; /* one item: a plain write; else a transaction */
+    struct buf members;
+    size_t first; /* where the call itself begins, behind its further parts */
     char id[37];
 };
 
@@ -193,18 +194,21 @@ static void accept_task(void *argument)
     struct acceptance *acceptance = argument;
     struct queue *queue = acceptance->queue;
     struct queued *queued = acceptance->queued;
-    const char *operation = acceptance->is_alone ? "UpdateItem" : "TransactWriteItems";
-    struct task_reply reply = task_request(operation, buf_view(&acceptance->request));
-    if (reply.fault == DYNAMO_MISSING) {
+    struct slice members = buf_view(&acceptance->members);
+    size_t parts_len = acceptance->first ? acceptance->first - 1 : 0; /* without the last comma */
+    struct task_commit commit = {.anchor = slice_from(members, acceptance->first),
+                                 .children = {members.data, parts_len}};
+    struct task_commit_reply reply = task_commit(&commit);
+    if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING) {
         task_outside(make_table, queue);
-        reply = task_request(operation, buf_view(&acceptance->request));
+        reply = task_commit(&commit);
     }
-    queued->status = reply.status;
-    if (reply.status == 200) {
+    queued->status = reply.end == COMMIT_DONE ? 200 : reply.end == COMMIT_MAY_PASS ? 500 : 400;
+    if (reply.end == COMMIT_DONE) {
         stats_add(&queue->stats.accepted, 1);
         queue_remember(queue, slice_of(acceptance->id), queue_now_ms(queue));
     }
-    buf_free(&acceptance->request);
+    buf_free(&acceptance->members);
     free(acceptance);
     queued->accepted(queued);
     atomic_fetch_sub(&queue->active, 1);
@@ -218,7 +222,6 @@ static void note_acceptance(struct task_note *note)
 
 void queue_accept(struct queue *queue, struct queued *queued)
 {
-    struct buf members = {0};
     struct acceptance *acceptance = must_zero(1, sizeof *acceptance);
     acceptance->note.run = note_acceptance;
     acceptance->queue = queue;
@@ -229,19 +232,8 @@ void queue_accept(struct queue *queue, struct queued *queued)
                              .payload = queued->payload,
                              .cause = queued->cause,
                              .id = slice_of(acceptance->id)};
-    unsigned count = queue_put_members(queue, &call, &members);
-    acceptance->is_alone = count == 1;
-    if (acceptance->is_alone) {
-        const char *operation;
-        buf_slice(&acceptance->request, dynamo_action_request(buf_view(&members), &operation));
-    } else {
-        buf_text(&acceptance->request, "{\"TransactItems\":[");
-        buf_slice(&acceptance->request, buf_view(&members));
-        buf_text(&acceptance->request, "]}");
-    }
-    buf_free(&members);
-    if (!count) {
-        buf_free(&acceptance->request);
+    if (!queue_put_members(queue, &call, &acceptance->members, &acceptance->first)) {
+        buf_free(&acceptance->members);
         free(acceptance);
         queued->status = 400;
         queued->accepted(queued);
@@ -285,7 +277,8 @@ unsigned func_queue_put(struct func *func, struct slice function, struct slice p
 unsigned func_queue_put_call(struct func *func, const struct func_call *call, struct buf *members)
 {
     if (!queue_table_make(func->queue)) return 0;
-    unsigned count = queue_put_members(func->queue, call, members);
+    size_t first;
+    unsigned count = queue_put_members(func->queue, call, members, &first);
     if (count) put_note(func->queue, call->id);
     return count;
 }
@@ -435,7 +428,8 @@ static bool scan(struct queue *queue)
             log_line("asynchronous calls cannot be read: %.*s", SLICE_ARG(task_reply_message(&reply)));
             return false;
         }
-        atomic_store(&queue->table_is_made, true);
+        if (task_has_transactions())
+            atomic_store(&queue->table_is_made, true); /* else it may lack its expiry */
         start_key = arena_copy(arena, start_key);
     } while (start_key.len && !queue->is_stopping);
     return !start_key.len;

@@ -19,6 +19,8 @@
 #define QUEUE_SCAN_MS         5000   /* how often we look for calls of others, where others share */
 #define QUEUE_PUT_MS          120000 /* how long a call that was put by others' transactions is looked for */
 #define QUEUE_PUTS            1000   /* of these; above, the whole table is looked through */
+#define QUEUE_TOMBSTONE_MS    (7 * 86400000ll) /* who repeats a call's put later has been away for longer */
+#define QUEUE_PARTS_MS        (14 * 86400000ll) /* parts of a call: longer than any call is tried */
 #define QUEUE_PARTS           (LIMIT_ASYNC_EVENT_BYTES / LIMIT_QUEUE_PART_BYTES)
 #define QUEUE_BUCKETS         1024
 #define QUEUE_ID_BYTES        512
@@ -46,6 +48,7 @@ struct async_call {
     struct async_settings settings;
     struct task_completion completion;
     struct invocation invocation;
+    bool has_ended; /* a tombstone was read */
     bool rejected; /* it was answered, but what it returned was not taken */
 };
 
@@ -110,16 +113,21 @@ bool queue_table_make(struct queue *queue);
 /* How much of a payload goes into one item: the cut leaves no character in two. */
 size_t queue_part_len(struct slice rest);
 unsigned queue_part_count(struct slice payload);
-/* Members that put a call; 0 when the payload is too long or no UTF-8. */
-unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members);
+/* Members that put a call; 0 when the payload is too long or no UTF-8. *first: where the last one of them begins, which
+ * is part 0. */
+unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members,
+                           size_t *first);
 void call_put_load(const struct async_call *call, struct buf *out);
 /* False when the reply has no such call (any more). */
 bool call_read(struct async_call *call, struct slice reply);
 void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out);
 void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out);
 void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out);
-/* Members that remove it, on the condition of its fence, which stands first. */
-unsigned call_put_removal(const struct async_call *call, struct buf *members);
+/* Actions that end it, on the condition of its fence: it is removed, or becomes a tombstone. */
+void call_put_removal(const struct async_call *call, struct buf *out);
+void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out);
+/* Members that remove its further parts. */
+void call_put_part_removals(const struct async_call *call, struct buf *members);
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out);
 /* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
 enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,

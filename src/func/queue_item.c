@@ -13,7 +13,15 @@
  *   parts     (N)  how many items it has
  *   owner     (S)  the server that runs it, with `until` (N) and `fence` (N): its hold (dynamo.h)
  *
- * A call is put by updates that leave alone what is there already: put twice, it is the same call. */
+ * A call is put by updates that leave alone what is there already: put twice, it is the same call. Part 0 comes last,
+ * since it is what makes the others a call.
+ *
+ * Where the database has no transactions a call that has ended stays for a while, so that a late repeat of the write
+ * that put it does not begin it anew. There
+ *   open      (S)  its id again, on part 0 while there is something to do. An index by this attribute holds the calls
+ *                  that are open, and only those, however many have ended: so they are found without a look at the rest
+ *   ended     (N)  when it was over. Such an item is a tombstone: whatever else a late repeat has put is removed
+ *   expires   (N)  the table's time to live, in seconds: of a tombstone, and of parts, whose part 0 may never come */
 #include <stdio.h>
 
 #include "base/limits.h"
@@ -28,7 +36,11 @@ bool queue_table_make(struct queue *queue)
 {
     if (atomic_load(&queue->table_is_made)) return true;
     pthread_mutex_lock(&queue->table_lock);
-    if (!atomic_load(&queue->table_is_made) && table_make(queue->func, queue->table, "id", "part", 'N'))
+    bool has_tombstones = !func_has_transactions(queue->func);
+    if (!atomic_load(&queue->table_is_made) &&
+        table_make_as(queue->func,
+                      &(struct dynamo_table){queue->table, "id", "part", 'N', has_tombstones ? "open" : NULL,
+                                             has_tombstones ? "expires" : NULL}))
         atomic_store(&queue->table_is_made, true);
     pthread_mutex_unlock(&queue->table_lock);
     return atomic_load(&queue->table_is_made);
@@ -95,10 +107,18 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
         "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
     if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
     if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
-    buf_text(out,
-             ", #owner = if_not_exists(#owner, :owner), #until = if_not_exists(#until, :until)\","
-             "\"ExpressionAttributeNames\":{\"#f\":\"function\",\"#owner\":\"owner\",\"#until\":\"until\"},"
-             "\"ExpressionAttributeValues\":{");
+    bool is_listed = !func_has_transactions(queue->func);
+    if (is_listed) buf_text(out, ", #open = if_not_exists(#open, :id)");
+    buf_printf(
+        out,
+        ", #owner = if_not_exists(#owner, :owner), #until = if_not_exists(#until, :until)\","
+        "\"ExpressionAttributeNames\":{\"#f\":\"function\",\"#owner\":\"owner\",\"#until\":\"until\"%s},"
+        "\"ExpressionAttributeValues\":{",
+        is_listed ? ",\"#open\":\"open\"" : "");
+    if (is_listed) {
+        put_string(out, ":id", call->id);
+        buf_byte(out, ',');
+    }
     put_string(out, ":f", call->function);
     buf_byte(out, ',');
     put_string(out, ":p", payload);
@@ -126,28 +146,35 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
 static void put_further(const struct queue *queue, struct slice id, unsigned part, struct slice payload,
                         struct buf *out)
 {
-    buf_text(out, ",{\"Update\":{");
+    bool expires = !func_has_transactions(queue->func);
+    buf_text(out, "{\"Update\":{");
     put_key(queue, id, part, out);
-    buf_text(
-        out,
-        ",\"UpdateExpression\":\"SET payload = if_not_exists(payload, :p)\",\"ExpressionAttributeValues\":{");
+    buf_printf(out,
+               ",\"UpdateExpression\":\"SET payload = if_not_exists(payload, :p)%s\","
+               "\"ExpressionAttributeValues\":{",
+               expires ? ", expires = :e" : "");
     put_string(out, ":p", payload);
-    buf_text(out, "}}}");
+    if (expires) {
+        buf_byte(out, ',');
+        put_number(out, ":e", (queue_now_ms(queue) + QUEUE_PARTS_MS) / 1000);
+    }
+    buf_text(out, "}}},");
 }
 
-unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members)
+unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members,
+                           size_t *first)
 {
-    struct slice payload = call->payload.len ? call->payload : SLICE("{}"), id = call->id;
+    struct slice payload = call->payload.len ? call->payload : SLICE("{}"), id = call->id, rest;
     if (payload.len > LIMIT_ASYNC_EVENT_BYTES || !utf8_valid(payload)) return 0;
     if (!id.len || id.len > QUEUE_ID_BYTES) return 0;
     unsigned parts = queue_part_count(payload);
-    size_t len = queue_part_len(payload);
-    put_first(queue, call, (struct slice){payload.data, len}, parts, members);
+    payload.len = queue_part_len(rest = payload);
     for (unsigned part = 1; part < parts; part++) {
-        payload = slice_from(payload, len);
-        len = queue_part_len(payload);
-        put_further(queue, id, part, (struct slice){payload.data, len}, members);
+        rest = slice_from(rest, queue_part_len(rest));
+        put_further(queue, id, part, (struct slice){rest.data, queue_part_len(rest)}, members);
     }
+    *first = members->len;
+    put_first(queue, call, payload, parts, members);
     return parts;
 }
 
@@ -198,20 +225,47 @@ void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t du
     buf_text(out, "}}");
 }
 
-unsigned call_put_removal(const struct async_call *call, struct buf *members)
+/* Whoever has read the call before cannot claim the tombstone: its fence is another. It stays in the index of open ones
+ * while there are further parts. */
+void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out)
 {
-    buf_text(members, "{\"Delete\":{");
-    put_key(call->queue, call->id, 0, members);
-    buf_text(members, ",\"ConditionExpression\":\"" HOLD_ACT
-                      "\",\"ExpressionAttributeNames\":{" HOLD_ACT_NAMES "},\"ExpressionAttributeValues\":{");
-    put_number(members, ":fence", (int64_t)call->fence);
-    buf_text(members, "}}}");
+    int64_t now_ms = queue_now_ms(call->queue);
+    buf_text(out, "{\"Update\":{");
+    put_key(call->queue, call->id, 0, out);
+    buf_printf(
+        out,
+        ",\"UpdateExpression\":\"SET ended = :now, expires = :expires, #fence = :fence + :one REMOVE #f, "
+        "payload, cause, failure, accepted, due, attempts, #owner, #until%s\",\"ConditionExpression\":\"%s\","
+        "\"ExpressionAttributeNames\":{\"#f\":\"function\"%s," HOLD_NAMES "},\"ExpressionAttributeValues\":{",
+        is_listed ? "" : ", parts, #open", condition, is_listed ? "" : ",\"#open\":\"open\"");
+    put_number(out, ":now", now_ms);
+    buf_byte(out, ',');
+    put_number(out, ":expires", (now_ms + QUEUE_TOMBSTONE_MS) / 1000);
+    buf_byte(out, ',');
+    put_number(out, ":fence", (int64_t)call->fence);
+    buf_byte(out, ',');
+    put_number(out, ":one", 1);
+    buf_text(out, "}}}");
+}
+
+void call_put_removal(const struct async_call *call, struct buf *out)
+{
+    buf_text(out, "{\"Delete\":{");
+    put_key(call->queue, call->id, 0, out);
+    buf_text(out, ",\"ConditionExpression\":\"" HOLD_ACT "\",\"ExpressionAttributeNames\":{" HOLD_ACT_NAMES
+                  "},\"ExpressionAttributeValues\":{");
+    put_number(out, ":fence", (int64_t)call->fence);
+    buf_text(out, "}}}");
+}
+
+void call_put_part_removals(const struct async_call *call, struct buf *members)
+{
     for (unsigned part = 1; part < call->parts; part++) {
-        buf_text(members, ",{\"Delete\":{");
+        if (part > 1) buf_byte(members, ',');
+        buf_text(members, "{\"Delete\":{");
         put_key(call->queue, call->id, part, members);
         buf_text(members, "}}");
     }
-    return call->parts;
 }
 
 /* ---- reading ---- */
@@ -244,6 +298,7 @@ static void read_first(struct async_call *call, const struct document *item)
     call->parts = (uint32_t)document_integer(item, "parts", 1);
     call->fence = (uint64_t)document_integer(item, "fence", 0);
     call->until_ms = document_integer(item, "until", 0);
+    call->has_ended = document_integer(item, "ended", 0) != 0;
 }
 
 static bool payload_join(struct async_call *call, const struct slice *payloads)
@@ -309,6 +364,7 @@ bool call_read(struct async_call *call, struct slice reply)
                 if (!items_read(&reader, take_part, &taken)) return false;
         }
     }
+    if (taken.has_first && call->has_ended) return true;
     return taken.has_first && call->function.len && payload_join(call, taken.payloads);
 }
 
@@ -318,7 +374,9 @@ void queue_put_scan(const struct queue *queue, struct slice start_key, struct bu
 {
     buf_text(out, "{\"TableName\":");
     json_put_string(out, queue->table);
-    buf_text(out, ",\"ConsistentRead\":true,\"ProjectionExpression\":\"id, part, due, #owner, #until\","
+    buf_printf(out, ",%s",
+               func_has_transactions(queue->func) ? "\"ConsistentRead\":true" : "\"IndexName\":\"open\"");
+    buf_text(out, ",\"ProjectionExpression\":\"id, part, due, #owner, #until\","
                   "\"ExpressionAttributeNames\":{\"#owner\":\"owner\",\"#until\":\"until\"},"
                   "\"FilterExpression\":\"part = :z\",\"ExpressionAttributeValues\":{\":z\":{\"N\":\"0\"}}");
     if (start_key.len) {

@@ -96,7 +96,7 @@ static struct slice document_of(struct async_call *call, const char *condition)
     return document;
 }
 
-/* What the destination is told: members of the transaction, with a comma before each. */
+/* What the destination is told: members of the commit. */
 struct telling {
     struct async_call *call;
     struct slice destination, members;
@@ -124,7 +124,7 @@ static void put_telling(void *argument)
         log_line("the end of a call of %.*s cannot be told to %.*s", SLICE_ARG(shown(call)),
                  SLICE_ARG(target_shown(telling->destination, call->arena)));
     else if (count)
-        telling->members = arena_printf(call->arena, ",%.*s", SLICE_ARG(buf_view(&members)));
+        telling->members = arena_copy(call->arena, buf_view(&members));
     buf_free(&members);
 }
 
@@ -138,69 +138,74 @@ static struct slice destination_members(struct async_call *call, struct slice de
 
 /* ---- the end of a call ---- */
 
-/* What became of the write that ends a call. */
-enum ending { ENDED, ENDED_BY_OTHERS, ENDING_REFUSED, ENDING_GIVEN_UP };
-
-/* Removes it, with what else belongs to its end, and repeats that until it is decided, or the queue ends. Refused: *why
- * tells it. */
-static enum ending call_remove(struct async_call *call, struct slice effects, struct slice cause,
-                               struct slice told, struct slice *why)
+/* In the arena. */
+static struct slice taken(struct async_call *call, struct buf *text)
 {
-    struct queue *queue = call->queue;
-    for (;;) {
-        bool is_alone = call->parts == 1 && !effects.len && !told.len;
-        struct task_call *write = task_call_new(is_alone ? "DeleteItem" : "TransactWriteItems");
-        struct buf *request = task_call_request(write);
-        if (!is_alone) buf_text(request, "{\"TransactItems\":[");
-        call_put_removal(call, request);
-        if (is_alone) {
-            const char *operation;
-            struct slice inner = arena_copy(call->arena,
-                                            dynamo_action_request(buf_view(request), &operation));
-            request->len = 0;
-            buf_slice(request, inner);
-        } else {
-            if (effects.len) buf_byte(request, ',');
-            buf_slice(request, effects);
-            buf_slice(request, told);
-            buf_text(request, "]}");
-        }
-        task_call_options(write)->cause = cause;
-        task_call_options(write)->in_order = true;
-        struct task_reply reply = task_send(write);
-        struct dynamo_cancellation cancelled = {.first = -1};
-        if (reply.fault == DYNAMO_FINE) return ENDED;
-        if (reply.fault == DYNAMO_CANCELLED) cancelled = dynamo_cancellation(reply.body, call->arena);
-        if (reply.fault == DYNAMO_CONDITION || cancelled.first == 0)
-            return ENDED_BY_OTHERS; /* its fence has moved */
-        if (cancelled.first > 0 || (reply.fault != DYNAMO_CANCELLED && !dynamo_fault_may_pass(reply.fault))) {
-            *why = arena_printf(call->arena, "%.*s: %.*s",
-                                SLICE_ARG(cancelled.first > 0 ? cancelled.code : reply.error),
-                                SLICE_ARG(task_reply_message(&reply)));
-            return ENDING_REFUSED;
-        }
-        if (queue->is_stopping) return ENDING_GIVEN_UP;
-        task_pause_us((cancelled.may_pass ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
-    }
+    struct slice copy = arena_copy(call->arena, buf_view(text));
+    buf_free(text);
+    return copy;
 }
 
-/* Ends it without effects; what cannot be told is left out. */
-static int64_t call_end(struct async_call *call, const char *condition, struct slice destination)
+/* A tombstone in the list of open calls: its further parts are removed, and what else a late repeat may have put. One
+ * that cannot be done with now is found again. */
+static int64_t call_bury(struct async_call *call)
+{
+    struct buf parts = {0}, tombstone = {0};
+    call_put_part_removals(call, &parts);
+    call_put_tombstone(call, "attribute_exists(ended)", false, &tombstone);
+    task_commit(&(struct task_commit){.anchor = taken(call, &tombstone), .children = taken(call, &parts)});
+    return QUEUE_OVER;
+}
+
+static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason);
+
+/* Ends it with what its function returned and what its destination is told, and repeats that until it is decided or the
+ * queue ends. What cannot be told is left out; effects that are refused are the function's error. */
+static int64_t call_end(struct async_call *call, const char *condition, struct slice destination,
+                        struct slice effects)
 {
     struct queue *queue = call->queue;
-    struct slice told = destination_members(call, destination, condition), why;
+    struct slice name, qualifier, told = destination_members(call, destination, condition);
+    struct buf anchor = {0}, tombstone = {0}, parts = {0};
+    bool has_transactions = task_has_transactions();
+    call_put_removal(call, &anchor);
+    call_put_tombstone(call, HOLD_ACT, call->parts > 1, &tombstone);
+    if (has_transactions) call_put_part_removals(call, &parts);
+    struct task_commit commit = {.anchor = taken(call, &anchor),
+                                 .tombstone = taken(call, &tombstone),
+                                 .children = told,
+                                 .removals = taken(call, &parts),
+                                 .effects = effects,
+                                 .source = call->id,
+                                 .marker = SLICE("end"),
+                                 .in_order = true};
+    if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
+    if (effects.len) commit.cause = cause_add(call->arena, call->cause, name);
     for (;;) {
-        enum ending ending = call_remove(call, SLICE_NONE, SLICE_NONE, told, &why);
-        if (ending == ENDED) {
+        struct task_commit_reply reply = task_commit(&commit);
+        if (reply.end == COMMIT_DONE) {
             bool failed = call->rejected || call->invocation.end != INVOCATION_ANSWERED;
             stats_add(failed ? &queue->stats.failed : &queue->stats.succeeded, 1);
-            if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
+            if (!has_transactions && call->parts > 1) call_bury(call);
         }
-        if (ending == ENDED || ending == ENDED_BY_OTHERS) return QUEUE_OVER;
-        if (ending == ENDING_GIVEN_UP || queue->is_stopping) return queue_now_ms(queue);
-        log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(shown(call)), SLICE_ARG(why));
-        if (!told.len) task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
-        told = SLICE("");
+        if (reply.end == COMMIT_DONE || reply.end == COMMIT_CONDITION) { /* its fence has moved */
+            if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
+            return QUEUE_OVER;
+        }
+        struct slice why = arena_printf(call->arena, "%.*s: %.*s", SLICE_ARG(reply.error),
+                                        SLICE_ARG(reply.message));
+        if (reply.end == COMMIT_REFUSED && reply.part == COMMIT_EFFECT)
+            return call_rejected(
+                call, "Quipu.EffectsRefused",
+                arena_printf(call->arena, "The returned writes were not applied: %.*s", SLICE_ARG(why)));
+        if (queue->is_stopping) return queue_now_ms(queue);
+        if (reply.end == COMMIT_REFUSED) {
+            log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(shown(call)),
+                     SLICE_ARG(why));
+            commit.children = SLICE_NONE;
+            if (reply.part == COMMIT_CHILD) continue;
+        }
+        task_pause_us((reply.is_busy ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
     }
 }
 
@@ -222,10 +227,10 @@ static int64_t call_failed(struct async_call *call)
     struct queue *queue = call->queue;
     call->pending->throttles = 0;
     if (call->attempts >= call->settings.retries || call->invocation.is_final)
-        return call_end(call, "RetriesExhausted", call->settings.on_failure);
+        return call_end(call, "RetriesExhausted", call->settings.on_failure, SLICE_NONE);
     int64_t due_ms = queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (call->attempts + 1);
     if (due_ms - call->accepted_ms > call->settings.age_max_ms) /* its last answer can still be told */
-        return call_end(call, "EventAgeExceeded", call->settings.on_failure);
+        return call_end(call, "EventAgeExceeded", call->settings.on_failure, SLICE_NONE);
     stats_add(&queue->stats.retried, 1);
     return call_retry(call, call->attempts + 1, due_ms);
 }
@@ -259,30 +264,14 @@ static int64_t call_put_off(struct async_call *call)
 
 static int64_t call_answered(struct async_call *call)
 {
-    struct queue *queue = call->queue;
-    struct slice effects, name, qualifier, why;
+    struct slice effects;
     uint32_t count;
     char error[256];
     enum effects found = func_effects(reply_of(call), LIMIT_EFFECTS, call->arena, &effects, &count, error,
                                       sizeof error);
     if (found == EFFECTS_BAD) return call_rejected(call, "Quipu.EffectsMalformed", slice_of(error));
     call->pending->throttles = 0;
-    if (found == EFFECTS_NONE) return call_end(call, "Success", call->settings.on_success);
-    if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
-    struct slice cause = cause_add(call->arena, call->cause, name);
-    struct slice told = destination_members(call, call->settings.on_success, "Success");
-    switch (call_remove(call, effects, cause, told, &why)) {
-    case ENDED:
-        stats_add(&queue->stats.succeeded, 1);
-        if (told.len) func_queue_wake(queue->func);
-        return QUEUE_OVER;
-    case ENDED_BY_OTHERS: return QUEUE_OVER;
-    case ENDING_GIVEN_UP: return queue_now_ms(queue);
-    case ENDING_REFUSED: break;
-    }
-    return call_rejected(
-        call, "Quipu.EffectsRefused",
-        arena_printf(call->arena, "The returned writes were not applied: %.*s", SLICE_ARG(why)));
+    return call_end(call, "Success", call->settings.on_success, effects);
 }
 
 /* Another server may have made the function a moment ago. */
@@ -293,7 +282,7 @@ static int64_t call_unknown(struct async_call *call)
         return call_put_off(call);
     log_line("a call of %.*s is %s: there is no such function", SLICE_ARG(shown(call)),
              call->failure.len ? "put aside" : "dropped");
-    return call_end(call, "FunctionNotFound", call->failure);
+    return call_end(call, "FunctionNotFound", call->failure, SLICE_NONE);
 }
 
 /* Without having been run this time. */
@@ -301,7 +290,7 @@ static int64_t call_give_up(struct async_call *call, const char *condition)
 {
     buf_free(&call->invocation.reply);
     call->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
-    return call_end(call, condition, call->settings.on_failure);
+    return call_end(call, condition, call->settings.on_failure, SLICE_NONE);
 }
 
 /* Lambda: a function whose reserved concurrency is 0 is switched off, and calls of it are not tried again.
@@ -419,6 +408,7 @@ int64_t call_work(struct async_call *call)
     /* Not there: somebody has finished it, or the transaction that was to put it is not through. */
     if (!call_read(call, arena_copy(call->arena, reply.body))) return QUEUE_OVER;
     queue_put_found(queue, call->id);
+    if (call->has_ended) return call_bury(call);
     if (call->due_ms > now_ms) return call->due_ms;
     enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
     if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;

@@ -491,3 +491,28 @@ struct task_commit_reply task_commit(const struct task_commit *commit)
     if (!task_has_transactions()) return write_in_order(commit);
     return is_alone ? write_anchor(commit->anchor, commit) : write_together(commit);
 }
+
+struct waited {
+    const struct task_commit *commit;
+    struct task_commit_reply reply;
+    struct arena *arena;
+};
+
+static void commit_task(void *argument)
+{
+    struct waited *waited = argument;
+    struct task_commit_reply *reply = &waited->reply;
+    *reply = task_commit(waited->commit);
+    if (reply->item.data) reply->item = arena_copy(waited->arena, reply->item);
+    reply->error = arena_copy(waited->arena, reply->error);
+    reply->message = arena_copy(waited->arena, reply->message);
+}
+
+struct task_commit_reply task_commit_wait(struct task_host *host, const struct task_commit *commit,
+                                          struct arena *arena)
+{
+    struct waited waited = {.commit = commit, .arena = arena};
+    task_begin(host, commit_task, &waited);
+    task_host_run(host);
+    return waited.reply;
+}

@@ -190,6 +190,9 @@ struct task_commit_reply {
 };
 
 struct task_commit_reply task_commit(const struct task_commit *commit);
+/* The same from outside of any task, on a host that has no others: waits. Texts are in the arena. */
+struct task_commit_reply task_commit_wait(struct task_host *host, const struct task_commit *commit,
+                                          struct arena *arena);
 /* An action by itself. */
 struct task_reply task_action(struct slice action);
 

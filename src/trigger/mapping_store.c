@@ -133,8 +133,8 @@ static void put_put(struct buf *out, const struct trigger *trigger, const struct
 enum stored mapping_table_put(struct trigger *trigger, const struct settings *settings, struct arena *arena,
                               struct refusal *refusal)
 {
-    const struct dynamo_table table = {arena_printf(arena, "%.*smappings", SLICE_ARG(trigger->prefix)), "id",
-                                       NULL, 0};
+    const struct dynamo_table table = {
+        .name = arena_printf(arena, "%.*smappings", SLICE_ARG(trigger->prefix)), .hash = "id"};
     char error[256];
     for (int attempt = 0;; attempt++) {
         struct buf request = {0};

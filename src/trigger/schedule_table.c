@@ -79,7 +79,7 @@ static bool default_group_make(struct schedules *schedules)
 
 bool schedule_table_make(struct schedules *schedules)
 {
-    const struct dynamo_table table = {schedules->table, "group", "name", 'S'};
+    const struct dynamo_table table = {.name = schedules->table, .hash = "group", .range = "name", .range_type = 'S'};
     char error[256];
     pthread_mutex_lock(&schedules->lock);
     bool is_there = schedules->table_is_there;
