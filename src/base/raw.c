@@ -2,7 +2,12 @@
  * every record of a trigger passes raw_take, so nothing is read twice that need not be. */
 #include "base/raw.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define SHORT_BYTES 32
+#define BLOCK_BYTES 64 /* one bit each */
 
 /* Also of what is not there. */
 static void begin(struct json_reader *reader, struct arena *arena, struct slice value)
@@ -153,17 +158,91 @@ static bool ends_scalar(char c)
     return c == ',' || c == ']' || c == '}' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+#ifdef __SSE2__
+/* What stands where in a block, one bit for each byte. */
+struct marks {
+    uint64_t quotes, escapes, opens, closes;
+};
+
+static inline uint64_t marks_equal(__m128i a, __m128i b, __m128i c, __m128i d, char wanted)
+{
+    __m128i all = _mm_set1_epi8(wanted);
+    unsigned low = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, all)) |
+                   (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(b, all)) << 16;
+    unsigned high = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(c, all)) |
+                    (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(d, all)) << 16;
+    return low | (uint64_t)high << 32;
+}
+
+static inline struct marks marks_of(const char *at)
+{
+    const __m128i *block = (const __m128i *)(const void *)at;
+    __m128i a = _mm_loadu_si128(block), b = _mm_loadu_si128(block + 1), c = _mm_loadu_si128(block + 2),
+            d = _mm_loadu_si128(block + 3), fold = _mm_set1_epi8(0x20);
+    struct marks marks = {.quotes = marks_equal(a, b, c, d, '"'), .escapes = marks_equal(a, b, c, d, '\\')};
+    a = _mm_or_si128(a, fold); /* '[' becomes '{', and ']' becomes '}' */
+    b = _mm_or_si128(b, fold);
+    c = _mm_or_si128(c, fold);
+    d = _mm_or_si128(d, fold);
+    marks.opens = marks_equal(a, b, c, d, '{');
+    marks.closes = marks_equal(a, b, c, d, '}');
+    return marks;
+}
+
+/* Each bit with all below it: ones from an opening quote to before the one that closes it. */
+static inline uint64_t marks_within(uint64_t quotes)
+{
+    quotes ^= quotes << 1;
+    quotes ^= quotes << 2;
+    quotes ^= quotes << 4;
+    quotes ^= quotes << 8;
+    quotes ^= quotes << 16;
+    return quotes ^ quotes << 32;
+}
+
+/* As far as whole blocks go without an escape, or to behind the bracket that brings the depth to 0. Where *in_string
+ * says so it ends within a string. */
+static const char *over_blocks(const char *at, const char *end, size_t *depth, bool *in_string)
+{
+    for (; end - at >= BLOCK_BYTES; at += BLOCK_BYTES) {
+        struct marks marks = marks_of(at);
+        uint64_t strings = marks_within(marks.quotes) ^ (*in_string ? UINT64_MAX : 0);
+        if (marks.escapes) break;
+        for (uint64_t left = (marks.opens | marks.closes) & ~strings; left; left &= left - 1) {
+            *depth += marks.opens & left & -left ? 1 : (size_t)-1;
+            if (*depth == 0) return at + __builtin_ctzll(left) + 1;
+        }
+        *in_string = strings >> 63;
+    }
+    return at;
+}
+#else
+static const char *over_blocks(const char *at, const char *end, size_t *depth, bool *in_string)
+{
+    (void)end, (void)depth, (void)in_string;
+    return at;
+}
+#endif
+
 /* From behind the opening bracket to behind the one that closes it. */
 static const char *over_nested(const char *at, const char *end)
 {
-    for (size_t depth = 1; at < end;) {
-        char c = *at++;
-        if (c == '"')
-            at = over_string(at, end);
-        else if (c == '{' || c == '[')
-            depth++;
-        else if ((c == '}' || c == ']') && --depth == 0)
-            return at;
+    size_t depth = 1;
+    while (at < end) {
+        bool in_string = false;
+        at = over_blocks(at, end, &depth, &in_string);
+        if (depth == 0) return at;
+        const char *stop = end - at > BLOCK_BYTES ? at + BLOCK_BYTES : end;
+        if (in_string) at = over_string(at, end);
+        while (at < stop) {
+            char c = *at++;
+            if (c == '"')
+                at = over_string(at, end);
+            else if (c == '{' || c == '[')
+                depth++;
+            else if ((c == '}' || c == ']') && --depth == 0)
+                return at;
+        }
     }
     return end;
 }

@@ -1,6 +1,7 @@
 /* Parts of JSON texts, as they stand. */
 #include "base/raw.h"
 
+#include "base/random.h"
 #include "unit/test.h"
 
 static struct arena arena;
@@ -158,6 +159,61 @@ TEST(raw_looks_find_what_walks_find)
     }
     raw_look_begin(&look, &arena, SLICE_NONE);
     CHECK(!raw_look_next(&look, NULL, &value));
+    arena_free(&arena);
+}
+
+static void put_random_value(struct random *random, struct buf *out, unsigned depth)
+{
+    static const char *const pieces[] = {
+        "a", "]", "}", "{", "[", "\\\"", "\\\\", ",", ":", "7", "longer than the others"};
+    uint64_t kind = random_below(random, depth ? 5 : 3);
+    uint64_t count = random_below(random, random_below(random, 8) ? 6 : 60);
+    if (kind == 0) {
+        buf_printf(out, "%llu", (unsigned long long)random_below(random, 100000));
+    } else if (kind <= 2) {
+        buf_byte(out, '"');
+        while (count--) {
+            struct slice piece = slice_of(pieces[random_below(random, sizeof pieces / sizeof *pieces)]);
+            buf_slice(out, piece);
+        }
+        buf_byte(out, '"');
+    } else {
+        buf_byte(out, kind == 3 ? '[' : '{');
+        for (uint64_t i = 0; i < count; i++) {
+            if (i) buf_byte(out, ',');
+            if (kind == 4) buf_printf(out, "\"]%llu\":", (unsigned long long)i);
+            put_random_value(random, out, depth - 1);
+        }
+        buf_byte(out, kind == 3 ? ']' : '}');
+    }
+}
+
+/* Long texts are stepped over by the block: wherever its edges fall, what is found is what reading finds. */
+TEST(raw_looks_over_long_texts_find_what_walks_find)
+{
+    struct random random;
+    struct buf text = {0};
+    random_seed(&random, 5);
+    for (int i = 0; i < 3000; i++) {
+        struct raw_walk walk;
+        struct raw_look look;
+        struct slice name, part, other_name, other;
+        text.len = 0;
+        buf_byte(&text, '[');
+        put_random_value(&random, &text, 4);
+        buf_text(&text, ",");
+        put_random_value(&random, &text, 3);
+        buf_text(&text, "]");
+        raw_walk_begin(&walk, &arena, buf_view(&text));
+        raw_look_begin(&look, &arena, buf_view(&text));
+        while (raw_walk_next(&walk, &name, &part)) {
+            CHECK(raw_look_next(&look, &other_name, &other));
+            CHECK(other.data == part.data && other.len == part.len);
+        }
+        CHECK(json_done(&walk.reader) && !raw_look_next(&look, &other_name, &other));
+        arena_reset(&arena);
+    }
+    buf_free(&text);
     arena_free(&arena);
 }
 
