@@ -150,7 +150,7 @@ static enum change_end change_once(struct func *func, struct rest_call *call, co
     if (!change_begin(change, func->registry, target->name, call->arena)) return CHANGE_FAILED;
     switch (step(call, change, context)) {
     case STEP_ANSWERED: *answered = true; return CHANGE_FAILED;
-    case STEP_NOTHING: change->after = change->before ? entry_keep(change->before) : NULL; return CHANGE_DONE;
+    case STEP_NOTHING: change->after = change->before ? entry_keep(change->seen) : NULL; return CHANGE_DONE;
     case STEP_COMMIT: break;
     }
     return change_commit(change);

@@ -381,18 +381,10 @@ static enum step delete_version_step(struct rest_call *call, struct change *chan
     return STEP_COMMIT;
 }
 
-/* As many parts as one transaction takes; the function itself, and $LATEST, go with the last ones. */
 static enum step delete_all_step(struct rest_call *call, struct change *change, void *context)
 {
     const struct deletion *deletion = context;
     if (!change->before) return answer_not_found(deletion->func, call, change);
-    for (uint32_t i = 0; i < change->before->count; i++) {
-        struct slice part = change->before->parts[i].name;
-        if (slice_equal(part, SLICE(PART_FUNCTION)) || slice_equal(part, SLICE(PART_LATEST))) continue;
-        if (change->count == CHANGE_PARTS_MAX - 1) return STEP_COMMIT;
-        change_delete(change, part);
-    }
-    change_delete(change, SLICE(PART_LATEST));
     change->removes = true;
     return STEP_COMMIT;
 }
@@ -424,18 +416,14 @@ void lambda_delete_function(struct func *func, struct rest_call *call)
     struct node nodes[GET_MEMBERS];
     struct target target;
     struct change change;
-    bool is_gone = false;
     if (!lambda_decode(call, delete_fields, FIELD_COUNT(delete_fields), nodes) ||
         !lambda_target(func, call, &nodes[GET_NAME], &nodes[GET_QUALIFIER], &target) ||
         !check_deleted_qualifier(call, target.qualifier))
         return;
     struct deletion deletion = {func, target.qualifier};
     lambda_step *step = target.qualifier.len ? delete_version_step : delete_all_step;
-    while (!is_gone) {
-        if (!lambda_change(func, call, &target, step, &deletion, &change)) return;
-        is_gone = target.qualifier.len || change.removes;
-        if (change.before) sweep_dropped(func, change.before);
-        change_free(&change);
-    }
+    if (!lambda_change(func, call, &target, step, &deletion, &change)) return;
+    if (change.before) sweep_dropped(func, change.before);
+    change_free(&change);
     lambda_done(call, 204);
 }

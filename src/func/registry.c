@@ -230,40 +230,12 @@ struct slice registry_time_text(int64_t ms, struct arena *arena)
 
 /* ---- with other servers ---- */
 
-/* How often anything was changed, ever; -1 when it cannot be known. */
-static int64_t changes_read(struct registry *registry)
-{
-    struct arena arena = {0};
-    struct buf request = {0}, reply = {0};
-    struct document document = {0};
-    unsigned long long count = 0;
-    registry_put_table(&request, registry->functions_table);
-    buf_text(&request, "\"ConsistentRead\":true,\"Key\":{");
-    registry_put_key(&request, SLICE("*changes"), SLICE("count"));
-    buf_text(&request, "}}");
-    int status = registry_call(registry, "GetItem", buf_view(&request), &reply, false);
-    if (status == 200) document_parse(buf_view(&reply), &arena, &document);
-    struct document item = document_object(&document, "Item", &arena);
-    struct document value = document_object(&item, "Changes", &arena);
-    slice_to_u64(document_text(&value, "N", &arena), INT64_MAX, &count);
-    bool is_known = status == 200;
-    if (!is_known) {
-        struct slice name, message;
-        dynamo_error(buf_view(&reply), &arena, &name, &message);
-        is_known = slice_equal(name, SLICE("ResourceNotFoundException")); /* no table yet: no changes */
-    }
-    buf_free(&request);
-    buf_free(&reply);
-    arena_free(&arena);
-    return is_known ? (int64_t)count : -1;
-}
-
 bool registry_refresh(struct registry *registry)
 {
     if (!registry->func->options.shared) return true;
     pthread_mutex_lock(&registry->refreshing);
-    int64_t changes = changes_read(registry);
-    bool is_fresh = changes >= 0 && (changes == registry->changes_seen || registry_read_all(registry));
+    int64_t changes = registry_changes(registry);
+    bool is_fresh = changes >= 0 && (changes == registry->changes_seen || registry_read_all(registry, NULL));
     if (is_fresh) registry->changes_seen = changes;
     pthread_mutex_unlock(&registry->refreshing);
     return is_fresh;
@@ -288,12 +260,25 @@ static bool wait_for_turn(struct registry *registry)
     return goes_on;
 }
 
+/* Removes what nobody needs any more, from what the tables have now. False: they cannot be read. */
+static bool housekeep(struct registry *registry, bool is_alone)
+{
+    struct buf untidy = {0};
+    bool was_read = registry_read_all(registry, &untidy);
+    if (was_read) {
+        registry_tidy(registry, buf_view(&untidy), is_alone);
+        code_sweep_all(registry);
+    }
+    buf_free(&untidy);
+    return was_read;
+}
+
 static void *refresh_loop(void *context)
 {
     struct registry *registry = context;
     for (unsigned turn = 1; wait_for_turn(registry); turn++) {
         registry_refresh(registry);
-        if (turn % SWEEP_EVERY == 0 && registry_read_all(registry)) code_sweep_all(registry);
+        if (turn % SWEEP_EVERY == 0) housekeep(registry, false);
     }
     return NULL;
 }
@@ -315,13 +300,12 @@ static bool make_folder(struct registry *registry, char *error, size_t error_len
 
 static bool load(struct registry *registry, char *error, size_t error_len)
 {
-    if (registry->func->options.shared) registry->changes_seen = changes_read(registry);
-    if (!registry_read_all(registry)) {
+    if (registry->func->options.shared) registry->changes_seen = registry_changes(registry);
+    if (!housekeep(registry, !registry->func->options.shared)) {
         snprintf(error, error_len, "The functions cannot be read from the table %.*s",
                  SLICE_ARG(registry->functions_table));
         return false;
     }
-    code_sweep_all(registry);
     code_sweep_folders(registry);
     return true;
 }

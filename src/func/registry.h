@@ -1,27 +1,37 @@
 /* What the files of the registry share with each other and with Lambda's API: entries, changes, code.
  *
  * The table PREFIXfunctions has the hash key `name` and the range key `part`, both strings. One function is
- * all items of its name, each a document (document.h):
+ * an item `function`, its *head*, and the items that the head names, each a document (document.h):
  *
- *   function         of the whole: Stamp, LastVersion, Tags, ReservedConcurrentExecutions, RecursiveLoop
+ *   function         Stamp, Parts, LastVersion, Tags, ReservedConcurrentExecutions, RecursiveLoop, Recent
  *   $LATEST, 1, 2..  a version's configuration, in the words of Lambda's API; Revision counts its changes
  *   alias:NAME       FunctionVersion, RoutingConfig, Description
  *   async:QUALIFIER  how asynchronous calls are retried and where they end up
  *   policy:QUALIFIER the statements of AddPermission
  *   runtime:QUALIFIER  PutRuntimeManagementConfig's
  *
- * `*layer:NAME` is a layer: its versions' parts are 1, 2.., the part `function` has Stamp and LastVersion.
+ * The range key of a part is its name, "@" and the mark of the change that wrote it: alias:live@19a8c2f0e1b-5f3c9d21.
+ * The head's Parts has each part's mark. (A head without Parts is of an older table: it names all parts without a
+ * mark, and an empty mark in Parts stands for one of those.)
+ *
+ * `*layer:NAME` is a layer: its versions' parts are 1, 2.., its head has Stamp, Parts and LastVersion.
  *
  * Two names are none of either: `*code` has an item for each archive (part: its SHA-256 in base64), whose
  * bytes are in PREFIXcode; `*changes` has one item that moves with every change, for servers that share.
  *
  * Invariants:
- *  G1. No part changes without its function's Stamp, and every change is one transaction on the condition
- *      that the Stamp is the one that was read: nobody overwrites what he has not seen.
+ *  G1. The head decides. A change puts its parts under its own mark, which nobody else has; then it replaces the
+ *      head, by one write on the condition that the Stamp is the one that was read; then it removes what the head
+ *      names no more. So nobody overwrites what he has not seen, parts never change, and who finds all parts that
+ *      a head names has the function as it was at one moment.
  *  G2. What is in memory was read from the table; reading a name and publishing it happen as one step, so
  *      memory never goes back.
  *  G3. An archive is removed only when no version names it, nobody here is about to, and (with other servers)
- *      nobody has touched it for an hour. */
+ *      nobody has touched it for an hour.
+ *  G4. A Stamp only grows. A function that is deleted leaves its head, with Gone, for an hour: a creation that was
+ *      begun before, or comes late, finds another Stamp than it knows.
+ *  G5. A part that no head names is of a change that is under way, has lost, or has died. It is removed by whoever
+ *      has seen it and moved the Stamp since: then its change cannot come through any more. */
 #ifndef FUNC_REGISTRY_H
 #define FUNC_REGISTRY_H
 
@@ -29,7 +39,7 @@
 #include "func/document.h"
 #include "func/internal.h"
 
-#define PART_FUNCTION "function"
+#define PART_FUNCTION "function" /* the head */
 #define PART_LATEST   "$LATEST"
 #define PART_ALIAS    "alias:"
 #define PART_ASYNC    "async:"
@@ -44,15 +54,19 @@
 
 struct part {
     struct slice name;
+    struct slice mark; /* of the change that wrote it; empty: of an older table, or the head */
     struct document document;
     struct function *function; /* of a version; owned */
 };
 
 struct entry {
     struct slice name;
-    uint64_t stamp;
-    struct part *parts; /* in the order of their names */
+    uint64_t stamp;     /* 0: there is no head, nor has there been one lately */
+    struct part *parts; /* in the order of their names; none: there is no such function */
     uint32_t count;
+    struct slice *strays; /* range keys of parts that the head does not name (G5) */
+    uint32_t stray_count;
+    struct slice recent; /* marks of the last changes, the newest first, each with a blank behind it */
     struct arena arena;
     _Atomic uint32_t references;
 };
@@ -112,8 +126,9 @@ struct entry *registry_look(struct registry *registry, struct slice name, bool *
  * FUNCTIONS_BEGIN; behind "" there are the layers, too. */
 struct entry **registry_list(struct registry *registry, struct slice after, uint32_t max, struct arena *arena,
                              uint32_t *count);
-/* Reads all names again. */
-bool registry_read_all(struct registry *registry);
+/* Reads all names again. Those that have strays, or nothing but a head that is Gone, are appended to `untidy`, each
+ * with a zero behind it; NULL: nobody wants to know. */
+bool registry_read_all(struct registry *registry, struct buf *untidy);
 /* The same where other servers have changed something since. */
 bool registry_refresh(struct registry *registry);
 uint32_t registry_size(struct registry *registry);
@@ -126,10 +141,8 @@ struct entry *registry_known(struct registry *registry, struct slice name); /* c
 
 /* ---- registry_read.c: items into entries ---- */
 
-/* All documents of one name, in any order; the entry is made even when there are none. Functions that have
- * not changed are those of `before`. */
-struct entry *entry_new(struct registry *registry, struct slice name, const struct document *documents,
-                        uint32_t count, const struct entry *before);
+/* As registry_read, but an entry also where there is no function: its stamp and strays. NULL: it failed. */
+struct entry *registry_read_anyway(struct registry *registry, struct slice name);
 
 /* ---- registry_change.c: changes ---- */
 
@@ -141,20 +154,27 @@ void registry_put_table(struct buf *out, struct slice table);
 /* "name":{"S":...},"part":{"S":...} */
 void registry_put_key(struct buf *out, struct slice name, struct slice part);
 
+/* The most that a change puts or deletes one by one: an alias and what is set for it. */
+#define CHANGE_PARTS_MAX 4
+
 struct change {
     struct registry *registry;
     struct slice name;
     struct arena *arena;
-    struct entry *before; /* NULL: there is no such function */
-    struct document head; /* of the part `function`: to be changed, written with every change */
-    struct buf members;
+    struct entry *seen;         /* what was read, with its stamp and strays */
+    const struct entry *before; /* the same; NULL: there is no such function */
+    struct document head;       /* to be changed, written with every change */
+    struct {
+        struct slice name;
+        struct document document;
+        bool is_deleted;
+    } parts[CHANGE_PARTS_MAX];
     uint32_t count;
-    bool removes;        /* the function itself */
+    bool removes; /* the function itself */
+    uint64_t stamp;
+    char mark[32];
     struct entry *after; /* when committed; NULL: it is gone */
 };
-
-/* How many parts one change may write besides the function's own. */
-#define CHANGE_PARTS_MAX 90
 
 enum change_end {
     CHANGE_DONE,
@@ -168,6 +188,13 @@ void change_put(struct change *change, struct slice part, const struct document 
 void change_delete(struct change *change, struct slice part);
 enum change_end change_commit(struct change *change);
 void change_free(struct change *change);
+
+/* Removes what dead changes have left, of names that registry_read_all found untidy (G4, G5): only what is old, so that
+ * changes under way are not disturbed, unless nobody else can be changing anything. */
+void registry_tidy(struct registry *registry, struct slice untidy, bool is_alone);
+/* How often anything was changed, ever, for servers that share; -1 when it cannot be known. Ends changes of servers
+ * that have died. */
+int64_t registry_changes(struct registry *registry);
 
 /* ---- registry_code.c: archives ---- */
 

@@ -1,5 +1,6 @@
-/* Items into entries and functions, and the reading of them: one name by a query, all by a scan. What cannot
- * be understood (somebody wrote into the table by hand) is left out with a line in the log. */
+/* Items into entries and functions, and the reading of them: one name by a query, all by a scan. Items are not read at
+ * one moment: where one that the head names is missing, because a later change has removed it, the name is read
+ * again (G1). What cannot be understood (somebody wrote into the table by hand) is left out. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -8,9 +9,11 @@
 #include "base/raw.h"
 #include "func/registry.h"
 
-#define TIMEOUT_DEFAULT_S 3
-#define MEMORY_DEFAULT_MB 128
+#define TIMEOUT_DEFAULT_S  3
+#define MEMORY_DEFAULT_MB  128
 #define STORAGE_DEFAULT_MB 512
+#define READ_TRIES         50 /* of a function that others change meanwhile ... */
+#define READ_TRIES_STILL   5  /* ... and that nobody changes */
 
 /* ---- a version's document as a function ---- */
 
@@ -134,27 +137,90 @@ static struct function *function_of(struct registry *registry, struct slice name
     return function;
 }
 
-struct entry *entry_new(struct registry *registry, struct slice name, const struct document *documents,
-                        uint32_t count, const struct entry *before)
+/* What a name's head says of the other items of the name. */
+struct naming {
+    const struct document *head; /* NULL: there is none */
+    bool is_gone;
+    bool names_unmarked;   /* an older table's */
+    struct document marks; /* of the parts */
+};
+
+static struct slice key_of(const struct document *document, struct arena *arena)
+{
+    return document_text(document, "part", arena);
+}
+
+static struct naming naming_of(const struct document *documents, uint32_t count, struct arena *arena)
+{
+    struct naming naming = {0};
+    for (uint32_t i = 0; i < count && !naming.head; i++)
+        if (slice_equal(key_of(&documents[i], arena), SLICE(PART_FUNCTION))) naming.head = &documents[i];
+    if (!naming.head) return naming;
+    naming.is_gone = document_get(naming.head, "Gone").data != NULL;
+    naming.marks = document_object(naming.head, "Parts", arena);
+    naming.names_unmarked = !document_get(naming.head, "Parts").data;
+    return naming;
+}
+
+/* Splits a key; true when the head names it, or is it. */
+static bool is_named(const struct naming *naming, struct slice key, struct slice *name, struct slice *mark)
+{
+    const char *at = key.len ? memchr(key.data, '@', key.len) : NULL;
+    *name = (struct slice){key.data, at ? (size_t)(at - key.data) : key.len};
+    *mark = at ? slice_from(key, name->len + 1) : SLICE("");
+    if (!naming->head || naming->is_gone) return false;
+    if (slice_equal(key, SLICE(PART_FUNCTION)) || (naming->names_unmarked && !at)) return true;
+    for (uint32_t i = 0; i < naming->marks.count; i++) {
+        struct slice value = naming->marks.members[i].value; /* in quotes */
+        if (slice_equal(naming->marks.members[i].name, *name))
+            return value.len >= 2 && slice_equal((struct slice){value.data + 1, value.len - 2}, *mark);
+    }
+    return false;
+}
+
+/* How many parts the head names that are not there. */
+static uint32_t count_missing(const struct naming *naming, const struct document *documents, uint32_t count,
+                              struct arena *arena)
+{
+    struct slice name, mark;
+    uint32_t found = 0;
+    if (!naming->head || naming->is_gone || naming->names_unmarked) return 0;
+    for (uint32_t i = 0; i < count; i++)
+        found += is_named(naming, key_of(&documents[i], arena), &name, &mark);
+    return naming->marks.count + 1 - found;
+}
+
+/* Of all documents of one name, in any order; the entry is made even when there are none. Functions that have not
+ * changed are those of `before`. */
+static struct entry *entry_new(struct registry *registry, struct slice name, const struct document *documents,
+                               uint32_t count, const struct entry *before)
 {
     struct arena arena = {0}, scratch = {0};
     struct entry *entry = arena_new(&arena, struct entry);
+    struct naming naming = naming_of(documents, count, &scratch);
     entry->arena = arena;
     entry->references = 1;
     entry->name = arena_copy(&entry->arena, name);
     entry->parts = arena_array(&entry->arena, struct part, count);
+    entry->strays = arena_array(&entry->arena, struct slice, count);
+    if (naming.head) {
+        entry->stamp = (uint64_t)document_integer(naming.head, "Stamp", 0);
+        entry->recent = arena_copy(&entry->arena, document_text(naming.head, "Recent", &scratch));
+    }
     for (uint32_t i = 0; i < count; i++) {
+        struct slice key = arena_copy(&entry->arena, key_of(&documents[i], &scratch)), part_name, mark;
+        if (!is_named(&naming, key, &part_name, &mark)) {
+            if (&documents[i] != naming.head) entry->strays[entry->stray_count++] = key;
+            continue;
+        }
         struct part *part = &entry->parts[entry->count++];
-        *part = (struct part){.document = document_deep_copy(&documents[i], &entry->arena)};
-        part->name = arena_copy(&entry->arena, document_text(&part->document, "part", &entry->arena));
+        *part = (struct part){part_name, mark, document_deep_copy(&documents[i], &entry->arena), NULL};
         document_set(&part->document, "name", SLICE_NONE, &entry->arena);
         document_set(&part->document, "part", SLICE_NONE, &entry->arena);
         if (is_version_name(part->name) && !slice_starts(name, SLICE(LAYER_PREFIX)))
             part->function = function_of(registry, name, part, before, &scratch);
     }
     qsort(entry->parts, entry->count, sizeof *entry->parts, compare_parts);
-    const struct part *head = entry_part(entry, SLICE(PART_FUNCTION));
-    if (head) entry->stamp = (uint64_t)document_integer(&head->document, "Stamp", 0);
     arena_free(&scratch);
     return entry;
 }
@@ -240,26 +306,60 @@ static bool collect_name(struct registry *registry, struct slice name, struct it
 
 /* ---- one name ---- */
 
-struct entry *registry_read(struct registry *registry, struct slice name, bool *failed)
+/* Reads until all that the head names is there. Where it stays missing although nothing moves, it was lost or removed
+ * by hand, and is left out. False: it cannot be read. */
+static bool collect_whole(struct registry *registry, struct slice name, struct items *items)
+{
+    int64_t last_stamp = -1;
+    for (int tries = 0, still = 0; tries < READ_TRIES; tries++) {
+        items->count = 0;
+        if (!collect_name(registry, name, items)) return false;
+        struct naming naming = naming_of(items->documents, items->count, items->arena);
+        uint32_t missing = count_missing(&naming, items->documents, items->count, items->arena);
+        if (!missing) return true;
+        int64_t stamp = document_integer(naming.head, "Stamp", 0);
+        still = stamp == last_stamp ? still + 1 : 0;
+        last_stamp = stamp;
+        if (still == READ_TRIES_STILL) {
+            log_line("%u parts of the function %.*s are missing in its table", missing, SLICE_ARG(name));
+            return true;
+        }
+    }
+    log_line("the function %.*s changes faster than it can be read", SLICE_ARG(name));
+    return false;
+}
+
+/* Whoever has the `reading` lock; counted. */
+static struct entry *read_and_publish(struct registry *registry, struct slice name)
 {
     struct arena arena = {0};
     struct items items = {.arena = &arena};
-    pthread_mutex_lock(&registry->reading);
-    *failed = !collect_name(registry, name, &items);
     struct entry *entry = NULL;
-    if (!*failed) {
+    if (collect_whole(registry, name, &items)) {
         struct entry *before = registry_known(registry, name);
         entry = entry_new(registry, name, items.documents, items.count, before);
         registry_publish(registry, entry_keep(entry));
         entry_release(before);
     }
-    pthread_mutex_unlock(&registry->reading);
     arena_free(&arena);
-    if (entry && !entry->count) {
-        entry_release(entry);
-        entry = NULL;
-    }
     return entry;
+}
+
+struct entry *registry_read_anyway(struct registry *registry, struct slice name)
+{
+    pthread_mutex_lock(&registry->reading);
+    struct entry *entry = read_and_publish(registry, name);
+    pthread_mutex_unlock(&registry->reading);
+    return entry;
+}
+
+struct entry *registry_read(struct registry *registry, struct slice name, bool *failed)
+{
+    struct entry *entry = registry_read_anyway(registry, name);
+    *failed = !entry;
+    if (!entry || entry->count) return entry;
+    entry_release(entry);
+    return NULL;
 }
 
 struct entry *registry_look(struct registry *registry, struct slice name, bool *failed)
@@ -282,7 +382,7 @@ static int compare_names(const void *a, const void *b, void *arena)
 }
 
 /* Publishes the documents of each name; they are in the order of names. */
-static void publish_all(struct registry *registry, const struct items *items)
+static bool publish_all(struct registry *registry, const struct items *items, struct buf *untidy)
 {
     for (uint32_t i = 0, next; i < items->count; i = next) {
         struct slice name = name_of(&items->documents[i], items->arena);
@@ -290,10 +390,24 @@ static void publish_all(struct registry *registry, const struct items *items)
             if (!slice_equal(name_of(&items->documents[next], items->arena), name)) break;
         if (!name.len || (name.data[0] == '*' && !slice_starts(name, SLICE(LAYER_PREFIX))))
             continue; /* ours: neither function nor layer */
-        struct entry *before = registry_known(registry, name);
-        registry_publish(registry, entry_new(registry, name, items->documents + i, next - i, before));
+        const struct document *documents = items->documents + i;
+        struct naming naming = naming_of(documents, next - i, items->arena);
+        struct entry *before = registry_known(registry, name), *entry = NULL;
+        if (count_missing(&naming, documents, next - i, items->arena)) {
+            entry = read_and_publish(registry, name);
+        } else {
+            entry = entry_new(registry, name, documents, next - i, before);
+            registry_publish(registry, entry_keep(entry));
+        }
         entry_release(before);
+        if (!entry) return false;
+        if (untidy && (!entry->count || entry->stray_count)) {
+            buf_slice(untidy, name);
+            buf_byte(untidy, 0);
+        }
+        entry_release(entry);
     }
+    return true;
 }
 
 static bool has_name(const struct items *items, struct slice name)
@@ -323,7 +437,7 @@ static void forget_missing(struct registry *registry, const struct items *items)
     }
 }
 
-bool registry_read_all(struct registry *registry)
+bool registry_read_all(struct registry *registry, struct buf *untidy)
 {
     struct arena arena = {0};
     struct items items = {.arena = &arena};
@@ -332,7 +446,7 @@ bool registry_read_all(struct registry *registry)
     if (all_well) {
         if (items.count)
             qsort_r(items.documents, items.count, sizeof *items.documents, compare_names, &arena);
-        publish_all(registry, &items);
+        all_well = publish_all(registry, &items, untidy);
         forget_missing(registry, &items);
     }
     pthread_mutex_unlock(&registry->reading);

@@ -148,7 +148,7 @@ enum stored mapping_table_put(struct trigger *trigger, const struct settings *se
             refuse_service(refusal, arena, &reply);
             return STORED_NOT;
         }
-        if (!dynamo_table_make(trigger->options.dynamo, &table, error, sizeof error)) {
+        if (!dynamo_table_make_transacting(trigger->options.dynamo, &table, error, sizeof error)) {
             decline(refusal, arena, 500, "ServiceException", "The mapping was not stored: %s", error);
             return STORED_NOT;
         }

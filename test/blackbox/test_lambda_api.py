@@ -495,7 +495,8 @@ def test_the_tables_are_plain(client, endpoint, make):
     name = make(Description="readable", Environment={"Variables": {"MODE": "x"}})
     table = boto3.resource("dynamodb", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="local",
                            aws_secret_access_key="local").Table("quipu-functions")
-    item = table.get_item(Key={"name": name, "part": "$LATEST"})["Item"]
+    mark = table.get_item(Key={"name": name, "part": "function"})["Item"]["Parts"]["$LATEST"]
+    item = table.get_item(Key={"name": name, "part": f"$LATEST@{mark}"})["Item"]
     assert (item["Runtime"], item["Description"], item["Timeout"]) == ("python3.11", "readable", 30)
     assert item["Environment"] == {"Variables": {"MODE": "x"}}
 

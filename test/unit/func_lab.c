@@ -56,10 +56,15 @@ void lab_open_shared(struct lab *lab)
     open_lab(lab, open_memory(), true);
 }
 
+void lab_open_on(struct lab *lab, struct dynamo *dynamo, bool shared)
+{
+    open_lab(lab, dynamo, shared);
+    lab->owns_dynamo = false;
+}
+
 void lab_open_beside(struct lab *lab, const struct lab *first)
 {
-    open_lab(lab, first->dynamo, true);
-    lab->owns_dynamo = false;
+    lab_open_on(lab, first->dynamo, true);
 }
 
 void lab_reopen(struct lab *lab)

@@ -20,6 +20,8 @@ struct lab {
 
 void lab_open(struct lab *lab);
 void lab_open_shared(struct lab *lab);
+/* On a door that stays the caller's. */
+void lab_open_on(struct lab *lab, struct dynamo *dynamo, bool shared);
 /* Closes the room and opens it again, as a restart does: what is not stored is gone. */
 void lab_reopen(struct lab *lab);
 /* A second room on the same tables, as another server's. */

@@ -305,7 +305,7 @@ TEST(registry_functions_do_not_change)
     lab_close(&lab);
 }
 
-TEST(registry_deletes_more_parts_than_a_transaction_takes)
+TEST(registry_deletes_more_parts_than_a_batch_takes)
 {
     struct lab lab;
     struct arena arena = {0};
@@ -321,6 +321,9 @@ TEST(registry_deletes_more_parts_than_a_transaction_takes)
     LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/many", NULL, 204);
     LAB_EXPECT(&lab, "GET", FUNCTIONS "/many", NULL, 404);
     struct slice left = lab_dynamo(&lab, "Scan", "{\"TableName\":\"quipu-functions\"}", &arena);
+    CHECK(slice_contains(left, SLICE("\"Count\":1")) && slice_contains(left, SLICE("\"Gone\"")));
+    lab_reopen(&lab); /* nobody can be creating it any more */
+    left = lab_dynamo(&lab, "Scan", "{\"TableName\":\"quipu-functions\"}", &arena);
     CHECK(slice_contains(left, SLICE("\"Count\":0")));
     arena_free(&arena);
     lab_close(&lab);
@@ -475,6 +478,13 @@ TEST(registry_bears_strange_items)
         "\"name\":{\"S\":\"headless\"},\"part\":{\"S\":\"alias:x\"}",
         "\"name\":{\"S\":\"head\"},\"part\":{\"S\":\"function\"},\"Stamp\":{\"S\":\"x\"},\"Tags\":{\"N\":\"1\"}",
         "\"name\":{\"S\":\"no name at all!\"},\"part\":{\"S\":\"what:ever\"}",
+        "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"function\"},\"Stamp\":{\"N\":\"3\"}",
+        "\"name\":{\"S\":\"bad parts\"},\"part\":{\"S\":\"function\"},\"Parts\":{\"S\":\"x\"},\"Gone\":{\"N\":\"0\"}",
+        "\"name\":{\"S\":\"bad-marks\"},\"part\":{\"S\":\"function\"},"
+        "\"Parts\":{\"M\":{\"1\":{\"N\":\"5\"},\"2\":{\"S\":\"\"}}},"
+        "\"Recent\":{\"N\":\"0\"}",
+        "\"name\":{\"S\":\"bad-marks\"},\"part\":{\"S\":\"1@5\"}",
+        "\"name\":{\"S\":\"bad-marks\"},\"part\":{\"S\":\"@\"}",
         "\"name\":{\"S\":\"odd\"},\"part\":{\"S\":\"7\"},\"Timeout\":{\"S\":\"x\"},"
         "\"Environment\":{\"L\":[]},\"Quipu\":{\"M\":{\"Url\":{\"N\":\"3\"},\"Concurrency\":{\"N\":\"-1\"}}},"
         "\"CodeSha256\":{\"S\":\"???\"},\"Bytes\":{\"B\":\"AAAA\"}",
@@ -486,6 +496,7 @@ TEST(registry_bears_strange_items)
     static const char *const targets[] = {FUNCTIONS,
                                           FUNCTIONS "?FunctionVersion=ALL",
                                           FUNCTIONS "/bare",
+                                          FUNCTIONS "/bad-marks",
                                           FUNCTIONS "/odd:7",
                                           FUNCTIONS "/odd/policy",
                                           FUNCTIONS "/odd/aliases",
@@ -515,7 +526,8 @@ TEST(registry_bears_strange_items)
     function_release(function);
     CHECK(!registry_function(lab.func, SLICE("odd"), SLICE("live"), 0));
     LAB_EXPECT(&lab, "PUT", FUNCTIONS "/sound/configuration", "{\"Timeout\":4}", 200);
-    LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/bare", NULL, 409); /* its Stamp is nobody's */
+    LAB_EXPECT(&lab, "GET", FUNCTIONS "/bare", NULL, 404);    /* no head names it */
+    LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/head", NULL, 409); /* its Stamp is nobody's */
     arena_free(&arena);
     lab_close(&lab);
 }
