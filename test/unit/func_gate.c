@@ -38,7 +38,8 @@ static bool gate_begin(struct dynamo *door, struct dynamo_call *call, struct dyn
     ensure(call->name.len != 0);
     unsigned number = ++gate->calls;
     if (gate->act && number == gate->acts_at) gate->act(gate->context);
-    if (gate->keeps.len && slice_contains(call->request, gate->keeps)) {
+    const char *keeps = gate->keeps;
+    if (keeps && slice_contains(call->request, slice_of(keeps))) {
         gate->kept.len = 0;
         buf_slice(&gate->kept, call->request);
     }

@@ -11,16 +11,16 @@
 struct gate {
     struct dynamo door; /* first: the door is us */
     struct dynamo *inner;
-    _Atomic unsigned calls;     /* so far */
-    unsigned dies_at;           /* this call and all later ones fail; 0: never */
+    _Atomic unsigned calls;     /* so far, of all threads */
+    _Atomic unsigned dies_at;   /* this call and all later ones fail; 0: never */
     bool dies_late;             /* this call still happens, but nobody hears of it */
     bool is_doubled;            /* each write happens twice, and the second reply is told */
     unsigned pages_of;          /* of each Query and Scan; 0: as large as may be */
-    unsigned acts_at;           /* before this call ... */
+    _Atomic unsigned acts_at;   /* before this call ... */
     void (*act)(void *context); /* ... somebody does this */
     void *context;
-    struct slice keeps; /* requests that contain this text ... */
-    struct buf kept;    /* ... the last of them */
+    _Atomic(const char *) keeps; /* requests that contain this text; NULL: none ... */
+    struct buf kept;             /* ... the last of them */
 };
 
 /* Keeps the inner door. */

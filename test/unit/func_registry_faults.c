@@ -251,10 +251,10 @@ TEST(registry_late_creations_find_it_gone)
     struct gate gate;
     struct buf reply = {0};
     gate_open(&gate, furnish(&first, false));
-    gate.keeps = SLICE("attribute_not_exists(#n)");
+    gate.keeps = "attribute_not_exists(#n)";
     lab_open_on(&lab, &gate.door, false);
     CHECK_INT(create(&lab, "g", "three"), 201);
-    gate.keeps = SLICE("");
+    gate.keeps = NULL;
     LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/g", NULL, 204);
     CHECK_INT(dynamo_call(gate.inner, SLICE("PutItem"), buf_view(&gate.kept), &reply), 400);
     LAB_EXPECT(&lab, "GET", FUNCTIONS "/g", NULL, 404);
@@ -300,7 +300,7 @@ TEST(registry_readers_see_no_mixture)
             gate.calls = 0;
             gate.acts_at = number;
             CHECK_INT(carry_out(&writer, deed) / 100, 2);
-            gate.act = NULL;
+            gate.acts_at = 0;
             bool has_looked = other.state.len != 0;
             if (has_looked) EXPECT_STATES(&other.state, &before, &after, deed, number);
             buf_free(&other.state);
@@ -332,7 +332,7 @@ TEST(registry_readers_of_single_items_see_no_mixture)
             struct answer answer = lab_send(&reader, "GET", FUNCTIONS "/f", NULL, NULL);
             CHECK(answer.status == 200 || deed == DELETE);
             bool has_acted = gate.calls >= number;
-            gate.act = NULL;
+            gate.acts_at = 0;
             struct entry *entry = registry_known(reader.func->registry, SLICE("f"));
             const struct part *head = entry ? entry_part(entry, SLICE(PART_FUNCTION)) : NULL;
             struct arena arena = {0};
@@ -377,7 +377,7 @@ static void meddle(enum deed mine, enum deed theirs, enum deed next)
         gate.acts_at = number;
         int status = carry_out(&writer, mine);
         bool has_acted = gate.calls >= number;
-        gate.act = NULL;
+        gate.acts_at = 0;
         check_whole(&writer, 'f');
         check_whole(&writer, 'g');
         struct buf state = state_of(&first);
@@ -438,7 +438,7 @@ TEST(registry_creations_meet_deletions)
             gate.acts_at = number;
             int status = create(&writer, "g", "three");
             bool has_acted = gate.calls >= number;
-            gate.act = NULL;
+            gate.acts_at = 0;
             CHECK(status == 201 || status == 409 || (round == 0 && status == 404));
             check_whole(&writer, 'g');
             check_whole(&first, 'g');
@@ -488,10 +488,10 @@ TEST(registry_shared_strays_wait_before_they_go)
     struct gate gate;
     int parts, gone;
     gate_open(&gate, furnish(&first, true));
-    gate.keeps = SLICE("\"$LATEST@");
+    gate.keeps = "\"$LATEST@";
     lab_open_on(&dying, &gate.door, true);
     CHECK_INT(carry_out(&dying, CREATE), 201);
-    gate.keeps = SLICE("");
+    gate.keeps = NULL;
     LAB_EXPECT(&dying, "DELETE", FUNCTIONS "/g", NULL, 204);
     struct buf reply = {0};
     CHECK_INT(dynamo_call(gate.inner, SLICE("PutItem"), buf_view(&gate.kept), &reply), 200); /* comes late */
