@@ -2,11 +2,11 @@
 #include "base/arena.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/fail.h"
+#include "base/print.h"
 
 #define ARENA_FIRST_BYTES 4000 /* a request that waits takes this as long as it waits */
 #define ARENA_BLOCK_MAX   (1024 * 1024)
@@ -108,16 +108,17 @@ struct slice arena_take(struct arena *arena, struct buf *buf)
     return copy;
 }
 
+/* Written where there is room, once; only what does not fit into the block is written again. */
 struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
-    ensure(len >= 0);
-    char *text = arena_alloc(arena, (size_t)len + 1);
-    vsnprintf(text, (size_t)len + 1, format, again);
+    char *here = arena->at;
+    size_t room = (size_t)(arena->end - here), len = print_text(here, room, format, args);
+    char *text = arena_alloc(arena, len + 1);
+    if (text != here) print_text(text, len + 1, format, again);
     va_end(again);
-    return (struct slice){text, (size_t)len};
+    return (struct slice){text, len};
 }
 
 struct slice arena_printf(struct arena *arena, const char *format, ...)

@@ -2,10 +2,10 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/print.h"
 
 void buf_free(struct buf *buf)
 {
@@ -26,11 +26,12 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
-    ensure(len >= 0);
-    buf_reserve(buf, (size_t)len + 1);
-    vsnprintf(buf->data + buf->len, (size_t)len + 1, format, again);
-    buf->len += (size_t)len;
+    size_t len = print_text(buf->cap ? buf->data + buf->len : NULL, buf->cap - buf->len, format, args);
+    if (len >= buf->cap - buf->len) {
+        buf_reserve(buf, len + 1);
+        print_text(buf->data + buf->len, len + 1, format, again);
+    }
+    buf->len += len;
     va_end(again);
     va_end(args);
 }
