@@ -69,9 +69,25 @@ bool attribute_open(struct arena *arena, struct slice attribute, struct slice *t
     return look.is_object && raw_look_next(&look, type, content);
 }
 
+/* As every service writes it, {"S":"..."} or {"N":"..."} without a space or an escape: most are. */
+static bool attribute_plain(struct slice attribute, struct slice *text)
+{
+    const char *data = attribute.data;
+    if (attribute.len < sizeof "{\"S\":\"\"}" - 1 || memcmp(data, "{\"", 2) != 0 ||
+        memcmp(data + 3, "\":\"", 3) != 0)
+        return false;
+    if (data[2] != 'S' && data[2] != 'N') return false;
+    const char *at = data + 6, *end = data + attribute.len - 2;
+    while (at < end && *at != '"' && *at != '\\') at++;
+    if (at != end || end[0] != '"' || end[1] != '}') return false;
+    *text = (struct slice){data + 6, (size_t)(end - data - 6)};
+    return true;
+}
+
 struct slice attribute_text(struct arena *arena, struct slice attribute)
 {
     struct slice type, content;
+    if (attribute_plain(attribute, &content)) return content;
     if (!attribute_open(arena, attribute, &type, &content)) return SLICE_NONE;
     if (!slice_equal(type, SLICE("S")) && !slice_equal(type, SLICE("N"))) return SLICE_NONE;
     return raw_text(arena, content);
@@ -300,7 +316,10 @@ static const char *attribute_put_next(struct buf *out, struct json_reader *reade
     case JSON_FALSE: attribute_put_scalar(out, "{\"BOOL\":", reader, "}"); return NULL;
     case JSON_OBJECT: return attribute_put_map(out, reader, below);
     case JSON_ARRAY: return attribute_put_list(out, reader, below);
-    default: json_skip(reader); buf_text(out, "{\"NULL\":true}"); return NULL;
+    default:
+        json_skip(reader);
+        buf_text(out, "{\"NULL\":true}");
+        return NULL;
     }
 }
 

@@ -267,13 +267,16 @@ void raw_look_begin(struct raw_look *look, struct arena *arena, struct slice val
 /* A member's name and its colon. */
 static bool look_name(struct raw_look *look, struct slice *name)
 {
-    const char *start = look->at, *end = look->end;
+    const char *start = look->at, *end = look->end, *at = start + 1;
     if (start == end || *start != '"') return false;
-    const char *behind = over_string(start + 1, end), *colon = over_space(behind, end);
+    while (at < end && *at != '"' && *at != '\\') at++;
+    *name = (struct slice){start + 1, (size_t)(at - start - 1)};
+    bool has_escape = at < end && *at == '\\';
+    const char *behind = has_escape ? over_string(at, end) : at + 1;
+    if (behind >= end) return false;
+    const char *colon = *behind == ':' ? behind : over_space(behind, end);
     if (colon == end || *colon != ':') return false;
-    struct slice quoted = {start, (size_t)(behind - start)};
-    *name = (struct slice){start + 1, quoted.len - 2};
-    if (memchr(name->data, '\\', name->len)) *name = raw_string(look->arena, quoted);
+    if (has_escape) *name = raw_string(look->arena, (struct slice){start, (size_t)(behind - start)});
     look->at = over_space(colon + 1, end);
     return name->data != NULL;
 }

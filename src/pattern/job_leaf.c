@@ -40,13 +40,13 @@ int64_t job_leaf_of_name(const struct job *job, struct slice name)
  * little as what lies behind the leaf's end, where the total came later. */
 static void mark_numbers(struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    for (size_t i = 0; i < set.len;) {
-        int64_t offset = 0;
-        size_t start = i;
-        for (; i < set.len && set.data[i] >= '0' && set.data[i] <= '9'; i++)
-            if (offset < JOB_SET_MOST) offset = offset * 10 + (set.data[i] - '0');
-        if (i > start && offset < leaf->count) leaf->marks[offset] |= mark;
-        if (i == start) i++;
+    for (const char *at = set.data, *end = at + set.len; at < end;) {
+        unsigned digit = (unsigned char)(*at++ - '0');
+        if (digit > 9) continue;
+        int64_t offset = digit;
+        for (; at < end && (digit = (unsigned char)(*at - '0')) <= 9; at++)
+            if (offset < JOB_SET_MOST) offset = offset * 10 + digit;
+        if (offset < leaf->count) leaf->marks[offset] |= mark;
     }
 }
 
@@ -108,12 +108,17 @@ void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf)
     job_leaf_read(flow, index, flow_item(flow), leaf);
 }
 
+/* Eight marks at a time: every done task counts its leaf twice. */
 void job_leaf_count(struct leaf *leaf)
 {
+    const uint64_t ones = UINT64_MAX / 255;
     leaf->done = leaf->failed = 0;
-    for (int64_t i = 0; i < leaf->count; i++) {
-        leaf->done += leaf->marks[i] == LEAF_DONE;
-        leaf->failed += leaf->marks[i] == LEAF_FAILED;
+    for (int64_t i = 0; i < leaf->count; i += 8) {
+        uint64_t marks = 0;
+        memcpy(&marks, leaf->marks + i, (size_t)(leaf->count - i < 8 ? leaf->count - i : 8));
+        uint64_t done = marks / LEAF_DONE & ones, failed = marks / LEAF_FAILED & ones;
+        leaf->done += (int64_t)((done & ~failed) * ones >> 56);
+        leaf->failed += (int64_t)((failed & ~done) * ones >> 56);
     }
 }
 

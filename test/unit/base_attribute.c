@@ -86,3 +86,35 @@ TEST(items_have_the_size_the_service_counts)
     CHECK_INT(item_bytes(&arena, SLICE("{\"s\":{\"NS\":[\"1\",\"100\"]}}")), 1 + 2 + 2);
     arena_free(&arena);
 }
+
+TEST(attribute_texts_are_read_however_they_are_written)
+{
+    static const struct {
+        const char *attribute, *text; /* NULL: none */
+    } cases[] = {
+        {"{\"S\":\"\"}", ""},
+        {"{\"S\":\"plain\"}", "plain"},
+        {"{\"N\":\"-1.5\"}", "-1.5"},
+        {" { \"S\" : \"spaced\" } ", "spaced"},
+        {"{\"S\":\"a\\\"b\\\\\"}", "a\"b\\"},
+        {"{\"\\u0053\":\"named otherwise\"}", "named otherwise"},
+        {"{\"S\":\"ends with }\"}", "ends with }"},
+        {"{\"B\":\"QUJD\"}", NULL},
+        {"{\"SS\":[\"a\"]}", NULL},
+        {"{\"BOOL\":true}", NULL},
+        {"{\"S\":1}", "1"},
+        {"{}", NULL},
+        {"{\"S\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slice text = attribute_text(&arena, slice_of(cases[i].attribute));
+        if (cases[i].text)
+            CHECK_TEXT(text, cases[i].text);
+        else
+            CHECK(!text.data);
+    }
+    CHECK_INT(attribute_int(&arena, SLICE("{\"N\":\"42\"}"), 7), 42);
+    CHECK_INT(attribute_int(&arena, SLICE("{\"N\":\"4.5\"}"), 7), 7);
+    CHECK_INT(attribute_int(&arena, SLICE_NONE, 7), 7);
+    arena_free(&arena);
+}
