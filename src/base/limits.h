@@ -126,6 +126,7 @@
 #define LIMIT_APPLIED_USUAL         16 /* effects that an item names before those that are over are taken out */
 #define LIMIT_APPLIED_MOST          64 /* the most that it names: as many may be between an effect and its end */
 #define LIMIT_SHARD_ID_BYTES        65 /* the service's own */
+#define LIMIT_WINDOW_INLINE_BYTES   (8 * 1024)   /* of a window's state in its position: every commit pays for it */
 #define LIMIT_WINDOW_PART_BYTES     (350 * 1024) /* of a window's state in one item */
 #define LIMIT_SHARD_BYTES          (16 * 1024 * 1024) /* records of a shard that a mapping has read ahead ... */
 #define LIMIT_CONSUMER_BYTES        (256 * 1024 * 1024) /* ... and of all of them, where they have any already */

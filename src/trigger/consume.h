@@ -72,8 +72,8 @@ struct consumer_settings {
 /* The position item as it was last seen. */
 struct position {
     bool exists, ended;
-    uint64_t fence, moves, mark;
-    int64_t until_ms, wanted_until_ms, since_ms;
+    int64_t fence, until_ms; /* of the lease, as is the owner */
+    int64_t moves, mark, wanted_until_ms, since_ms;
     char owner[OWNER_BYTES], wanted[OWNER_BYTES]; /* empty: nobody */
     uint32_t lanes;
     struct point at[LANES_MAX];
@@ -91,19 +91,19 @@ struct commit_plan {
     uint32_t lanes; /* not 0: the item gets so many, all at to[0] */
     bool ends, renews;
     bool loses_iterator;
-    uint64_t mark; /* by which it is known in the item */
+    int64_t mark; /* by which it is known in the item */
 };
 
-/* A position that is to be made. */
-struct new_position {
-    struct point at; /* of all lanes */
-    uint32_t lanes;
-    bool is_owned, is_ended;
-    struct slice iterator; /* LATEST; else empty */
-};
+/* Nobody has the lease, or its time is over. */
+bool lease_is_free(const struct shard *shard);
+/* Somebody else who is alive holds it. */
+bool lease_is_anothers(const struct shard *shard);
+/* How long we may count on one, from when it was asked for. */
+int64_t lease_held_ms(const struct consumer *consumer);
 
+/* Requests: */
 void put_position_key(struct buf *out, const struct reader *reader, struct slice shard);
-void put_position_create(struct buf *out, const struct shard *shard, const struct new_position *fresh);
+void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
 void put_position_take(struct buf *out, const struct shard *shard);
 void put_position_ask(struct buf *out, const struct shard *shard);
 void put_position_release(struct buf *out, const struct shard *shard);
@@ -150,12 +150,15 @@ enum lane_state {
 /* What the next commit does for a lane. */
 struct settlement {
     uint32_t moves;            /* records that are done with */
-    struct buf members, cause; /* of its transaction; none: a plain write of the position will do */
-    unsigned member_count;
-    uint32_t effect_count;
-    bool has_effects, has_document;
+    /* Members of its transaction, separated by commas; none: a plain write of the position will do. Effects are what a
+     * function returned, children what may be made twice: letters, calls, states of windows. */
+    struct buf effects, children, cause;
+    unsigned effect_count, child_count;
+    bool has_document;
     enum { WINDOW_STAYS, WINDOW_STATES, WINDOW_CLOSES } window;
     struct buf state;
+    int64_t version; /* STATES: of its items */
+    uint32_t parts;
     uint64_t number; /* who came first */
 };
 
@@ -164,9 +167,11 @@ struct tumbling {
     bool is_finishing; /* its last call is under way, or to be repeated */
     bool ends_early;   /* its state became too large */
     int64_t start_ms, end_ms;
-    struct buf state;           /* raw JSON */
-    uint32_t parts, next_parts; /* items that hold the state, now and after the commit */
-    uint32_t failures;          /* of its last call */
+    struct buf state; /* raw JSON */
+    /* of the items that hold it, where the position's does not: now, and before the last commit */
+    int64_t version, old_version;
+    uint32_t parts, old_parts, parts_read;
+    uint32_t failures; /* of its last call */
 };
 
 /* A batch that its function has. */
@@ -238,12 +243,13 @@ int64_t window_end_for(const struct lane *lane);
 bool window_is_over(struct lane *lane, struct task_moment *until);
 void window_put_members(struct buf *out, const struct lane *lane);
 bool window_takes_state(struct lane *lane, struct slice state);
-void window_put_closing(struct lane *lane);
-void window_finished(struct lane *lane);
+struct slice window_attribute(const struct lane *lane, struct arena *arena);
 void window_failed(struct lane *lane);
 void window_committed(struct lane *lane);
-/* Between taking the lease and reading; waits. False: it cannot be read now. */
-bool windows_load(struct shard *shard);
+/* Deletes what a commit has left over of the state before it. Waits. */
+void window_sweep(struct lane *lane);
+/* Between taking the lease and reading, from the position's item; waits. False: it cannot be read now. */
+bool windows_load(struct shard *shard, struct slice item);
 
 /* ---- shards (consume_shard.c) ---- */
 
@@ -310,16 +316,6 @@ bool shard_is_held(const struct shard *shard);
 bool shard_is_stopping(const struct shard *shard);
 bool shard_is_changing_lanes(const struct shard *shard);
 bool shard_is_quiet(const struct shard *shard);
-
-/* consume_lease.c */
-void leases_weigh(struct reader *reader);
-/* Begins to take those that are wanted, and asks for others. Answers when it is to be called again. */
-struct task_moment leases_act(struct reader *reader);
-/* Nobody has it, or its time is over. */
-bool lease_is_free(const struct shard *shard);
-/* Somebody else who is alive holds it. */
-bool lease_is_anothers(const struct shard *shard);
-int64_t lease_margin_ms(const struct consumer *consumer);
 
 /* consume_read.c */
 void read_task(void *shard);
@@ -395,14 +391,10 @@ bool look_at_all_positions(struct reader *reader);
 struct shard *find_shard(const struct reader *reader, struct slice id);
 bool shard_is_listed(const struct shard *shard);
 void release_shards(struct reader *reader);
+/* Begins to take the leases that are wanted, and asks for others. Answers when it is to be called again. */
+struct task_moment leases_act(struct reader *reader);
 bool forget_a_shard(struct reader *reader);
 bool misses_children(const struct reader *reader);
-
-/* consume_start.c: these wait, too. */
-bool positions_table_wait(struct reader *reader);
-bool start_write(struct reader *reader);
-/* False: the consumer ends first. */
-bool positions_delete(struct reader *reader);
 
 /* ---- the consumer (consume.c) ---- */
 

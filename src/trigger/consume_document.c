@@ -125,12 +125,12 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
         add_payload(&with_payload, buf_view(&event));
         settlement->has_document = consumer->world.destination(
             consumer->world.self, destination, buf_view(&with_payload), slice_of(id), call,
-            &settlement->members, &settlement->member_count);
+            &settlement->children, &settlement->child_count);
     }
     if (!settlement->has_document) /* else it is too large for an item, perhaps: without it */
         settlement->has_document = consumer->world.destination(
             consumer->world.self, destination, buf_view(&consumer->text), slice_of(id), call,
-            &settlement->members, &settlement->member_count);
+            &settlement->children, &settlement->child_count);
     buf_free(&event);
     buf_free(&with_payload);
     arena_free(&arena);

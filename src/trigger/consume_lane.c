@@ -74,7 +74,8 @@ void lane_free(struct lane *lane)
 {
     lane_pop(lane, lane->count);
     free(lane->records);
-    buf_free(&lane->settlement.members);
+    buf_free(&lane->settlement.effects);
+    buf_free(&lane->settlement.children);
     buf_free(&lane->settlement.cause);
     buf_free(&lane->settlement.state);
     buf_free(&lane->window.state);
@@ -127,10 +128,10 @@ void lane_settle(struct lane *lane, uint32_t moves)
 
 static void clear_settlement(struct settlement *settlement)
 {
-    settlement->moves = settlement->member_count = settlement->effect_count = 0;
-    settlement->members.len = settlement->cause.len = settlement->state.len = 0;
-    settlement->has_effects = settlement->has_document = false;
-    settlement->window = WINDOW_STAYS;
+    struct buf effects = settlement->effects, children = settlement->children, cause = settlement->cause;
+    struct buf state = settlement->state;
+    effects.len = children.len = cause.len = state.len = 0;
+    *settlement = (struct settlement){.effects = effects, .children = children, .cause = cause, .state = state};
 }
 
 static void split(struct lane *lane, uint32_t first)
@@ -174,7 +175,7 @@ void lane_committed(struct lane *lane)
     uint32_t moves = settlement->moves;
     stats_add(settlement->has_document || lane->gives_up ? &counts->records_given_up : &counts->records_done,
               moves);
-    stats_add(&counts->effects, settlement->effect_count);
+    stats_add(&counts->effects, settlement->effect_count + (settlement->has_document ? 0 : settlement->child_count));
     lane_pop(lane, moves);
     while (moves && lane->depth) {
         uint32_t less = moves < *segment(lane) ? moves : *segment(lane);
@@ -206,9 +207,8 @@ void lane_undocumented(struct lane *lane, const char *reason)
     log_line("triggers: mapping %.*s: a failed batch could not be sent to its destination: %s",
              SLICE_ARG(lane_mapping(lane)->id), reason);
     reader_note(lane->shard->reader, "PROBLEM: The destination refused a failed batch: %s", reason);
-    settlement->members.len = settlement->member_count = 0;
+    settlement->children.len = settlement->child_count = 0;
     settlement->has_document = false;
-    if (settlement->window == WINDOW_CLOSES) window_put_closing(lane);
     lane->state = LANE_SETTLED;
     shard_touch(lane->shard);
 }
@@ -366,13 +366,12 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
     }
     unlearn_cap(lane, count, members.len);
     if (!count) return true;
+    bool is_watch = lane_mapping(lane)->watch != NULL;
     cause = call->invocation.cause;
-    if (!lane_mapping(lane)->watch)
-        cause = cause_add(&call->arena, cause, lane->shard->reader->function_name);
-    buf_slice(&settlement->members, members);
+    if (!is_watch) cause = cause_add(&call->arena, cause, lane->shard->reader->function_name);
+    buf_slice(is_watch ? &settlement->children : &settlement->effects, members);
+    *(is_watch ? &settlement->child_count : &settlement->effect_count) = count;
     buf_slice(&settlement->cause, cause);
-    settlement->member_count = settlement->effect_count = count;
-    settlement->has_effects = true;
     return true;
 }
 
@@ -393,10 +392,12 @@ static void take_answer(struct lane *lane, struct batch_call *call)
         stats_add(&call->consumer->counts.failures, 1);
         reader_note(lane->shard->reader, "PROBLEM: Function call failed");
     }
-    if (lane->window.is_finishing)
-        window_finished(lane);
-    else if (!keeps_any || window_takes_state(lane, answer.state))
+    if (lane->window.is_finishing) {
+        lane->settlement.window = WINDOW_CLOSES;
+        lane_settle(lane, 0);
+    } else if (!keeps_any || window_takes_state(lane, answer.state)) {
         lane_result(lane, answer.outcome, answer.done);
+    }
 }
 
 /* A function tells why in its log; a target without a process has none. Its errors are Target.SOMETHING. */
@@ -634,6 +635,11 @@ void lane_task(void *argument)
         }
         if (is_ready) {
             lane->state = LANE_IDLE;
+            if (lane->window.old_parts) {
+                window_sweep(lane);
+                shard_touch(shard);
+                continue;
+            }
             if (window_is_over(lane, &until)) {
                 lane->window.is_finishing = true;
                 lane_invoke(lane, 0);

@@ -6,16 +6,20 @@
  *     lanes                 N     how many there are
  *     moves                 N     how often it was moved since its lease was taken; each move is conditional on it
  *     mark                  N     of the last move, by which its author knows it again
- *     fence                 N     grows each time that somebody takes the lease
- *     owner, until          S, N  who holds the lease; until when, in milliseconds since 1970
+ *     owner, until, fence         the lease: who may move it (J1 to J4 in dynamo.h)
  *     wanted, wanted_until  S, N  who asks for it; a question that is older counts no more
  *     ended                 BOOL  all of the shard is done
  *     iterator, since       S, N  where LATEST was, while nothing has been read yet
+ *     window0, window1, ... M     a lane's tumbling window, while one is open (consume_window.c)
  *   shard = "start": there since all shards that LATEST means have their positions
- *   shard = "state/SHARD/LANE/PART": the state of a tumbling window (consume_window.c) */
+ *   shard = "state/SHARD/LANE/VERSION/PART": the state of a window that is too long for the position
+ *
+ * A server that has the data itself (DYNAMO_OWNER_HERE) holds its leases without an end and need not renew them: others
+ * reach the data through it, so while it is dead nobody reads. It takes those of its predecessor at once, and waits for
+ * those of others. */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/compose.h"
 #include "trigger/consume.h"
 
 void position_free(struct position *position)
@@ -26,193 +30,144 @@ void position_free(struct position *position)
 
 /* ---- reading an item ---- */
 
-static void take_integer(struct slice text, int64_t *out)
+static int64_t number_of(struct arena *arena, struct slice value)
 {
-    char digits[32];
-    snprintf(digits, sizeof digits, "%.*s", SLICE_ARG(text));
-    *out = strtoll(digits, NULL, 10);
+    int64_t number = 0;
+    raw_int(raw_text(arena, raw_member(arena, value, "N")), &number);
+    return number;
 }
 
-static void take_name(struct slice text, char name[OWNER_BYTES])
+static struct slice text_of(struct arena *arena, struct slice value)
 {
-    snprintf(name, OWNER_BYTES, "%.*s", SLICE_ARG(text));
-}
-
-/* The inside of {"S":"..."}, {"N":"..."}, {"BOOL":true}; of others nothing. */
-static bool read_scalar(struct json_reader *reader, struct slice *text, bool *is_true)
-{
-    struct slice type;
-    *text = SLICE("");
-    *is_true = false;
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return false;
-    while (json_member(reader, &type)) {
-        enum json_kind kind = json_peek(reader);
-        *is_true |= kind == JSON_TRUE;
-        if (kind == JSON_STRING ? !json_string(reader, text) : !json_skip(reader)) return false;
-    }
-    return !json_failed(reader);
-}
-
-/* {"M":{"0":{"S":"..."},...}} */
-static bool read_points(struct json_reader *reader, struct position *out)
-{
-    struct slice name, text;
-    unsigned long long lane;
-    bool ignored;
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader) || !json_member(reader, &name)) return false;
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return false;
-    while (json_member(reader, &name)) {
-        if (!read_scalar(reader, &text, &ignored)) return false;
-        if (slice_to_u64(name, LANES_MAX - 1, &lane) && !point_set(&out->at[lane], text)) return false;
-    }
-    return !json_member(reader, &name) && !json_failed(reader);
-}
-
-static void take_attribute(struct position *out, struct slice name, struct slice text, bool is_true,
-                           struct slice *shard)
-{
-    int64_t number;
-    take_integer(text, &number);
-    if (slice_equal(name, SLICE("shard"))) *shard = text;
-    if (slice_equal(name, SLICE("owner"))) take_name(text, out->owner);
-    if (slice_equal(name, SLICE("wanted"))) take_name(text, out->wanted);
-    if (slice_equal(name, SLICE("fence"))) out->fence = (uint64_t)number;
-    if (slice_equal(name, SLICE("moves"))) out->moves = (uint64_t)number;
-    if (slice_equal(name, SLICE("mark"))) out->mark = (uint64_t)number;
-    if (slice_equal(name, SLICE("until"))) out->until_ms = number;
-    if (slice_equal(name, SLICE("wanted_until"))) out->wanted_until_ms = number;
-    if (slice_equal(name, SLICE("since"))) out->since_ms = number;
-    if (slice_equal(name, SLICE("lanes"))) out->lanes = (uint32_t)number;
-    if (slice_equal(name, SLICE("ended"))) out->ended = is_true;
-    if (slice_equal(name, SLICE("iterator"))) buf_slice(&out->iterator, text);
-}
-
-static bool has_all_points(const struct position *position)
-{
-    if (!position->lanes || position->lanes > LANES_MAX) return false;
-    for (uint32_t i = 0; i < position->lanes; i++)
-        if (!position->at[i].len) return false;
-    return true;
+    struct slice text = raw_string(arena, raw_member(arena, value, "S"));
+    return text.data ? text : SLICE("");
 }
 
 bool position_parse(struct slice item, struct arena *arena, struct position *out, struct slice *shard)
 {
-    struct json_reader reader;
-    struct slice name, text;
-    bool is_true;
+    static const char *const names[] = {"shard", "at",     "lanes",        "moves", "mark",
+                                        "ended", "wanted", "wanted_until", "since", "iterator"};
+    struct slice raws[10], name, value;
+    struct raw_look look;
+    unsigned long long lane;
+    struct dynamo_hold hold = dynamo_hold_read(arena, item);
+    raw_pick(arena, item, names, raws, 10);
     position_free(out);
-    *shard = SLICE("");
-    if (!item.len) return false;
-    json_begin(&reader, item, arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (slice_equal(name, SLICE("at"))) {
-            if (!read_points(&reader, out)) return false;
-        } else {
-            if (!read_scalar(&reader, &text, &is_true)) return false;
-            take_attribute(out, name, text, is_true, shard);
-        }
-    }
-    out->exists = true;
-    return !json_failed(&reader) && shard->len && has_all_points(out);
+    *shard = text_of(arena, raws[0]);
+    *out = (struct position){.exists = true,
+                             .ended = slice_equal(raw_member(arena, raws[5], "BOOL"), SLICE("true")),
+                             .fence = hold.fence,
+                             .until_ms = hold.until_ms,
+                             .moves = number_of(arena, raws[3]),
+                             .mark = number_of(arena, raws[4]),
+                             .wanted_until_ms = number_of(arena, raws[7]),
+                             .since_ms = number_of(arena, raws[8])};
+    snprintf(out->owner, OWNER_BYTES, "%.*s", SLICE_ARG(hold.owner.data ? hold.owner : SLICE("")));
+    snprintf(out->wanted, OWNER_BYTES, "%.*s", SLICE_ARG(text_of(arena, raws[6])));
+    int64_t lanes = number_of(arena, raws[2]);
+    if (!shard->len || lanes < 1 || lanes > LANES_MAX) return false;
+    out->lanes = (uint32_t)lanes;
+    raw_look_begin(&look, arena, raw_member(arena, raws[1], "M"));
+    while (raw_look_next(&look, &name, &value))
+        if (slice_to_u64(name, LANES_MAX - 1, &lane)) point_set(&out->at[lane], text_of(arena, value));
+    for (uint32_t i = 0; i < out->lanes; i++)
+        if (!out->at[i].len) return false;
+    buf_slice(&out->iterator, text_of(arena, raws[9]));
+    return true;
+}
+
+/* ---- the lease ---- */
+
+static enum dynamo_hold_state hold_state(const struct shard *shard)
+{
+    const struct consumer *consumer = shard->reader->consumer;
+    const struct position *seen = &shard->seen;
+    bool is_owned = seen->exists && seen->owner[0];
+    const struct dynamo_hold hold = {is_owned ? slice_of(seen->owner) : SLICE_NONE, seen->until_ms, seen->fence};
+    if (!consumer->settings.shared && dynamo_owner_is_here(slice_of(seen->owner))) return HOLD_IS_FREE;
+    return dynamo_hold_state(&hold, slice_of(consumer->settings.owner), consumer_now_ms(consumer));
+}
+
+bool lease_is_free(const struct shard *shard)
+{
+    return hold_state(shard) == HOLD_IS_FREE;
+}
+
+bool lease_is_anothers(const struct shard *shard)
+{
+    bool is_open = shard->state == SHARD_FREE || shard->state == SHARD_WAITS;
+    return is_open && hold_state(shard) == HOLD_IS_ANOTHERS;
+}
+
+/* Its holder counts on it for three quarters of its time. */
+int64_t lease_held_ms(const struct consumer *consumer)
+{
+    return consumer->settings.lease_ms - consumer->settings.lease_ms / 4;
+}
+
+static int64_t lease_until_ms(const struct consumer *consumer)
+{
+    if (!consumer->settings.shared) return DYNAMO_NO_END_MS;
+    return dynamo_hold_until(consumer_now_ms(consumer), lease_held_ms(consumer), consumer->settings.lease_ms / 2);
 }
 
 /* ---- writing requests ---- */
 
 void put_position_key(struct buf *out, const struct reader *reader, struct slice shard)
 {
-    buf_text(out, "{\"mapping\":{\"S\":");
-    json_put_string(out, reader->mapping->id);
-    buf_text(out, "},\"shard\":{\"S\":");
-    json_put_string(out, shard);
-    buf_text(out, "}}");
+    compose(out, "{'mapping':%S,'shard':%S}", reader->mapping->id, shard);
 }
 
 /* {"TableName":...,"Key":{...} */
 static void put_head(struct buf *out, const struct shard *shard)
 {
-    buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&shard->reader->consumer->table));
-    buf_text(out, ",\"Key\":");
-    put_position_key(out, shard->reader, slice_of(shard->id));
+    compose(out, "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}", buf_view(&shard->reader->consumer->table),
+            shard->reader->mapping->id, slice_of(shard->id));
 }
 
-static void put_number(struct buf *out, const char *name, int64_t value)
-{
-    buf_printf(out, ",\"%s\":{\"N\":\"%lld\"}", name, (long long)value);
-}
-
-static void put_text(struct buf *out, const char *name, struct slice text)
-{
-    buf_printf(out, ",\"%s\":{\"S\":", name);
-    json_put_string(out, text);
-    buf_byte(out, '}');
-}
-
-static void put_points(struct buf *out, const struct point *points, uint32_t count, bool all_the_same)
+/* All lanes at one point. */
+static void put_points(struct buf *out, const struct point *at, uint32_t lanes)
 {
     buf_text(out, "{\"M\":{");
-    for (uint32_t i = 0; i < count; i++) {
-        buf_printf(out, "%s\"%u\":{\"S\":", i ? "," : "", i);
-        json_put_string(out, point_view(&points[all_the_same ? 0 : i]));
-        buf_byte(out, '}');
+    for (uint32_t i = 0; i < lanes; i++) {
+        buf_printf(out, "%s\"%u\":", i ? "," : "", i);
+        compose(out, "%S", point_view(at));
     }
     buf_text(out, "}}");
 }
 
-static int64_t lease_until_ms(const struct consumer *consumer)
+/* For PutItem: where LATEST is in a shard that has no position yet; an ended one has nothing for us. */
+void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended)
 {
-    return consumer->settings.shared ? consumer_now_ms(consumer) + consumer->settings.lease_ms
-                                     : DYNAMO_NO_END_MS;
-}
-
-/* For PutItem: a position that nobody has made yet, all lanes at one point. An owned one has its first
- * lease. */
-void put_position_create(struct buf *out, const struct shard *shard, const struct new_position *fresh)
-{
-    const struct consumer *consumer = shard->reader->consumer;
-    buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&consumer->table));
-    buf_text(out, ",\"Item\":");
-    put_position_key(out, shard->reader, slice_of(shard->id));
-    out->len--; /* the brace */
+    const struct reader *reader = shard->reader;
+    compose(out, "{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'lanes':%N,'moves':%N,'fence':%N,'ended':{'BOOL':%b}",
+            buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id), (int64_t)reader->mapping->lanes,
+            (int64_t)0, (int64_t)0, is_ended);
+    if (iterator.len)
+        compose(out, ",'iterator':%S,'since':%N", iterator, consumer_now_ms(reader->consumer));
     buf_text(out, ",\"at\":");
-    put_points(out, &fresh->at, fresh->lanes, true);
-    put_number(out, "lanes", fresh->lanes);
-    put_number(out, "moves", 0);
-    put_number(out, "fence", fresh->is_owned);
-    buf_printf(out, ",\"ended\":{\"BOOL\":%s}", fresh->is_ended ? "true" : "false");
-    if (fresh->is_owned) {
-        put_text(out, "owner", slice_of(consumer->settings.owner));
-        put_number(out, "until", lease_until_ms(consumer));
-    }
-    if (fresh->iterator.len) {
-        put_text(out, "iterator", fresh->iterator);
-        put_number(out, "since", consumer_now_ms(consumer));
-    }
-    buf_text(out, "},\"ConditionExpression\":\"attribute_not_exists(#m)\","
-                  "\"ExpressionAttributeNames\":{\"#m\":\"mapping\"}}");
+    put_points(out, &POINT_LATEST, reader->mapping->lanes);
+    compose(out, "},'ConditionExpression':'attribute_not_exists(#mapping)',%#}");
 }
 
-/* For UpdateItem: the lease becomes ours, if nobody was faster. */
+/* For UpdateItem: the lease becomes ours, if nobody was faster. A position that nobody has made yet is made, from the
+ * oldest record on; one that was seen and is gone is not. */
 void put_position_take(struct buf *out, const struct shard *shard)
 {
     const struct consumer *consumer = shard->reader->consumer;
-    bool shared = consumer->settings.shared;
+    bool is_here = !consumer->settings.shared;
     put_head(out, shard);
-    buf_text(out, ",\"UpdateExpression\":\"SET #o = :o, #u = :u, #f = #f + :one, #m = :zero REMOVE #w, "
-                  "#x\",\"ConditionExpression\":\"#f = :f");
-    buf_text(out, " AND (attribute_not_exists(#o) OR #u < :n OR #o = :o");
-    buf_slice(out, shared ? SLICE(")") : SLICE(" OR begins_with(#o, :h))"));
-    buf_text(out, "\",\"ReturnValues\":\"ALL_NEW\",\"ExpressionAttributeNames\":{\"#o\":\"owner\","
-                  "\"#u\":\"until\",\"#f\":\"fence\",\"#m\":\"moves\",\"#w\":\"wanted\","
-                  "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},"
-                  "\":zero\":{\"N\":\"0\"}");
-    put_text(out, ":o", slice_of(consumer->settings.owner));
-    put_number(out, ":u", lease_until_ms(consumer));
-    put_number(out, ":f", (int64_t)shard->seen.fence);
-    put_number(out, ":n", consumer_now_ms(consumer) - lease_margin_ms(consumer));
-    if (!shared) put_text(out, ":h", SLICE(DYNAMO_OWNER_HERE));
+    compose(out,
+            ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
+            "if_not_exists(#lanes, :lanes) REMOVE #wanted, #wanted_until','ConditionExpression':'%r%r',"
+            "'ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':%N,"
+            "':one':%N,':lanes':%N%A,':at':",
+            shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
+            is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE), slice_of(consumer->settings.owner),
+            lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0, (int64_t)1,
+            (int64_t)shard->reader->mapping->lanes,
+            is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
+    put_points(out, &POINT_HORIZON, shard->reader->mapping->lanes);
     buf_text(out, "}}");
 }
 
@@ -221,97 +176,69 @@ void put_position_ask(struct buf *out, const struct shard *shard)
 {
     const struct consumer *consumer = shard->reader->consumer;
     put_head(out, shard);
-    buf_text(out, ",\"UpdateExpression\":\"SET #w = :w, #x = :x\","
-                  "\"ConditionExpression\":\"#f = :f AND (attribute_not_exists(#w) OR #x < :n)\","
-                  "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#w\":\"wanted\","
-                  "\"#x\":\"wanted_until\"},\"ExpressionAttributeValues\":{\":w\":{\"S\":");
-    json_put_string(out, slice_of(consumer->settings.owner));
-    buf_byte(out, '}');
-    put_number(out, ":x", consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms);
-    put_number(out, ":f", (int64_t)shard->seen.fence);
-    put_number(out, ":n", consumer_now_ms(consumer));
-    buf_text(out, "}}");
+    compose(out,
+            ",'UpdateExpression':'SET #wanted = :me, #wanted_until = :until','ConditionExpression':'#fence = :fence and "
+            "(attribute_not_exists(#wanted) or #wanted_until < :now)',%#,"
+            "'ExpressionAttributeValues':{':me':%S,':until':%N,':fence':%N,':now':%N}}",
+            slice_of(consumer->settings.owner), consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms,
+            shard->seen.fence, consumer_now_ms(consumer));
 }
 
 /* For UpdateItem: the lease is nobody's. */
 void put_position_release(struct buf *out, const struct shard *shard)
 {
     put_head(out, shard);
-    buf_text(out, ",\"UpdateExpression\":\"REMOVE #o, #u\","
-                  "\"ConditionExpression\":\"#f = :f AND #o = :o\","
-                  "\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#o\":\"owner\",\"#u\":\"until\"},"
-                  "\"ExpressionAttributeValues\":{\":f\":{\"N\":");
-    buf_printf(out, "\"%llu\"}", (unsigned long long)shard->seen.fence);
-    put_text(out, ":o", slice_of(shard->reader->consumer->settings.owner));
-    buf_text(out, "}}");
-}
-
-/* ---- a commit ---- */
-
-static void put_changes(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
-{
-    buf_text(out, ",\"UpdateExpression\":\"SET #m = :m, #k = :k");
-    if (plan->lanes) buf_text(out, ", #a = :a, #l = :l");
-    for (uint32_t i = 0; !plan->lanes && i < shard->lane_count; i++)
-        if (plan->moves_lane[i]) buf_printf(out, ", #a.#%u = :t%u", i, i);
-    if (plan->ends) buf_text(out, ", #e = :e");
-    if (plan->renews) buf_text(out, ", #u = :u");
-    if (plan->loses_iterator) buf_text(out, " REMOVE #i, #s");
-    buf_text(out, "\",\"ConditionExpression\":\"#f = :f AND #m = :p");
-    for (uint32_t i = 0; i < shard->lane_count; i++)
-        if (plan->moves_lane[i] || plan->lanes) buf_printf(out, " AND #a.#%u = :s%u", i, i);
-    buf_byte(out, '"');
-}
-
-static void put_names(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
-{
-    bool has_points = plan->lanes != 0;
-    buf_text(out, ",\"ExpressionAttributeNames\":{\"#f\":\"fence\",\"#m\":\"moves\",\"#k\":\"mark\"");
-    for (uint32_t i = 0; i < shard->lane_count; i++) {
-        if (!plan->moves_lane[i] && !plan->lanes) continue;
-        buf_printf(out, ",\"#%u\":\"%u\"", i, i);
-        has_points = true;
-    }
-    if (has_points) buf_text(out, ",\"#a\":\"at\"");
-    if (plan->lanes) buf_text(out, ",\"#l\":\"lanes\"");
-    if (plan->ends) buf_text(out, ",\"#e\":\"ended\"");
-    if (plan->renews) buf_text(out, ",\"#u\":\"until\"");
-    if (plan->loses_iterator) buf_text(out, ",\"#i\":\"iterator\",\"#s\":\"since\"");
-    buf_byte(out, '}');
-}
-
-static void put_values(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
-{
-    char name[16];
-    buf_printf(out, ",\"ExpressionAttributeValues\":{\":f\":{\"N\":\"%llu\"}",
-               (unsigned long long)shard->seen.fence);
-    put_number(out, ":p", (int64_t)shard->seen.moves);
-    put_number(out, ":m", (int64_t)shard->seen.moves + 1);
-    put_number(out, ":k", (int64_t)plan->mark);
-    for (uint32_t i = 0; i < shard->lane_count; i++) {
-        if (!plan->moves_lane[i] && !plan->lanes) continue;
-        snprintf(name, sizeof name, ":s%u", i);
-        put_text(out, name, point_view(&shard->lanes[i].at));
-        if (plan->lanes) continue;
-        snprintf(name, sizeof name, ":t%u", i);
-        put_text(out, name, point_view(&plan->to[i]));
-    }
-    if (plan->lanes) {
-        buf_text(out, ",\":a\":");
-        put_points(out, plan->to, plan->lanes, true);
-        put_number(out, ":l", plan->lanes);
-    }
-    if (plan->ends) buf_text(out, ",\":e\":{\"BOOL\":true}");
-    if (plan->renews) put_number(out, ":u", lease_until_ms(shard->reader->consumer));
-    buf_byte(out, '}');
+    compose(out,
+            ",'UpdateExpression':'REMOVE #owner, #until','ConditionExpression':'" HOLD_ACT
+            "',%#,'ExpressionAttributeValues':{':fence':%N}}",
+            shard->seen.fence);
 }
 
 /* For UpdateItem, or as the Update of a transaction. */
 void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
+    struct buf set = {0}, remove = {0}, condition = {0}, values = {0};
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        if (!plan->moves_lane[i] && !plan->lanes) continue;
+        buf_printf(&condition, " and #at.#%u = :s%u", i, i);
+        buf_printf(&values, ",\":s%u\":", i);
+        compose(&values, "%S", point_view(&shard->lanes[i].at));
+        if (plan->lanes) continue;
+        buf_printf(&set, ", #at.#%u = :t%u", i, i);
+        buf_printf(&values, ",\":t%u\":", i);
+        compose(&values, "%S", point_view(&plan->to[i]));
+    }
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        const struct lane *lane = &shard->lanes[i];
+        if (lane->state != LANE_COMMITTING || lane->settlement.window == WINDOW_STAYS) continue;
+        if (lane->settlement.window == WINDOW_CLOSES) {
+            buf_printf(&remove, ", #window%u", i);
+            continue;
+        }
+        buf_printf(&set, ", #window%u = :w%u", i, i);
+        buf_printf(&values, ",\":w%u\":", i);
+        buf_slice(&values, window_attribute(lane, task_arena()));
+    }
+    if (plan->lanes) {
+        buf_text(&set, ", #at = :at, #lanes = :lanes");
+        compose(&values, ",':lanes':%N,':at':", (int64_t)plan->lanes);
+        put_points(&values, &plan->to[0], plan->lanes);
+    }
+    if (plan->ends) buf_text(&set, ", #ended = :ended");
+    if (plan->ends) buf_text(&values, ",\":ended\":{\"BOOL\":true}");
+    if (plan->renews) buf_text(&set, ", #until = :until");
+    if (plan->renews) compose(&values, ",':until':%N", lease_until_ms(shard->reader->consumer));
+    if (plan->loses_iterator) buf_text(&remove, ", #iterator, #since");
+    if (remove.len) buf_printf(&set, " REMOVE %.*s", SLICE_ARG(slice_from(buf_view(&remove), 2)));
     put_head(out, shard);
-    put_changes(out, shard, plan);
-    put_names(out, shard, plan);
-    put_values(out, shard, plan);
-    buf_text(out, ",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}");
+    compose(out,
+            ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r','ConditionExpression':'" HOLD_ACT
+            " and #moves = :before%r',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N%A},"
+            "%O}",
+            buf_view(&set), buf_view(&condition), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
+            plan->mark, buf_view(&values));
+    buf_free(&set);
+    buf_free(&remove);
+    buf_free(&condition);
+    buf_free(&values);
 }

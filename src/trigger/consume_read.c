@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -30,26 +31,15 @@
 void put_iterator_question(struct buf *out, const struct shard *shard, struct slice type,
                            const struct point *at)
 {
-    buf_text(out, "{\"StreamArn\":");
-    buf_slice(out, buf_view(&shard->reader->arn_json));
-    buf_text(out, ",\"ShardId\":");
-    json_put_string(out, slice_of(shard->id));
-    buf_text(out, ",\"ShardIteratorType\":\"");
-    buf_slice(out, type);
-    buf_byte(out, '"');
-    if (at) {
-        buf_text(out, ",\"SequenceNumber\":");
-        json_put_string(out, point_view(at));
-    }
+    compose(out, "{'StreamArn':%A,'ShardId':%s,'ShardIteratorType':%s", buf_view(&shard->reader->arn_json),
+            slice_of(shard->id), type);
+    if (at) compose(out, ",'SequenceNumber':%s", point_view(at));
     buf_byte(out, '}');
 }
 
 bool iterator_read(struct slice reply, struct arena *arena, struct slice *iterator)
 {
-    static const char *const names[] = {"ShardIterator"};
-    struct slice raw;
-    if (!raw_members(arena, reply, names, &raw, 1)) return false;
-    *iterator = raw_string(arena, raw);
+    *iterator = raw_string(arena, raw_member(arena, reply, "ShardIterator"));
     return iterator->len > 0;
 }
 
@@ -465,9 +455,7 @@ static void ask_records(struct shard *shard)
     int64_t asked_us = consumer_ticks_us(consumer), asked_ms = consumer_now_ms(consumer);
     uint64_t news = consumer_news(consumer);
     struct task_call *call = task_call_new("GetRecords");
-    buf_text(task_call_request(call), "{\"ShardIterator\":");
-    buf_slice(task_call_request(call), buf_view(&shard->iterator));
-    buf_text(task_call_request(call), ",\"Limit\":" PAGE_RECORDS "}");
+    compose(task_call_request(call), "{'ShardIterator':%A,'Limit':" PAGE_RECORDS "}", buf_view(&shard->iterator));
     task_call_options(call)->shows_causes = true;
     shard->last_ask_us = asked_us;
     struct task_reply reply = task_send(call);

@@ -1,5 +1,11 @@
 /* A mapping at work: from its settings to shards that are read, through changes, to its end.
  *
+ * LATEST means the moment at which the mapping began, also when the server is started anew before the
+ * first record came. The service tells no sequence number for it, only an iterator; so each shard's
+ * position keeps that iterator, which is good for a while, and the time, by which older records are left
+ * out afterwards. The item "start" comes last: shards that have no position by then came later and are
+ * read from their begin.
+ *
  * What goes wrong is tried again after a pause that grows; the mapping's LastProcessingResult tells of it.
  *
  * A stream is over when it was closed, with its table or by itself, and all of its records are done; or when it is
@@ -10,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
@@ -18,6 +25,8 @@
 #define RETRY_MAX_US     10000000
 #define LOOK_EVERY_US    60000000 /* for shards, where none has ended */
 #define LOOK_CHILDREN_US 1000000  /* for the children of one that has, when they were not there at once */
+#define TABLE_WAIT_US    300000   /* between looks at a table that is being made */
+#define DELETES_MAX      25       /* of one BatchWriteItem */
 
 static void reader_task(void *argument);
 
@@ -238,6 +247,145 @@ static bool tell_when_over(struct reader *reader)
         reader_note(reader,
                     "PROBLEM: The stream is closed: its table was deleted, or the stream was switched off");
     world->stream_over(world->self, reader->mapping->id, reader->mapping->stream_arn, is_over);
+    return false;
+}
+
+/* ---- our table ---- */
+
+static void touch_readers(struct consumer *consumer)
+{
+    for (struct reader *reader = consumer->readers; reader; reader = reader->next) reader_touch(reader);
+}
+
+/* One reader asks; the others wait for its answer. */
+static bool positions_table_wait(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+    struct slice table = buf_view(&consumer->table);
+    while (!reader_is_leaving(reader) && consumer->positions_state != POSITIONS_READY) {
+        if (consumer->positions_state == POSITIONS_ASKED) {
+            task_await(&reader->changed, TASK_NEVER);
+            continue;
+        }
+        consumer->positions_state = POSITIONS_ASKED;
+        struct task_reply reply = task_request("DescribeTable", compose_in(task_arena(), "{'TableName':%A}", table));
+        struct slice described = raw_member(task_arena(), reply.body, "Table");
+        struct slice status = raw_string(task_arena(), raw_member(task_arena(), described, "TableStatus"));
+        bool is_active = reply.fault == DYNAMO_FINE && slice_equal(status, SLICE("ACTIVE"));
+        if (reply.fault == DYNAMO_MISSING) /* made by us, by somebody else, or not at all: looking again tells */
+            task_request("CreateTable",
+                         compose_in(task_arena(),
+                                    "{'TableName':%A,'BillingMode':'PAY_PER_REQUEST',"
+                                    "'AttributeDefinitions':[{'AttributeName':'mapping','AttributeType':'S'},"
+                                    "{'AttributeName':'shard','AttributeType':'S'}],'KeySchema':["
+                                    "{'AttributeName':'mapping','KeyType':'HASH'},"
+                                    "{'AttributeName':'shard','KeyType':'RANGE'}]}",
+                                    table));
+        consumer->positions_state = is_active ? POSITIONS_READY : POSITIONS_UNKNOWN;
+        touch_readers(consumer);
+        if (is_active) {
+            reader->failures = 0;
+        } else if (reply.fault == DYNAMO_FINE) {
+            reader_pause(reader, TABLE_WAIT_US);
+        } else if (reply.fault != DYNAMO_MISSING) {
+            if (!reader->failures)
+                log_line("triggers: the table of positions cannot be described: %.*s: %.*s", SLICE_ARG(reply.error),
+                         SLICE_ARG(task_reply_message(&reply)));
+            reader_failed(reader);
+        }
+    }
+    return consumer->positions_state == POSITIONS_READY;
+}
+
+/* ---- LATEST ---- */
+
+/* Then it came into being after the mapping did: all of it is wanted. */
+static bool continues_a_marked_one(const struct reader *reader, const struct shard *shard)
+{
+    const struct shard *parent = shard->parent[0] ? find_shard(reader, slice_of(shard->parent)) : NULL;
+    return parent && parent->seen.exists && !parent->seen.ended;
+}
+
+/* The next shard that LATEST means and that has no position. */
+static struct shard *next_to_mark(struct reader *reader)
+{
+    for (struct shard *shard = reader->shards; shard; shard = shard->next)
+        if (!shard->seen.exists && !shard->is_marked && shard_is_listed(shard) &&
+            !continues_a_marked_one(reader, shard))
+            return shard;
+    return NULL;
+}
+
+/* False: it could not be written down yet. */
+static bool mark(struct shard *shard)
+{
+    struct slice iterator = SLICE("");
+    if (!shard->is_closed) {
+        struct task_call *call = task_call_new("GetShardIterator");
+        put_iterator_question(task_call_request(call), shard, SLICE("LATEST"), NULL);
+        struct task_reply reply = task_send(call);
+        if (reply.fault == DYNAMO_MISSING) return true; /* trimmed since */
+        if (reply.fault != DYNAMO_FINE || !iterator_read(reply.body, task_arena(), &iterator)) return false;
+    }
+    struct task_call *call = task_call_new("PutItem");
+    put_position_latest(task_call_request(call), shard, iterator, shard->is_closed);
+    enum dynamo_fault fault = task_send(call).fault;
+    return fault == DYNAMO_FINE || fault == DYNAMO_CONDITION;
+}
+
+static void start_write(struct reader *reader)
+{
+    struct shard *shard;
+    while ((shard = next_to_mark(reader)) && !reader_is_leaving(reader)) {
+        struct arena_mark before = arena_mark(task_arena());
+        shard->is_marked = mark(shard);
+        arena_rewind(task_arena(), before);
+        if (!shard->is_marked) reader_failed(reader);
+    }
+    if (reader_is_leaving(reader)) return;
+    struct task_reply reply = task_request(
+        "PutItem", compose_in(task_arena(), "{'TableName':%A,'Item':{'mapping':%S,'shard':{'S':'start'}}}",
+                              buf_view(&reader->consumer->table), reader->mapping->id));
+    if (reply.fault != DYNAMO_FINE) reader_failed(reader);
+}
+
+/* ---- the end ---- */
+
+static void put_deletion(void *context, struct slice key)
+{
+    compose(context, "%,{'DeleteRequest':{'Key':%A}}", key);
+}
+
+/* All items of the mapping, a few at a time, until there is none. False: the consumer ends first. */
+static bool positions_delete(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+    struct arena_mark before = arena_mark(task_arena());
+    while (!consumer->is_stopping) {
+        arena_rewind(task_arena(), before);
+        struct task_reply reply = task_request(
+            "Query", compose_in(task_arena(),
+                                "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping',"
+                                "'ProjectionExpression':'#mapping, #shard','Limit':%d,%#,"
+                                "'ExpressionAttributeValues':{':mapping':%S}}",
+                                buf_view(&consumer->table), (int64_t)DELETES_MAX, reader->mapping->id));
+        if (reply.fault == DYNAMO_MISSING) return true;
+        if (reply.fault == DYNAMO_FINE) {
+            struct slice items = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Items"));
+            if (items.len <= 2) return true;
+            struct task_call *call = task_call_new("BatchWriteItem");
+            compose(task_call_request(call), "{'RequestItems':{%A:[", buf_view(&consumer->table));
+            each_element(items, task_arena(), put_deletion, task_call_request(call));
+            buf_text(task_call_request(call), "]}}");
+            reply = task_send(call);
+        }
+        if (reply.fault == DYNAMO_FINE) continue;
+        reader->failures++;
+        struct task_moment until = task_after_us(
+            consumer->host, retry_after_us(reader->failures, RETRY_MAX_US, consumer_random(consumer)));
+        while (!consumer->is_stopping && !task_moment_is_over(consumer->host, &until))
+            task_await(&reader->changed, until);
+    }
     return false;
 }
 

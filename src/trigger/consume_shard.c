@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
@@ -137,7 +138,7 @@ static void change_lanes(struct shard *shard)
 
 static bool is_done(const struct lane *lane)
 {
-    return lane->state == LANE_IDLE && !lane->count && !lane->depth;
+    return lane->state == LANE_IDLE && !lane->count && !lane->depth && !lane->window.old_parts;
 }
 
 /* Nothing waits or runs and no window is open: the position can be told for all lanes at once. */
@@ -148,13 +149,18 @@ static bool all_are_done(const struct shard *shard)
     return true;
 }
 
+static bool has_writes(const struct lane *lane)
+{
+    return lane->settlement.effect_count || lane->settlement.child_count;
+}
+
 /* The lane with writes that has waited longest; NULL: none has any. */
 static struct lane *choose_leader(const struct shard *shard)
 {
     struct lane *leader = NULL;
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         struct lane *lane = &shard->lanes[i];
-        if (lane->state != LANE_SETTLED || !lane->settlement.member_count) continue;
+        if (lane->state != LANE_SETTLED || !has_writes(lane)) continue;
         if (!leader || lane->settlement.number < leader->settlement.number) leader = lane;
     }
     return leader;
@@ -176,7 +182,7 @@ static bool plan_settled(struct shard *shard, const struct lane *leader, struct 
     bool any = false;
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         struct lane *lane = &shard->lanes[i];
-        if (lane->state != LANE_SETTLED || (lane->settlement.member_count && lane != leader)) continue;
+        if (lane->state != LANE_SETTLED || (has_writes(lane) && lane != leader)) continue;
         lane->state = LANE_COMMITTING;
         plan->moves_lane[i] = any = true;
         plan->to[i] = point_behind(lane);
@@ -224,7 +230,7 @@ static bool make_plan(struct shard *shard, struct lane **leader)
     is_wanted |= consumer_ticks_us(consumer) >= shard->renew_us;
     if (!is_wanted) return false;
     plan->renews = consumer->settings.shared;
-    plan->mark = consumer_random(consumer) >> 12; /* fits any reader's number */
+    plan->mark = (int64_t)(consumer_random(consumer) >> 12); /* fits any reader's number */
     if (!plan->lanes) plan_idle(shard, plan);
     plan->loses_iterator = shard->seen.iterator.len > 0 && point_is_number(&shard->read_at);
     return true;
@@ -236,9 +242,8 @@ static bool make_plan(struct shard *shard, struct lane **leader)
 static void lease_renewed(struct shard *shard, int64_t asked_us)
 {
     const struct consumer_settings *settings = &shard->reader->consumer->settings;
-    int64_t lease_us = settings->lease_ms * 1000;
-    shard->lease_us = settings->shared ? asked_us + lease_us - lease_us / 4 : NEVER_US;
-    shard->renew_us = settings->shared ? asked_us + lease_us / 3 : NEVER_US;
+    shard->lease_us = settings->shared ? asked_us + lease_held_ms(shard->reader->consumer) * 1000 : NEVER_US;
+    shard->renew_us = settings->shared ? asked_us + settings->lease_ms * 1000 / 3 : NEVER_US;
 }
 
 static void note_success(struct shard *shard)
@@ -266,7 +271,7 @@ static void commit_is_through(struct shard *shard, int64_t asked_us)
         if (plan->moves_lane[i]) lane->at = plan->to[i];
         if (lane->state != LANE_COMMITTING) continue;
         has_calls |= lane->settlement.has_document ||
-                     (lane->settlement.has_effects && lane_mapping(lane)->watch);
+                     (lane->settlement.child_count && lane_mapping(lane)->watch);
         lane_committed(lane);
     }
     if (has_calls) consumer->world.wake_queue(consumer->world.self);
@@ -308,8 +313,9 @@ static struct task_reply send_commit(struct shard *shard, const struct lane *lea
     }
     buf_text(request, "{\"TransactItems\":[{\"Update\":");
     put_position_commit(request, shard, &shard->plan);
-    buf_text(request, "},");
-    buf_slice(request, buf_view(&leader->settlement.members));
+    buf_byte(request, '}');
+    if (leader->settlement.effect_count) compose(request, ",%A", buf_view(&leader->settlement.effects));
+    if (leader->settlement.child_count) compose(request, ",%A", buf_view(&leader->settlement.children));
     buf_text(request, "]}");
     task_call_options(call)->cause = arena_copy(task_arena(), buf_view(&leader->settlement.cause));
     return task_send(call);
@@ -363,9 +369,9 @@ static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
 static bool put_all(struct shard *shard, struct lane *lane, struct slice *refused)
 {
     struct arena *arena = task_arena();
-    struct slice puts = arena_printf(arena, "[%.*s]", SLICE_ARG(buf_view(&lane->settlement.members)));
+    struct slice puts = arena_printf(arena, "[%.*s]", SLICE_ARG(buf_view(&lane->settlement.children)));
     uint32_t failures = 0;
-    for (unsigned at = 0; at < lane->settlement.member_count;) {
+    for (unsigned at = 0; at < lane->settlement.child_count;) {
         struct task_reply reply = put_some(lane, puts, at);
         struct slice left = raw_member(arena, reply.body, "UnprocessedItems");
         if (!shard_is_held(shard)) return false;
@@ -447,30 +453,16 @@ static bool commit(struct shard *shard, struct lane *leader)
 
 /* ---- taking the lease ---- */
 
-/* False: somebody was faster, or no answer came. */
-static bool take(struct shard *shard)
+/* False: somebody was faster, or no answer came. *item: as it is then. */
+static bool take(struct shard *shard, struct slice *item)
 {
-    static const char *const names[] = {"Attributes"};
-    struct position *seen = &shard->seen;
-    struct slice item, id;
-    bool exists = seen->exists;
-    struct new_position fresh = {
-        .at = POINT_HORIZON, .lanes = shard->reader->mapping->lanes, .is_owned = true};
-    struct task_call *call = task_call_new(exists ? "UpdateItem" : "PutItem");
-    if (exists)
-        put_position_take(task_call_request(call), shard);
-    else
-        put_position_create(task_call_request(call), shard, &fresh);
+    struct slice id;
+    struct task_call *call = task_call_new("UpdateItem");
+    put_position_take(task_call_request(call), shard);
     struct task_reply reply = task_send(call);
     if (reply.fault != DYNAMO_FINE) return false;
-    if (exists)
-        return raw_members(task_arena(), reply.body, names, &item, 1) &&
-               position_parse(item, task_arena(), seen, &id);
-    position_free(seen);
-    *seen = (struct position){.exists = true, .fence = 1, .lanes = fresh.lanes};
-    snprintf(seen->owner, sizeof seen->owner, "%s", shard->reader->consumer->settings.owner);
-    for (uint32_t i = 0; i < seen->lanes; i++) seen->at[i] = POINT_HORIZON;
-    return true;
+    *item = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Attributes"));
+    return position_parse(*item, task_arena(), &shard->seen, &id);
 }
 
 static void find_ends(struct shard *shard)
@@ -576,7 +568,8 @@ void shard_task(void *argument)
     struct consumer *consumer = reader->consumer;
     enum shard_state state = SHARD_FREE;
     int64_t asked_us = consumer_ticks_us(consumer);
-    if (!take(shard)) {
+    struct slice item;
+    if (!take(shard, &item)) {
         take_again(shard, TAKE_AGAIN_US);
     } else if (shard->seen.ended) {
         state = SHARD_ENDED;
@@ -589,7 +582,7 @@ void shard_task(void *argument)
         find_ends(shard);
         begin_reading(shard);
         stats_add(&consumer->counts.shards_held, 1);
-        if (reader->mapping->tumbling_ms && !windows_load(shard)) {
+        if (reader->mapping->tumbling_ms && !windows_load(shard, item)) {
             leave(shard, LEAVE_LOST);
             take_again(shard, LOAD_AGAIN_US);
         } else {

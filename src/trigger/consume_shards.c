@@ -1,9 +1,13 @@
-/* The shards of a reader's stream: which there are, which continues which, and what the items say of them.
+/* The shards of a reader's stream: which there are, which continues which, what the items say of them, and whose leases
+ * to take.
  *
  * A shard waits until the one that it continues is done, or is not there any more: the service forgets
  * shards whose records have all been cut off. */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
+#include "base/fail.h"
 #include "base/log.h"
 #include "trigger/consume.h"
 
@@ -24,13 +28,12 @@ struct shard *find_shard(const struct reader *reader, struct slice id)
 static void take_shard(void *context, struct slice raw)
 {
     static const char *const names[] = {"ShardId", "ParentShardId", "SequenceNumberRange"};
-    static const char *const range_names[] = {"EndingSequenceNumber"};
     struct reader *reader = context;
     struct arena *arena = task_arena();
-    struct slice raws[3], end;
+    struct slice raws[3];
     if (!raw_members(arena, raw, names, raws, 3)) return;
-    raw_members(arena, raws[2], range_names, &end, 1);
     struct slice id = raw_string(arena, raws[0]), parent = raw_string(arena, raws[1]);
+    struct slice end = raw_member(arena, raws[2], "EndingSequenceNumber");
     if (!id.len || id.len > LIMIT_SHARD_ID_BYTES || parent.len > LIMIT_SHARD_ID_BYTES) return;
     struct shard *shard = find_shard(reader, id);
     if (!shard) shard = add_shard(reader, id);
@@ -45,24 +48,21 @@ static void take_shard(void *context, struct slice raw)
 /* {"AttributeName":...,"KeyType":"HASH"} */
 static void take_key(void *context, struct slice raw)
 {
-    static const char *const names[] = {"AttributeName", "KeyType"};
     struct reader *reader = context;
-    struct slice raws[2];
-    if (!raw_members(task_arena(), raw, names, raws, 2)) return;
-    if (!slice_equal(raw_string(task_arena(), raws[1]), SLICE("HASH"))) return;
+    struct arena *arena = task_arena();
+    if (!slice_equal(raw_string(arena, raw_member(arena, raw, "KeyType")), SLICE("HASH"))) return;
     reader->hash_key.len = 0;
-    buf_slice(&reader->hash_key, raw_string(task_arena(), raws[0]));
+    buf_slice(&reader->hash_key, raw_string(arena, raw_member(arena, raw, "AttributeName")));
 }
 
 /* *next: where the next page begins, raw. */
 static bool take_description(struct reader *reader, struct slice reply, struct slice *next)
 {
-    static const char *const outer[] = {"StreamDescription"};
     static const char *const names[] = {"Shards", "LastEvaluatedShardId", "StreamStatus", "KeySchema"};
     struct arena *arena = task_arena();
-    struct slice description, raws[4];
-    if (!raw_members(arena, reply, outer, &description, 1) ||
-        !raw_members(arena, description, names, raws, 4))
+    struct slice raws[4];
+    if (!raw_is_json(arena, reply) ||
+        !raw_members(arena, raw_member(arena, reply, "StreamDescription"), names, raws, 4))
         return false;
     each_element(raws[3], arena, take_key, reader);
     if (!each_element(raws[0], arena, take_shard, reader)) return false;
@@ -75,17 +75,9 @@ static struct task_reply describe(struct reader *reader, struct slice from, cons
 {
     struct task_call *call = task_call_new("DescribeStream");
     struct buf *request = task_call_request(call);
-    buf_text(request, "{\"StreamArn\":");
-    buf_slice(request, buf_view(&reader->arn_json));
-    if (from.len) {
-        buf_text(request, ",\"ExclusiveStartShardId\":");
-        buf_slice(request, from);
-    }
-    if (child_of) {
-        buf_text(request, ",\"ShardFilter\":{\"Type\":\"CHILD_SHARDS\",\"ShardId\":");
-        json_put_string(request, slice_of(child_of));
-        buf_byte(request, '}');
-    }
+    compose(request, "{'StreamArn':%A", buf_view(&reader->arn_json));
+    if (from.len) compose(request, ",'ExclusiveStartShardId':%A", from);
+    if (child_of) compose(request, ",'ShardFilter':{'Type':'CHILD_SHARDS','ShardId':%s}", slice_of(child_of));
     buf_byte(request, '}');
     return task_send(call);
 }
@@ -224,18 +216,12 @@ static struct task_reply query_positions(struct reader *reader, struct slice fro
 {
     struct task_call *call = task_call_new("Query");
     struct buf *out = task_call_request(call);
-    buf_text(out, "{\"TableName\":");
-    buf_slice(out, buf_view(&reader->consumer->table));
-    buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND #s BETWEEN :a AND "
-                  ":b\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
-                  "\"ExpressionAttributeValues\":{\":a\":{\"S\":\"shardId-\"},\":b\":{\"S\":\"start\"},"
-                  "\":m\":{\"S\":");
-    json_put_string(out, reader->mapping->id);
-    buf_text(out, "}}");
-    if (from.len) {
-        buf_text(out, ",\"ExclusiveStartKey\":");
-        buf_slice(out, from);
-    }
+    compose(out,
+            "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping and #shard between "
+            ":first and :last',%#,'ExpressionAttributeValues':{':first':{'S':'shardId-'},':last':{'S':'start'},"
+            "':mapping':%S}",
+            buf_view(&reader->consumer->table), reader->mapping->id);
+    if (from.len) compose(out, ",'ExclusiveStartKey':%A", from);
     buf_byte(out, '}');
     return task_send(call);
 }
@@ -272,6 +258,93 @@ bool look_at_all_positions(struct reader *reader)
     bool is_done = look_at_positions(reader);
     arena_rewind(task_arena(), mark);
     return is_done;
+}
+
+/* ---- whose leases to take ---- */
+
+/* Once: a server that has the data itself and one that reads it from elsewhere do not share, the first keeps. */
+static void tell_of_others(struct reader *reader, const struct shard *shard)
+{
+    bool is_shared = reader->consumer->settings.shared;
+    if (reader->has_told_of_others || is_shared != dynamo_owner_is_here(slice_of(shard->seen.owner))) return;
+    reader->has_told_of_others = true;
+    log_line("triggers: mapping %.*s: %s", SLICE_ARG(reader->mapping->id),
+             is_shared ? "the server that has the data reads it and keeps it; start that one with "
+                         "--no-functions, and it is read here"
+                       : "another server reads it (--on); it is read here when that one is gone");
+}
+
+static struct lease_view view_of(const struct shard *shard)
+{
+    const struct consumer *consumer = shard->reader->consumer;
+    const struct position *seen = &shard->seen;
+    const char *me = consumer->settings.owner;
+    bool is_held = shard->tasks > 0;
+    bool is_wanted = seen->wanted[0] && seen->wanted_until_ms > consumer_now_ms(consumer);
+    return (struct lease_view){.owner = is_held                ? me
+                                        : lease_is_free(shard) ? ""
+                                                               : seen->owner,
+                               .wanted = is_wanted && !is_held ? seen->wanted : "",
+                               .is_open = is_held || shard->state == SHARD_FREE};
+}
+
+/* Decides for all shards of a reader at once. */
+static void leases_weigh(struct reader *reader)
+{
+    uint32_t count = 0, i = 0;
+    int64_t look_us = consumer_ticks_us(reader->consumer) + reader->consumer->settings.lease_ms * 1000 / 3;
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next) count++;
+    if (!count) return;
+    struct lease_view *views = must_zero(count, sizeof *views);
+    enum lease_wish *wishes = must_zero(count, sizeof *wishes);
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next) {
+        if (lease_is_anothers(shard)) {
+            if (reader->positions_us > look_us) reader->positions_us = look_us;
+            tell_of_others(reader, shard);
+        }
+        views[i++] = view_of(shard);
+    }
+    lease_wishes(views, count, reader->consumer->settings.owner, wishes);
+    i = 0;
+    for (struct shard *shard = reader->shards; shard; shard = shard->next) shard->wish = wishes[i++];
+    free(views);
+    free(wishes);
+}
+
+/* Puts our name on a lease of somebody who has many. */
+static void ask(struct shard *shard)
+{
+    struct consumer *consumer = shard->reader->consumer;
+    shard->wish = LEASE_LEAVE;
+    if (dynamo_owner_is_here(slice_of(shard->seen.owner))) return; /* it never gives one away */
+    struct task_call *call = task_call_new("UpdateItem");
+    put_position_ask(task_call_request(call), shard);
+    if (task_send(call).fault != DYNAMO_FINE || shard->state != SHARD_FREE) return;
+    snprintf(shard->seen.wanted, sizeof shard->seen.wanted, "%s", consumer->settings.owner);
+    shard->seen.wanted_until_ms = consumer_now_ms(consumer) + consumer->settings.lease_ms;
+}
+
+struct task_moment leases_act(struct reader *reader)
+{
+    struct consumer *consumer = reader->consumer;
+    struct task_moment due = TASK_NEVER;
+    for (struct shard *shard = reader->shards; shard && !reader_is_leaving(reader); shard = shard->next) {
+        if (shard->state != SHARD_FREE || shard->tasks || shard->wish == LEASE_LEAVE) continue;
+        bool is_new = shard->wish == LEASE_TAKE && !shard->seen.exists;
+        if (!task_moment_is_over(consumer->host, &shard->retry)) {
+            if (shard->retry.ticks_us < due.ticks_us) due.ticks_us = shard->retry.ticks_us;
+            if (shard->retry.now_ms < due.now_ms) due.now_ms = shard->retry.now_ms;
+        } else if (is_new && consumer_ticks_us(consumer) < reader->create_us) {
+            if (reader->create_us < due.ticks_us) due.ticks_us = reader->create_us;
+        } else if (shard->wish == LEASE_TAKE) {
+            shard->state = SHARD_TAKING;
+            shard->tasks = 1;
+            task_begin(consumer->host, shard_task, shard);
+        } else {
+            ask(shard);
+        }
+    }
+    return due;
 }
 
 /* ---- their order ---- */
@@ -354,11 +427,8 @@ bool forget_a_shard(struct reader *reader)
     if (!shard) return false;
     *at = shard->next;
     struct task_call *call = task_call_new("DeleteItem");
-    buf_text(task_call_request(call), "{\"TableName\":");
-    buf_slice(task_call_request(call), buf_view(&reader->consumer->table));
-    buf_text(task_call_request(call), ",\"Key\":");
-    put_position_key(task_call_request(call), reader, slice_of(shard->id));
-    buf_byte(task_call_request(call), '}');
+    compose(task_call_request(call), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
+            buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id));
     shard_free(shard);
     if (task_send(call).fault != DYNAMO_FINE) reader_failed(reader);
     return true;

@@ -1,14 +1,17 @@
 /* Tumbling windows: batches of one span of time hand a state from one to the next, and a last call ends it.
  *
- * Each lane has its own window. Its state is stored in the transaction that moves the position, in items
- * of its own: shard = "state/SHARD/LANE/PART", with start and end of the window and a part of the state's
- * text. The last call, without records, is made when a record of a later window is at the head of the
- * lane; when nothing waits and the window's time has passed by a grace; or when nothing more will come to
- * the lane. */
+ * Each lane has its own window. The commit that moves the lane's position writes it into the same item, as `window` and
+ * the lane's number: start and end, and the state's text. A text that is too long for that is put first, in items of
+ * its own: shard = "state/SHARD/LANE/VERSION/PART"; then `window` names the version, which is new each time. So no
+ * state is changed before its position is, and none is ever changed by two. What is not named any more is deleted by
+ * the lane, or by whoever takes the lease next.
+ *
+ * The last call, without records, is made when a record of a later window is at the head of the lane; when nothing
+ * waits and the window's time has passed by a grace; or when nothing more will come to the lane. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/compose.h"
 #include "trigger/consume.h"
 
 #define GRACE_MS 1000 /* a record's time is in whole seconds, and it is committed a moment later */
@@ -56,79 +59,41 @@ bool window_is_over(struct lane *lane, struct task_moment *until)
 void window_put_members(struct buf *out, const struct lane *lane)
 {
     const struct tumbling *window = &lane->window;
-    const struct reader *reader = lane->shard->reader;
     int64_t end_ms = window_end_for(lane);
-    int64_t start_ms = window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms;
     buf_text(out, ",\"window\":{\"start\":");
-    put_moment(out, start_ms);
+    put_moment(out, window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms);
     buf_text(out, ",\"end\":");
     put_moment(out, end_ms);
-    buf_text(out, "},\"state\":");
-    if (window->is_open)
-        buf_slice(out, buf_view(&window->state));
-    else
-        buf_text(out, "{}");
-    buf_text(out, ",\"shardId\":");
-    json_put_string(out, slice_of(lane->shard->id));
-    buf_text(out, ",\"eventSourceARN\":");
-    buf_slice(out, buf_view(&reader->arn_json));
-    buf_printf(out, ",\"isFinalInvokeForWindow\":%s,\"isWindowTerminatedEarly\":%s",
-               window->is_finishing ? "true" : "false", window->ends_early ? "true" : "false");
+    compose(out,
+            "},'state':%A,'shardId':%s,'eventSourceARN':%A,'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
+            window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
+            buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
 }
 
 /* ---- what it answers ---- */
 
-static void put_part_key(struct buf *out, const struct lane *lane, uint32_t part)
+static struct slice part_name(const struct lane *lane, int64_t version, uint32_t part)
 {
-    char shard[LIMIT_SHARD_ID_BYTES + 40];
-    snprintf(shard, sizeof shard, "state/%s/%u/%u", lane->shard->id, lane->number, part);
-    put_position_key(out, lane->shard->reader, slice_of(shard));
+    return arena_printf(task_arena(), "state/%s/%u/%lld/%u", lane->shard->id, lane->number, (long long)version, part);
 }
 
-static struct buf *begin_member(struct lane *lane, const char *kind)
+/* Into the children of the commit. Answers how many. */
+static uint32_t put_parts(struct lane *lane, struct slice state, int64_t version)
 {
-    struct buf *out = &lane->settlement.members;
-    if (lane->settlement.member_count++) buf_byte(out, ',');
-    buf_printf(out, "{\"%s\":{\"TableName\":", kind);
-    buf_slice(out, buf_view(&lane->shard->reader->consumer->table));
-    return out;
-}
-
-static void put_part(struct lane *lane, uint32_t part, struct slice text)
-{
-    struct buf *out = begin_member(lane, "Put");
-    buf_text(out, ",\"Item\":");
-    put_part_key(out, lane, part);
-    out->len--; /* the brace */
-    buf_printf(out, ",\"start\":{\"N\":\"%lld\"},\"end\":{\"N\":\"%lld\"},\"state\":{\"S\":",
-               (long long)lane->window.start_ms, (long long)lane->window.end_ms);
-    json_put_string(out, text);
-    buf_text(out, "}}}}");
-}
-
-static void delete_part(struct lane *lane, uint32_t part)
-{
-    struct buf *out = begin_member(lane, "Delete");
-    buf_text(out, ",\"Key\":");
-    put_part_key(out, lane, part);
-    buf_text(out, "}}");
-}
-
-/* So many bytes at most, and no character in two parts. */
-static size_t part_len(struct slice text)
-{
-    if (text.len <= LIMIT_WINDOW_PART_BYTES) return text.len;
-    size_t len = LIMIT_WINDOW_PART_BYTES;
-    while (len && ((unsigned char)text.data[len] & 0xc0) == 0x80) len--;
-    return len;
-}
-
-static uint32_t put_parts(struct lane *lane, struct slice state)
-{
+    const struct reader *reader = lane->shard->reader;
+    struct settlement *settlement = &lane->settlement;
     uint32_t part = 0;
     while (state.len) {
-        size_t len = part_len(state);
-        put_part(lane, part++, (struct slice){state.data, len});
+        size_t len = state.len;
+        if (len > LIMIT_WINDOW_PART_BYTES) { /* and no character in two parts */
+            len = LIMIT_WINDOW_PART_BYTES;
+            while (len && ((unsigned char)state.data[len] & 0xc0) == 0x80) len--;
+        }
+        if (settlement->children.len) buf_byte(&settlement->children, ',');
+        compose(&settlement->children, "{'Put':{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'state':%S}}}",
+                buf_view(&reader->consumer->table), reader->mapping->id, part_name(lane, version, part++),
+                (struct slice){state.data, len});
+        settlement->child_count++;
         state = slice_from(state, len);
     }
     return part;
@@ -145,8 +110,7 @@ bool window_takes_state(struct lane *lane, struct slice state)
         return false;
     }
     if (state.len > LIMIT_WINDOW_STATE_BYTES && window->is_open) {
-        window->ends_early = true; /* with the state before this batch, which is the
-                                      next window's first */
+        window->ends_early = true; /* with the state before this batch, which is the next window's first */
         lane_result(lane, OUTCOME_UNSENT, 0);
         return false;
     }
@@ -160,21 +124,20 @@ bool window_takes_state(struct lane *lane, struct slice state)
     }
     settlement->window = WINDOW_STATES;
     buf_slice(&settlement->state, state);
-    window->next_parts = put_parts(lane, state);
-    for (uint32_t part = window->next_parts; part < window->parts; part++) delete_part(lane, part);
+    settlement->version = (int64_t)(consumer_random(lane->shard->reader->consumer) >> 12);
+    settlement->parts = state.len > LIMIT_WINDOW_INLINE_BYTES ? put_parts(lane, state, settlement->version) : 0;
     return true;
 }
 
-void window_put_closing(struct lane *lane)
+/* The lane's window as the commit writes it. */
+struct slice window_attribute(const struct lane *lane, struct arena *arena)
 {
-    lane->settlement.window = WINDOW_CLOSES;
-    for (uint32_t part = 0; part < lane->window.parts; part++) delete_part(lane, part);
-}
-
-void window_finished(struct lane *lane)
-{
-    window_put_closing(lane);
-    lane_settle(lane, 0);
+    const struct settlement *settlement = &lane->settlement;
+    if (!settlement->parts)
+        return compose_in(arena, "{'M':{'start':%N,'end':%N,'state':%S}}", lane->window.start_ms, lane->window.end_ms,
+                          buf_view(&settlement->state));
+    return compose_in(arena, "{'M':{'start':%N,'end':%N,'version':%N,'parts':%N}}", lane->window.start_ms,
+                      lane->window.end_ms, settlement->version, (int64_t)settlement->parts);
 }
 
 /* The last call has failed: again, or the window is given up. */
@@ -187,94 +150,109 @@ void window_failed(struct lane *lane)
         return;
     }
     lane_give_up(lane, 0, "RetryAttemptsExhausted");
-    window_put_closing(lane);
+    lane->settlement.window = WINDOW_CLOSES;
 }
 
 void window_committed(struct lane *lane)
 {
     struct tumbling *window = &lane->window;
     struct settlement *settlement = &lane->settlement;
-    if (settlement->window == WINDOW_STATES) {
-        struct buf former = window->state;
-        window->state = settlement->state;
-        settlement->state = former;
-        window->parts = window->next_parts;
-        window->is_open = true;
-    } else if (settlement->window == WINDOW_CLOSES) {
-        window->is_open = window->is_finishing = window->ends_early = false;
-        window->state.len = window->parts = window->failures = 0;
+    if (settlement->window == WINDOW_STAYS) return;
+    window->old_version = window->version;
+    window->old_parts = window->parts;
+    window->is_open = settlement->window == WINDOW_STATES;
+    window->version = settlement->version;
+    window->parts = window->is_open ? settlement->parts : 0;
+    window->state.len = 0;
+    buf_slice(&window->state, buf_view(&settlement->state));
+    if (window->is_open) return;
+    window->is_finishing = window->ends_early = false;
+    window->failures = 0;
+}
+
+/* ---- items of states ---- */
+
+static void delete_part(const struct reader *reader, struct slice name)
+{
+    task_request("DeleteItem", compose_in(task_arena(), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
+                                          buf_view(&reader->consumer->table), reader->mapping->id, name));
+}
+
+/* One that stays because a call failed goes with the next lease. */
+void window_sweep(struct lane *lane)
+{
+    struct tumbling *window = &lane->window;
+    struct arena_mark mark = arena_mark(task_arena());
+    for (uint32_t part = 0; part < window->old_parts && shard_is_held(lane->shard); part++)
+        delete_part(lane->shard->reader, part_name(lane, window->old_version, part));
+    window->old_parts = 0;
+    arena_rewind(task_arena(), mark);
+}
+
+static int64_t number_of(struct slice window, const char *name)
+{
+    int64_t number = 0;
+    raw_int(raw_text(task_arena(), raw_member(task_arena(), raw_member(task_arena(), window, name), "N")), &number);
+    return number;
+}
+
+/* Parts come in the order of their keys: there are fewer than ten. One that no window names is an orphan. */
+static void take_part(void *context, struct slice raw)
+{
+    struct shard *shard = context;
+    struct arena *arena = task_arena();
+    struct slice name = raw_string(arena, raw_member(arena, raw_member(arena, raw, "shard"), "S"));
+    struct slice state = raw_string(arena, raw_member(arena, raw_member(arena, raw, "state"), "S"));
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        struct tumbling *window = &shard->lanes[i].window;
+        if (window->parts_read == window->parts ||
+            !slice_equal(name, part_name(&shard->lanes[i], window->version, window->parts_read)))
+            continue;
+        window->parts_read++;
+        buf_slice(&window->state, state);
+        return;
+    }
+    delete_part(shard->reader, name);
+}
+
+/* Of the position as it is: `item`. */
+static void take_windows(struct shard *shard, struct slice item)
+{
+    struct arena *arena = task_arena();
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        struct tumbling *window = &shard->lanes[i].window;
+        struct slice own = raw_member(arena, raw_member(arena, item, arena_printf(arena, "window%u", i).data), "M");
+        window->is_open = own.data != NULL;
+        window->start_ms = number_of(own, "start");
+        window->end_ms = number_of(own, "end");
+        window->version = number_of(own, "version");
+        window->parts = (uint32_t)number_of(own, "parts");
+        buf_slice(&window->state, raw_string(arena, raw_member(arena, raw_member(arena, own, "state"), "S")));
     }
 }
 
-/* ---- what was stored ---- */
-
-/* "state/SHARD/LANE/PART" */
-static struct lane *lane_of_part(struct shard *shard, struct slice key)
-{
-    size_t begin = sizeof "state/" - 1 + strlen(shard->id) + 1;
-    if (key.len <= begin) return NULL;
-    struct slice rest = slice_from(key, begin);
-    const char *slash = memchr(rest.data, '/', rest.len);
-    unsigned long long number;
-    if (!slash) return NULL;
-    if (!slice_to_u64((struct slice){rest.data, (size_t)(slash - rest.data)}, LANES_MAX - 1, &number))
-        return NULL;
-    return number < shard->lane_count ? &shard->lanes[number] : NULL;
-}
-
-static struct slice attribute_of(struct slice raw, const char *type, struct arena *arena)
-{
-    struct slice text;
-    return raw_members(arena, raw, &type, &text, 1) ? raw_string(arena, text) : SLICE_NONE;
-}
-
-/* Parts come in the order of their keys: there are fewer than ten. */
-static void take_part(void *context, struct slice raw)
-{
-    static const char *const names[] = {"shard", "start", "end", "state"};
-    struct arena *arena = task_arena();
-    struct slice raws[4];
-    unsigned long long start_ms, end_ms;
-    if (!raw_members(arena, raw, names, raws, 4)) return;
-    struct lane *lane = lane_of_part(context, attribute_of(raws[0], "S", arena));
-    if (!lane || !slice_to_u64(attribute_of(raws[1], "N", arena), INT64_MAX, &start_ms) ||
-        !slice_to_u64(attribute_of(raws[2], "N", arena), INT64_MAX, &end_ms))
-        return;
-    lane->window.is_open = true;
-    lane->window.start_ms = (int64_t)start_ms;
-    lane->window.end_ms = (int64_t)end_ms;
-    lane->window.parts++;
-    buf_slice(&lane->window.state, attribute_of(raws[3], "S", arena));
-}
-
-bool windows_load(struct shard *shard)
+bool windows_load(struct shard *shard, struct slice item)
 {
     static const char *const names[] = {"Items", "LastEvaluatedKey"};
     struct slice raws[2] = {{0}};
-    char prefix[LIMIT_SHARD_ID_BYTES + 16];
-    snprintf(prefix, sizeof prefix, "state/%s/", shard->id);
+    struct slice first = arena_printf(task_arena(), "state/%s/", shard->id);
+    take_windows(shard, item);
     do {
         struct task_call *call = task_call_new("Query");
         struct buf *out = task_call_request(call);
-        buf_text(out, "{\"TableName\":");
-        buf_slice(out, buf_view(&shard->reader->consumer->table));
-        buf_text(out, ",\"ConsistentRead\":true,\"KeyConditionExpression\":\"#m = :m AND begins_with(#s, "
-                      ":s)\",\"ExpressionAttributeNames\":{\"#m\":\"mapping\",\"#s\":\"shard\"},"
-                      "\"ExpressionAttributeValues\":{\":s\":{\"S\":");
-        json_put_string(out, slice_of(prefix));
-        buf_text(out, "},\":m\":{\"S\":");
-        json_put_string(out, shard->reader->mapping->id);
-        buf_text(out, "}}");
-        if (raws[1].len) {
-            buf_text(out, ",\"ExclusiveStartKey\":");
-            buf_slice(out, raws[1]);
-        }
+        compose(out,
+                "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping and "
+                "begins_with(#shard, :first)',%#,'ExpressionAttributeValues':{':mapping':%S,':first':%S}",
+                buf_view(&shard->reader->consumer->table), shard->reader->mapping->id, first);
+        if (raws[1].len) compose(out, ",'ExclusiveStartKey':%A", raws[1]);
         buf_byte(out, '}');
         struct task_reply reply = task_send(call);
-        if (reply.fault != DYNAMO_FINE || !raw_members(task_arena(), reply.body, names, raws, 2) ||
+        struct slice page = reply.fault == DYNAMO_FINE ? arena_copy(task_arena(), reply.body) : SLICE_NONE;
+        if (!page.data || !raw_members(task_arena(), page, names, raws, 2) ||
             !each_element(raws[0], task_arena(), take_part, shard))
             return false;
-        raws[1] = arena_copy(task_arena(), raws[1]);
     } while (raws[1].len);
+    for (uint32_t i = 0; i < shard->lane_count; i++)
+        if (shard->lanes[i].window.parts_read != shard->lanes[i].window.parts) return false;
     return true;
 }
