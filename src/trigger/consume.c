@@ -348,7 +348,8 @@ static void real_stream_over(void *self, struct slice id, struct slice arn, bool
 
 static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 {
-    struct consumer *consumer = (struct consumer *)(void *)((char *)watcher - offsetof(struct consumer, watcher));
+    struct consumer *consumer = (struct consumer *)(void *)((char *)watcher -
+                                                            offsetof(struct consumer, watcher));
     (void)next_sequence;
     task_host_wake(consumer->host);
 }
@@ -457,8 +458,8 @@ void consumer_remove(struct consumer *consumer, struct slice id)
 void consumer_put_metrics(struct consumer *consumer, struct buf *out)
 {
     const struct consumer_counts *counts = &consumer->counts;
-#define PUT(member, name, type, help)                                                                                  \
-    stats_put_head(out, "quipu_trigger_" name, type, help);                                                            \
+#define PUT(member, name, type, help)                                                                        \
+    stats_put_head(out, "quipu_trigger_" name, type, help);                                                  \
     buf_printf(out, "quipu_trigger_" name " %llu\n", (unsigned long long)stats_read(&counts->member));
     CONSUMER_COUNTS(PUT)
 #undef PUT

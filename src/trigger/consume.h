@@ -71,7 +71,7 @@ struct consumer_settings {
 
 /* The position item as it was last seen. */
 struct position {
-    bool exists, ended;
+    bool exists, ended, names_effect;
     int64_t fence, until_ms; /* of the lease, as is the owner */
     int64_t moves, mark, wanted_until_ms, since_ms;
     char owner[OWNER_BYTES], wanted[OWNER_BYTES]; /* empty: nobody */
@@ -92,6 +92,8 @@ struct commit_plan {
     bool ends, renews;
     bool loses_iterator;
     int64_t mark; /* by which it is known in the item */
+    const struct lane
+        *names_effect_of; /* moves nothing yet: it only tells of this lane's effect. NULL: a usual one */
 };
 
 /* Nobody has the lease, or its time is over. */
@@ -100,6 +102,11 @@ bool lease_is_free(const struct shard *shard);
 bool lease_is_anothers(const struct shard *shard);
 /* How long we may count on one, from when it was asked for. */
 int64_t lease_held_ms(const struct consumer *consumer);
+
+/* Who makes the effects of a lane (task.h). */
+struct slice position_source(const struct shard *shard, uint32_t lane);
+/* What brings an effect that the position names to its end; where it moves not, the effect is only forgotten. */
+void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out);
 
 /* Requests: */
 void put_position_key(struct buf *out, const struct reader *reader, struct slice shard);
@@ -149,7 +156,7 @@ enum lane_state {
 
 /* What the next commit does for a lane. */
 struct settlement {
-    uint32_t moves;            /* records that are done with */
+    uint32_t moves; /* records that are done with */
     /* Members of its transaction, separated by commas; none: a plain write of the position will do. Effects are what a
      * function returned, children what may be made twice: letters, calls, states of windows. */
     struct buf effects, children, cause;
@@ -347,15 +354,15 @@ struct reader {
     bool has_start;       /* LATEST is written down */
     bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
-    bool is_over;         /* as it was told: nothing will come from this stream any more */
-    bool has_looked_last; /* for all shards, after the last one of a closed stream was done */
-    bool has_moved;       /* to another stream, from which nothing was told yet */
+    bool is_over;            /* as it was told: nothing will come from this stream any more */
+    bool has_looked_last;    /* for all shards, after the last one of a closed stream was done */
+    bool has_moved;          /* to another stream, from which nothing was told yet */
     bool has_told_of_others; /* the log has said who else reads it */
     bool knows_filter;       /* the service has ShardFilter, as far as we know */
     struct shard *shards;
     struct buf hash_key;
     char wanted_of[LIMIT_SHARD_ID_BYTES + 1]; /* whose children are to be looked for next */
-    uint32_t look, looked; /* for shards: the one begun last, the one completed last */
+    uint32_t look, looked;                    /* for shards: the one begun last, the one completed last */
     int64_t looked_us;
     uint32_t position_looks;
     uint32_t failures;
@@ -399,24 +406,24 @@ bool misses_children(const struct reader *reader);
 /* ---- the consumer (consume.c) ---- */
 
 /* Member of struct consumer_counts, name of the metric, type, help. */
-#define CONSUMER_COUNTS(X)                                                                                             \
-    X(readers, "mappings", "gauge", "Event source mappings that are known.")                                           \
-    X(watches, "watches", "gauge", "Streams that the server itself follows.")                                          \
-    X(shards_held, "shards", "gauge", "Shards that are being read.")                                                   \
-    X(buffered_bytes, "buffered_bytes", "gauge", "Records that wait or run.")                                          \
-    X(reads, "reads_total", "counter", "Answers to GetRecords.")                                                       \
-    X(records_read, "records_read_total", "counter", "Records that were read.")                                        \
-    X(records_filtered, "records_filtered_total", "counter", "Records that no filter wanted.")                         \
-    X(records_done, "records_done_total", "counter", "Records that were handled.")                                     \
-    X(records_given_up, "records_given_up_total", "counter", "Records that were given up.")                            \
-    X(records_looped, "records_looped_total", "counter", "Records kept from the function that caused them.")           \
-    X(batches, "invocations_total", "counter", "Batches handed to functions.")                                         \
-    X(failures, "failures_total", "counter", "Invocations that failed.")                                               \
-    X(throttled, "throttled_total", "counter", "Invocations that were not begun.")                                     \
-    X(commits, "commits_total", "counter", "Positions that were moved.")                                               \
-    X(effects, "effects_total", "counter", "Writes of functions that were applied.")                                   \
-    X(conflicts, "conflicts_total", "counter", "Commits that met another transaction.")                                \
-    X(leases_lost, "leases_lost_total", "counter", "Leases that were lost.")                                           \
+#define CONSUMER_COUNTS(X)                                                                                   \
+    X(readers, "mappings", "gauge", "Event source mappings that are known.")                                 \
+    X(watches, "watches", "gauge", "Streams that the server itself follows.")                                \
+    X(shards_held, "shards", "gauge", "Shards that are being read.")                                         \
+    X(buffered_bytes, "buffered_bytes", "gauge", "Records that wait or run.")                                \
+    X(reads, "reads_total", "counter", "Answers to GetRecords.")                                             \
+    X(records_read, "records_read_total", "counter", "Records that were read.")                              \
+    X(records_filtered, "records_filtered_total", "counter", "Records that no filter wanted.")               \
+    X(records_done, "records_done_total", "counter", "Records that were handled.")                           \
+    X(records_given_up, "records_given_up_total", "counter", "Records that were given up.")                  \
+    X(records_looped, "records_looped_total", "counter", "Records kept from the function that caused them.") \
+    X(batches, "invocations_total", "counter", "Batches handed to functions.")                               \
+    X(failures, "failures_total", "counter", "Invocations that failed.")                                     \
+    X(throttled, "throttled_total", "counter", "Invocations that were not begun.")                           \
+    X(commits, "commits_total", "counter", "Positions that were moved.")                                     \
+    X(effects, "effects_total", "counter", "Writes of functions that were applied.")                         \
+    X(conflicts, "conflicts_total", "counter", "Commits that met another transaction.")                      \
+    X(leases_lost, "leases_lost_total", "counter", "Leases that were lost.")                                 \
     X(trimmed, "trimmed_total", "counter", "Times that records were cut off before they were read.")
 
 struct consumer_counts {
@@ -438,7 +445,7 @@ struct consumer {
     enum positions_state positions_state;
     uint64_t last_news;
     size_t buffered_bytes;
-    bool is_stopping, is_late; /* late: batches under way are not waited for any more */
+    bool is_stopping, is_late;        /* late: batches under way are not waited for any more */
     struct arena scratch, page_arena; /* of a record, and of the page that it is in */
     struct buf text;                  /* scratch, too */
     struct batch_call *spare_batches; /* with their memory */

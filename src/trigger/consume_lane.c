@@ -131,7 +131,8 @@ static void clear_settlement(struct settlement *settlement)
     struct buf effects = settlement->effects, children = settlement->children, cause = settlement->cause;
     struct buf state = settlement->state;
     effects.len = children.len = cause.len = state.len = 0;
-    *settlement = (struct settlement){.effects = effects, .children = children, .cause = cause, .state = state};
+    *settlement = (struct settlement){
+        .effects = effects, .children = children, .cause = cause, .state = state};
 }
 
 static void split(struct lane *lane, uint32_t first)
@@ -175,7 +176,8 @@ void lane_committed(struct lane *lane)
     uint32_t moves = settlement->moves;
     stats_add(settlement->has_document || lane->gives_up ? &counts->records_given_up : &counts->records_done,
               moves);
-    stats_add(&counts->effects, settlement->effect_count + (settlement->has_document ? 0 : settlement->child_count));
+    stats_add(&counts->effects,
+              settlement->effect_count + (settlement->has_document ? 0 : settlement->child_count));
     lane_pop(lane, moves);
     while (moves && lane->depth) {
         uint32_t less = moves < *segment(lane) ? moves : *segment(lane);
@@ -223,8 +225,7 @@ static void tell_function_of_loop(struct lane *lane)
                "LOOP function %.*s was not called for a record that it caused itself, at depth %u "
                "(MaximumRecursionDepth of mapping %.*s is %u). To allow it: aws lambda "
                "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
-               SLICE_ARG(reader->function_name),
-               cause_count(lane_head(lane)->cause, reader->function_name),
+               SLICE_ARG(reader->function_name), cause_count(lane_head(lane)->cause, reader->function_name),
                SLICE_ARG(reader->mapping->id), reader->mapping->depth_max, SLICE_ARG(reader->function_name));
     world->log_to(world->self, reader->function_name, buf_view(&line));
     buf_free(&line);
@@ -325,9 +326,9 @@ static void put_off(struct lane *lane, const struct invocation *invocation)
 }
 
 /* So many records at a time return as much as a transaction takes. */
-static void learn_cap(struct lane *lane, uint32_t count, size_t bytes)
+static void learn_cap(struct lane *lane, uint32_t count, uint32_t most, size_t bytes)
 {
-    uint64_t by_count = (uint64_t)lane->take * LIMIT_EFFECTS / (count ? count : 1);
+    uint64_t by_count = (uint64_t)lane->take * most / (count ? count : 1);
     uint64_t by_bytes = (uint64_t)lane->take * EFFECTS_BYTES / (bytes ? bytes : 1);
     uint64_t cap = by_count < by_bytes ? by_count : by_bytes;
     if (cap >= lane->take) cap = lane->take - 1;
@@ -335,10 +336,10 @@ static void learn_cap(struct lane *lane, uint32_t count, size_t bytes)
 }
 
 /* What fits twice may grow again: not all records return as much. */
-static void unlearn_cap(struct lane *lane, uint32_t count, size_t bytes)
+static void unlearn_cap(struct lane *lane, uint32_t count, uint32_t most, size_t bytes)
 {
     if (!lane->cap || lane->take < lane->cap) return;
-    if (count * 2 > LIMIT_EFFECTS || bytes * 2 > EFFECTS_BYTES) return;
+    if (count * 2 > most || bytes * 2 > EFFECTS_BYTES) return;
     lane->cap += lane->cap / 2 + 1;
     if (lane->cap >= lane_mapping(lane)->batch_size) lane->cap = 0;
 }
@@ -351,22 +352,23 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
     uint32_t count;
     char why[200] = "";
     enum effects found = func_effects(buf_view(&call->invocation.reply), UINT32_MAX, &call->arena, &members,
-                                        &count, why, sizeof why);
+                                      &count, why, sizeof why);
     if (found == EFFECTS_BAD) lane_fail(lane, why);
     if (found != EFFECTS_FOUND) return found == EFFECTS_NONE;
-    bool fits = count <= LIMIT_EFFECTS && members.len <= EFFECTS_BYTES;
+    bool is_watch = lane_mapping(lane)->watch != NULL, has_transactions = is_watch || task_has_transactions();
+    uint32_t most = has_transactions ? LIMIT_EFFECTS : 1;
+    bool fits = count <= most && members.len <= EFFECTS_BYTES;
     if (!fits && lane->take > 1) {
-        learn_cap(lane, count, members.len);
+        learn_cap(lane, count, most, members.len);
         lane_result(lane, OUTCOME_TOO_MUCH, 0);
         return false;
     }
-    if (!fits) {
+    if (!fits && has_transactions) {
         lane_fail(lane, "it returned more writes than one transaction takes");
         return false;
     }
-    unlearn_cap(lane, count, members.len);
+    unlearn_cap(lane, count, most, members.len);
     if (!count) return true;
-    bool is_watch = lane_mapping(lane)->watch != NULL;
     cause = call->invocation.cause;
     if (!is_watch) cause = cause_add(&call->arena, cause, lane->shard->reader->function_name);
     buf_slice(is_watch ? &settlement->children : &settlement->effects, members);

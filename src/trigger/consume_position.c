@@ -10,6 +10,7 @@
  *     wanted, wanted_until  S, N  who asks for it; a question that is older counts no more
  *     ended                 BOOL  all of the shard is done
  *     iterator, since       S, N  where LATEST was, while nothing has been read yet
+ *     effect                M     the write of a function that is under way, where there are no transactions
  *     window0, window1, ... M     a lane's tumbling window, while one is open (consume_window.c)
  *   shard = "start": there since all shards that LATEST means have their positions
  *   shard = "state/SHARD/LANE/VERSION/PART": the state of a window that is too long for the position
@@ -83,7 +84,8 @@ static enum dynamo_hold_state hold_state(const struct shard *shard)
     const struct consumer *consumer = shard->reader->consumer;
     const struct position *seen = &shard->seen;
     bool is_owned = seen->exists && seen->owner[0];
-    const struct dynamo_hold hold = {is_owned ? slice_of(seen->owner) : SLICE_NONE, seen->until_ms, seen->fence};
+    const struct dynamo_hold hold = {is_owned ? slice_of(seen->owner) : SLICE_NONE, seen->until_ms,
+                                     seen->fence};
     if (!consumer->settings.shared && dynamo_owner_is_here(slice_of(seen->owner))) return HOLD_IS_FREE;
     return dynamo_hold_state(&hold, slice_of(consumer->settings.owner), consumer_now_ms(consumer));
 }
@@ -108,7 +110,8 @@ int64_t lease_held_ms(const struct consumer *consumer)
 static int64_t lease_until_ms(const struct consumer *consumer)
 {
     if (!consumer->settings.shared) return DYNAMO_NO_END_MS;
-    return dynamo_hold_until(consumer_now_ms(consumer), lease_held_ms(consumer), consumer->settings.lease_ms / 2);
+    return dynamo_hold_until(consumer_now_ms(consumer), lease_held_ms(consumer),
+                             consumer->settings.lease_ms / 2);
 }
 
 /* ---- writing requests ---- */
@@ -140,11 +143,12 @@ static void put_points(struct buf *out, const struct point *at, uint32_t lanes)
 void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended)
 {
     const struct reader *reader = shard->reader;
-    compose(out, "{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'lanes':%N,'moves':%N,'fence':%N,'ended':{'BOOL':%b}",
-            buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id), (int64_t)reader->mapping->lanes,
-            (int64_t)0, (int64_t)0, is_ended);
-    if (iterator.len)
-        compose(out, ",'iterator':%S,'since':%N", iterator, consumer_now_ms(reader->consumer));
+    compose(
+        out,
+        "{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'lanes':%N,'moves':%N,'fence':%N,'ended':{'BOOL':%b}",
+        buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id),
+        (int64_t)reader->mapping->lanes, (int64_t)0, (int64_t)0, is_ended);
+    if (iterator.len) compose(out, ",'iterator':%S,'since':%N", iterator, consumer_now_ms(reader->consumer));
     buf_text(out, ",\"at\":");
     put_points(out, &POINT_LATEST, reader->mapping->lanes);
     compose(out, "},'ConditionExpression':'attribute_not_exists(#mapping)',%#}");
@@ -157,16 +161,17 @@ void put_position_take(struct buf *out, const struct shard *shard)
     const struct consumer *consumer = shard->reader->consumer;
     bool is_here = !consumer->settings.shared;
     put_head(out, shard);
-    compose(out,
-            ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
-            "if_not_exists(#lanes, :lanes) REMOVE #wanted, #wanted_until','ConditionExpression':'%r%r',"
-            "'ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':%N,"
-            "':one':%N,':lanes':%N%A,':at':",
-            shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
-            is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE), slice_of(consumer->settings.owner),
-            lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0, (int64_t)1,
-            (int64_t)shard->reader->mapping->lanes,
-            is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
+    compose(
+        out,
+        ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
+        "if_not_exists(#lanes, :lanes) REMOVE #wanted, #wanted_until','ConditionExpression':'%r%r',"
+        "'ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':%N,"
+        "':one':%N,':lanes':%N%A,':at':",
+        shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
+        is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE),
+        slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0,
+        (int64_t)1, (int64_t)shard->reader->mapping->lanes,
+        is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
     put_points(out, &POINT_HORIZON, shard->reader->mapping->lanes);
     buf_text(out, "}}");
 }
@@ -176,12 +181,13 @@ void put_position_ask(struct buf *out, const struct shard *shard)
 {
     const struct consumer *consumer = shard->reader->consumer;
     put_head(out, shard);
-    compose(out,
-            ",'UpdateExpression':'SET #wanted = :me, #wanted_until = :until','ConditionExpression':'#fence = :fence and "
-            "(attribute_not_exists(#wanted) or #wanted_until < :now)',%#,"
-            "'ExpressionAttributeValues':{':me':%S,':until':%N,':fence':%N,':now':%N}}",
-            slice_of(consumer->settings.owner), consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms,
-            shard->seen.fence, consumer_now_ms(consumer));
+    compose(
+        out,
+        ",'UpdateExpression':'SET #wanted = :me, #wanted_until = :until','ConditionExpression':'#fence = :fence and "
+        "(attribute_not_exists(#wanted) or #wanted_until < :now)',%#,"
+        "'ExpressionAttributeValues':{':me':%S,':until':%N,':fence':%N,':now':%N}}",
+        slice_of(consumer->settings.owner), consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms,
+        shard->seen.fence, consumer_now_ms(consumer));
 }
 
 /* For UpdateItem: the lease is nobody's. */
@@ -194,10 +200,75 @@ void put_position_release(struct buf *out, const struct shard *shard)
             shard->seen.fence);
 }
 
+/* ---- effects, where there are no transactions ---- */
+
+struct slice position_source(const struct shard *shard, uint32_t lane)
+{
+    return arena_printf(task_arena(), "%.*s/%s/%u", SLICE_ARG(shard->reader->mapping->id), shard->id, lane);
+}
+
+/* For UpdateItem: the position tells what a lane is about to write for its function, and where it stands then. The
+ * mark of this write names the effect. */
+static void put_position_effect(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
+{
+    const struct lane *lane = plan->names_effect_of;
+    const struct settlement *settlement = &lane->settlement;
+    put_head(out, shard);
+    compose(
+        out,
+        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark, #effect = :effect','ConditionExpression':'" HOLD_ACT
+        " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N,"
+        "':effect':{'M':{'lane':%N,'to':%S,'mark':%N,'writes':%S,'cause':%S",
+        shard->seen.fence, shard->seen.moves, shard->seen.moves + 1, plan->mark, (int64_t)lane->number,
+        point_view(&plan->to[lane->number]), plan->mark, buf_view(&settlement->effects),
+        buf_view(&settlement->cause));
+    if (settlement->window != WINDOW_STAYS)
+        compose(out, ",'window':%A",
+                settlement->window == WINDOW_STATES ? window_attribute(lane, task_arena())
+                                                    : SLICE("{\"NULL\":true}"));
+    compose(out, "}}},%O}");
+}
+
+void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out)
+{
+    static const char *const names[] = {"lane", "to", "mark", "writes", "cause", "window"};
+    struct arena *arena = task_arena();
+    struct slice raws[6];
+    struct buf text = {0};
+    raw_pick(arena, effect, names, raws, 6);
+    uint32_t lane = (uint32_t)number_of(arena, raws[0]);
+    struct slice at = arena_printf(arena, ", #at.#%u = :to", lane),
+                 window = arena_printf(arena, ", #window%u", lane);
+    bool opens = moves && raw_member(arena, raws[5], "M").data, closes = moves && raws[5].data && !opens;
+    buf_text(&text, "{\"Update\":");
+    put_head(&text, shard);
+    compose(
+        &text,
+        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r%r%r REMOVE #effect%r','ConditionExpression':'" HOLD_ACT
+        " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N",
+        moves ? at : SLICE(""), opens ? window : SLICE(""), opens ? SLICE(" = :window") : SLICE(""),
+        closes ? window : SLICE(""), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
+        shard->plan.mark);
+    if (moves) compose(&text, ",':to':%S", text_of(arena, raws[1]));
+    if (opens) compose(&text, ",':window':%A", raws[5]);
+    compose(&text, "},%O}}");
+    *out = (struct task_commit){.anchor = arena_copy(arena, buf_view(&text))};
+    buf_free(&text);
+    if (!moves) return;
+    out->effects = text_of(arena, raws[3]);
+    out->cause = text_of(arena, raws[4]);
+    out->source = position_source(shard, lane);
+    out->marker = arena_printf(arena, "%lld", (long long)number_of(arena, raws[2]));
+}
+
 /* For UpdateItem, or as the Update of a transaction. */
 void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
 {
     struct buf set = {0}, remove = {0}, condition = {0}, values = {0};
+    if (plan->names_effect_of) {
+        put_position_effect(out, shard, plan);
+        return;
+    }
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         if (!plan->moves_lane[i] && !plan->lanes) continue;
         buf_printf(&condition, " and #at.#%u = :s%u", i, i);
@@ -229,14 +300,16 @@ void put_position_commit(struct buf *out, const struct shard *shard, const struc
     if (plan->renews) buf_text(&set, ", #until = :until");
     if (plan->renews) compose(&values, ",':until':%N", lease_until_ms(shard->reader->consumer));
     if (plan->loses_iterator) buf_text(&remove, ", #iterator, #since");
+    if (shard->seen.names_effect) buf_text(&remove, ", #effect");
     if (remove.len) buf_printf(&set, " REMOVE %.*s", SLICE_ARG(slice_from(buf_view(&remove), 2)));
     put_head(out, shard);
-    compose(out,
-            ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r','ConditionExpression':'" HOLD_ACT
-            " and #moves = :before%r',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N%A},"
-            "%O}",
-            buf_view(&set), buf_view(&condition), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
-            plan->mark, buf_view(&values));
+    compose(
+        out,
+        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r','ConditionExpression':'" HOLD_ACT
+        " and #moves = :before%r',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N%A},"
+        "%O}",
+        buf_view(&set), buf_view(&condition), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
+        plan->mark, buf_view(&values));
     buf_free(&set);
     buf_free(&remove);
     buf_free(&condition);

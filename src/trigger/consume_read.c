@@ -309,8 +309,7 @@ static void add_record(struct shard *shard, struct lane *lane, const struct raw_
     record.sequence = arena_copy(&page->arena, raw->sequence);
     if (raw->cause.len) record.cause = arena_copy(&page->arena, raw->cause);
     record.is_looped = raw->cause.len &&
-                       cause_count(raw->cause, reader->function_name) >
-                           reader->mapping->depth_max &&
+                       cause_count(raw->cause, reader->function_name) > reader->mapping->depth_max &&
                        !consumer->world.allows_loops(consumer->world.self, reader->function_name);
     page->references++;
     lane_add(lane, &record);
@@ -455,7 +454,8 @@ static void ask_records(struct shard *shard)
     int64_t asked_us = consumer_ticks_us(consumer), asked_ms = consumer_now_ms(consumer);
     uint64_t news = consumer_news(consumer);
     struct task_call *call = task_call_new("GetRecords");
-    compose(task_call_request(call), "{'ShardIterator':%A,'Limit':" PAGE_RECORDS "}", buf_view(&shard->iterator));
+    compose(task_call_request(call), "{'ShardIterator':%A,'Limit':" PAGE_RECORDS "}",
+            buf_view(&shard->iterator));
     task_call_options(call)->shows_causes = true;
     shard->last_ask_us = asked_us;
     struct task_reply reply = task_send(call);

@@ -268,11 +268,13 @@ static bool positions_table_wait(struct reader *reader)
             continue;
         }
         consumer->positions_state = POSITIONS_ASKED;
-        struct task_reply reply = task_request("DescribeTable", compose_in(task_arena(), "{'TableName':%A}", table));
+        struct task_reply reply = task_request("DescribeTable",
+                                               compose_in(task_arena(), "{'TableName':%A}", table));
         struct slice described = raw_member(task_arena(), reply.body, "Table");
         struct slice status = raw_string(task_arena(), raw_member(task_arena(), described, "TableStatus"));
         bool is_active = reply.fault == DYNAMO_FINE && slice_equal(status, SLICE("ACTIVE"));
-        if (reply.fault == DYNAMO_MISSING) /* made by us, by somebody else, or not at all: looking again tells */
+        if (reply.fault ==
+            DYNAMO_MISSING) /* made by us, by somebody else, or not at all: looking again tells */
             task_request("CreateTable",
                          compose_in(task_arena(),
                                     "{'TableName':%A,'BillingMode':'PAY_PER_REQUEST',"
@@ -289,8 +291,8 @@ static bool positions_table_wait(struct reader *reader)
             reader_pause(reader, TABLE_WAIT_US);
         } else if (reply.fault != DYNAMO_MISSING) {
             if (!reader->failures)
-                log_line("triggers: the table of positions cannot be described: %.*s: %.*s", SLICE_ARG(reply.error),
-                         SLICE_ARG(task_reply_message(&reply)));
+                log_line("triggers: the table of positions cannot be described: %.*s: %.*s",
+                         SLICE_ARG(reply.error), SLICE_ARG(task_reply_message(&reply)));
             reader_failed(reader);
         }
     }
@@ -364,11 +366,12 @@ static bool positions_delete(struct reader *reader)
     while (!consumer->is_stopping) {
         arena_rewind(task_arena(), before);
         struct task_reply reply = task_request(
-            "Query", compose_in(task_arena(),
-                                "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping',"
-                                "'ProjectionExpression':'#mapping, #shard','Limit':%d,%#,"
-                                "'ExpressionAttributeValues':{':mapping':%S}}",
-                                buf_view(&consumer->table), (int64_t)DELETES_MAX, reader->mapping->id));
+            "Query",
+            compose_in(task_arena(),
+                       "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping',"
+                       "'ProjectionExpression':'#mapping, #shard','Limit':%d,%#,"
+                       "'ExpressionAttributeValues':{':mapping':%S}}",
+                       buf_view(&consumer->table), (int64_t)DELETES_MAX, reader->mapping->id));
         if (reply.fault == DYNAMO_MISSING) return true;
         if (reply.fault == DYNAMO_FINE) {
             struct slice items = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Items"));

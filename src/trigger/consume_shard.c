@@ -15,7 +15,6 @@
 #include "trigger/watch.h"
 
 #define TAKE_AGAIN_US 200000  /* after somebody was faster, or no answer came */
-#define LOAD_AGAIN_US 1000000 /* after the states of windows could not be read */
 #define SKIPPED_MAX   1000    /* records that went by since the position last moved, */
 #define SKIPPED_US    1000000 /* or so long ago: a filter costs no more writes than that */
 #define RETRY_MAX_US  2000000
@@ -261,6 +260,7 @@ static void commit_is_through(struct shard *shard, int64_t asked_us)
     const struct commit_plan *plan = &shard->plan;
     bool has_calls = false; /* in the queue of asynchronous ones, perhaps */
     shard->seen.moves++;
+    shard->seen.names_effect = false;
     shard->skipped = 0;
     if (plan->loses_iterator) shard->seen.iterator.len = 0;
     if (plan->renews) lease_renewed(shard, asked_us);
@@ -286,39 +286,69 @@ static void take_back(struct shard *shard)
 }
 
 /* The writes of one lane are to blame; the others are tried again without them. False: the position itself is. */
-static bool commit_was_refused(struct shard *shard, struct lane *leader, struct slice reason)
+static bool commit_was_refused(struct shard *shard, struct lane *leader, const char *why)
 {
-    struct slice text = arena_printf(task_arena(), "%.*s", SLICE_ARG(reason));
     if (!leader) {
         log_line("triggers: mapping %.*s: the position in shard %s cannot be written: %s",
-                 SLICE_ARG(shard->reader->mapping->id), shard->id, text.data);
+                 SLICE_ARG(shard->reader->mapping->id), shard->id, why);
         return false;
     }
     take_back(shard);
     if (leader->settlement.has_document)
-        lane_undocumented(leader, text.data);
+        lane_undocumented(leader, why);
     else
-        lane_refused(leader, text.data);
+        lane_refused(leader, why);
     return true;
 }
 
-static struct task_reply send_commit(struct shard *shard, const struct lane *leader)
+static bool lease_is_over(const struct shard *shard)
 {
-    struct task_call *call = task_call_new(leader ? "TransactWriteItems" : "UpdateItem");
-    struct buf *request = task_call_request(call);
-    task_call_options(call)->in_order = true; /* effects of several shards may meet in one item */
-    if (!leader) {
-        put_position_commit(request, shard, &shard->plan);
-        return task_send(call);
+    return consumer_ticks_us(shard->reader->consumer) >= shard->lease_us;
+}
+
+/* False: the lease is over, or the shard is left. */
+static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
+{
+    struct consumer *consumer = shard->reader->consumer;
+    struct task_moment until = task_after_us(
+        consumer->host, retry_after_us(failures, RETRY_MAX_US, consumer_random(consumer)) / share);
+    while (shard_is_held(shard) && !lease_is_over(shard) && !task_moment_is_over(consumer->host, &until))
+        task_await(&shard->changed, until);
+    return shard_is_held(shard) && !lease_is_over(shard);
+}
+
+enum decided { DECIDED, DECIDED_BY_OTHERS, DECIDED_NOT };
+
+/* Writes it until it is known what has become of it. DECIDED_NOT: it cannot be, *why. */
+static enum decided decide(struct shard *shard, const struct task_commit *write, const char **why)
+{
+    struct arena *arena = task_arena();
+    for (uint32_t failures = 1;; failures++) {
+        struct task_commit_reply reply = task_commit(write);
+        struct position now = {0};
+        struct slice id;
+        if (!shard_is_held(shard)) return DECIDED_BY_OTHERS;
+        if (reply.end == COMMIT_DONE) return DECIDED;
+        if (reply.end == COMMIT_REFUSED) {
+            bool is_among = reply.number && reply.part != COMMIT_ANCHOR;
+            struct slice which = is_among ? arena_printf(arena, "write %u: ", reply.number) : SLICE("");
+            *why = arena_printf(arena, "%.*s%.*s: %.*s", SLICE_ARG(which), SLICE_ARG(reply.error),
+                                SLICE_ARG(reply.message))
+                       .data;
+            return DECIDED_NOT;
+        }
+        if (reply.end == COMMIT_CONDITION) {
+            bool is_ours = position_parse(reply.item, arena, &now, &id) && now.fence == shard->seen.fence &&
+                           now.owner[0];
+            bool has_moved = is_ours && now.moves == shard->seen.moves + 1 && now.mark == shard->plan.mark;
+            bool is_same = is_ours && now.moves == shard->seen.moves;
+            position_free(&now);
+            if (has_moved) return DECIDED;
+            if (!is_same) return DECIDED_BY_OTHERS;
+        }
+        if (reply.is_busy) stats_add(&shard->reader->consumer->counts.conflicts, 1);
+        if (!commit_pause(shard, failures, reply.fault == DYNAMO_UNKNOWN ? 1 : 8)) return DECIDED_BY_OTHERS;
     }
-    buf_text(request, "{\"TransactItems\":[{\"Update\":");
-    put_position_commit(request, shard, &shard->plan);
-    buf_byte(request, '}');
-    if (leader->settlement.effect_count) compose(request, ",%A", buf_view(&leader->settlement.effects));
-    if (leader->settlement.child_count) compose(request, ",%A", buf_view(&leader->settlement.children));
-    buf_text(request, "]}");
-    task_call_options(call)->cause = arena_copy(task_arena(), buf_view(&leader->settlement.cause));
-    return task_send(call);
 }
 
 /* ---- puts that come first ---- */
@@ -348,25 +378,8 @@ static struct task_reply put_some(const struct lane *lane, struct slice puts, un
     return task_send(call);
 }
 
-static bool lease_is_over(const struct shard *shard)
-{
-    return consumer_ticks_us(shard->reader->consumer) >= shard->lease_us;
-}
-
-/* False: the lease is over, or the shard is left. */
-static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
-{
-    struct consumer *consumer = shard->reader->consumer;
-    struct task_moment until = task_after_us(
-        consumer->host, retry_after_us(failures, RETRY_MAX_US, consumer_random(consumer)) / share);
-    while (shard_is_held(shard) && !lease_is_over(shard) && !task_moment_is_over(consumer->host, &until))
-        task_await(&shard->changed, until);
-    return shard_is_held(shard) && !lease_is_over(shard);
-}
-
-/* All puts of the lane, until each has been taken. False: the lease is over, or the shard is left. *refused: why they
- * cannot be made. */
-static bool put_all(struct shard *shard, struct lane *lane, struct slice *refused)
+/* All puts of the lane, until each has been taken. DECIDED_NOT: they cannot be made, *why. */
+static enum decided put_all(struct shard *shard, struct lane *lane, const char **why)
 {
     struct arena *arena = task_arena();
     struct slice puts = arena_printf(arena, "[%.*s]", SLICE_ARG(buf_view(&lane->settlement.children)));
@@ -374,42 +387,35 @@ static bool put_all(struct shard *shard, struct lane *lane, struct slice *refuse
     for (unsigned at = 0; at < lane->settlement.child_count;) {
         struct task_reply reply = put_some(lane, puts, at);
         struct slice left = raw_member(arena, reply.body, "UnprocessedItems");
-        if (!shard_is_held(shard)) return false;
+        if (!shard_is_held(shard)) return DECIDED_BY_OTHERS;
         if (reply.fault == DYNAMO_FINE && left.len <= 2) { /* none, or {} */
             at += PUTS_MAX;
             failures = 0;
         } else if (reply.fault == DYNAMO_FINE || dynamo_fault_may_pass(reply.fault) ||
                    reply.fault == DYNAMO_IN_USE) {
-            if (!commit_pause(shard, ++failures, 8)) return false;
+            if (!commit_pause(shard, ++failures, 8)) return DECIDED_BY_OTHERS;
         } else {
-            *refused = arena_printf(arena, "%.*s: %.*s", SLICE_ARG(reply.error),
-                                    SLICE_ARG(task_reply_message(&reply)));
-            return true;
+            *why = arena_printf(arena, "%.*s: %.*s", SLICE_ARG(reply.error),
+                                SLICE_ARG(task_reply_message(&reply)))
+                       .data;
+            return DECIDED_NOT;
         }
     }
-    return true;
+    return DECIDED;
 }
 
-/* Of a commit whose condition failed, the item as it is. */
-static enum { MOVED_BY_US, NOT_MOVED, MOVED_BY_OTHERS } see_item(const struct shard *shard, struct slice item)
-{
-    struct position position = {0};
-    struct slice id;
-    bool is_ours = position_parse(item, task_arena(), &position, &id) && position.fence == shard->seen.fence;
-    bool has_moved = is_ours && position.moves == shard->seen.moves + 1 && position.mark == shard->plan.mark;
-    bool is_same = is_ours && position.moves == shard->seen.moves;
-    position_free(&position);
-    return has_moved ? MOVED_BY_US : is_same ? NOT_MOVED : MOVED_BY_OTHERS;
-}
+/* ---- the whole of it ---- */
 
-/* The item that the reply of a failed condition shows: that of the first action. */
-static struct slice failed_item(const struct task_reply *reply)
+/* The position as one write: {"Update":...}. */
+static struct slice anchor_of(const struct shard *shard)
 {
-    struct raw_walk walk;
-    struct slice reason = reply->body;
-    raw_walk_begin(&walk, task_arena(), raw_member(task_arena(), reply->body, "CancellationReasons"));
-    if (reply->fault == DYNAMO_CANCELLED && !raw_walk_next(&walk, NULL, &reason)) return SLICE_NONE;
-    return raw_member(task_arena(), reason, "Item");
+    struct buf out = {0};
+    buf_text(&out, "{\"Update\":");
+    put_position_commit(&out, shard, &shard->plan);
+    buf_byte(&out, '}');
+    struct slice text = arena_copy(task_arena(), buf_view(&out));
+    buf_free(&out);
+    return text;
 }
 
 /* Carries out the plan. True: it is through, or the lanes know what has become of it; false: the lease is lost. */
@@ -417,38 +423,40 @@ static bool commit(struct shard *shard, struct lane *leader)
 {
     struct consumer *consumer = shard->reader->consumer;
     struct watch *watch = leader ? lane_mapping(leader)->watch : NULL;
+    int64_t asked_us = consumer_ticks_us(consumer);
+    struct task_commit write = {.in_order = true}; /* effects of several shards may meet in one item */
+    const char *why = NULL;
+    enum decided decided = DECIDED;
+    if (leader) {
+        write.cause = buf_view(&leader->settlement.cause);
+        write.children = buf_view(&leader->settlement.children);
+        write.effects = buf_view(&leader->settlement.effects);
+        write.source = position_source(shard, leader->number);
+    }
     if (watch && watch_puts_first(watch)) {
-        struct slice refused = SLICE_NONE;
-        if (!put_all(shard, leader, &refused)) return false;
-        if (refused.data) return commit_was_refused(shard, leader, refused);
-        leader = NULL;
+        decided = put_all(shard, leader, &why);
+        write.children = SLICE("");
     }
-    for (uint32_t failures = 1;; failures++) {
-        int64_t asked_us = consumer_ticks_us(consumer);
-        struct task_reply reply = send_commit(shard, leader);
-        struct dynamo_cancellation why = {.first = -1};
-        if (!shard_is_held(shard)) return false;
-        if (reply.fault == DYNAMO_CANCELLED) why = dynamo_cancellation(reply.body, task_arena());
-        bool has_failed = reply.fault == DYNAMO_CONDITION || why.first == 0;
-        if (reply.fault == DYNAMO_FINE ||
-            (has_failed && see_item(shard, failed_item(&reply)) == MOVED_BY_US)) {
-            commit_is_through(shard, asked_us);
-            return true;
-        }
-        if (has_failed && see_item(shard, failed_item(&reply)) == MOVED_BY_OTHERS) return false;
-        if (why.first > 0)
-            return commit_was_refused(shard, leader,
-                                      arena_printf(task_arena(), "write %d: %.*s: %.*s", why.first,
-                                                   SLICE_ARG(why.code), SLICE_ARG(why.message)));
-        bool may_pass = has_failed || dynamo_fault_may_pass(reply.fault) || reply.fault == DYNAMO_CANCELLED ||
-                        reply.fault == DYNAMO_IN_USE;
-        if (!may_pass)
-            return commit_was_refused(shard, leader,
-                                      arena_printf(task_arena(), "%.*s: %.*s", SLICE_ARG(reply.error),
-                                                   SLICE_ARG(task_reply_message(&reply))));
-        if (why.may_pass) stats_add(&consumer->counts.conflicts, 1);
-        if (!commit_pause(shard, failures, reply.fault == DYNAMO_UNKNOWN ? 1 : 8)) return false;
+    bool names_effect = leader && leader->settlement.effect_count == 1 && !task_has_transactions();
+    if (names_effect &&
+        decided == DECIDED) { /* first the position tells of it, so that nobody makes another one */
+        shard->plan.names_effect_of = leader;
+        write.marker = arena_printf(task_arena(), "%lld", (long long)shard->plan.mark);
+        decided = decide(shard, &(struct task_commit){.anchor = anchor_of(shard), .children = write.children},
+                         &why);
+        shard->plan.names_effect_of = NULL;
+        shard->plan.mark = (int64_t)(consumer_random(consumer) >> 12);
+        write.children = SLICE("");
+        if (decided == DECIDED) shard->seen.moves++;
+        shard->seen.names_effect |= decided == DECIDED;
     }
+    if (decided == DECIDED) {
+        write.anchor = anchor_of(shard);
+        decided = decide(shard, &write, &why);
+    }
+    if (decided == DECIDED_NOT) return commit_was_refused(shard, leader, why);
+    if (decided == DECIDED) commit_is_through(shard, asked_us);
+    return decided == DECIDED;
 }
 
 /* ---- taking the lease ---- */
@@ -463,6 +471,22 @@ static bool take(struct shard *shard, struct slice *item)
     if (reply.fault != DYNAMO_FINE) return false;
     *item = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Attributes"));
     return position_parse(*item, task_arena(), &shard->seen, &id);
+}
+
+/* The last holder may have begun an effect: it is brought to its end, or, where it is refused, forgotten; its records
+ * come again. Then the position is another one. False: that could not be done. */
+static bool finish_effect(struct shard *shard, struct slice effect)
+{
+    struct consumer *consumer = shard->reader->consumer;
+    struct task_commit write = {0};
+    const char *why;
+    enum decided decided = DECIDED_NOT;
+    for (int is_moved = 1; is_moved >= 0 && decided == DECIDED_NOT; is_moved--) {
+        shard->plan = (struct commit_plan){.mark = (int64_t)(consumer_random(consumer) >> 12)};
+        position_finish(shard, effect, is_moved, &write);
+        decided = decide(shard, &write, &why);
+    }
+    return decided == DECIDED;
 }
 
 static void find_ends(struct shard *shard)
@@ -554,11 +578,36 @@ static void leave(struct shard *shard, enum leaving how)
     if (shard->is_missing) position_free(&shard->seen);
 }
 
-static void take_again(struct shard *shard, int64_t us)
+/* Takes the lease and makes the lanes. False: somebody was faster, no answer came, or it is to be tried again. */
+static bool begin(struct shard *shard)
 {
-    shard->wish = LEASE_LEAVE;
-    shard->retry = task_after_us(shard->reader->consumer->host, us);
-    shard->reader->positions_us = shard->retry.ticks_us;
+    struct reader *reader = shard->reader;
+    int64_t asked_us = consumer_ticks_us(reader->consumer);
+    struct slice item, effect = SLICE_NONE;
+    do {
+        if (!take(shard, &item)) return false;
+        shard->held_us = consumer_ticks_us(reader->consumer);
+        lease_renewed(shard, asked_us);
+        shard->is_handing_over = shard->is_missing = false;
+        effect = raw_member(task_arena(), raw_member(task_arena(), item, "effect"), "M");
+        if (!effect.data) break;
+        shard->state = SHARD_HELD;
+        if (!finish_effect(shard, effect)) return false;
+        shard->state = SHARD_TAKING;
+        asked_us = consumer_ticks_us(reader->consumer);
+    } while (true);
+    if (shard->seen.ended) return true;
+    make_lanes(shard, shard->seen.lanes, shard->seen.at, false);
+    stats_add(&reader->consumer->counts.shards_held, 1);
+    if (reader->mapping->tumbling_ms && !windows_load(shard, item)) {
+        leave(shard, LEAVE_LOST);
+        return false;
+    }
+    shard->retry = (struct task_moment){0};
+    find_ends(shard);
+    begin_reading(shard);
+    shard->state = SHARD_HELD;
+    return true;
 }
 
 void shard_task(void *argument)
@@ -567,33 +616,22 @@ void shard_task(void *argument)
     struct reader *reader = shard->reader;
     struct consumer *consumer = reader->consumer;
     enum shard_state state = SHARD_FREE;
-    int64_t asked_us = consumer_ticks_us(consumer);
-    struct slice item;
-    if (!take(shard, &item)) {
-        take_again(shard, TAKE_AGAIN_US);
+    shard->is_committing = true;
+    bool has_begun = begin(shard);
+    shard->is_committing = false;
+    if (!has_begun) {
+        shard->wish = LEASE_LEAVE;
+        shard->retry = task_after_us(consumer->host, TAKE_AGAIN_US);
+        reader->positions_us = shard->retry.ticks_us;
     } else if (shard->seen.ended) {
         state = SHARD_ENDED;
     } else {
-        shard->held_us = consumer_ticks_us(consumer);
-        lease_renewed(shard, asked_us);
-        shard->is_handing_over = shard->is_committing = shard->is_missing = false;
-        shard->retry = (struct task_moment){0};
-        make_lanes(shard, shard->seen.lanes, shard->seen.at, false);
-        find_ends(shard);
-        begin_reading(shard);
-        stats_add(&consumer->counts.shards_held, 1);
-        if (reader->mapping->tumbling_ms && !windows_load(shard, item)) {
-            leave(shard, LEAVE_LOST);
-            take_again(shard, LOAD_AGAIN_US);
-        } else {
-            shard->state = SHARD_HELD;
-            shard->tasks++;
-            task_begin(consumer->host, read_task, shard);
-            begin_lanes(shard);
-            enum leaving how = work(shard);
-            leave(shard, how);
-            if (how == LEAVE_ENDED) state = SHARD_ENDED;
-        }
+        shard->tasks++;
+        task_begin(consumer->host, read_task, shard);
+        begin_lanes(shard);
+        enum leaving how = work(shard);
+        leave(shard, how);
+        if (how == LEAVE_ENDED) state = SHARD_ENDED;
     }
     shard->state = state;
     shard->tasks--;

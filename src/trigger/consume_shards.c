@@ -216,11 +216,12 @@ static struct task_reply query_positions(struct reader *reader, struct slice fro
 {
     struct task_call *call = task_call_new("Query");
     struct buf *out = task_call_request(call);
-    compose(out,
-            "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping and #shard between "
-            ":first and :last',%#,'ExpressionAttributeValues':{':first':{'S':'shardId-'},':last':{'S':'start'},"
-            "':mapping':%S}",
-            buf_view(&reader->consumer->table), reader->mapping->id);
+    compose(
+        out,
+        "{'TableName':%A,'ConsistentRead':true,'KeyConditionExpression':'#mapping = :mapping and #shard between "
+        ":first and :last',%#,'ExpressionAttributeValues':{':first':{'S':'shardId-'},':last':{'S':'start'},"
+        "':mapping':%S}",
+        buf_view(&reader->consumer->table), reader->mapping->id);
     if (from.len) compose(out, ",'ExclusiveStartKey':%A", from);
     buf_byte(out, '}');
     return task_send(call);

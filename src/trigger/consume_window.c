@@ -14,7 +14,8 @@
 #include "base/compose.h"
 #include "trigger/consume.h"
 
-#define GRACE_MS 1000 /* a record's time is in whole seconds, and it is committed a moment later */
+#define SWEEP_AGAIN_US 100000
+#define GRACE_MS       1000 /* a record's time is in whole seconds, and it is committed a moment later */
 
 /* ---- when ---- */
 
@@ -64,17 +65,19 @@ void window_put_members(struct buf *out, const struct lane *lane)
     put_moment(out, window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms);
     buf_text(out, ",\"end\":");
     put_moment(out, end_ms);
-    compose(out,
-            "},'state':%A,'shardId':%s,'eventSourceARN':%A,'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
-            window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
-            buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
+    compose(
+        out,
+        "},'state':%A,'shardId':%s,'eventSourceARN':%A,'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
+        window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
+        buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
 }
 
 /* ---- what it answers ---- */
 
 static struct slice part_name(const struct lane *lane, int64_t version, uint32_t part)
 {
-    return arena_printf(task_arena(), "state/%s/%u/%lld/%u", lane->shard->id, lane->number, (long long)version, part);
+    return arena_printf(task_arena(), "state/%s/%u/%lld/%u", lane->shard->id, lane->number,
+                        (long long)version, part);
 }
 
 /* Into the children of the commit. Answers how many. */
@@ -125,7 +128,8 @@ bool window_takes_state(struct lane *lane, struct slice state)
     settlement->window = WINDOW_STATES;
     buf_slice(&settlement->state, state);
     settlement->version = (int64_t)(consumer_random(lane->shard->reader->consumer) >> 12);
-    settlement->parts = state.len > LIMIT_WINDOW_INLINE_BYTES ? put_parts(lane, state, settlement->version) : 0;
+    settlement->parts = state.len > LIMIT_WINDOW_INLINE_BYTES ? put_parts(lane, state, settlement->version)
+                                                              : 0;
     return true;
 }
 
@@ -134,8 +138,8 @@ struct slice window_attribute(const struct lane *lane, struct arena *arena)
 {
     const struct settlement *settlement = &lane->settlement;
     if (!settlement->parts)
-        return compose_in(arena, "{'M':{'start':%N,'end':%N,'state':%S}}", lane->window.start_ms, lane->window.end_ms,
-                          buf_view(&settlement->state));
+        return compose_in(arena, "{'M':{'start':%N,'end':%N,'state':%S}}", lane->window.start_ms,
+                          lane->window.end_ms, buf_view(&settlement->state));
     return compose_in(arena, "{'M':{'start':%N,'end':%N,'version':%N,'parts':%N}}", lane->window.start_ms,
                       lane->window.end_ms, settlement->version, (int64_t)settlement->parts);
 }
@@ -172,34 +176,49 @@ void window_committed(struct lane *lane)
 
 /* ---- items of states ---- */
 
-static void delete_part(const struct reader *reader, struct slice name)
+static enum dynamo_fault delete_part(const struct reader *reader, struct slice name)
 {
-    task_request("DeleteItem", compose_in(task_arena(), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
-                                          buf_view(&reader->consumer->table), reader->mapping->id, name));
+    return task_request("DeleteItem",
+                        compose_in(task_arena(), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
+                                   buf_view(&reader->consumer->table), reader->mapping->id, name))
+        .fault;
 }
 
-/* One that stays because a call failed goes with the next lease. */
+/* What stays because the lane is left goes with the next lease. */
 void window_sweep(struct lane *lane)
 {
+    struct shard *shard = lane->shard;
     struct tumbling *window = &lane->window;
     struct arena_mark mark = arena_mark(task_arena());
-    for (uint32_t part = 0; part < window->old_parts && shard_is_held(lane->shard); part++)
-        delete_part(lane->shard->reader, part_name(lane, window->old_version, part));
-    window->old_parts = 0;
-    arena_rewind(task_arena(), mark);
+    while (window->old_parts && shard_is_held(shard)) {
+        enum dynamo_fault fault = delete_part(shard->reader,
+                                              part_name(lane, window->old_version, window->old_parts - 1));
+        if (dynamo_fault_may_pass(fault))
+            task_await(&shard->changed, task_after_us(shard->reader->consumer->host, SWEEP_AGAIN_US));
+        else
+            window->old_parts--;
+        arena_rewind(task_arena(), mark);
+    }
 }
 
 static int64_t number_of(struct slice window, const char *name)
 {
     int64_t number = 0;
-    raw_int(raw_text(task_arena(), raw_member(task_arena(), raw_member(task_arena(), window, name), "N")), &number);
+    raw_int(raw_text(task_arena(), raw_member(task_arena(), raw_member(task_arena(), window, name), "N")),
+            &number);
     return number;
 }
+
+struct loading {
+    struct shard *shard;
+    bool has_failed;
+};
 
 /* Parts come in the order of their keys: there are fewer than ten. One that no window names is an orphan. */
 static void take_part(void *context, struct slice raw)
 {
-    struct shard *shard = context;
+    struct loading *loading = context;
+    struct shard *shard = loading->shard;
     struct arena *arena = task_arena();
     struct slice name = raw_string(arena, raw_member(arena, raw_member(arena, raw, "shard"), "S"));
     struct slice state = raw_string(arena, raw_member(arena, raw_member(arena, raw, "state"), "S"));
@@ -212,7 +231,7 @@ static void take_part(void *context, struct slice raw)
         buf_slice(&window->state, state);
         return;
     }
-    delete_part(shard->reader, name);
+    loading->has_failed |= delete_part(shard->reader, name) != DYNAMO_FINE;
 }
 
 /* Of the position as it is: `item`. */
@@ -221,7 +240,8 @@ static void take_windows(struct shard *shard, struct slice item)
     struct arena *arena = task_arena();
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         struct tumbling *window = &shard->lanes[i].window;
-        struct slice own = raw_member(arena, raw_member(arena, item, arena_printf(arena, "window%u", i).data), "M");
+        struct slice own = raw_member(arena, raw_member(arena, item, arena_printf(arena, "window%u", i).data),
+                                      "M");
         window->is_open = own.data != NULL;
         window->start_ms = number_of(own, "start");
         window->end_ms = number_of(own, "end");
@@ -235,6 +255,7 @@ bool windows_load(struct shard *shard, struct slice item)
 {
     static const char *const names[] = {"Items", "LastEvaluatedKey"};
     struct slice raws[2] = {{0}};
+    struct loading loading = {shard, false};
     struct slice first = arena_printf(task_arena(), "state/%s/", shard->id);
     take_windows(shard, item);
     do {
@@ -249,10 +270,10 @@ bool windows_load(struct shard *shard, struct slice item)
         struct task_reply reply = task_send(call);
         struct slice page = reply.fault == DYNAMO_FINE ? arena_copy(task_arena(), reply.body) : SLICE_NONE;
         if (!page.data || !raw_members(task_arena(), page, names, raws, 2) ||
-            !each_element(raws[0], task_arena(), take_part, shard))
+            !each_element(raws[0], task_arena(), take_part, &loading))
             return false;
     } while (raws[1].len);
     for (uint32_t i = 0; i < shard->lane_count; i++)
         if (shard->lanes[i].window.parts_read != shard->lanes[i].window.parts) return false;
-    return true;
+    return !loading.has_failed;
 }

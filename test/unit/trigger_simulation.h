@@ -14,6 +14,7 @@ struct play {
     uint64_t seed;
     enum play_kind kind;
     bool reports, bisects, has_filter, is_disabled;
+    bool has_long_states; /* of windows: too long for the positions' items */
     unsigned trouble; /* how likely a mishap is, per mille; 0: the storm is over */
     unsigned actors;
     uint32_t lanes;

@@ -42,8 +42,8 @@ static unsigned read_state(struct slice payload, struct entry *entries)
     const char *at = memmem(payload.data, payload.len, "\"state\":[", 9);
     if (!at) return 0;
     at += 8;
-    while (*at != ']' && count < RECORDS_MAX) {
-        at += 2; /* [" or ," */
+    while (strchr("[,", *at) && at[1] == '"' && count < RECORDS_MAX) {
+        at += 2;
         const char *blank = strchr(at, ' '), *end = strchr(at, '"');
         entries[count++] = (struct entry){.pk = {at, (size_t)(blank - at)},
                                           .number = {blank + 1, (size_t)(end - blank - 1)}};
@@ -85,7 +85,7 @@ static void put_effects(struct buf *out, const struct entry *entries, unsigned c
     buf_text(out, "]}");
 }
 
-static void put_state(struct buf *out, struct slice payload, const struct entry *entries, unsigned count)
+static void put_state(const struct play *play, struct buf *out, struct slice payload, const struct entry *entries, unsigned count)
 {
     static struct entry former[RECORDS_MAX];
     unsigned former_count = read_state(payload, former);
@@ -94,6 +94,8 @@ static void put_state(struct buf *out, struct slice payload, const struct entry 
         const struct entry *entry = i < former_count ? &former[i] : &entries[i - former_count];
         buf_printf(out, "%s\"%.*s %.*s\"", i ? "," : "", SLICE_ARG(entry->pk), SLICE_ARG(entry->number));
     }
+    if (play->has_long_states)
+        for (unsigned i = 0; i < LIMIT_WINDOW_INLINE_BYTES; i++) buf_byte(out, ' ');
     buf_byte(out, ']');
 }
 
@@ -103,7 +105,7 @@ static void handle(struct play *play, struct invocation *invocation, struct entr
     bool is_last = count_text(invocation->payload, "\"isFinalInvokeForWindow\":true") > 0;
     if (play->kind == PLAY_WINDOWS && is_last) count = read_state(invocation->payload, entries);
     if (play->kind == PLAY_WINDOWS && !is_last)
-        put_state(&invocation->reply, invocation->payload, entries, count);
+        put_state(play, &invocation->reply, invocation->payload, entries, count);
     else
         put_effects(&invocation->reply, entries, count);
 }

@@ -307,11 +307,21 @@ static void log_to(void *self, struct slice function, struct slice line)
     buf_slice(&actor->stage->log, line);
 }
 
+static bool has_transactions(void *self)
+{
+    return !((struct actor *)self)->stage->without_transactions;
+}
+
 struct actor *stage_start(struct stage *stage, unsigned number)
 {
     struct actor *actor = &stage->actors[number];
-    struct task_environment outside = {
-        .self = actor, .begin = begin, .turn_end = turn_end, .finish = finish, .now_ms = now_ms, .ticks_us = ticks_us};
+    struct task_environment outside = {.self = actor,
+                                       .begin = begin,
+                                       .turn_end = turn_end,
+                                       .finish = finish,
+                                       .now_ms = now_ms,
+                                       .ticks_us = ticks_us,
+                                       .has_transactions = has_transactions};
     struct environment world = {.self = actor,
                                  .invoke = invoke,
                                  .destination = destination,
@@ -410,6 +420,7 @@ static void perform_call(struct stage *stage, struct dynamo_call *call, enum mis
     buf_byte(&stage->operations, ' ');
     stage->calls++;
     bool is_transaction = slice_equal(call->name, SLICE("TransactWriteItems"));
+    CHECK(!is_transaction || !stage->without_transactions);
     if (mishap == MISHAP_NONE || mishap == MISHAP_LOST_REPLY ||
         (mishap == MISHAP_CONFLICT && !is_transaction))
         run_call(stage, call);

@@ -43,7 +43,7 @@ struct stage {
     struct buf reply;
     const char *error;
     char stream_arn[200];
-    bool shared, without_news;
+    bool shared, without_news, without_transactions;
     struct actor actors[STAGE_ACTORS];
     struct act acts[STAGE_ACTS];
     unsigned act_count;
