@@ -161,17 +161,17 @@ void put_position_take(struct buf *out, const struct shard *shard)
     const struct consumer *consumer = shard->reader->consumer;
     bool is_here = !consumer->settings.shared;
     put_head(out, shard);
-    compose(
-        out,
-        ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
-        "if_not_exists(#lanes, :lanes) REMOVE #wanted, #wanted_until','ConditionExpression':'%r%r',"
-        "'ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':%N,"
-        "':one':%N,':lanes':%N%A,':at':",
-        shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
-        is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE),
-        slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0,
-        (int64_t)1, (int64_t)shard->reader->mapping->lanes,
-        is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
+    compose(out,
+            ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
+            "if_not_exists(#lanes, :lanes), #ended = if_not_exists(#ended, :no) REMOVE #wanted, #wanted_until',"
+            "'ConditionExpression':'%r%r','ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,"
+            "':until':%N,':now':%N,':zero':%N,':one':%N,':lanes':%N%A,':no':{'BOOL':false},':at':",
+            shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
+            is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))")
+                    : SLICE(HOLD_FREE_OR_MINE),
+            slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer),
+            (int64_t)0, (int64_t)1, (int64_t)shard->reader->mapping->lanes,
+            is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
     put_points(out, &POINT_HORIZON, shard->reader->mapping->lanes);
     buf_text(out, "}}");
 }
@@ -244,7 +244,8 @@ void position_finish(const struct shard *shard, struct slice effect, bool moves,
     put_head(&text, shard);
     compose(
         &text,
-        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r%r%r REMOVE #effect%r','ConditionExpression':'" HOLD_ACT
+        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r%r%r REMOVE #effect%r',"
+        "'ConditionExpression':'" HOLD_ACT
         " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N",
         moves ? at : SLICE(""), opens ? window : SLICE(""), opens ? SLICE(" = :window") : SLICE(""),
         closes ? window : SLICE(""), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,

@@ -10,10 +10,11 @@
  *
  * Invariants:
  *  T1. A position moves only by a conditional write on its fence and its former value. Writes that a function
- *      returned are members of the same transaction, so they are applied once or not at all, whatever dies
- *      when.
+ *      returned are members of the same commit (task_commit), so they are applied once or not at all, whatever
+ *      dies when. Without transactions the position names them before they are made, and whoever has the lease
+ *      brings them to their end before anything else.
  *  T2. A record is handed to the function until it succeeds, its retries or its age are exhausted (it then
- *      goes to the mapping's destination in the transaction that moves the position), or it is filtered out.
+ *      goes to the mapping's destination in the commit that moves the position), or it is filtered out.
  *  T3. A shard is read after its parent was read to its end; records of one key never overtake each other.
  *  T4. One holder per shard: leases expire, fences only grow, and a stale fence moves nothing.
  *  T5. A record that a function's own write caused is kept from that function, unless its mapping allows it

@@ -85,7 +85,8 @@ static void put_effects(struct buf *out, const struct entry *entries, unsigned c
     buf_text(out, "]}");
 }
 
-static void put_state(const struct play *play, struct buf *out, struct slice payload, const struct entry *entries, unsigned count)
+static void put_state(const struct play *play, struct buf *out, struct slice payload, const struct entry *entries,
+                      unsigned count)
 {
     static struct entry former[RECORDS_MAX];
     unsigned former_count = read_state(payload, former);
