@@ -2,7 +2,10 @@
  */
 #include "base/attribute.h"
 
+#include "base/fail.h"
 #include "base/limits.h"
+
+#define NAME_ROOM 32 /* of an attribute of the patterns' own items */
 
 /* ---- numbers ---- */
 
@@ -45,8 +48,7 @@ bool number_plain(struct arena *arena, struct slice number, struct slice *out)
         put_plain(&text, &digits);
     else
         buf_byte(&text, '0');
-    *out = arena_copy(arena, buf_view(&text));
-    buf_free(&text);
+    *out = arena_take(arena, &text);
     return true;
 }
 
@@ -175,6 +177,39 @@ void plain_put_item(struct buf *out, struct arena *arena, struct slice item)
     buf_byte(out, '}');
 }
 
+/* The next of several words; false behind the last. */
+static bool next_name(const char **names, char *name, size_t room)
+{
+    size_t len = strcspn(*names, " ");
+    ensure(len < room);
+    memcpy(name, *names, len);
+    name[len] = '\0';
+    *names += len + ((*names)[len] == ' ');
+    return len > 0;
+}
+
+void plain_put_members(struct buf *out, struct arena *arena, struct slice item, const char *names)
+{
+    char name[NAME_ROOM];
+    while (next_name(&names, name, sizeof name)) {
+        struct slice attribute = item_attribute(arena, item, name);
+        if (!attribute.data) continue;
+        buf_printf(out, ",\"%s\":", name);
+        plain_put_attribute(out, arena, attribute);
+    }
+}
+
+struct slice item_members(struct arena *arena, struct slice item, const char *names)
+{
+    char name[NAME_ROOM];
+    struct buf out = {0};
+    while (next_name(&names, name, sizeof name)) {
+        buf_printf(&out, "%s\"%s\":", out.len ? "," : "", name);
+        buf_slice(&out, item_attribute(arena, item, name));
+    }
+    return arena_take(arena, &out);
+}
+
 void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attribute)
 {
     struct slice type, content;
@@ -198,10 +233,8 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
 
 static bool maps_equal(struct arena *arena, struct slice a, struct slice b)
 {
-    struct raw_look look;
     struct slice name, value;
-    raw_look_begin(&look, arena, a);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, a, &name, &value) {
         struct slice other = raw_member(arena, b, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
         if (!other.data || !attribute_equal(arena, value, other)) return false;
     }
@@ -221,10 +254,9 @@ static bool lists_equal(struct arena *arena, struct slice a, struct slice b)
 
 static bool sets_equal(struct arena *arena, struct slice a, struct slice b)
 {
-    struct raw_look look, other_look;
+    struct raw_look other_look;
     struct slice value, other;
-    raw_look_begin(&look, arena, a);
-    while (raw_look_next(&look, NULL, &value)) {
+    raw_each (arena, a, &value) {
         bool found = false;
         raw_look_begin(&other_look, arena, b);
         while (!found && raw_look_next(&other_look, NULL, &other))
@@ -377,22 +409,17 @@ static uint64_t attribute_bytes(struct arena *arena, struct slice attribute);
 
 static uint64_t elements_bytes(struct arena *arena, struct slice list)
 {
-    struct raw_look look;
-    struct slice name, element;
+    struct slice name = SLICE(""), element; /* elements of arrays have no name */
     uint64_t bytes = 3;
-    raw_look_begin(&look, arena, list);
-    while (raw_look_next(&look, &name, &element))
-        bytes += 1 + attribute_bytes(arena, element) + (look.is_object ? name.len : 0);
+    raw_each_member (arena, list, &name, &element) bytes += 1 + attribute_bytes(arena, element) + name.len;
     return bytes;
 }
 
 static uint64_t set_bytes(struct arena *arena, struct slice set, char type)
 {
-    struct raw_look look;
     struct slice element;
     uint64_t bytes = 0;
-    raw_look_begin(&look, arena, set);
-    while (raw_look_next(&look, NULL, &element)) {
+    raw_each (arena, set, &element) {
         struct slice text = raw_text(arena, element);
         bytes += type == 'N' ? number_bytes(text) : type == 'B' ? text.len / 4 * 3 : text.len;
     }
@@ -414,10 +441,8 @@ static uint64_t attribute_bytes(struct arena *arena, struct slice attribute)
 
 uint64_t item_bytes(struct arena *arena, struct slice item)
 {
-    struct raw_look look;
     struct slice name, value;
     uint64_t bytes = 0;
-    raw_look_begin(&look, arena, item);
-    while (raw_look_next(&look, &name, &value)) bytes += name.len + attribute_bytes(arena, value);
+    raw_each_member (arena, item, &name, &value) bytes += name.len + attribute_bytes(arena, value);
     return bytes;
 }

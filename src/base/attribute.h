@@ -45,6 +45,10 @@ bool attribute_equal(struct arena *arena, struct slice a, struct slice b);
 void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attribute);
 /* Appends all attributes of an item as a plain object. */
 void plain_put_item(struct buf *out, struct arena *arena, struct slice item);
+/* Appends ,"name":value for each of the names, which spaces divide, that the item has. */
+void plain_put_members(struct buf *out, struct arena *arena, struct slice item, const char *names);
+/* The attributes of these names as members of another item: "a":{"S":"x"},"b":{"N":"7"}. All must be there. */
+struct slice item_members(struct arena *arena, struct slice item, const char *names);
 /* Appends plain JSON as an attribute value. */
 void attribute_put_plain(struct buf *out, struct arena *arena, struct slice value);
 /* The same of what has not been checked, and will be so many lists and maps deep: plain_fault's sentence, and something

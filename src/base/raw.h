@@ -81,5 +81,25 @@ struct raw_look {
 };
 void raw_look_begin(struct raw_look *look, struct arena *arena, struct slice value);
 bool raw_look_next(struct raw_look *look, struct slice *name, struct slice *value);
+static inline struct raw_look raw_look_of(struct arena *arena, struct slice value)
+{
+    struct raw_look look;
+    raw_look_begin(&look, arena, value);
+    return look;
+}
+/* The first element; SLICE_NONE: there is none. */
+static inline struct slice raw_first(struct arena *arena, struct slice array)
+{
+    struct raw_look look = raw_look_of(arena, array);
+    struct slice value;
+    return raw_look_next(&look, NULL, &value) ? value : SLICE_NONE;
+}
+/* A loop over all of them: raw_each(arena, array, &element) ..., raw_each_member(arena, object, &name, &value) ... */
+#define raw_each(arena, array, value) raw_each_member(arena, array, NULL, value)
+#define raw_each_member(arena, object, name, value)                                                          \
+    for (struct raw_look RAW_LOOK = raw_look_of(arena, object); raw_look_next(&RAW_LOOK, name, value);)
+#define RAW_LOOK             RAW_LOOK_AT(__LINE__)
+#define RAW_LOOK_AT(line)    RAW_LOOK_NAMED(line)
+#define RAW_LOOK_NAMED(line) raw_look_##line
 
 #endif

@@ -16,6 +16,7 @@
  * several pages, the further ones are listed up to the time at which DELETE began. */
 #include "pattern/board.h"
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 #include "pattern/tokens.h"
@@ -25,18 +26,10 @@
 #define LIST_USUAL   100
 #define TEXT_BYTES   (300 * 1024) /* of a message: it must fit an item */
 
-static const struct flow_table boards = {
-    "boards",
-    "'KeySchema':[{'AttributeName':'board','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'board','AttributeType':'S'},"
-    "{'AttributeName':'id','AttributeType':'S'}]",
-    "expires"};
+static const struct flow_table boards = {"boards", FLOW_KEYS("board", "id"), "expires"};
 
 enum { NAME };
-#define FIELD_BOARD                                                                                          \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .help = "the board"                                               \
-    }
+#define FIELD_BOARD FIELD_IN_PATH("name", 0, "the board")
 
 static uint64_t topic_of(struct slice board)
 {
@@ -109,8 +102,7 @@ enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
 
 static const struct field list_fields[] = {
     FIELD_BOARD,
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "only messages behind this id"},
     [LIST_BEFORE] = {"before", IN_QUERY, FIELD_NAME,
                      .help = "the last ones before this id, the latest first; "
@@ -121,11 +113,9 @@ static const struct field list_fields[] = {
 
 static void put_messages(struct flow *flow, struct slice items)
 {
-    struct raw_look look;
     struct slice item;
     bool first = true;
-    raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (flow->arena, items, &item) {
         struct slice author = item_text(flow->arena, item, "author");
         buf_slice(flow->body,
                   flow_compose(flow, "%r{'id':%s,'time':%s,'text':%s%r}", first ? SLICE("") : SLICE(","),
@@ -222,7 +212,7 @@ int64_t board_delete(struct flow *flow, struct slice board)
                   "'ExpressionAttributeValues':{':board':%S%A},'ConsistentRead':true%A}",
                   &boards, last_key.data ? SLICE(" and #id <= :bound") : SLICE(""), board,
                   last_key.data ? flow_compose(flow, ",':bound':%S", bound) : SLICE(""),
-                  last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last_key) : SLICE(""));
+                  page_from(flow, last_key));
         last_key = flow_last_key(flow);
         deleted += delete_page(flow, board);
     } while (last_key.data);

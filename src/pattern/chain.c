@@ -157,8 +157,7 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
         task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
         raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
         if (!raw_look_next(&look, &table, &items)) items = SLICE_NONE;
-        raw_look_begin(&look, flow->arena, items);
-        while (raw_look_next(&look, NULL, &item)) {
+        raw_each (flow->arena, items, &item) {
             struct slice name = item_text(flow->arena, item, "token");
             for (size_t i = 0; i < count; i++)
                 if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
@@ -173,11 +172,9 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
 static void tokens_compare(struct flow *flow, const struct chain_end *end, struct chain_entry *entries,
                            size_t count)
 {
-    struct raw_look look;
     struct slice token, value;
     if (!end->tokens.data) return;
-    raw_look_begin(&look, flow->arena, end->tokens);
-    while (raw_look_next(&look, &token, &value)) {
+    raw_each_member (flow->arena, end->tokens, &token, &value) {
         struct slice text = attribute_text(flow->arena, value);
         const char *space = text.data ? memchr(text.data, ' ', text.len) : NULL;
         unsigned long long offset;
@@ -324,7 +321,6 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
     struct arena_mark mark = arena_mark(flow->arena);
     struct slice limit = flow_compose(flow, ",'Limit':%d", (int64_t)PAGES_AT_ONCE); /* it is mostly near */
     for (bool more = true; more && !end->is_sealed && left_count(entries, count);) {
-        struct raw_look look;
         struct slice page;
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
@@ -332,8 +328,7 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
                   chain->table, chain->key, end->next, limit);
         more = flow_last_key(flow).data != NULL;
         limit = SLICE("");
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (raw_look_next(&look, NULL, &page)) {
+        raw_each (flow->arena, flow_items(flow), &page) {
             end_take(flow, end, page);
             tokens_compare(flow, end, entries, count);
         }

@@ -91,12 +91,10 @@ void cost_count(struct flow *flow)
     flow->calls++;
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
     double units = 0;
-    struct raw_look look;
     if (flow->reply.status != 200) {
         units = refused_units(flow);
     } else if (raw_kind(consumed) == JSON_ARRAY) {
-        raw_look_begin(&look, flow->arena, consumed);
-        while (raw_look_next(&look, NULL, &part)) units += units_of(flow, part);
+        raw_each (flow->arena, consumed, &part) units += units_of(flow, part);
     } else {
         units = units_of(flow, consumed);
     }
@@ -137,6 +135,5 @@ void cost_tell(struct flow *flow)
         return;
     }
     put_cost(flow, &header);
-    flow->cost = arena_copy(flow->arena, buf_view(&header));
-    buf_free(&header);
+    flow->cost = arena_take(flow->arena, &header);
 }

@@ -22,11 +22,7 @@
 #define NUMBER_MOST      9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
 #define NUMBER_MOST_TEXT "9007199254740991"
 
-static const struct flow_table counters = {
-    "counters",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
-    NULL};
+static const struct flow_table counters = {"counters", FLOW_HASH("name"), NULL};
 
 /* ---- the next number ---- */
 

@@ -19,23 +19,12 @@
 #define LIST_MOST    1000
 #define LIST_USUAL   100
 
-static const struct flow_table documents = {
-    "documents",
-    "'KeySchema':[{'AttributeName':'collection','KeyType':'HASH'},{'AttributeName':'key','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'collection','AttributeType':'S'},"
-    "{'AttributeName':'key','AttributeType':'S'}]",
-    "expires"};
+static const struct flow_table documents = {"documents", FLOW_KEYS("collection", "key"), "expires"};
 
 /* All rows of one document begin with these two. */
 enum { COLLECTION, KEY };
-#define FIELD_COLLECTION                                                                                     \
-    {                                                                                                        \
-        "collection", IN_PATH, FIELD_NAME, true, .help = "which collection"                                  \
-    }
-#define FIELD_KEY                                                                                            \
-    {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .max = 1024, .help = "which document"                              \
-    }
+#define FIELD_COLLECTION FIELD_IN_PATH("collection", 0, "which collection")
+#define FIELD_KEY        FIELD_IN_PATH("key", 1024, "which document")
 
 /* ---- versions in headers ---- */
 
@@ -146,10 +135,8 @@ static void refuse_missing(struct flow *flow)
 /* The current state of the document does not fit the condition of the request. */
 static void refuse_mismatch(struct flow *flow, struct slice item)
 {
-    if (!is_there(flow, item)) {
-        flow_refuse(flow, 412, "version-mismatch", "There is no such document (any more).");
-        return;
-    }
+    if (!is_there(flow, item))
+        task_refuse(flow, 412, "version-mismatch", "There is no such document (any more).");
     int64_t version = version_of(flow, item);
     tell_etag(flow, version);
     flow_refuse_with(flow, flow_compose(flow, "'version':%d", version), 412, "version-mismatch",
@@ -283,10 +270,8 @@ static void tell_again(struct flow *flow, struct slice item)
 static void put_document(struct flow *flow)
 {
     struct slice values, condition = put_condition(flow, &values);
-    if (flow_given(flow, PUT_IF_NONE_MATCH) && !slice_equal(flow_text(flow, PUT_IF_NONE_MATCH), SLICE("*"))) {
-        flow_refuse(flow, 400, "bad-request", "If-None-Match of a PUT can only be *.");
-        return;
-    }
+    if (flow_given(flow, PUT_IF_NONE_MATCH) && !slice_equal(flow_text(flow, PUT_IF_NONE_MATCH), SLICE("*")))
+        task_refuse(flow, 400, "bad-request", "If-None-Match of a PUT can only be *.");
     struct slice item = write_document(flow, flow_text(flow, PUT_DATA), condition, values, PUT_TOKEN);
     if (!flow_failed(flow))
         tell_written(flow, version_of(flow, item));
@@ -333,8 +318,7 @@ static struct slice patched(struct flow *flow, struct slice item)
     struct slice data = merge_patch(flow->arena, old, flow_text(flow, PATCH_DATA));
     const char *fault = plain_fault(flow->arena, data);
     if (!fault) return data;
-    flow_refuse(flow, 400, "bad-request", "The patched document cannot be stored: %s.", fault);
-    task_end(flow);
+    task_refuse(flow, 400, "bad-request", "The patched document cannot be stored: %s.", fault);
 }
 
 static void patch_document(struct flow *flow)
@@ -396,8 +380,7 @@ enum { LIST_COLLECTION, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
     [LIST_COLLECTION] = FIELD_COLLECTION,
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 

@@ -79,10 +79,11 @@ static bool take_duration(struct flow *flow, const struct field *field, struct s
     out->is_time = field->takes_time && moment_parse(text, &out->number);
     if (out->is_time) return true;
     if (!duration_parse(text, INT64_MAX, &ms) && !bare_int(text, &ms))
-        return fault(flow, field,
-                     field->takes_time
-                         ? "must be a duration like \"30s\", \"5m\" or \"7d\", or a time like 2026-11-15T03:42:06Z"
-                         : "must be a duration like \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\"");
+        return fault(
+            flow, field,
+            field->takes_time
+                ? "must be a duration like \"30s\", \"5m\" or \"7d\", or a time like 2026-11-15T03:42:06Z"
+                : "must be a duration like \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\"");
     out->number = ms;
     if (ms >= field->min && ms <= field->max) return true;
     struct slice least = duration_text(arena, field->min), most = duration_text(arena, field->max);

@@ -52,6 +52,13 @@ struct flow_table {
     const char *expiry; /* the attribute with the time to live, in seconds since 1970; NULL: nothing ends */
 };
 
+/* The beginning of a definition, where all keys are strings; FLOW_KEY and FLOW_TYPE are its pieces, for indexes. */
+#define FLOW_HASH(hash) "'KeySchema':[" FLOW_KEY(hash, "HASH") "],'AttributeDefinitions':[" FLOW_TYPE(hash, "S") "]"
+#define FLOW_KEYS(hash, range)                                                                               \
+    "'KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE") "],'AttributeDefinitions':["         \
+    FLOW_TYPE(hash, "S") "," FLOW_TYPE(range, "S") "]"
+#define FLOW_KEY(name, kind)  "{'AttributeName':'" name "','KeyType':'" kind "'}"
+#define FLOW_TYPE(name, type) "{'AttributeName':'" name "','AttributeType':'" type "'}"
 #define FLOW_STREAM "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
 
 /* ---- fields: what a row says of them is in operation.h ---- */
@@ -293,6 +300,9 @@ void flow_refuse(struct flow *flow, int status, const char *code, const char *fo
     __attribute__((format(printf, 4, 5)));
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same, and the task ends. */
+#define task_refuse(flow, ...)      (flow_refuse(flow, __VA_ARGS__), task_end(flow))
+#define task_refuse_with(flow, ...) (flow_refuse_with(flow, __VA_ARGS__), task_end(flow))
 
 /* What flows wait for: "lease", the name, and what else tells it from others. */
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more);

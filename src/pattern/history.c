@@ -30,18 +30,9 @@
 #define LIST_USUAL    100
 #define RECORDS_MOST  100 /* that are brought at once */
 
-const struct flow_table history_table = {
-    "history",
-    "'KeySchema':[{'AttributeName':'item','KeyType':'HASH'},{'AttributeName':'version','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'item','AttributeType':'S'},"
-    "{'AttributeName':'version','AttributeType':'S'}]",
-    NULL};
+const struct flow_table history_table = {"history", FLOW_KEYS("item", "version"), NULL};
 
-const struct flow_table history_settings_table = {
-    "histories",
-    "'KeySchema':[{'AttributeName':'table','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'table','AttributeType':'S'}]",
-    NULL};
+const struct flow_table history_settings_table = {"histories", FLOW_HASH("table"), NULL};
 
 /* ---- settings ---- */
 
@@ -51,9 +42,8 @@ static struct slice settings_item(struct flow *flow)
               &history_settings_table, flow_text(flow, HISTORY_TABLE));
     struct slice item = flow_item(flow);
     if (item_has(flow->arena, item, "hash")) return item;
-    flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history; put makes it.",
+    task_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history; put makes it.",
                 SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
-    task_end(flow);
 }
 
 /* A part of the item's key as it stands in the key of versions; what is none ends the task. */
@@ -65,32 +55,27 @@ static struct history_part part_read(struct flow *flow, struct slice type, struc
     if (is_number ? number_plain(flow->arena, part.value, &part.value)
                   : !is_binary || base64_decode(flow->arena, part.value, &bytes) == BASE64_OK)
         return part;
-    flow_refuse(flow, 400, "bad-request", "%.*s is %s: \"%.*s\" is none.", SLICE_ARG(name),
+    task_refuse(flow, 400, "bad-request", "%.*s is %s: \"%.*s\" is none.", SLICE_ARG(name),
                 is_number ? "a number" : "binary, and told in base64", SLICE_ARG(flow_text(flow, field)));
-    task_end(flow);
 }
 
 struct slice history_item_key(struct flow *flow, struct slice *hash)
 {
-    struct slice settings = settings_item(flow), range = item_text(flow->arena, settings, "range"), key;
+    struct slice settings = settings_item(flow), range = item_text(flow->arena, settings, "range");
     struct buf out = {0};
     struct history_part parts[2];
     bool has_range = range.data != NULL;
     *hash = item_text(flow->arena, settings, "hash");
-    if (flow_given(flow, HISTORY_RANGE) != has_range) {
-        flow_refuse(flow, 400, "bad-request",
+    if (flow_given(flow, HISTORY_RANGE) != has_range)
+        task_refuse(flow, 400, "bad-request",
                     has_range ? "range is missing: the table's range key is %.*s."
                               : "The table has no range key%.*s.",
                     SLICE_ARG(has_range ? range : SLICE("")));
-        task_end(flow);
-    }
     parts[0] = part_read(flow, item_text(flow->arena, settings, "hashType"), *hash, HISTORY_KEY);
     if (has_range)
         parts[1] = part_read(flow, item_text(flow->arena, settings, "rangeType"), range, HISTORY_RANGE);
     history_put_key(&out, flow_text(flow, HISTORY_TABLE), parts, has_range ? 2 : 1);
-    key = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return key;
+    return arena_take(flow->arena, &out);
 }
 
 /* ---- making one ---- */
@@ -104,10 +89,10 @@ static const struct field put_fields[] = {
     [PUT_VERSIONS] =
         {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
          .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
-    {"hash", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"range", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"since", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"stream", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    FIELD_ANSWERED("hash", FIELD_TEXT),
+    FIELD_ANSWERED("range", FIELD_TEXT),
+    FIELD_ANSWERED("since", FIELD_TEXT),
+    FIELD_ANSWERED("stream", FIELD_TEXT),
 };
 
 /* The members of an answer that tells settings. */
@@ -141,8 +126,7 @@ static struct slice key_part(struct flow *flow, struct slice table, const char *
 {
     struct raw_look look;
     struct slice element, name = SLICE_NONE;
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, table, "KeySchema"));
-    while (raw_look_next(&look, NULL, &element))
+    raw_each (flow->arena, raw_member(flow->arena, table, "KeySchema"), &element)
         if (slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "KeyType")), slice_of(kind)))
             name = raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName"));
     *type = SLICE("");
@@ -174,19 +158,16 @@ static struct slice table_with_stream(struct flow *flow)
         struct slice stream = raw_member(flow->arena, table, "StreamSpecification");
         struct slice view = raw_text(flow->arena, raw_member(flow->arena, stream, "StreamViewType"));
         struct slice name = raw_text(flow->arena, raw_member(flow->arena, table, "TableName"));
-        if (!slice_equal(name, wanted)) {
-            flow_refuse(flow, 400, "bad-request", "This is table %.*s: call it by that name.",
+        if (!slice_equal(name, wanted))
+            task_refuse(flow, 400, "bad-request", "This is table %.*s: call it by that name.",
                         SLICE_ARG(name));
-            task_end(flow);
-        }
         if (raw_kind(raw_member(flow->arena, stream, "StreamEnabled")) == JSON_TRUE) {
             if (slice_equal(view, SLICE("NEW_IMAGE")) || slice_equal(view, SLICE("NEW_AND_OLD_IMAGES")))
                 return table;
-            flow_refuse(flow, 409, "no-images",
+            task_refuse(flow, 409, "no-images",
                         "The table's stream is %.*s and has no new images. Switch it off and on again by "
                         "UpdateTable, with StreamViewType NEW_IMAGE or NEW_AND_OLD_IMAGES.",
                         SLICE_ARG(view));
-            task_end(flow);
         }
         /* whoever switches it on, and when it is ready: the table tells */
         task_try(flow, "UpdateTable", "{'TableName':%s," FLOW_STREAM "}", wanted);
@@ -198,11 +179,9 @@ static struct slice table_with_stream(struct flow *flow)
 /* What is not given is no longer set. */
 static void put_history(struct flow *flow)
 {
-    if (is_endless(flow)) {
-        flow_refuse(flow, 409, "endless",
+    if (is_endless(flow))
+        task_refuse(flow, 409, "endless",
                     "Keeping a change changes this table: a history of it would have no end.");
-        return;
-    }
     struct slice name = flow_text(flow, HISTORY_TABLE), table = table_with_stream(flow), hash_type,
                  range_type;
     struct slice hash = key_part(flow, table, "HASH", &hash_type);
@@ -242,9 +221,8 @@ static void show_history(struct flow *flow)
 enum { LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
-    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
+    [LIST_AFTER] = FIELD_AFTER,
 };
 
 static void list_histories(struct flow *flow)
@@ -302,17 +280,12 @@ static void feed_records(struct flow *flow)
     struct slice records = flow_text(flow, FEED_RECORDS), table = flow_text(flow, HISTORY_TABLE);
     size_t count = raw_count(flow->arena, records), distinct = 0;
     settings_item(flow);
-    if (count < 1 || count > RECORDS_MOST) {
-        flow_refuse(flow, 400, "bad-request", "Records must be 1 to %d.", RECORDS_MOST);
-        return;
-    }
+    if (count < 1 || count > RECORDS_MOST)
+        task_refuse(flow, 400, "bad-request", "Records must be 1 to %d.", RECORDS_MOST);
     struct history_item *items = arena_array(flow->arena, struct history_item, count);
     struct slice *texts = arena_array(flow->arena, struct slice, count);
     const char *fault = history_items(flow->arena, table, records, items);
-    if (fault) {
-        flow_refuse(flow, 400, "bad-request", "Records cannot be taken: %s.", fault);
-        return;
-    }
+    if (fault) task_refuse(flow, 400, "bad-request", "Records cannot be taken: %s.", fault);
     for (size_t i = 0; i < count; i++) {
         size_t other = i + 1;
         while (other < count && !history_item_is(&items[i], &items[other])) other++;

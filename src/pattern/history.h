@@ -7,10 +7,7 @@
 extern const struct flow_table history_table, history_settings_table;
 
 enum { HISTORY_TABLE, HISTORY_KEY, HISTORY_RANGE };
-#define FIELD_HISTORY_TABLE                                                                                  \
-    {                                                                                                        \
-        "table", IN_PATH, FIELD_NAME, true, .help = "the table"                                              \
-    }
+#define FIELD_HISTORY_TABLE FIELD_IN_PATH("table", 0, "the table")
 #define FIELD_HISTORY_KEY                                                                                    \
     {                                                                                                        \
         "key", IN_PATH, FIELD_TEXT, true, .min = 1, .max = HISTORY_HASH_TEXT,                                \

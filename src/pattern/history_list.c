@@ -6,10 +6,8 @@
 static void page_tell(struct arena *arena, struct slice reply,
                       void (*each)(void *context, struct slice table), void *context)
 {
-    struct raw_look look;
     struct slice item;
-    raw_look_begin(&look, arena, raw_member(arena, reply, "Items"));
-    while (raw_look_next(&look, NULL, &item))
+    raw_each (arena, raw_member(arena, reply, "Items"), &item)
         if (item_has(arena, item, "hash")) each(context, item_text(arena, item, "table"));
 }
 

@@ -27,9 +27,8 @@ const struct field history_get_fields[] = {
     [GET_VERSION] = {"version", IN_QUERY, FIELD_NAME, .help = "only this version"},
     [GET_FROM] = {"from", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes from this time on"},
     [GET_TO] = {"to", IN_QUERY, FIELD_NAME, .max = 40, .help = "changes up to this time"},
-    [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                   .help = "at most so many (default: 100)"},
-    [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [GET_LIMIT] = FIELD_LIMIT(LIST_MOST),
+    [GET_AFTER] = FIELD_AFTER,
     [GET_DIFF] = {"diff", IN_QUERY, FIELD_BOOL, .help = "also what each change changed"},
     [GET_AGAINST] = {"against", IN_QUERY, FIELD_NAME,
                      .help = "with at or version: also what differs from this version, or time"},
@@ -55,9 +54,8 @@ struct slice history_bound(struct flow *flow, unsigned field)
     if (!flow_given(flow, field)) return SLICE_NONE;
     if (moment_parse(flow_text(flow, field), &time_ms) && time_ms >= 0)
         return moment_text(flow->arena, time_ms);
-    flow_refuse(flow, 400, "bad-request", "\"%.*s\" is no time: one is like 2026-11-15T03:42:06Z.",
+    task_refuse(flow, 400, "bad-request", "\"%.*s\" is no time: one is like 2026-11-15T03:42:06Z.",
                 SLICE_ARG(flow_text(flow, field)));
-    task_end(flow);
 }
 
 /* The last version of the item whose range key is `than` the bound ("<", "<="). */
@@ -140,14 +138,11 @@ static bool image_is_known(struct flow *flow, struct slice version)
 /* What a version itself says of its change (history_record.c). */
 static void put_own_changes(struct flow *flow, struct slice before, struct slice version)
 {
-    struct raw_look look;
     struct slice name, value, after = history_image(flow, version);
     bool first = true;
-    raw_look_begin(&look, flow->arena, before);
-    while (raw_look_next(&look, &name, &value))
+    raw_each_member (flow->arena, before, &name, &value)
         put_change(flow, name, value, attribute_of(flow, after, name), &first);
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, version, "added"));
-    while (raw_look_next(&look, NULL, &value)) {
+    raw_each (flow->arena, item_content(flow->arena, version, "added"), &value) {
         name = raw_text(flow->arena, value);
         put_change(flow, name, SLICE_NONE, attribute_of(flow, after, name), &first);
     }
@@ -156,7 +151,6 @@ static void put_own_changes(struct flow *flow, struct slice before, struct slice
 /* The attributes that differ; of images that were not kept nobody knows. */
 static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
-    struct raw_look look;
     struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
     bool first = true, is_insert = item_says(flow->arena, version, "event", "INSERT");
     struct slice own = item_content(flow->arena, version, "before");
@@ -170,11 +164,9 @@ static void put_changes(struct flow *flow, struct slice old, struct slice versio
         buf_byte(flow->body, ']');
         return;
     }
-    raw_look_begin(&look, flow->arena, after);
-    while (raw_look_next(&look, &name, &value))
+    raw_each_member (flow->arena, after, &name, &value)
         put_change(flow, name, attribute_of(flow, before, name), value, &first);
-    raw_look_begin(&look, flow->arena, before);
-    while (raw_look_next(&look, &name, &value))
+    raw_each_member (flow->arena, before, &name, &value)
         if (!attribute_of(flow, after, name).data) put_change(flow, name, value, SLICE_NONE, &first);
     buf_byte(flow->body, ']');
 }
@@ -210,12 +202,10 @@ static void tell_one(struct flow *flow, struct slice key, struct slice at)
                  old = SLICE_NONE;
     struct slice one = at.data ? history_at(flow, key, at) : history_last(flow, key, wanted);
     struct slice version = item_text(flow->arena, one, "version");
-    if (!one.data || (!at.data && !slice_equal(version, wanted))) {
-        flow_refuse(flow, 404, "no-version",
+    if (!one.data || (!at.data && !slice_equal(version, wanted)))
+        task_refuse(flow, 404, "no-version",
                     at.data ? "The history has no version of this item at or before this time."
                             : "The history has no such version of this item.");
-        return;
-    }
     if (compares && !flow_given(flow, GET_AGAINST))
         old = last_version(flow, key, "<", version);
     else if (compares && slice_contains(against, SLICE("Z-")))
@@ -270,10 +260,7 @@ void history_get(struct flow *flow)
                         : is_one && is_list ? "at and version tell one: from, to and after are of lists."
                         : flow_given(flow, GET_AGAINST) && !is_one ? "against needs at or version."
                                                                    : NULL;
-    if (fault) {
-        flow_refuse(flow, 400, "bad-request", "%s", fault);
-        return;
-    }
+    if (fault) task_refuse(flow, 400, "bad-request", "%s", fault);
     struct slice hash, key = history_item_key(flow, &hash), at = history_bound(flow, GET_AT),
                        from = history_bound(flow, GET_FROM), to = history_bound(flow, GET_TO);
     if (!from.data) from = SLICE(" ");

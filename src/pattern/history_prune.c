@@ -10,6 +10,7 @@
  * needed, for as long as a walk takes. */
 #include "calendar/calendar.h"
 #include "pattern/history.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
@@ -61,8 +62,7 @@ static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
     if (!keep_s && !rule->versions && !rule->deleted.data) return;
     rest_encode(&table, rule->name);
     buf_byte(&table, '/');
-    rule->table = arena_copy(flow->arena, buf_view(&table));
-    buf_free(&table);
+    rule->table = arena_take(flow->arena, &table);
     prune->rules = rule;
 }
 
@@ -78,12 +78,9 @@ static void walk_take(struct flow *flow, struct prune *prune, struct slice item)
 static void read_settings(struct flow *flow, struct prune *prune)
 {
     struct slice item, start = SLICE_NONE;
-    struct raw_look look;
     do {
-        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table,
-                  start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (raw_look_next(&look, NULL, &item)) {
+        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table, page_from(flow, start));
+        raw_each (flow->arena, flow_items(flow), &item) {
             if (item_says(flow->arena, item, "table", "*"))
                 walk_take(flow, prune, item);
             else
@@ -116,17 +113,14 @@ static bool is_excess(struct flow *flow, const struct prune *prune, const struct
 /* The next page of versions: the items in it that have too many. */
 static size_t walk_page(struct flow *flow, struct prune *prune, struct excess **excesses)
 {
-    struct raw_look look;
     struct slice version;
     size_t count = 0;
     task_call(flow, "Scan",
               "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d%A}",
-              &history_table, (int64_t)PAGE,
-              prune->cursor.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", prune->cursor) : SLICE(""));
+              &history_table, (int64_t)PAGE, page_from(flow, prune->cursor));
     *excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, flow_items(flow)));
     prune->cursor = flow_last_key(flow);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &version)) {
+    raw_each (flow->arena, flow_items(flow), &version) {
         struct slice item = item_text(flow->arena, version, "item");
         const struct rule *rule = rule_of(prune, item);
         if (!slice_equal(item, prune->item)) prune->seen = 0;

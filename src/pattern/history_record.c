@@ -146,11 +146,9 @@ static void put_before(struct arena *arena, struct slice old, struct slice image
                        struct buf *out)
 {
     struct buf before = {0}, added = {0};
-    struct raw_look look;
     struct slice name, value;
     buf_byte(&before, '{');
-    raw_look_begin(&look, arena, old);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, old, &name, &value) {
         struct slice now = attribute_of(arena, image, name);
         if (now.data && attribute_equal(arena, value, now)) continue;
         if (before.len > 1) buf_byte(&before, ',');
@@ -159,8 +157,7 @@ static void put_before(struct arena *arena, struct slice old, struct slice image
         buf_slice(&before, value);
     }
     buf_byte(&before, '}');
-    raw_look_begin(&look, arena, image);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, image, &name, &value) {
         if (attribute_of(arena, old, name).data) continue;
         if (added.len) buf_byte(&added, ',');
         json_put_string(&added, name);
@@ -255,10 +252,8 @@ static bool item_of(struct arena *arena, struct slice table, struct slice record
 const char *history_items(struct arena *arena, struct slice table, struct slice records,
                           struct history_item *items)
 {
-    struct raw_look look;
     struct slice record;
-    raw_look_begin(&look, arena, records);
-    while (raw_look_next(&look, NULL, &record))
+    raw_each (arena, records, &record)
         if (!item_of(arena, table, record, items++)) return "a record is none of a DynamoDB stream";
     return NULL;
 }

@@ -65,9 +65,8 @@ static void put_image(struct flow *flow, const char *name, struct slice image)
 
 static _Noreturn void refuse_changed(struct flow *flow, struct slice version)
 {
-    flow_refuse_with(flow, flow_compose(flow, "'version':%s", item_text(flow->arena, version, "version")),
+    task_refuse_with(flow, flow_compose(flow, "'version':%s", item_text(flow->arena, version, "version")),
                      412, "changed-since", "The item has changed since the version that was expected.");
-    task_end(flow);
 }
 
 /* The version that the item shall become. */
@@ -88,10 +87,8 @@ static struct slice restore_wanted(struct flow *flow, struct slice key)
 void history_restore(struct flow *flow)
 {
     struct slice table = flow_text(flow, HISTORY_TABLE), hash, last = SLICE_NONE, present;
-    if (flow_given(flow, RESTORE_AT) == flow_given(flow, RESTORE_VERSION)) {
-        flow_refuse(flow, 400, "bad-request", "One of at and version is needed.");
-        return;
-    }
+    if (flow_given(flow, RESTORE_AT) == flow_given(flow, RESTORE_VERSION))
+        task_refuse(flow, 400, "bad-request", "One of at and version is needed.");
     struct slice key = history_item_key(flow, &hash), wanted = restore_wanted(flow, key);
     struct slice image = history_image(flow, wanted), keys = item_content(flow->arena, wanted, "keys");
     if (flow_given(flow, RESTORE_EXPECT)) {

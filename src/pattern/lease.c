@@ -23,17 +23,10 @@
 #define WAITING_MOST  100
 #define LEAVE_BYTES   500 /* of the request that takes a place out of the line */
 
-static const struct flow_table leases = {
-    "leases",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
-    NULL};
+static const struct flow_table leases = {"leases", FLOW_HASH("name"), NULL};
 
 enum { NAME };
-#define FIELD_LEASE                                                                                          \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .help = "the lease"                                               \
-    }
+#define FIELD_LEASE FIELD_IN_PATH("name", 0, "the lease")
 
 /* ---- telling ---- */
 
@@ -107,12 +100,10 @@ static int64_t place_until(struct flow *flow, struct slice place)
 
 static void line_read(struct flow *flow, struct slice item, struct slice asker, struct line *line)
 {
-    struct raw_look look;
     struct slice place;
     struct buf kept = {0}, behind = {0};
     *line = (struct line){.places = item_content(flow->arena, item, "waiting")};
-    raw_look_begin(&look, flow->arena, line->places);
-    while (raw_look_next(&look, NULL, &place)) {
+    raw_each (flow->arena, line->places, &place) {
         struct slice owner = place_owner(flow, place);
         bool is_mine = slice_equal(owner, asker);
         if (place_until(flow, place) < flow->now_ms) {
@@ -244,20 +235,17 @@ static bool leaves(const struct flow *flow, struct slice owner)
 /* Those who stay, each behind a comma. False: all do. */
 static bool line_left(struct flow *flow, struct slice places, struct slice *rest)
 {
-    struct raw_look look;
     struct slice place;
     struct buf stay = {0};
     bool has_left = false;
-    raw_look_begin(&look, flow->arena, places);
-    while (raw_look_next(&look, NULL, &place)) {
+    raw_each (flow->arena, places, &place) {
         bool goes = place_until(flow, place) < flow->now_ms || leaves(flow, place_owner(flow, place));
         has_left |= goes;
         if (goes) continue;
         buf_byte(&stay, ',');
         buf_slice(&stay, place);
     }
-    *rest = arena_copy(flow->arena, buf_view(&stay));
-    buf_free(&stay);
+    *rest = arena_take(flow->arena, &stay);
     return has_left;
 }
 
@@ -334,8 +322,7 @@ static bool grant_try(struct flow *flow, int64_t until_ms)
     if (line.is_in) {
         grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
     } else if (line.count >= WAITING_MOST) {
-        flow_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
-        task_end(flow);
+        task_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
     } else {
         stand_in_line(flow, &line, until_ms);
     }
@@ -364,8 +351,8 @@ static const struct field renew_fields[] = {
                    .help = "from now (default: 30s)"},
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see instead"},
-    [RENEW_REPLY] = {"held", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
-    {"waiting", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
+    [RENEW_REPLY] = FIELD_ANSWERED("held", FIELD_BOOL),
+    FIELD_ANSWERED("waiting", FIELD_LIST),
 };
 
 /* The fence is not the lease's any more, or never was this owner's. */
@@ -394,8 +381,7 @@ static int64_t renewed_until_ms(struct flow *flow)
     if (!flow_given(flow, RENEW_FOR) && moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) &&
         until_ms > flow->now_ms && until_ms <= flow->now_ms + HOLD_MOST_MS)
         return until_ms + flow->world->skew_ms;
-    flow_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
-    task_end(flow);
+    task_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
 }
 
 static void renew_lease(struct flow *flow)
@@ -451,10 +437,8 @@ static void release_lease(struct flow *flow)
     bool has_owner = flow_given(flow, RELEASE_OWNER) || flow_given(flow, RELEASE_OWNER_QUERY);
     bool has_fence = flow_given(flow, RELEASE_FENCE) || flow_given(flow, RELEASE_FENCE_QUERY);
     struct line line;
-    if (!has_owner || !has_fence) {
-        flow_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
-        return;
-    }
+    if (!has_owner || !has_fence)
+        task_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
     struct slice owner = release_owner(flow);
     struct held held = held_of(flow);
     struct hold_also also = {.condition = SLICE(" and #owner = :owner"),
@@ -480,7 +464,6 @@ static const struct field read_fields[] = {FIELD_LEASE};
 static void show_lease(struct flow *flow)
 {
     struct slice item = read_item(flow), place;
-    struct raw_look look;
     bool first = true;
     if (!item.data) {
         refuse_unknown(flow);
@@ -488,8 +471,7 @@ static void show_lease(struct flow *flow)
     }
     buf_slice(flow->body, flow_compose(flow, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
                                        (int)hold_is_on(flow, item), holder_members(flow, item)));
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "waiting"));
-    while (raw_look_next(&look, NULL, &place)) {
+    raw_each (flow->arena, item_content(flow->arena, item, "waiting"), &place) {
         if (place_until(flow, place) < flow->now_ms) continue;
         buf_slice(flow->body,
                   flow_compose(flow, "%r%s", first ? SLICE("") : SLICE(","), place_owner(flow, place)));

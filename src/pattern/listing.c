@@ -3,6 +3,24 @@
 
 #include <string.h>
 
+struct slice page_from(struct flow *flow, struct slice key)
+{
+    return key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", key) : SLICE("");
+}
+
+void page_comma(struct flow *flow)
+{
+    if (flow->body->data[flow->body->len - 1] != '[') buf_byte(flow->body, ',');
+}
+
+void page_finish(struct flow *flow, struct slice next)
+{
+    buf_byte(flow->body, ']');
+    if (next.data) flow_put(flow, flow->body, ",'next':%s", next);
+    buf_byte(flow->body, '}');
+    flow_finish(flow, 200);
+}
+
 struct listing *listing_new(struct flow *flow, int64_t most)
 {
     struct listing *listing = arena_new(flow->arena, struct listing);
@@ -32,10 +50,8 @@ static void listing_insert(struct listing *listing, struct listing_entry entry)
 
 void listing_take(struct flow *flow, struct listing *listing, const char *attribute, struct slice after)
 {
-    struct raw_look look;
     struct slice item;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (flow->arena, flow_items(flow), &item) {
         struct listing_entry entry = {item_text(flow->arena, item, attribute), item};
         if (!slice_equal(entry.order, after)) listing_insert(listing, entry);
     }
@@ -43,9 +59,5 @@ void listing_take(struct flow *flow, struct listing *listing, const char *attrib
 
 void listing_finish(struct flow *flow, const struct listing *listing)
 {
-    buf_text(flow->body, "]");
-    if (listing->more)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", listing->entries[listing->count - 1].order));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    page_finish(flow, listing->more ? listing->entries[listing->count - 1].order : SLICE_NONE);
 }

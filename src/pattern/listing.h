@@ -1,9 +1,16 @@
-/* Listings in one order over the slots of an index: the first of each slot, put together, not more than were
- * asked for. */
+/* Answers in pages, and listings in one order over the slots of an index: the first of each slot, put together, not
+ * more than were asked for. */
 #ifndef PATTERN_LISTING_H
 #define PATTERN_LISTING_H
 
 #include "pattern/flow.h"
+
+/* ,"ExclusiveStartKey":KEY of a request; empty for SLICE_NONE. */
+struct slice page_from(struct flow *flow, struct slice key);
+/* Appends a comma to the body, but not behind the [ of a list. */
+void page_comma(struct flow *flow);
+/* Appends ],"next":...} to the body, for SLICE_NONE only ]}, and ends the flow. */
+void page_finish(struct flow *flow, struct slice next);
 
 struct listing_entry {
     struct slice order, item;
@@ -19,7 +26,7 @@ struct listing *listing_new(struct flow *flow, int64_t most);
 /* Takes in what a Query of a slot has answered (of up to most + 2 items), in the order of the attribute.
  * `after`: the order of the last one of the page before, which is left out; empty: none. */
 void listing_take(struct flow *flow, struct listing *listing, const char *attribute, struct slice after);
-/* Appends ],"next":...} to the body, or only ]}, and ends the flow. */
+/* Behind the last entry. */
 void listing_finish(struct flow *flow, const struct listing *listing);
 
 #endif

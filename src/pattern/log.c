@@ -49,12 +49,7 @@
 #define LAYOUT_RECALLED_MS 60000 /* how late another process's change of settings is noticed at the most */
 #define ROUTE_SHIFT        54    /* so many parts of all hashes have a route in memory each: 1024 */
 
-const struct flow_table log_table = {
-    "logs",
-    "'KeySchema':[{'AttributeName':'log','KeyType':'HASH'},{'AttributeName':'part','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'log','AttributeType':'S'},"
-    "{'AttributeName':'part','AttributeType':'S'}]",
-    NULL};
+const struct flow_table log_table = {"logs", FLOW_KEYS("log", "part"), NULL};
 
 const struct flow_table log_heads = {
     "log-heads",
@@ -68,40 +63,22 @@ const struct flow_table log_heads = {
 
 const struct flow_table log_events = {"log-events", CHAIN_KEYS, "expires"};
 
-const struct flow_table log_positions = {
-    "log-positions",
-    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},"
-    "{'AttributeName':'partition','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},"
-    "{'AttributeName':'partition','AttributeType':'S'}]",
-    NULL};
+const struct flow_table log_positions = {"log-positions", FLOW_KEYS("group", "partition"), NULL};
 
-const struct flow_table log_parked = {
-    "log-parked",
-    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},{'AttributeName':'event','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},"
-    "{'AttributeName':'event','AttributeType':'S'}]",
-    NULL};
+const struct flow_table log_parked = {"log-parked", FLOW_KEYS("group", "event"), NULL};
 
 /* ---- keys and texts ---- */
 
-static struct slice encoded(struct flow *flow, struct slice name)
+struct slice log_encoded(struct flow *flow, struct slice name)
 {
     struct buf out = {0};
     rest_encode(&out, name);
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
-}
-
-struct slice log_code(struct flow *flow)
-{
-    return encoded(flow, flow_text(flow, LOG_NAME));
+    return arena_take(flow->arena, &out);
 }
 
 /* "LOG/ID/", and what comes behind it. Every append makes one. */
-static struct slice key_make(struct flow *flow, const struct log_layout *layout, const char *kind, int64_t number,
-                             struct slice group)
+static struct slice key_make(struct flow *flow, const struct log_layout *layout, const char *kind,
+                             int64_t number, struct slice group)
 {
     struct buf out = {0};
     buf_reserve(&out, 3 * (flow_text(flow, LOG_NAME).len + group.len) + LOG_ID_CHARS + 40);
@@ -114,9 +91,7 @@ static struct slice key_make(struct flow *flow, const struct log_layout *layout,
         rest_encode(&out, group);
     else
         json_put_int(&out, number);
-    struct slice key = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return key;
+    return arena_take(flow->arena, &out);
 }
 
 struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition)
@@ -133,15 +108,10 @@ int64_t log_key_number(struct slice key)
     return slice_to_u64(slice_from(key, start), LOG_NUMBER_MOST, &number) ? (int64_t)number : LOG_PARKED;
 }
 
-struct slice log_slot(struct flow *flow, const struct log_layout *layout, int64_t number)
-{
-    return key_make(flow, layout, "", number, SLICE_NONE);
-}
-
 struct slice log_group_key(struct flow *flow)
 {
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log_code(flow)),
-                        SLICE_ARG(encoded(flow, flow_text(flow, LOG_GROUP))));
+    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_NAME))),
+                        SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_GROUP))));
 }
 
 struct slice log_hex(struct flow *flow, uint64_t hash)
@@ -167,17 +137,12 @@ struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *c
     return list;
 }
 
-bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition)
+int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parked)
 {
     unsigned long long number;
-    *partition = LOG_PARKED;
-    if (may_be_parked && slice_equal(text, SLICE("parked"))) return true;
-    if (slice_to_u64(text, LOG_NUMBER_MOST, &number)) {
-        *partition = (int64_t)number;
-        return true;
-    }
-    flow_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
-    return false;
+    if (may_be_parked && slice_equal(text, SLICE("parked"))) return LOG_PARKED;
+    if (slice_to_u64(text, LOG_NUMBER_MOST, &number)) return (int64_t)number;
+    task_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
 }
 
 uint64_t log_topic(const struct flow *flow)
@@ -192,18 +157,19 @@ struct slice log_batch_items(struct flow *flow, const struct flow_table *table)
     return raw_member(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), name);
 }
 
-void log_refuse_partition(struct flow *flow, int64_t partition)
+_Noreturn void log_refuse_partition(struct flow *flow, int64_t partition)
 {
-    flow_refuse(flow, 404, "no-such-partition", "The log '%.*s' has no partition %lld.",
+    task_refuse(flow, 404, "no-such-partition", "The log '%.*s' has no partition %lld.",
                 SLICE_ARG(flow_text(flow, LOG_NAME)), (long long)partition);
 }
 
 /* ---- the layout ---- */
 
-bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout)
+void log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout)
 {
     struct slice id = item_text(flow->arena, item, "id");
     *layout = (struct log_layout){.partitions = item_int(flow->arena, item, "partitions", 0),
+                                  .read_ms = flow->now_ms,
                                   .slots = item_int(flow->arena, item, "slots", 1),
                                   .version = item_int(flow->arena, item, "version", 0),
                                   .keep_s = item_int(flow->arena, item, "keep", 0),
@@ -213,21 +179,16 @@ bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *la
     bool is_sane = layout->partitions >= 1 && layout->slots >= 1 && layout->slots <= LOG_SLOTS;
     if (is_sane && !item_has(flow->arena, item, "deleted") && id.len == LOG_ID_CHARS) {
         memcpy(layout->id, id.data, LOG_ID_CHARS);
-        return true;
+        return;
     }
     if (is_sane && !id.data)
-        flow_refuse(flow, 409, "older-layout", "The log '%.*s' was made by an older version, whose events this one "
-                    "cannot read.", SLICE_ARG(flow_text(flow, LOG_NAME)));
-    else
-        flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'; put makes it.",
+        task_refuse(flow, 409, "older-layout",
+                    "The log '%.*s' was made by an older version, whose events this one "
+                    "cannot read.",
                     SLICE_ARG(flow_text(flow, LOG_NAME)));
-    return false;
+    task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'; put makes it.",
+                SLICE_ARG(flow_text(flow, LOG_NAME)));
 }
-
-struct remembered_layout {
-    struct log_layout layout;
-    int64_t now_ms;
-};
 
 static uint64_t layout_topic(const struct flow *flow)
 {
@@ -241,27 +202,22 @@ void log_layout_forget(struct flow *flow)
 
 void log_layout_get(struct flow *flow, struct log_layout *layout)
 {
-    struct remembered_layout this;
     log_layout_forget(flow);
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}", &log_table,
-              flow_text(flow, LOG_NAME));
-    if (!log_layout_read(flow, flow_item(flow), layout)) task_end(flow);
-    memset(&this, 0, sizeof this);
-    this.layout = *layout;
-    this.layout.created = this.layout.change = SLICE_NONE;
-    this.now_ms = flow->now_ms;
-    flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&this, sizeof this});
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}",
+              &log_table, flow_text(flow, LOG_NAME));
+    log_layout_read(flow, flow_item(flow), layout);
+    struct log_layout kept = *layout;
+    kept.created = kept.change = SLICE_NONE;
+    flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&kept, sizeof kept});
 }
 
 bool log_layout_guess(struct flow *flow, struct log_layout *layout)
 {
     struct slice text = flow_recall(flow, layout_topic(flow));
-    struct remembered_layout last;
-    if (text.len == sizeof last) {
-        memcpy(&last, text.data, sizeof last);
-        *layout = last.layout;
-        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < LAYOUT_RECALLED_MS) return true;
-    }
+    if (text.len == sizeof *layout) memcpy(layout, text.data, sizeof *layout);
+    if (text.len == sizeof *layout && flow->now_ms >= layout->read_ms &&
+        flow->now_ms - layout->read_ms < LAYOUT_RECALLED_MS)
+        return true;
     log_layout_get(flow, layout);
     return false;
 }
@@ -301,7 +257,8 @@ bool log_hex_read(struct slice text, uint64_t *out)
 bool log_range_read(struct flow *flow, struct slice item, struct log_range *range)
 {
     struct slice from = item_text(flow->arena, item, "from"), part = item_text(flow->arena, item, "part");
-    if (!from.data && slice_starts(part, SLICE("from/")) && part.len > 16) from = slice_from(part, part.len - 16);
+    if (!from.data && slice_starts(part, SLICE("from/")) && part.len > 16)
+        from = slice_from(part, part.len - 16);
     range->partition = item_int(flow->arena, item, "partition", LOG_PARKED);
     return log_hex_read(from, &range->from) && log_hex_read(item_text(flow->arena, item, "to"), &range->to);
 }
@@ -315,8 +272,6 @@ static uint64_t route_topic(const struct log_layout *layout, uint64_t hash)
 struct log_range log_route(struct flow *flow, const struct log_layout *layout, uint64_t hash)
 {
     struct log_range range = log_range_of(layout, hash);
-    struct raw_look look;
-    struct slice item;
     if (layout->version == 0) return range;
     struct slice last = flow_recall(flow, route_topic(layout, hash));
     if (last.len == sizeof range) {
@@ -327,9 +282,9 @@ struct log_range log_route(struct flow *flow, const struct log_layout *layout, u
               "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
               "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}},"
               "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-              &log_table, flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id), log_hex(flow, hash));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (!raw_look_next(&look, NULL, &item) || !log_range_read(flow, item, &range) || hash < range.from ||
+              &log_table, flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id),
+              log_hex(flow, hash));
+    if (!log_range_read(flow, raw_first(flow->arena, flow_items(flow)), &range) || hash < range.from ||
         hash > range.to)
         range = log_range_of(layout, hash);
     flow_remember(flow, route_topic(layout, hash), (struct slice){(const char *)&range, sizeof range});
@@ -352,69 +307,61 @@ static const struct field put_fields[] = {
                                 "events are in one order"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "events end after this time (default: never)"},
-    [PUT_REPLY] = {"created", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"version", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
-    {"consumers", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
-    {"open", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
-    {"next", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    [PUT_REPLY] = FIELD_ANSWERED("created", FIELD_TEXT),
+    FIELD_ANSWERED("version", FIELD_INT),
+    FIELD_ANSWERED("consumers", FIELD_LIST),
+    FIELD_ANSWERED("open", FIELD_LIST),
+    FIELD_ANSWERED("next", FIELD_TEXT),
 };
-
-static int64_t put_partitions(const struct flow *flow)
-{
-    return flow_int_or(flow, PUT_PARTITIONS, 4);
-}
 
 struct slice log_settings(struct flow *flow, const struct log_layout *layout)
 {
     struct slice keep = SLICE("");
-    if (layout->keep_s) keep = flow_compose(flow, ",'keep':%s", duration_text(flow->arena, layout->keep_s * 1000));
-    return flow_compose(flow, "'log':%s,'partitions':%d%A", flow_text(flow, LOG_NAME), layout->partitions, keep);
+    if (layout->keep_s)
+        keep = flow_compose(flow, ",'keep':%s", duration_text(flow->arena, layout->keep_s * 1000));
+    return flow_compose(flow, "'log':%s,'partitions':%d%A", flow_text(flow, LOG_NAME), layout->partitions,
+                        keep);
 }
 
 static void put_begin(struct flow *flow)
 {
-    int64_t partitions = put_partitions(flow), slots = partitions < LOG_SLOTS ? partitions : LOG_SLOTS;
+    int64_t wanted = flow_int_or(flow, PUT_PARTITIONS, 4), slots = wanted < LOG_SLOTS ? wanted : LOG_SLOTS;
     int64_t keep_s = flow_int_or(flow, PUT_KEEP, 0) / 1000;
     struct log_layout layout;
     struct slice id = arena_printf(flow->arena, "%010llx", (unsigned long long)(flow_random(flow) >> 24));
-    struct slice item = flow_compose(flow,
-                                     "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},"
-                                     "'next':%N,'created':%S,'id':%S%r}",
-                                     flow_text(flow, LOG_NAME), partitions, slots, partitions,
-                                     moment_text(flow->arena, flow->now_ms), id,
-                                     keep_s ? flow_compose(flow, ",'keep':%N", keep_s) : SLICE(""));
+    struct slice log = flow_compose(
+        flow,
+        "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},"
+        "'next':%N,'created':%S,'id':%S%r}",
+        flow_text(flow, LOG_NAME), wanted, slots, wanted, moment_text(flow->arena, flow->now_ms), id,
+        keep_s ? flow_compose(flow, ",'keep':%N", keep_s) : SLICE(""));
     for (;; task_again(flow)) {
-        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}",
-                  &log_table, item);
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}",
+                  &log_table, log);
         bool is_new = !flow_failed(flow);
-        if (!is_new) item = flow_item(flow);
-        partitions = item_int(flow->arena, item, "partitions", 0);
-        if (item_has(flow->arena, item, "deleted")) {
-            flow_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
-            return;
-        }
-        if (flow_given(flow, PUT_PARTITIONS) && partitions != put_partitions(flow)) {
-            flow_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
+        struct slice item = is_new ? log : flow_item(flow);
+        int64_t partitions = item_int(flow->arena, item, "partitions", 0);
+        if (item_has(flow->arena, item, "deleted"))
+            task_refuse(flow, 409, "being-deleted", "This log is being deleted: DELETE it once more.");
+        if (flow_given(flow, PUT_PARTITIONS) && partitions != wanted)
+            task_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
                              "This log began with %lld partitions; split and merge change them.",
                              (long long)partitions);
-            return;
+        if (keep_s && item_int(flow->arena, item, "keep", 0) != keep_s) {
+            /* Events that are appended from now on end by it; the others as they were told. */
+            task_call(
+                flow, "UpdateItem",
+                "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
+                "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
+                "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
+                &log_table, flow_text(flow, LOG_NAME), keep_s);
+            if (flow_failed(flow)) continue;
+            item = flow_item(flow);
         }
         log_layout_forget(flow);
-        if (!keep_s || item_int(flow->arena, item, "keep", 0) == keep_s) {
-            if (log_layout_read(flow, item, &layout))
-                flow_answer(flow, is_new ? 201 : 200, "{%A}", log_settings(flow, &layout));
-            return;
-        }
-        /* Events that are appended from now on end by it; the others as they were told. */
-        task_call(flow, "UpdateItem",
-                  "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
-                  "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
-                  "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
-                  &log_table, flow_text(flow, LOG_NAME), keep_s);
-        if (flow_failed(flow)) continue;
-        log_layout_forget(flow);
-        if (log_layout_read(flow, flow_item(flow), &layout))
-            flow_answer(flow, 200, "{%A}", log_settings(flow, &layout));
+        log_layout_read(flow, item, &layout);
+        flow_answer(flow, is_new ? 201 : 200, "{%A}", log_settings(flow, &layout));
         return;
     }
 }

@@ -6,6 +6,7 @@
 #include "pattern/chain.h"
 #include "pattern/flow.h"
 #include "pattern/hold.h"
+#include "pattern/listing.h"
 
 extern const struct flow_table log_table, log_heads, log_events, log_positions, log_parked;
 
@@ -21,14 +22,8 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 
 /* All rows begin with the log; those of a consumer group go on with its name. */
 enum { LOG_NAME, LOG_GROUP };
-#define FIELD_LOG                                                                                            \
-    {                                                                                                        \
-        "log", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the log"                                      \
-    }
-#define FIELD_LOG_GROUP                                                                                      \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the group of consumers"                      \
-    }
+#define FIELD_LOG FIELD_IN_PATH("log", 200, "the log")
+#define FIELD_LOG_GROUP FIELD_IN_PATH("name", 200, "the group of consumers")
 
 /* ---- log.c: the layout ---- */
 
@@ -40,14 +35,15 @@ struct log_layout {
     int64_t next;    /* number of the next partition */
     int64_t keep_s;  /* of events; 0: for ever */
     char id[LOG_ID_CHARS + 1];
+    int64_t read_ms; /* when it was read */
     /* only where it was read just now: */
     struct slice created, change; /* change: the split or merge that is under way, SLICE_NONE: none */
 };
 /* Members of an answer: what PUT takes. */
 struct slice log_settings(struct flow *flow, const struct log_layout *layout);
-/* False when there is no such log: refused. */
-bool log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);
-/* As it is. Without the log the task ends with a refusal. */
+/* By the log's item. Where there is no such log the task ends with a refusal. */
+void log_layout_read(struct flow *flow, struct slice item, struct log_layout *layout);
+/* As it is. */
 void log_layout_get(struct flow *flow, struct log_layout *layout);
 /* As this process remembers it: true; else as it is. */
 bool log_layout_guess(struct flow *flow, struct log_layout *layout);
@@ -70,13 +66,12 @@ void log_route_forget(struct flow *flow, const struct log_layout *layout, uint64
 
 /* ---- log.c: keys and texts ---- */
 
-/* "LOG", percent-encoded. */
-struct slice log_code(struct flow *flow);
-/* Key of a partition's head and events: "LOG/ID/7"; of LOG_PARKED "LOG/ID/parked/GROUP". */
+/* A name, percent-encoded. */
+struct slice log_encoded(struct flow *flow, struct slice name);
+/* Key of a partition's head and events, and of a slot: "LOG/ID/7"; of LOG_PARKED "LOG/ID/parked/GROUP". */
 struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition);
 /* Its number; LOG_PARKED where it has none. */
 int64_t log_key_number(struct slice key);
-struct slice log_slot(struct flow *flow, const struct log_layout *layout, int64_t number);
 /* "LOG/GROUP". */
 struct slice log_group_key(struct flow *flow);
 struct slice log_hex(struct flow *flow, uint64_t hash);
@@ -85,22 +80,20 @@ bool log_hex_read(struct slice text, uint64_t *out);
 struct slice log_partition_text(struct flow *flow, int64_t partition);
 /* The children that a seal names, as JSON strings, and how many there are. */
 struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count);
-/* False when it is none: refused. */
-bool log_partition_parse(struct flow *flow, struct slice text, bool may_be_parked, int64_t *partition);
+/* The partition that a text means, also "parked" where it may; what is none ends the task with a refusal. */
+int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parked);
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
 /* The array of a table in a BatchGetItem's reply. */
 struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
-void log_refuse_partition(struct flow *flow, int64_t partition);
+_Noreturn void log_refuse_partition(struct flow *flow, int64_t partition);
 
 /* ---- log_events.c: what a partition holds ---- */
 
 /* A partition as a chain, with its tokens. */
 struct chain log_chain(struct flow *flow, const struct log_layout *layout, int64_t partition);
-/* An entry of it: of plain data, answering what is wrong with that or NULL; or of an attribute value and where it was
- * parked, {"M":{"partition":...,"sequence":...,"time":...,"reason":...}}. */
+/* An entry of it of plain data, answering what is wrong with that or NULL. */
 const char *log_entry(struct flow *flow, struct slice key, struct slice data, struct slice *entry);
-struct slice log_entry_again(struct flow *flow, struct slice key, struct slice data, struct slice parked);
 
 /* Where a page may be put behind, also where all pages have ended by their age. True: it is what this process
  * remembers. */
@@ -226,7 +219,7 @@ int64_t log_position_before(struct flow *flow, const struct log_layout *layout, 
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
 /* "group/GROUP" */
 struct slice log_group_part(struct flow *flow);
-void log_refuse_group(struct flow *flow);
+_Noreturn void log_refuse_group(struct flow *flow);
 
 /* ---- rows of the other files ---- */
 

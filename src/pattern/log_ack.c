@@ -18,28 +18,15 @@
 #define LIST_MOST    1000
 #define LIST_USUAL   100
 
+/* clang-format off */
 enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
 #define FIELDS_OF_ACT(sequence_is_required, sequence_help)                                                   \
-    FIELD_LOG,                                                                                               \
-        FIELD_LOG_GROUP, [ACT_PARTITION] = {"partition", IN_BODY, FIELD_NAME, true, .help = "of the read"},  \
-                         [ACT_FENCE] = {"fence",                                                             \
-                                        IN_BODY,                                                             \
-                                        FIELD_INT,                                                           \
-                                        true,                                                                \
-                                        .min = 1,                                                            \
-                                        .max = LOG_NUMBER_MOST,                                              \
-                                        .help = "of the read"},                                              \
-                         [ACT_SEQUENCE] = {"sequence",           IN_BODY,  FIELD_INT,                        \
-                                           sequence_is_required, .min = 1, .max = LOG_NUMBER_MOST,           \
-                                           .help = sequence_help}
-
-/* The partition of the request; what is none ends the task. */
-static int64_t partition_of(struct flow *flow)
-{
-    int64_t partition;
-    if (!log_partition_parse(flow, flow_text(flow, ACT_PARTITION), true, &partition)) task_end(flow);
-    return partition;
-}
+    FIELD_LOG, FIELD_LOG_GROUP,                                                                              \
+    [ACT_PARTITION] = {"partition", IN_BODY, FIELD_NAME, true, .help = "of the read"},                       \
+    [ACT_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = LOG_NUMBER_MOST, .help = "of the read"}, \
+    [ACT_SEQUENCE] = {"sequence", IN_BODY, FIELD_INT, sequence_is_required, .min = 1, .max = LOG_NUMBER_MOST, \
+                      .help = sequence_help}
+/* clang-format on */
 
 static int64_t lease_of(struct flow *flow, struct slice item)
 {
@@ -114,7 +101,7 @@ static bool ack_up_to(struct flow *flow, const struct held *held, int64_t sequen
 void log_ack_begin(struct flow *flow)
 {
     int64_t sequence = flow_int_or(flow, ACT_SEQUENCE, 0);
-    struct held held = log_position(flow, partition_of(flow));
+    struct held held = log_position(flow, log_partition_of(flow, flow_text(flow, ACT_PARTITION), true));
     bool is_done = sequence ? ack_up_to(flow, &held, sequence) : renew(flow, &held);
     struct slice item = flow_item(flow);
     if (!is_done && refuse_unfit(flow, item)) return;
@@ -145,9 +132,9 @@ static void park_carry_out(struct flow *flow, struct slice position)
 {
     struct slice redo = item_content(flow->arena, position, "redo");
     struct slice place = item_text(flow->arena, position, "partition");
-    int64_t partition, sequence = item_int(flow->arena, redo, "sequence", 0);
+    int64_t partition = log_partition_of(flow, place, true),
+            sequence = item_int(flow->arena, redo, "sequence", 0);
     struct log_reader event;
-    if (!log_partition_parse(flow, place, true, &partition)) task_end(flow);
     if (!event_read(flow, &event, flow->state, partition, sequence)) return; /* it has ended by its age */
     struct slice origin = attribute_content(flow->arena, event.origin);
     if (origin.data) {
@@ -156,13 +143,13 @@ static void park_carry_out(struct flow *flow, struct slice position)
     }
     task_call(
         flow, "PutItem",
-        "{'TableName':%T,'Item':{'group':%A,'event':%S,'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%A,"
-        "'reason':%A,'parked':%A},'ConditionExpression':'attribute_not_exists(#event)',%#}",
-        &log_parked, item_attribute(flow->arena, position, "group"),
+        "{'TableName':%T,'Item':{%A,%A,'event':%S,'partition':%S,'sequence':%N,'key':%S,'time':%N,'data':%A},"
+        "'ConditionExpression':'attribute_not_exists(#event)',%#}",
+        &log_parked, item_members(flow->arena, position, "group"),
+        item_members(flow->arena, redo, "reason parked"),
         arena_printf(flow->arena, "%.*s/%019lld/%.*s", SLICE_ARG(place), (long long)sequence,
                      SLICE_ARG(item_text(flow->arena, position, "intent"))),
-        place, sequence, event.key, event.time_ms, event.data, item_attribute(flow->arena, redo, "reason"),
-        item_attribute(flow->arena, redo, "parked"));
+        place, sequence, event.key, event.time_ms, event.data);
 }
 
 static struct intent park_intent(struct flow *flow, const struct log_layout *layout, int64_t partition)
@@ -202,7 +189,8 @@ static bool park(struct flow *flow, const struct intent *intent, struct slice *p
 
 void log_park_begin(struct flow *flow)
 {
-    int64_t partition = partition_of(flow), sequence = flow_int(flow, ACT_SEQUENCE);
+    int64_t partition = log_partition_of(flow, flow_text(flow, ACT_PARTITION), true);
+    int64_t sequence = flow_int(flow, ACT_SEQUENCE);
     struct log_layout layout;
     struct log_reader event;
     log_layout_get(flow, &layout);
@@ -210,18 +198,13 @@ void log_park_begin(struct flow *flow)
     for (;; task_again(flow)) {
         struct slice position = intent_read(flow, &intent);
         if (refuse_unfit(flow, position)) return;
-        if (item_int(flow->arena, position, "position", 0) >= sequence) {
-            tell_position(flow, position); /* said before, of this event or of a later one */
-            return;
-        }
-        if (!event_read(flow, &event, &layout, partition, sequence)) {
-            flow_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
-            return;
-        }
-        if (park(flow, &intent, &position, sequence)) {
-            tell_position(flow, position);
-            return;
-        }
+        bool is_said = item_int(flow->arena, position, "position", 0) >=
+                       sequence; /* of it, or of a later one */
+        if (!is_said && !event_read(flow, &event, &layout, partition, sequence))
+            task_refuse(flow, 404, "no-such-event", "There is no event of this number any more.");
+        if (!is_said && !park(flow, &intent, &position, sequence)) continue;
+        tell_position(flow, position);
+        return;
     }
 }
 
@@ -232,36 +215,25 @@ enum { PARKED_LIMIT = LOG_GROUP + 1, PARKED_AFTER };
 const struct field log_parked_fields[] = {
     FIELD_LOG,
     FIELD_LOG_GROUP,
-    [PARKED_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                      .help = "at most so many (default: 100)"},
-    [PARKED_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [PARKED_LIMIT] = FIELD_LIMIT(LIST_MOST),
+    [PARKED_AFTER] = FIELD_AFTER,
 };
 
 void log_parked_begin(struct flow *flow)
 {
-    struct raw_look look;
-    struct slice item, group = log_group_key(flow), after = flow_text(flow, PARKED_AFTER);
-    bool is_first = true;
+    struct slice item, group = log_group_key(flow), after = SLICE_NONE;
+    if (flow_given(flow, PARKED_AFTER))
+        after = flow_compose(flow, "{'group':%S,'event':%S}", group, flow_text(flow, PARKED_AFTER));
     task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
               "'ExpressionAttributeValues':{':group':%S},'ConsistentRead':true,'Limit':%d%A}",
-              &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL),
-              flow_given(flow, PARKED_AFTER)
-                  ? flow_compose(flow, ",'ExclusiveStartKey':{'group':%S,'event':%S}", group, after)
-                  : SLICE(""));
+              &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"parked\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); is_first = false)
-        flow_put(flow, flow->body,
-                 "%A{'partition':%P,'sequence':%P,'key':%P,'reason':%P,'parked':%P,'data':%P}",
-                 is_first ? SLICE("") : SLICE(","), item_attribute(flow->arena, item, "partition"),
-                 item_attribute(flow->arena, item, "sequence"), item_attribute(flow->arena, item, "key"),
-                 item_attribute(flow->arena, item, "reason"), item_attribute(flow->arena, item, "parked"),
-                 item_attribute(flow->arena, item, "data"));
-    struct slice last = flow_last_key(flow);
-    if (last.data)
-        flow_put(flow, flow->body, "],'next':%s}", item_text(flow->arena, last, "event"));
-    else
-        buf_text(flow->body, "]}");
-    flow_finish(flow, 200);
+    raw_each (flow->arena, flow_items(flow), &item) {
+        page_comma(flow);
+        flow_put(flow, flow->body, "{'partition':%P", item_attribute(flow->arena, item, "partition"));
+        plain_put_members(flow->body, flow->arena, item, "sequence key reason parked data");
+        buf_byte(flow->body, '}');
+    }
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "event"));
 }

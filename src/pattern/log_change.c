@@ -50,14 +50,12 @@ static struct slice change_text(struct flow *flow, const struct change *change)
 static struct change change_read(struct flow *flow, struct slice attribute)
 {
     struct change change = {0};
-    struct raw_look look;
     struct slice value, map = raw_member(flow->arena, attribute, "M");
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, map, "olds"));
-    while (change.old_count < 2 && raw_look_next(&look, NULL, &value))
-        change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, map, "news"));
-    while (change.new_count < 2 && raw_look_next(&look, NULL, &value))
-        log_range_read(flow, raw_member(flow->arena, value, "M"), &change.news[change.new_count++]);
+    raw_each (flow->arena, item_content(flow->arena, map, "olds"), &value)
+        if (change.old_count < 2) change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
+    raw_each (flow->arena, item_content(flow->arena, map, "news"), &value)
+        if (change.new_count < 2)
+            log_range_read(flow, raw_member(flow->arena, value, "M"), &change.news[change.new_count++]);
     return change;
 }
 
@@ -74,16 +72,22 @@ static struct slice children_of(struct flow *flow, const struct change *change)
 static struct slice parents_of(struct flow *flow, struct slice head, int64_t partition, int64_t sequence,
                                size_t *count)
 {
-    struct slice list = SLICE(""), parent;
-    struct raw_look look;
-    if (sequence) {
-        ++*count;
-        return flow_compose(flow, "{'M':{'partition':%N,'end':%N}}", partition, sequence);
-    }
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "parents"));
-    for (; raw_look_next(&look, NULL, &parent); ++*count)
-        list = flow_compose(flow, "%A%A%A", list, list.len ? SLICE(",") : SLICE(""), parent);
-    return list;
+    struct slice parents = item_content(flow->arena, head, "parents");
+    if (!sequence && !parents.data) return SLICE("");
+    *count += sequence ? 1 : raw_count(flow->arena, parents);
+    if (sequence) return flow_compose(flow, "{'M':{'partition':%N,'end':%N}}", partition, sequence);
+    return (struct slice){parents.data + 1, parents.len - 2}; /* without the brackets */
+}
+
+static void route_put(struct flow *flow, const struct log_layout *layout, const struct log_range *range,
+                      struct slice part)
+{
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'log':%S,'part':%S,'to':%S,'partition':%N,'version':%N},"
+              "'ConditionExpression':'attribute_not_exists(#version) or #version < :version',%#,"
+              "'ExpressionAttributeValues':{':version':%N}}",
+              &log_table, flow_text(flow, LOG_NAME), part, log_hex(flow, range->to), range->partition,
+              layout->version + 1, layout->version + 1);
 }
 
 /* Every route within the new partition's range leads to it, also those that an earlier change has left there. */
@@ -91,26 +95,16 @@ static void routes_write(struct flow *flow, const struct log_layout *layout, con
 {
     struct slice name = flow_text(flow, LOG_NAME), id = slice_of(layout->id), item;
     struct slice first = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->from));
-    struct slice last = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->to)), part = first;
-    struct raw_look look;
+    struct slice last = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->to)), routes;
     task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
               "'ExpressionAttributeValues':{':log':%S,':first':%S,':last':%S},'ConsistentRead':true}",
               &log_table, name, first, last);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    bool has_next = raw_look_next(&look, NULL, &item);
-    if (has_next && slice_equal(item_text(flow->arena, item, "part"), first))
-        has_next = raw_look_next(&look, NULL, &item);
-    for (;;) {
-        task_call(flow, "PutItem",
-                  "{'TableName':%T,'Item':{'log':%S,'part':%S,'to':%S,'partition':%N,'version':%N},"
-                  "'ConditionExpression':'attribute_not_exists(#version) or #version < :version',%#,"
-                  "'ExpressionAttributeValues':{':version':%N}}",
-                  &log_table, name, part, log_hex(flow, range->to), range->partition, layout->version + 1,
-                  layout->version + 1);
-        if (!has_next) return;
-        part = item_text(flow->arena, item, "part");
-        has_next = raw_look_next(&look, NULL, &item);
+    routes = flow_items(flow);
+    route_put(flow, layout, range, first);
+    raw_each (flow->arena, routes, &item) {
+        struct slice part = item_text(flow->arena, item, "part");
+        if (!slice_equal(part, first)) route_put(flow, layout, range, part);
     }
 }
 
@@ -127,10 +121,8 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
         log_end_guess(flow, layout, change.olds[i], &chain, &end);
         log_touch(flow, layout, change.olds[i], &chain, &end, 0);
         chain_seal(flow, &chain, &end, children, 0);
-        if (!attribute_equal(flow->arena, end.seal, children)) {
-            flow_refuse(flow, 409, "being-deleted", "This log is being deleted.");
-            task_end(flow);
-        }
+        if (!attribute_equal(flow->arena, end.seal, children))
+            task_refuse(flow, 409, "being-deleted", "This log is being deleted.");
         struct slice head = log_head_get(flow, layout, change.olds[i]);
         struct slice list = parents_of(flow, head, change.olds[i], end.next - 1, &count);
         parents = flow_compose(flow, "%A%A%A", parents, parents.len && list.len ? SLICE(",") : SLICE(""),
@@ -143,7 +135,7 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
             "{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':%N,'touched':%N,'slot':%S,"
             "'from':%S,'to':%S,'parents':{'L':[%A]}},'ConditionExpression':'attribute_not_exists(#partition)',%#}",
             &log_heads, log_key(flow, layout, change.news[i].partition), time_ms, flow->now_ms / 1000,
-            log_slot(flow, layout, change.news[i].partition % layout->slots),
+            log_key(flow, layout, change.news[i].partition % layout->slots),
             log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
     for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);
     task_call(
@@ -173,7 +165,6 @@ static struct old old_read(struct flow *flow, const struct log_layout *layout, i
         old.range = log_range_first(layout, partition);
     } else if (!log_range_read(flow, old.head, &old.range)) {
         log_refuse_partition(flow, partition);
-        task_end(flow);
     }
     old.end = log_end_get(flow, layout, partition);
     return old;
@@ -184,18 +175,14 @@ static void split_ranges(struct flow *flow, const struct log_layout *layout, con
                          struct log_range *news)
 {
     uint64_t at = range->from + (range->to - range->from) / 2 + 1;
-    if (flow_given(flow, SPLIT_AT) && !log_hex_read(flow_text(flow, SPLIT_AT), &at)) {
-        flow_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
-        task_end(flow);
-    }
-    if (range->from == range->to || at <= range->from || at > range->to) {
-        flow_refuse(
+    if (flow_given(flow, SPLIT_AT) && !log_hex_read(flow_text(flow, SPLIT_AT), &at))
+        task_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
+    if (range->from == range->to || at <= range->from || at > range->to)
+        task_refuse(
             flow, 409, "outside",
             "The split must be behind the first hash of the partition, %016llx, and not behind its last, "
             "%016llx.",
             (unsigned long long)range->from, (unsigned long long)range->to);
-        task_end(flow);
-    }
     news[0] = (struct log_range){range->from, at - 1, layout->next};
     news[1] = (struct log_range){at, range->to, layout->next + 1};
 }
@@ -208,9 +195,8 @@ static void merge_range(struct flow *flow, const struct log_layout *layout, cons
          b_first = b.to != UINT64_MAX && b.to + 1 == a.from;
     news[0] = (struct log_range){a_first ? a.from : b.from, a_first ? b.to : a.to, layout->next};
     if (a_first || b_first) return;
-    flow_refuse(flow, 409, "no-neighbours", "Partitions %lld and %lld do not lie side by side.",
+    task_refuse(flow, 409, "no-neighbours", "Partitions %lld and %lld do not lie side by side.",
                 (long long)olds[0].partition, (long long)olds[1].partition);
-    task_end(flow);
 }
 
 static void tell(struct flow *flow, const struct change *change, struct slice children)
@@ -270,12 +256,10 @@ static void change_run(struct flow *flow, struct change *change)
             split_ranges(flow, &layout, &olds[0].range, change->news);
         else
             merge_range(flow, &layout, olds, change->news);
-        if (parents > PARENTS_MOST) {
-            flow_refuse(flow, 409, "too-many-parents",
+        if (parents > PARENTS_MOST)
+            task_refuse(flow, 409, "too-many-parents",
                         "The new partition would wait for %zu others to be read; at most %d are possible.",
                         parents, PARENTS_MOST);
-            return;
-        }
         layout.change = change_text(flow, change);
         task_call(
             flow, "UpdateItem",
@@ -294,27 +278,19 @@ static void change_run(struct flow *flow, struct change *change)
 
 void log_split_begin(struct flow *flow)
 {
-    struct change *change = arena_new(flow->arena, struct change);
-    *change = (struct change){.old_count = 1};
-    if (log_partition_parse(flow, flow_text(flow, SPLIT_PARTITION), false, &change->olds[0]))
-        change_run(flow, change);
+    struct change change = {.old_count = 1};
+    change.olds[0] = log_partition_of(flow, flow_text(flow, SPLIT_PARTITION), false);
+    change_run(flow, &change);
 }
 
 void log_merge_begin(struct flow *flow)
 {
-    struct change *change = arena_new(flow->arena, struct change);
+    struct change change = {.new_count = 1};
     struct slice list = flow_text(flow, MERGE_PARTITIONS), value;
-    struct raw_look look;
-    *change = (struct change){.old_count = 2};
-    if (raw_count(flow->arena, list) != 2) {
-        flow_refuse(flow, 400, "bad-request", "partitions must be two.");
-        return;
-    }
-    raw_look_begin(&look, flow->arena, list);
-    for (unsigned i = 0; raw_look_next(&look, NULL, &value); i++)
-        if (!log_partition_parse(flow, raw_text(flow->arena, value), false, &change->olds[i])) return;
-    if (change->olds[0] == change->olds[1])
-        flow_refuse(flow, 400, "bad-request", "partitions must be two different ones.");
-    else
-        change_run(flow, change);
+    if (raw_count(flow->arena, list) != 2) task_refuse(flow, 400, "bad-request", "partitions must be two.");
+    raw_each (flow->arena, list, &value)
+        change.olds[change.old_count++] = log_partition_of(flow, raw_text(flow->arena, value), false);
+    if (change.olds[0] == change.olds[1])
+        task_refuse(flow, 400, "bad-request", "partitions must be two different ones.");
+    change_run(flow, &change);
 }

@@ -19,25 +19,16 @@ static void clear(struct flow *flow, const struct flow_table *table, struct slic
     } while (delete_listed(flow, table));
 }
 
-/* A query for the keys of all items of one hash key; names as in expressions: "#group", "#event". */
-static struct slice query_of(struct flow *flow, const char *hash, const char *range, struct slice key)
-{
-    return flow_compose(flow,
-                        "'KeyConditionExpression':'%r = :key','ProjectionExpression':'%r, %r',%#,"
-                        "'ExpressionAttributeValues':{':key':%S}",
-                        slice_of(hash), slice_of(hash), slice_of(range), key);
-}
-
 /* Everything of a group; answers whether there was one. `id`: of the log; the keys are percent-encoded. */
 static bool group_remove(struct flow *flow, struct slice id, struct slice name)
 {
-    struct buf encoded = {0};
-    rest_encode(&encoded, name);
-    struct slice code = arena_copy(flow->arena, buf_view(&encoded)), log = log_code(flow);
-    buf_free(&encoded);
+    static const char query[] =
+        "'KeyConditionExpression':'#group = :key','ProjectionExpression':'#group, %r',%#,"
+        "'ExpressionAttributeValues':{':key':%S}";
+    struct slice code = log_encoded(flow, name), log = log_encoded(flow, flow_text(flow, LOG_NAME));
     struct slice key = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log), SLICE_ARG(code));
-    clear(flow, &log_positions, query_of(flow, "#group", "#partition", key));
-    clear(flow, &log_parked, query_of(flow, "#group", "#event", key));
+    clear(flow, &log_positions, flow_compose(flow, query, SLICE("#partition"), key));
+    clear(flow, &log_parked, flow_compose(flow, query, SLICE("#event"), key));
     struct chain parked = {.table = &log_events,
                            .key = arena_printf(flow->arena, "%.*s/%.*s/parked/%.*s", SLICE_ARG(log),
                                                SLICE_ARG(id), SLICE_ARG(code))};
@@ -52,27 +43,22 @@ void log_leave_begin(struct flow *flow)
 {
     struct log_layout layout;
     log_layout_get(flow, &layout);
-    if (group_remove(flow, slice_of(layout.id), flow_text(flow, LOG_GROUP)))
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        log_refuse_group(flow);
+    if (!group_remove(flow, slice_of(layout.id), flow_text(flow, LOG_GROUP))) log_refuse_group(flow);
+    flow_answer(flow, 200, "{'deleted':true}");
 }
 
 /* ---- the log ---- */
 
 static bool find_group(struct flow *flow, struct slice *name)
 {
-    struct raw_look look;
-    struct slice item;
     task_call(
         flow, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#log = :log and begins_with(#part, :group)',%#,"
         "'ExpressionAttributeValues':{':log':%S,':group':{'S':'group/'}},'Limit':1,'ConsistentRead':true}",
         &log_table, flow_text(flow, LOG_NAME));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (!raw_look_next(&look, NULL, &item)) return false;
-    *name = slice_from(item_text(flow->arena, item, "part"), 6);
-    return true;
+    struct slice part = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "part");
+    if (part.data) *name = slice_from(part, 6);
+    return part.data != NULL;
 }
 
 /* Its pages and its head, but for the seal. */
@@ -103,10 +89,7 @@ void log_delete_begin(struct flow *flow)
               "'ConditionExpression':'attribute_exists(#partitions)',%#,"
               "'ExpressionAttributeValues':{':yes':{'BOOL':true}},'ReturnValues':'ALL_NEW'}",
               &log_table, name);
-    if (flow_failed(flow)) {
-        flow_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
-        return;
-    }
+    if (flow_failed(flow)) task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
     log_layout_forget(flow);
     struct slice id = item_text(flow->arena, flow_item(flow), "id");
     int64_t slots = item_int(flow->arena, flow_item(flow), "slots", 1);
@@ -119,15 +102,16 @@ void log_delete_begin(struct flow *flow)
                   "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot',%#,"
                   "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
                   &log_heads,
-                  arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_code(flow)), SLICE_ARG(id),
-                               (long long)slot),
+                  arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_encoded(flow, name)),
+                               SLICE_ARG(id), (long long)slot),
                   (int64_t)LOG_PAGE);
         struct slice keys[LOG_PAGE];
         size_t count = 0;
         raw_look_begin(&look, flow->arena, flow_items(flow));
         while (count < LOG_PAGE && raw_look_next(&look, NULL, &item))
             keys[count++] = item_text(flow->arena, item, "partition");
-        qsort(keys, count, sizeof *keys, by_text); /* those that were touched in the same second have no order */
+        qsort(keys, count, sizeof *keys,
+              by_text); /* those that were touched in the same second have no order */
         for (size_t i = 0; i < count; i++) partition_remove(flow, keys[i]);
         if (!count) slot++;
     }

@@ -12,7 +12,7 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define ENTRY_LEVELS     2 /* of a page: its list of entries, and the entry */
+#define ENTRY_LEVELS 2 /* of a page: its list of entries, and the entry */
 #define RESERVED_AT_ONCE                                                                                     \
     10000 /* numbers; half of them is left when the next are reserved: more than an append takes */
 
@@ -34,14 +34,8 @@ const char *log_entry(struct flow *flow, struct slice key, struct slice data, st
     flow_put(flow, &out, "{'L':[%S,", key);
     const char *fault = attribute_put_checked(&out, flow->arena, data, ENTRY_LEVELS);
     buf_text(&out, "]}");
-    *entry = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
+    *entry = arena_take(flow->arena, &out);
     return fault;
-}
-
-struct slice log_entry_again(struct flow *flow, struct slice key, struct slice data, struct slice parked)
-{
-    return flow_compose(flow, "{'L':[%S,%A,%A]}", key, data, parked);
 }
 
 /* ---- the head ---- */
@@ -63,8 +57,8 @@ static int64_t lives_until(const struct log_layout *layout, int64_t touched_s)
     return touched_s + layout->keep_s + CHAIN_LATE_S / 2;
 }
 
-void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
-               const struct chain_end *end, size_t count)
+void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition,
+               const struct chain *chain, const struct chain_end *end, size_t count)
 {
     uint64_t topic = flow_topic("log head", chain->key, SLICE(""));
     struct slice last = flow_recall(flow, topic);
@@ -84,8 +78,7 @@ void log_touch(struct flow *flow, const struct log_layout *layout, int64_t parti
             needed ? SLICE(", #upto = :upto, #lives = :lives, #base = if_not_exists(#base, :sequence)")
                    : SLICE(""),
             needed ? SLICE(" and (attribute_not_exists(#upto) or #upto <= :upto)") : SLICE(""),
-            log_slot(flow, layout, partition % layout->slots),
-            next.touched_s, end->next - 1,
+            log_key(flow, layout, partition % layout->slots), next.touched_s, end->next - 1,
             needed ? flow_compose(flow, ",':upto':%N,':lives':%N", next.upto,
                                   lives_until(layout, next.touched_s))
                    : SLICE(""));
@@ -172,9 +165,8 @@ bool log_read_event(struct flow *flow, struct log_reader *reader)
         struct slice parked = raw_member(flow->arena, more, "M");
         reader->time_ms = item_int(flow->arena, parked, "time", 0);
         reader->reason = item_attribute(flow->arena, parked, "reason");
-        reader->origin = flow_compose(flow, "{'M':{'partition':%A,'sequence':%A}}",
-                                      item_attribute(flow->arena, parked, "partition"),
-                                      item_attribute(flow->arena, parked, "sequence"));
+        reader->origin = flow_compose(flow, "{'M':{%A}}",
+                                      item_members(flow->arena, parked, "partition sequence"));
     }
     return true;
 }

@@ -17,65 +17,59 @@ const struct field log_get_fields[] = {
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
 };
 
+struct route {
+    struct log_range range;
+    struct route *next;
+};
+
 struct get {
     struct log_layout layout;
     struct slice item, consumers; /* names, each behind a comma but the first */
-    struct log_range *routes;     /* in order, without gaps of their own making */
-    size_t route_count, route_room;
+    struct route *routes;         /* in order, without gaps of their own making */
     struct log_range shown[LIST_MOST];
     unsigned shown_count;
     bool is_all;
 };
 
-static void get_take_route(struct flow *flow, struct get *get, struct slice item)
-{
-    struct log_range range;
-    if (!log_range_read(flow, item, &range)) return;
-    if (get->route_count == get->route_room) {
-        struct log_range *larger = arena_array(flow->arena, struct log_range, get->route_room * 2 + 16);
-        if (get->route_count) memcpy(larger, get->routes, get->route_count * sizeof *larger);
-        get->routes = larger;
-        get->route_room = get->route_room * 2 + 16;
-    }
-    get->routes[get->route_count++] = range;
-}
-
 /* All items of the log: itself, its routes and its groups. */
 static void get_read(struct flow *flow, struct get *get)
 {
-    struct slice name = flow_text(flow, LOG_NAME), start = SLICE(""), item;
-    struct raw_look look;
+    struct slice last = SLICE_NONE, item;
+    struct route **routes_end = &get->routes;
+    struct log_range range;
     get->consumers = SLICE("");
     do {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
                   "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
-                  &log_table, name, start);
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (raw_look_next(&look, NULL, &item)) {
+                  &log_table, flow_text(flow, LOG_NAME), page_from(flow, last));
+        raw_each (flow->arena, flow_items(flow), &item) {
             struct slice part = item_text(flow->arena, item, "part");
-            if (slice_starts(part, SLICE("from/"))) get_take_route(flow, get, item);
+            if (slice_starts(part, SLICE("from/")) && log_range_read(flow, item, &range)) {
+                *routes_end = arena_new(flow->arena, struct route);
+                (*routes_end)->range = range;
+                routes_end = &(*routes_end)->next;
+            }
             if (slice_equal(part, SLICE("log"))) get->item = item;
             if (slice_starts(part, SLICE("group/")))
                 get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
                                               get->consumers.len ? SLICE(",") : SLICE(""),
                                               slice_from(part, 6));
         }
-        struct slice last = flow_last_key(flow);
-        start = last.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last) : SLICE("");
-    } while (start.len);
+        last = flow_last_key(flow);
+    } while (last.data);
 }
 
 /* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
 static void get_choose(struct flow *flow, struct get *get)
 {
     uint64_t at = 0;
-    size_t route = 0;
+    const struct route *route = get->routes;
     get->is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
     while (!get->is_all && get->shown_count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
-        while (route < get->route_count && get->routes[route].to < at) route++;
-        bool is_route = route < get->route_count && get->routes[route].from <= at;
-        struct log_range range = is_route ? get->routes[route] : log_range_of(&get->layout, at);
+        while (route && route->range.to < at) route = route->next;
+        bool is_route = route && route->range.from <= at;
+        struct log_range range = is_route ? route->range : log_range_of(&get->layout, at);
         get->shown[get->shown_count++] = range;
         get->is_all = range.to == UINT64_MAX;
         at = range.to + 1;
@@ -95,10 +89,8 @@ static struct slice get_heads(struct flow *flow, struct get *get)
 
 static bool head_is_there(struct flow *flow, struct slice heads, struct slice key)
 {
-    struct raw_look look;
     struct slice item;
-    raw_look_begin(&look, flow->arena, heads);
-    while (raw_look_next(&look, NULL, &item))
+    raw_each (flow->arena, heads, &item)
         if (slice_equal(item_text(flow->arena, item, "partition"), key)) return true;
     return false;
 }
@@ -107,7 +99,7 @@ void log_get_begin(struct flow *flow)
 {
     struct get *get = arena_new(flow->arena, struct get);
     get_read(flow, get);
-    if (!log_layout_read(flow, get->item, &get->layout)) return;
+    log_layout_read(flow, get->item, &get->layout);
     get_choose(flow, get);
     struct slice heads = get_heads(flow, get);
     flow_put(flow, flow->body, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
@@ -118,15 +110,12 @@ void log_get_begin(struct flow *flow)
         struct log_end end = {0};
         if (head_is_there(flow, heads, log_key(flow, &get->layout, range->partition)))
             end = log_end_get(flow, &get->layout, range->partition);
-        flow_put(flow, flow->body, "%A{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
-                 i ? SLICE(",") : SLICE(""), log_partition_text(flow, range->partition),
-                 log_hex(flow, range->from), log_hex(flow, range->to), end.sequence);
+        page_comma(flow);
+        flow_put(flow, flow->body, "{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+                 log_partition_text(flow, range->partition), log_hex(flow, range->from),
+                 log_hex(flow, range->to), end.sequence);
     }
-    buf_byte(flow->body, ']');
-    if (!get->is_all)
-        flow_put(flow, flow->body, ",'next':%s", log_hex(flow, get->shown[get->shown_count - 1].to));
-    buf_byte(flow->body, '}');
-    flow_finish(flow, 200);
+    page_finish(flow, get->is_all ? SLICE_NONE : log_hex(flow, get->shown[get->shown_count - 1].to));
 }
 
 /* ---- looking into it ---- */
@@ -138,18 +127,15 @@ const struct field log_events_fields[] = {
     [EVENTS_PARTITION] = {"partition", IN_PATH, FIELD_NAME, true, .help = "the partition"},
     [EVENTS_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = LOG_NUMBER_MOST,
                       .help = "only behind this number (default: 0)"},
-    [EVENTS_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = EVENTS_MOST,
-                      .help = "at most so many (default: 100)"},
+    [EVENTS_LIMIT] = FIELD_LIMIT(EVENTS_MOST),
 };
 
 /* What of other partitions must be read before this one. */
 static struct slice parents_member(struct flow *flow, struct slice head)
 {
     struct slice list = SLICE(""), parent;
-    struct raw_look look;
     if (!item_has(flow->arena, head, "parents")) return list;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, head, "parents"));
-    while (raw_look_next(&look, NULL, &parent)) {
+    raw_each (flow->arena, item_content(flow->arena, head, "parents"), &parent) {
         struct slice map = raw_member(flow->arena, parent, "M");
         list = flow_compose(flow, "%r%r{'partition':%s,'end':%d}", list, list.len ? SLICE(",") : SLICE(""),
                             item_text(flow->arena, map, "partition"), item_int(flow->arena, map, "end", 0));
@@ -169,14 +155,11 @@ void log_events_begin(struct flow *flow)
     struct log_layout layout;
     struct log_reader reader = {.layout = &layout,
                                 .from = flow_int_or(flow, EVENTS_AFTER, 0) + 1,
+                                .partition = log_partition_of(flow, flow_text(flow, EVENTS_PARTITION), false),
                                 .most = flow_int_or(flow, EVENTS_LIMIT, EVENTS_USUAL)};
     int64_t count = 0;
-    if (!log_partition_parse(flow, flow_text(flow, EVENTS_PARTITION), false, &reader.partition)) return;
     log_layout_get(flow, &layout);
-    if (reader.partition >= layout.next) {
-        log_refuse_partition(flow, reader.partition);
-        return;
-    }
+    if (reader.partition >= layout.next) log_refuse_partition(flow, reader.partition);
     struct slice head = log_head_get(flow, &layout, reader.partition);
     struct log_end end = log_end_get(flow, &layout, reader.partition);
     flow_put(flow, flow->body, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",

@@ -177,9 +177,8 @@ static struct log_candidate *take_any(struct flow *flow, struct log_scan *scan, 
     while (!found && log_scan_page(flow, scan)) {
         bool tried[LOG_PAGE] = {0};
         found = take_from_page(flow, scan, tried, given, held_until_ms);
-        if (found) break;
-        log_scan_check(flow, scan);
-        found = take_from_page(flow, scan, tried, given, held_until_ms);
+        if (!found) log_scan_check(flow, scan);
+        if (!found) found = take_from_page(flow, scan, tried, given, held_until_ms);
     }
     return found;
 }
@@ -237,16 +236,13 @@ static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
 /* The last number; it may be a little behind. 0: nothing is left. */
 static int64_t last_number(struct flow *flow, const struct log_scan *scan, int64_t partition)
 {
-    struct raw_look look;
-    struct slice page;
     task_call(
         flow, "Query",
         "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
         "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
         &log_events, log_key(flow, &scan->layout, partition));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (!raw_look_next(&look, NULL, &page)) return 0;
-    return item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1;
+    struct slice page = raw_first(flow->arena, flow_items(flow));
+    return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
 }
 
 static int64_t count_parked(struct flow *flow)
@@ -257,8 +253,7 @@ static int64_t count_parked(struct flow *flow)
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
                   "'ExpressionAttributeValues':{':group':%S},'Select':'COUNT'%A}",
-                  &log_parked, log_group_key(flow),
-                  start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+                  &log_parked, log_group_key(flow), page_from(flow, start));
         if (raw_int(raw_text(flow->arena, raw_member(flow->arena, flow->reply.body, "Count")), &count))
             total += count;
         start = flow_last_key(flow);

@@ -30,17 +30,13 @@ static int64_t since_of(struct flow *flow)
     int64_t latest_ms = flow->now_ms - flow->world->skew_ms, since_ms;
     if (slice_equal(text, SLICE("start"))) return 0;
     if (slice_equal(text, SLICE("now"))) return latest_ms;
-    if (!moment_parse(text, &since_ms) || since_ms <= 0) {
-        flow_refuse(flow, 400, "bad-request",
+    if (!moment_parse(text, &since_ms) || since_ms <= 0)
+        task_refuse(flow, 400, "bad-request",
                     "time must be like 2026-11-15T03:42:06Z, or \"start\", or \"now\".");
-        task_end(flow);
-    }
-    if (since_ms > flow->now_ms + flow->world->skew_ms) {
-        flow_refuse(flow, 400, "bad-request",
+    if (since_ms > flow->now_ms + flow->world->skew_ms)
+        task_refuse(flow, 400, "bad-request",
                     "time lies in the future: here it is %.*s. \"now\" begins with what comes from now on.",
                     SLICE_ARG(moment_text(flow->arena, flow->now_ms)));
-        task_end(flow);
-    }
     return since_ms < latest_ms ? since_ms : latest_ms;
 }
 
@@ -74,9 +70,7 @@ static void replay_from_time(struct flow *flow)
 static void group_get(struct flow *flow, struct log_layout *layout, struct log_group *group)
 {
     log_group_get(flow, layout, group);
-    if (group->item.data) return;
-    log_refuse_group(flow);
-    task_end(flow);
+    if (!group->item.data) log_refuse_group(flow);
 }
 
 /* ---- one partition ---- */
@@ -118,18 +112,13 @@ static bool partition_move(struct flow *flow, int64_t partition, int64_t positio
     struct log_layout layout;
     struct log_group group;
     group_get(flow, &layout, &group);
-    if (partition >= layout.next) {
-        log_refuse_partition(flow, partition);
-        task_end(flow);
-    }
+    if (partition >= layout.next) log_refuse_partition(flow, partition);
     int64_t touched_s = item_int(flow->arena, log_head_get(flow, &layout, partition), "touched", 0);
     int64_t sequence = log_end_get(flow, &layout, partition).sequence;
     int64_t slot = partition % layout.slots, mark_s = log_mark(flow, &group, slot);
-    if (position > sequence) {
-        flow_refuse_with(flow, flow_compose(flow, "'sequence':%d", sequence), 409, "no-such-event",
+    if (position > sequence)
+        task_refuse_with(flow, flow_compose(flow, "'sequence':%d", sequence), 409, "no-such-event",
                          "The last number of the partition is %lld.", (long long)sequence);
-        task_end(flow);
-    }
     struct intent intent = replay_intent(flow);
     struct intent_change change = {
         .redo = flow_compose(flow, "{'M':{'partition':%N,'position':%N}}", partition, position),
@@ -142,8 +131,8 @@ static bool partition_move(struct flow *flow, int64_t partition, int64_t positio
 
 static void replay_partition(struct flow *flow)
 {
-    int64_t partition, position = flow_int(flow, REPLAY_SEQUENCE) - 1;
-    if (!log_partition_parse(flow, flow_text(flow, REPLAY_PARTITION), false, &partition)) return;
+    int64_t position = flow_int(flow, REPLAY_SEQUENCE) - 1;
+    int64_t partition = log_partition_of(flow, flow_text(flow, REPLAY_PARTITION), false);
     while (!partition_move(flow, partition, position)) task_again(flow);
     flow_wake(flow, log_topic(flow));
     flow_answer(flow, 200, "{'partition':%s,'position':%d}", log_partition_text(flow, partition), position);
@@ -160,22 +149,16 @@ static int64_t parked_move(struct flow *flow, const struct log_layout *layout, s
     struct chain_end end;
     struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
     struct slice *keys = arena_array(flow->arena, struct slice, count), item;
-    struct raw_look look;
     int64_t moved = 0;
     size_t at = 0;
-    raw_look_begin(&look, flow->arena, items);
-    for (; at < count && raw_look_next(&look, NULL, &item); at++) {
-        struct slice parked = flow_compose(
-            flow, "{'M':{'partition':%A,'sequence':%A,'time':%A,'reason':%A}}",
-            item_attribute(flow->arena, item, "partition"), item_attribute(flow->arena, item, "sequence"),
-            item_attribute(flow->arena, item, "time"), item_attribute(flow->arena, item, "reason"));
-        keys[at] = flow_compose(flow, "{'group':%A,'event':%A}", item_attribute(flow->arena, item, "group"),
-                                item_attribute(flow->arena, item, "event"));
-        entries[at] = (struct chain_entry){.value = log_entry_again(flow, item_text(flow->arena, item, "key"),
-                                                                    item_attribute(flow->arena, item, "data"),
-                                                                    parked),
-                                           .token = item_text(flow->arena, item, "event"),
-                                           .mark = SLICE("-")};
+    raw_each (flow->arena, items, &item) {
+        keys[at] = flow_compose(flow, "{%A}", item_members(flow->arena, item, "group event"));
+        entries[at++] = (struct chain_entry){
+            .value = flow_compose(flow, "{'L':[%S,%A,{'M':{%A}}]}", item_text(flow->arena, item, "key"),
+                                  item_attribute(flow->arena, item, "data"),
+                                  item_members(flow->arena, item, "partition sequence time reason")),
+            .token = item_text(flow->arena, item, "event"),
+            .mark = SLICE("-")};
     }
     chain_guess_end(flow, &chain, &end);
     chain_append(flow, &chain, &end, entries, count);
@@ -206,8 +189,7 @@ static void replay_parked(struct flow *flow)
                   "{'TableName':%T,'KeyConditionExpression':'#group = :group',"
                   "'FilterExpression':'#parked <= :began',%#,'ExpressionAttributeValues':{':group':%S,"
                   "':began':%S},'ConsistentRead':true,'Limit':%d%A}",
-                  &log_parked, log_group_key(flow), began, (int64_t)MOVED_MOST,
-                  start.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", start) : SLICE(""));
+                  &log_parked, log_group_key(flow), began, (int64_t)MOVED_MOST, page_from(flow, start));
         struct slice items = flow_items(flow);
         size_t count = raw_count(flow->arena, items);
         start = flow_last_key(flow);

@@ -37,9 +37,9 @@ static void group_read(struct flow *flow, struct slice item, struct log_group *g
                                 .again = item_int(flow->arena, item, "again", 0)};
 }
 
-void log_refuse_group(struct flow *flow)
+_Noreturn void log_refuse_group(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-consumer",
+    task_refuse(flow, 404, "no-such-consumer",
                 "The log '%.*s' has no group of consumers '%.*s'; its first read makes it.",
                 SLICE_ARG(flow_text(flow, LOG_NAME)), SLICE_ARG(flow_text(flow, LOG_GROUP)));
 }
@@ -56,15 +56,13 @@ void log_batch_get(struct flow *flow, struct slice tables)
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group)
 {
     struct slice name = flow_text(flow, LOG_NAME), item, log = SLICE_NONE, group_item = SLICE_NONE;
-    struct raw_look look;
     log_batch_get(flow, flow_compose(flow,
                                      "%T:{'Keys':[{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}],"
                                      "'ConsistentRead':true}",
                                      &log_table, name, name, log_group_part(flow)));
-    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_table));
-    while (raw_look_next(&look, NULL, &item))
+    raw_each (flow->arena, log_batch_items(flow, &log_table), &item)
         *(item_says(flow->arena, item, "part", "log") ? &log : &group_item) = item;
-    if (!log_layout_read(flow, log, layout)) task_end(flow);
+    log_layout_read(flow, log, layout);
     group_read(flow, log_replay_finish(flow, group_item), group);
 }
 
@@ -103,7 +101,6 @@ int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot)
 void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items)
 {
     struct slice group = log_group_key(flow), item;
-    struct raw_look look;
     struct buf keys = {0};
     for (unsigned i = 0; i < count; i++)
         flow_put(flow, &keys, "%A{'group':%S,'partition':%S}", i ? SLICE(",") : SLICE(""), group,
@@ -113,8 +110,7 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
     buf_free(&keys);
     log_batch_get(flow, request);
     for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
-    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_positions));
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (flow->arena, log_batch_items(flow, &log_positions), &item) {
         int64_t partition = log_key_number(item_text(flow->arena, item, "partition"));
         for (unsigned i = 0; i < count; i++)
             if (partitions[i] == partition) items[i] = item;
@@ -154,7 +150,6 @@ static void take_positions(struct flow *flow, struct log_scan *scan)
 void log_scan_check(struct flow *flow, struct log_scan *scan)
 {
     struct buf keys = {0};
-    struct raw_look look;
     struct slice page;
     for (unsigned i = 0; i < scan->count; i++) {
         struct log_candidate *candidate = &scan->candidates[i];
@@ -169,8 +164,7 @@ void log_scan_check(struct flow *flow, struct log_scan *scan)
     buf_free(&keys);
     if (!has_keys) return;
     log_batch_get(flow, request);
-    raw_look_begin(&look, flow->arena, log_batch_items(flow, &log_events));
-    while (raw_look_next(&look, NULL, &page)) {
+    raw_each (flow->arena, log_batch_items(flow, &log_events), &page) {
         int64_t partition = log_key_number(item_text(flow->arena, page, "chain"));
         for (unsigned i = 0; i < scan->count; i++) /* a seal has no events */
             if (scan->candidates[i].partition == partition && item_int(flow->arena, page, "n", 0))
@@ -184,10 +178,7 @@ void log_scan_begin(struct flow *flow, struct log_scan *scan, bool makes_group)
 {
     *scan = (struct log_scan){.overlap_s = flow->world->skew_ms ? OVERLAP_REMOTE_S : OVERLAP_S};
     log_group_get(flow, &scan->layout, &scan->group);
-    if (!scan->group.item.data && !makes_group) {
-        log_refuse_group(flow);
-        task_end(flow);
-    }
+    if (!scan->group.item.data && !makes_group) log_refuse_group(flow);
     if (!scan->group.item.data) group_make(flow, &scan->group);
     scan->parked_is_next = scan->group.again != 0;
     scan->slot = (unsigned)flow_random_below(flow, (uint64_t)scan->layout.slots);
@@ -223,9 +214,8 @@ static void take_slot(struct flow *flow, struct log_scan *scan)
         flow, "Query",
         "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
         "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
-        &log_heads, log_slot(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
-        (int64_t)(LOG_PAGE - scan->count),
-        scan->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", scan->last_key) : SLICE(""));
+        &log_heads, log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
+        (int64_t)(LOG_PAGE - scan->count), page_from(flow, scan->last_key));
     scan->last_key = flow_last_key(flow);
     raw_look_begin(&look, flow->arena, flow_items(flow));
     while (scan->count < LOG_PAGE && raw_look_next(&look, NULL, &item))

@@ -158,12 +158,10 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
 
 static void put_properties(struct buf *out, struct arena *arena, struct slice example)
 {
-    struct raw_look look;
     struct slice name, value;
     bool first = true;
     buf_text(out, "\"type\":\"object\",\"properties\":{");
-    raw_look_begin(&look, arena, example);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, example, &name, &value) {
         if (!first) buf_byte(out, ',');
         first = false;
         json_put_string(out, name);

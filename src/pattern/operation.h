@@ -42,6 +42,16 @@ struct field {
     bool takes_time;   /* DURATION: or a time, as GET answers it, which may be over */
 };
 
+/* clang-format off */
+/* Fields that many rows have: a name in the path, of up to `most` bytes (0: 255); what GET answers beside the settings,
+ * so that its answer can be PUT; how many a page has, and where it begins. */
+#define FIELD_IN_PATH(name, most, help_text) {name, IN_PATH, FIELD_NAME, true, .max = most, .help = help_text}
+#define FIELD_ANSWERED(name, type) {name, IN_REPLY, type, .help = "as GET answers it; it changes nothing"}
+#define FIELD_LIMIT(most)                                                                                    \
+    {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = most, .help = "at most so many (default: 100)"}
+#define FIELD_AFTER {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"}
+/* clang-format on */
+
 /* Fields that stand in the path come first, in its order. */
 struct flow_row {
     const char *method, *path;

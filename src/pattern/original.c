@@ -34,17 +34,14 @@ static const struct field wall_fields[] = {
 
 static void put_wall_page(struct flow *flow)
 {
-    struct raw_look look;
     struct slice item;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (flow->arena, flow_items(flow), &item) {
         buf_slice(flow->body, item_text(flow->arena, item, "text"));
         buf_byte(flow->body, '\n');
     }
     if (flow->body->len - flow->body_start <= LIMIT_BODY_BYTES) return;
-    flow_refuse(flow, 413, "too-large",
+    task_refuse(flow, 413, "too-large",
                 "The wall has too many messages to show at once: GET /v1/boards/wall has pages.");
-    task_end(flow);
 }
 
 static void wall_show(struct flow *flow)

@@ -45,11 +45,7 @@ const struct flow_table work_table = {
     "{'AttributeName':'id','KeyType':'RANGE'}],'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
     "expires"};
 
-const struct flow_table work_settings_table = {
-    "work-queues",
-    "'KeySchema':[{'AttributeName':'queue','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'}]",
-    NULL};
+const struct flow_table work_settings_table = {"work-queues", FLOW_HASH("queue"), NULL};
 
 /* ---- what all share ---- */
 
@@ -147,8 +143,8 @@ static const struct field set_fields[] = {
                   .help = "how long what is DONE or DEAD is kept (default: 7d)"},
     [SET_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each unit that becomes DEAD: a function, a URL or a call"},
-    [SET_REPLY] = {"work", IN_REPLY, FIELD_LIST, .help = "as GET answers it; it changes nothing"},
-    {"next", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    [SET_REPLY] = FIELD_ANSWERED("work", FIELD_LIST),
+    FIELD_ANSWERED("next", FIELD_TEXT),
 };
 
 void work_settings_read(struct flow *flow, struct slice item, struct work_settings *settings)
@@ -275,7 +271,7 @@ static const struct field list_fields[] = {
                     .help = "only these; dead ones have an index, the others are picked out of all"},
     [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
                     .help = "look at so many at most (default: 100)"},
-    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [LIST_AFTER] = FIELD_AFTER,
 };
 
 enum { STATE_READY, STATE_CLAIMED, STATE_DONE, STATE_DEAD };

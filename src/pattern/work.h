@@ -8,14 +8,8 @@ extern const struct flow_table work_table, work_settings_table;
 
 /* The rows of work.c begin with the queue; those of one unit go on with its id. */
 enum { WORK_QUEUE, WORK_ID };
-#define FIELD_WORK_QUEUE                                                                                     \
-    {                                                                                                        \
-        "queue", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the queue"                                  \
-    }
-#define FIELD_WORK_ID                                                                                        \
-    {                                                                                                        \
-        "id", IN_PATH, FIELD_NAME, true, .help = "the unit of work"                                          \
-    }
+#define FIELD_WORK_QUEUE FIELD_IN_PATH("queue", 200, "the queue")
+#define FIELD_WORK_ID FIELD_IN_PATH("id", 0, "the unit of work")
 
 #define WORK_SLOTS 4 /* of the index of what can be claimed: each takes 1000 writes a second on AWS */
 

@@ -228,6 +228,26 @@ TEST(explore_log_made_anew)
     explore(&anew);
 }
 
+/* Settings of a log that goes meanwhile: what is made then is a new log, not the old one. */
+static void check_changed(struct outcome *outcome)
+{
+    struct slice reply = outcome_ask(outcome, "POST /v1/logs/l", "{\"key\":\"a\",\"data\":2}");
+    if (!slice_contains(reply, SLICE("\"sequence\":1")) && !slice_contains(reply, SLICE("no-such-log")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(reply));
+}
+
+static const struct exploration changed = {
+    .name = "log changed while it is deleted",
+    .flows = {REQUEST("DELETE /v1/logs/l", NULL), REQUEST("PUT /v1/logs/l", "{\"keep\":\"1h\"}")},
+    .before = {REQUEST("PUT /v1/logs/l", "{\"partitions\":1}"),
+               REQUEST("POST /v1/logs/l", "{\"key\":\"a\",\"data\":9}")},
+    .check = check_changed};
+
+TEST(explore_log_changed)
+{
+    explore(&changed);
+}
+
 /* ---- readers ---- */
 
 /* clang-format off */
