@@ -424,13 +424,13 @@ static bool scan(struct queue *queue)
         arena_rewind(arena, mark);
         struct task_reply reply = task_send(call);
         if (reply.fault == DYNAMO_MISSING) return true;
-        if (reply.fault != DYNAMO_FINE || !queue_read_page(queue, reply.body, arena, &start_key)) {
+        if (reply.fault != DYNAMO_FINE) {
             log_line("asynchronous calls cannot be read: %.*s", SLICE_ARG(task_reply_message(&reply)));
             return false;
         }
         if (task_has_transactions())
             atomic_store(&queue->table_is_made, true); /* else it may lack its expiry */
-        start_key = arena_copy(arena, start_key);
+        start_key = arena_copy(arena, queue_read_page(queue, reply.body, arena));
     } while (start_key.len && !queue->is_stopping);
     return !start_key.len;
 }

@@ -132,8 +132,8 @@ void queue_put_scan(const struct queue *queue, struct slice start_key, struct bu
 /* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
 enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,
                                         int64_t now_ms);
-/* Remembers what a page of the table shows; *start_key is where the next one begins, empty at the end. */
-bool queue_read_page(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key);
+/* Remembers what a page of the table shows, and answers where the next one begins; SLICE_NONE: this was the last. */
+struct slice queue_read_page(struct queue *queue, struct slice reply, struct arena *arena);
 
 /* ---- queue_run.c ---- */
 /* Takes a call that is due through its stations. Answers when to look at it again; QUEUE_OVER: it is done with. */

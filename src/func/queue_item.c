@@ -22,12 +22,11 @@
  *                  that are open, and only those, however many have ended: so they are found without a look at the rest
  *   ended     (N)  when it was over. Such an item is a tombstone: whatever else a late repeat has put is removed
  *   expires   (N)  the table's time to live, in seconds: of a tombstone, and of parts, whose part 0 may never come */
-#include <stdio.h>
-
+#include "base/attribute.h"
+#include "base/compose.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/raw.h"
-#include "func/document.h"
 #include "func/queue.h"
 
 /* ---- the table ---- */
@@ -36,39 +35,21 @@ bool queue_table_make(struct queue *queue)
 {
     if (atomic_load(&queue->table_is_made)) return true;
     pthread_mutex_lock(&queue->table_lock);
-    bool has_tombstones = !func_has_transactions(queue->func);
-    if (!atomic_load(&queue->table_is_made) &&
-        table_make_as(queue->func,
-                      &(struct dynamo_table){queue->table, "id", "part", 'N', has_tombstones ? "open" : NULL,
-                                             has_tombstones ? "expires" : NULL}))
+    struct dynamo_table table = {.name = queue->table, .hash = "id", .range = "part", .range_type = 'N'};
+    if (!func_has_transactions(queue->func)) {
+        table.index = "open";
+        table.expiry = "expires";
+    }
+    if (!atomic_load(&queue->table_is_made) && table_make_as(queue->func, &table))
         atomic_store(&queue->table_is_made, true);
     pthread_mutex_unlock(&queue->table_lock);
     return atomic_load(&queue->table_is_made);
 }
 
-/* ---- writing ---- */
+/* ---- putting ---- */
 
-/* "TableName":T,"Key":{...} */
-static void put_key(const struct queue *queue, struct slice id, unsigned part, struct buf *out)
-{
-    buf_text(out, "\"TableName\":");
-    json_put_string(out, queue->table);
-    buf_text(out, ",\"Key\":{\"id\":{\"S\":");
-    json_put_string(out, id);
-    buf_printf(out, "},\"part\":{\"N\":\"%u\"}}", part);
-}
-
-static void put_number(struct buf *out, const char *name, int64_t value)
-{
-    buf_printf(out, "\"%s\":{\"N\":\"%lld\"}", name, (long long)value);
-}
-
-static void put_string(struct buf *out, const char *name, struct slice value)
-{
-    buf_printf(out, "\"%s\":{\"S\":", name);
-    json_put_string(out, value);
-    buf_byte(out, '}');
-}
+#define KEY                "'TableName':%s,'Key':{'id':%S,'part':%N}"
+#define KEY_OF(call, part) (call)->queue->table, (call)->id, (int64_t)(part)
 
 size_t queue_part_len(struct slice rest)
 {
@@ -98,131 +79,86 @@ static void put_first(struct queue *queue, const struct func_call *call, struct 
                       struct buf *out)
 {
     int64_t now_ms = queue_now_ms(queue);
-    buf_text(out, "{\"Update\":{");
-    put_key(queue, call->id, 0, out);
-    buf_text(
-        out,
-        ",\"UpdateExpression\":\"SET #f = if_not_exists(#f, :f), payload = if_not_exists(payload, :p), "
-        "accepted = if_not_exists(accepted, :n), due = if_not_exists(due, :n), attempts = "
-        "if_not_exists(attempts, :z), fence = if_not_exists(fence, :z), parts = if_not_exists(parts, :k)");
-    if (call->cause.len) buf_text(out, ", cause = if_not_exists(cause, :c)");
-    if (call->on_failure.len) buf_text(out, ", failure = if_not_exists(failure, :w)");
     bool is_listed = !func_has_transactions(queue->func);
-    if (is_listed) buf_text(out, ", #open = if_not_exists(#open, :id)");
-    buf_printf(
-        out,
-        ", #owner = if_not_exists(#owner, :owner), #until = if_not_exists(#until, :until)\","
-        "\"ExpressionAttributeNames\":{\"#f\":\"function\",\"#owner\":\"owner\",\"#until\":\"until\"%s},"
-        "\"ExpressionAttributeValues\":{",
-        is_listed ? ",\"#open\":\"open\"" : "");
-    if (is_listed) {
-        put_string(out, ":id", call->id);
-        buf_byte(out, ',');
-    }
-    put_string(out, ":f", call->function);
-    buf_byte(out, ',');
-    put_string(out, ":p", payload);
-    buf_byte(out, ',');
-    put_number(out, ":n", now_ms);
-    buf_byte(out, ',');
-    put_number(out, ":z", 0);
-    buf_byte(out, ',');
-    put_number(out, ":k", parts);
-    if (call->cause.len) {
-        buf_byte(out, ',');
-        put_string(out, ":c", call->cause);
-    }
-    if (call->on_failure.len) {
-        buf_byte(out, ',');
-        put_string(out, ":w", call->on_failure);
-    }
-    buf_byte(out, ',');
-    put_string(out, ":owner", slice_of(queue->me));
-    buf_byte(out, ',');
-    put_number(out, ":until", lease_until_ms(queue, now_ms));
+    compose(out,
+            "{'Update':{" KEY ",'UpdateExpression':'SET #function = if_not_exists(#function, :f), "
+            "#payload = if_not_exists(#payload, :p), #accepted = if_not_exists(#accepted, :n), "
+            "#due = if_not_exists(#due, :n), #attempts = if_not_exists(#attempts, :z), "
+            "#fence = if_not_exists(#fence, :z), #parts = if_not_exists(#parts, :k), "
+            "#owner = if_not_exists(#owner, :o), #until = if_not_exists(#until, :u)%r%r%r',%#,"
+            "'ExpressionAttributeValues':{':f':%S,':p':%S,':n':%N,':z':{'N':'0'},':k':%N,':o':%S,':u':%N",
+            queue->table, call->id, (int64_t)0,
+            call->cause.len ? SLICE(", #cause = if_not_exists(#cause, :c)") : SLICE_NONE,
+            call->on_failure.len ? SLICE(", #failure = if_not_exists(#failure, :w)") : SLICE_NONE,
+            is_listed ? SLICE(", #open = if_not_exists(#open, :id)") : SLICE_NONE, call->function, payload,
+            now_ms, (int64_t)parts, slice_of(queue->me), lease_until_ms(queue, now_ms));
+    if (call->cause.len) compose(out, ",':c':%S", call->cause);
+    if (call->on_failure.len) compose(out, ",':w':%S", call->on_failure);
+    if (is_listed) compose(out, ",':id':%S", call->id);
     buf_text(out, "}}}");
-}
-
-static void put_further(const struct queue *queue, struct slice id, unsigned part, struct slice payload,
-                        struct buf *out)
-{
-    bool expires = !func_has_transactions(queue->func);
-    buf_text(out, "{\"Update\":{");
-    put_key(queue, id, part, out);
-    buf_printf(out,
-               ",\"UpdateExpression\":\"SET payload = if_not_exists(payload, :p)%s\","
-               "\"ExpressionAttributeValues\":{",
-               expires ? ", expires = :e" : "");
-    put_string(out, ":p", payload);
-    if (expires) {
-        buf_byte(out, ',');
-        put_number(out, ":e", (queue_now_ms(queue) + QUEUE_PARTS_MS) / 1000);
-    }
-    buf_text(out, "}}},");
 }
 
 unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members,
                            size_t *first)
 {
-    struct slice payload = call->payload.len ? call->payload : SLICE("{}"), id = call->id, rest;
+    struct slice payload = call->payload.len ? call->payload : SLICE("{}"), rest = payload;
     if (payload.len > LIMIT_ASYNC_EVENT_BYTES || !utf8_valid(payload)) return 0;
-    if (!id.len || id.len > QUEUE_ID_BYTES) return 0;
+    if (!call->id.len || call->id.len > QUEUE_ID_BYTES) return 0;
+    bool expires = !func_has_transactions(queue->func);
     unsigned parts = queue_part_count(payload);
-    payload.len = queue_part_len(rest = payload);
+    payload.len = queue_part_len(payload);
     for (unsigned part = 1; part < parts; part++) {
         rest = slice_from(rest, queue_part_len(rest));
-        put_further(queue, id, part, (struct slice){rest.data, queue_part_len(rest)}, members);
+        compose(members,
+                "{'Update':{" KEY ",'UpdateExpression':'SET #payload = if_not_exists(#payload, :p)%r',%#,"
+                "'ExpressionAttributeValues':{':p':%S",
+                queue->table, call->id, (int64_t)part, expires ? SLICE(", #expires = :e") : SLICE_NONE,
+                (struct slice){rest.data, queue_part_len(rest)});
+        if (expires) compose(members, ",':e':%N", (queue_now_ms(queue) + QUEUE_PARTS_MS) / 1000);
+        buf_text(members, "}}},");
     }
     *first = members->len;
     put_first(queue, call, payload, parts, members);
     return parts;
 }
 
-/* An update on a condition, with its values but for those behind the first, which is :fence, and the last braces. */
-static void put_update(const struct async_call *call, const char *update, const char *condition,
-                       const char *names, struct buf *out)
-{
-    buf_byte(out, '{');
-    put_key(call->queue, call->id, 0, out);
-    buf_printf(
-        out,
-        ",\"UpdateExpression\":\"%s\",\"ConditionExpression\":\"%s\",\"ExpressionAttributeNames\":{%s},"
-        "\"ExpressionAttributeValues\":{",
-        update, condition, names);
-    put_number(out, ":fence", (int64_t)call->fence);
-    buf_byte(out, ',');
-}
+/* ---- changing ---- */
 
 /* As it was read: else somebody else was quicker. */
 void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out)
 {
-    put_update(call, "SET " HOLD_TAKE, "#fence = :fence and " HOLD_FREE_OR_MINE, HOLD_NAMES, out);
-    put_number(out, ":zero", 0);
-    buf_byte(out, ',');
-    put_number(out, ":one", 1);
-    buf_byte(out, ',');
-    put_number(out, ":now", now_ms);
-    buf_byte(out, ',');
-    put_string(out, ":owner", slice_of(call->queue->me));
-    buf_byte(out, ',');
-    put_number(out, ":until", lease_until_ms(call->queue, now_ms));
-    buf_text(out, "}}");
+    compose(out,
+            "{" KEY ",'UpdateExpression':'SET " HOLD_TAKE
+            "','ConditionExpression':'#fence = :fence and " HOLD_FREE_OR_MINE
+            "',%#,'ExpressionAttributeValues':{':fence':%N,':zero':{'N':'0'},':one':{'N':'1'},"
+            "':now':%N,':owner':%S,':until':%N}}",
+            KEY_OF(call, 0), (int64_t)call->fence, now_ms, slice_of(call->queue->me),
+            lease_until_ms(call->queue, now_ms));
 }
 
 void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out)
 {
-    put_update(call, "SET #until = :until", HOLD_ACT, HOLD_NAMES, out);
-    put_number(out, ":until", lease_until_ms(call->queue, now_ms));
-    buf_text(out, "}}");
+    compose(out,
+            "{" KEY ",'UpdateExpression':'SET #until = :until','ConditionExpression':'" HOLD_ACT "',%#,"
+            "'ExpressionAttributeValues':{':fence':%N,':until':%N}}",
+            KEY_OF(call, 0), (int64_t)call->fence, lease_until_ms(call->queue, now_ms));
 }
 
 void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out)
 {
-    put_update(call, "SET attempts = :a, due = :d REMOVE #owner, #until", HOLD_ACT, HOLD_NAMES, out);
-    put_number(out, ":a", attempts);
-    buf_byte(out, ',');
-    put_number(out, ":d", due_ms);
-    buf_text(out, "}}");
+    compose(out,
+            "{" KEY ",'UpdateExpression':'SET #attempts = :a, #due = :d REMOVE #owner, #until',"
+            "'ConditionExpression':'" HOLD_ACT
+            "',%#,'ExpressionAttributeValues':{':fence':%N,':a':%N,':d':%N}}",
+            KEY_OF(call, 0), (int64_t)call->fence, (int64_t)attempts, due_ms);
+}
+
+void call_put_removal(const struct async_call *call, struct buf *out)
+{
+    compose(out,
+            "{'Delete':{" KEY ",'ConditionExpression':'" HOLD_ACT "',%#,"
+            "'ExpressionAttributeValues':{':fence':%N}}}",
+            KEY_OF(call, 0), (int64_t)call->fence);
 }
 
 /* Whoever has read the call before cannot claim the tombstone: its fence is another. It stays in the index of open ones
@@ -230,42 +166,20 @@ void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t du
 void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out)
 {
     int64_t now_ms = queue_now_ms(call->queue);
-    buf_text(out, "{\"Update\":{");
-    put_key(call->queue, call->id, 0, out);
-    buf_printf(
-        out,
-        ",\"UpdateExpression\":\"SET ended = :now, expires = :expires, #fence = :fence + :one REMOVE #f, "
-        "payload, cause, failure, accepted, due, attempts, #owner, #until%s\",\"ConditionExpression\":\"%s\","
-        "\"ExpressionAttributeNames\":{\"#f\":\"function\"%s," HOLD_NAMES "},\"ExpressionAttributeValues\":{",
-        is_listed ? "" : ", parts, #open", condition, is_listed ? "" : ",\"#open\":\"open\"");
-    put_number(out, ":now", now_ms);
-    buf_byte(out, ',');
-    put_number(out, ":expires", (now_ms + QUEUE_TOMBSTONE_MS) / 1000);
-    buf_byte(out, ',');
-    put_number(out, ":fence", (int64_t)call->fence);
-    buf_byte(out, ',');
-    put_number(out, ":one", 1);
-    buf_text(out, "}}}");
-}
-
-void call_put_removal(const struct async_call *call, struct buf *out)
-{
-    buf_text(out, "{\"Delete\":{");
-    put_key(call->queue, call->id, 0, out);
-    buf_text(out, ",\"ConditionExpression\":\"" HOLD_ACT "\",\"ExpressionAttributeNames\":{" HOLD_ACT_NAMES
-                  "},\"ExpressionAttributeValues\":{");
-    put_number(out, ":fence", (int64_t)call->fence);
-    buf_text(out, "}}}");
+    compose(out,
+            "{'Update':{" KEY
+            ",'UpdateExpression':'SET #ended = :now, #expires = :expires, #fence = :fence + :one "
+            "REMOVE #function, #payload, #cause, #failure, #accepted, #due, #attempts, #owner, #until%r',"
+            "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':"
+            "{':now':%N,':expires':%N,':fence':%N,':one':{'N':'1'}}}}",
+            KEY_OF(call, 0), is_listed ? SLICE_NONE : SLICE(", #parts, #open"), slice_of(condition), now_ms,
+            (now_ms + QUEUE_TOMBSTONE_MS) / 1000, (int64_t)call->fence);
 }
 
 void call_put_part_removals(const struct async_call *call, struct buf *members)
 {
-    for (unsigned part = 1; part < call->parts; part++) {
-        if (part > 1) buf_byte(members, ',');
-        buf_text(members, "{\"Delete\":{");
-        put_key(call->queue, call->id, part, members);
-        buf_text(members, "}}");
-    }
+    for (unsigned part = 1; part < call->parts; part++)
+        compose(members, "%r{'Delete':{" KEY "}}", part > 1 ? SLICE(",") : SLICE_NONE, KEY_OF(call, part));
 }
 
 /* ---- reading ---- */
@@ -273,32 +187,10 @@ void call_put_part_removals(const struct async_call *call, struct buf *members)
 /* Always all parts that there can be: those that are not there are simply not answered. */
 void call_put_load(const struct async_call *call, struct buf *out)
 {
-    buf_text(out, "{\"RequestItems\":{");
-    json_put_string(out, call->queue->table);
-    buf_text(out, ":{\"ConsistentRead\":true,\"Keys\":[");
-    for (unsigned part = 0; part <= QUEUE_PARTS; part++) {
-        if (part) buf_byte(out, ',');
-        buf_text(out, "{\"id\":{\"S\":");
-        json_put_string(out, call->id);
-        buf_printf(out, "},\"part\":{\"N\":\"%u\"}}", part);
-    }
+    compose(out, "{'RequestItems':{%s:{'ConsistentRead':true,'Keys':[", call->queue->table);
+    for (unsigned part = 0; part <= QUEUE_PARTS; part++)
+        compose(out, "%r{'id':%S,'part':%N}", part ? SLICE(",") : SLICE_NONE, call->id, (int64_t)part);
     buf_text(out, "]}}}");
-}
-
-static void read_first(struct async_call *call, const struct document *item)
-{
-    struct arena *arena = call->arena;
-    call->function = document_text(item, "function", arena);
-    call->cause = document_text(item, "cause", arena);
-    call->failure = document_text(item, "failure", arena);
-    call->owner = document_text(item, "owner", arena);
-    call->accepted_ms = document_integer(item, "accepted", 0);
-    call->due_ms = document_integer(item, "due", 0);
-    call->attempts = (uint32_t)document_integer(item, "attempts", 0);
-    call->parts = (uint32_t)document_integer(item, "parts", 1);
-    call->fence = (uint64_t)document_integer(item, "fence", 0);
-    call->until_ms = document_integer(item, "until", 0);
-    call->has_ended = document_integer(item, "ended", 0) != 0;
 }
 
 static bool payload_join(struct async_call *call, const struct slice *payloads)
@@ -317,72 +209,50 @@ static bool payload_join(struct async_call *call, const struct slice *payloads)
     return true;
 }
 
-/* {"Responses":{"table":[item,...]},...} or {"Items":[...]}: calls `take` with each item. */
-static bool items_read(struct json_reader *reader, void (*take)(void *context, const struct document *item),
-                       void *context)
-{
-    if (json_peek(reader) != JSON_ARRAY || !json_enter(reader)) return false;
-    while (json_element(reader)) {
-        struct document item;
-        if (!document_of_item(reader, &item)) return false;
-        take(context, &item);
-    }
-    return !json_failed(reader);
-}
-
-struct parts_taken {
-    struct async_call *call;
-    struct slice payloads[QUEUE_PARTS + 1];
-    bool has_first;
-};
-
-static void take_part(void *context, const struct document *item)
-{
-    struct parts_taken *taken = context;
-    int64_t part = document_integer(item, "part", -1);
-    if (part < 0 || part > QUEUE_PARTS) return;
-    taken->payloads[part] = document_text(item, "payload", taken->call->arena);
-    if (part != 0) return;
-    read_first(taken->call, item);
-    taken->has_first = true;
-}
-
 bool call_read(struct async_call *call, struct slice reply)
 {
-    struct json_reader reader;
-    struct parts_taken taken = {.call = call};
-    struct slice name;
-    json_begin(&reader, reply, call->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (!slice_equal(name, SLICE("Responses"))) {
-            json_skip(&reader);
-        } else if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) {
-            return false;
-        } else {
-            while (json_member(&reader, &name))
-                if (!items_read(&reader, take_part, &taken)) return false;
-        }
+    static const char *const names[] = {"part",  "payload",  "function", "cause",    "failure",
+                                        "owner", "accepted", "due",      "attempts", "parts",
+                                        "fence", "until",    "ended"};
+    struct arena *arena = call->arena;
+    struct slice item, at[sizeof names / sizeof *names], payloads[QUEUE_PARTS + 1] = {0};
+    struct raw_look look;
+    bool has_first = false;
+    struct slice table = arena_printf(arena, "%.*s", SLICE_ARG(call->queue->table));
+    raw_look_begin(&look, arena, raw_member(arena, raw_member(arena, reply, "Responses"), table.data));
+    while (raw_look_next(&look, NULL, &item)) {
+        raw_pick(arena, item, names, at, sizeof names / sizeof *names);
+        int64_t part = attribute_int(arena, at[0], -1);
+        if (part < 0 || part > QUEUE_PARTS) continue;
+        payloads[part] = attribute_text(arena, at[1]);
+        if (part) continue;
+        has_first = true;
+        call->function = attribute_text(arena, at[2]);
+        call->cause = attribute_text(arena, at[3]);
+        call->failure = attribute_text(arena, at[4]);
+        call->owner = attribute_text(arena, at[5]);
+        call->accepted_ms = attribute_int(arena, at[6], 0);
+        call->due_ms = attribute_int(arena, at[7], 0);
+        call->attempts = (uint32_t)attribute_int(arena, at[8], 0);
+        call->parts = (uint32_t)attribute_int(arena, at[9], 1);
+        call->fence = (uint64_t)attribute_int(arena, at[10], 0);
+        call->until_ms = attribute_int(arena, at[11], 0);
+        call->has_ended = at[12].data != NULL;
     }
-    if (taken.has_first && call->has_ended) return true;
-    return taken.has_first && call->function.len && payload_join(call, taken.payloads);
+    return has_first && (call->has_ended || (call->function.len && payload_join(call, payloads)));
 }
 
 /* ---- looking through the table ---- */
 
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out)
 {
-    buf_text(out, "{\"TableName\":");
-    json_put_string(out, queue->table);
-    buf_printf(out, ",%s",
-               func_has_transactions(queue->func) ? "\"ConsistentRead\":true" : "\"IndexName\":\"open\"");
-    buf_text(out, ",\"ProjectionExpression\":\"id, part, due, #owner, #until\","
-                  "\"ExpressionAttributeNames\":{\"#owner\":\"owner\",\"#until\":\"until\"},"
-                  "\"FilterExpression\":\"part = :z\",\"ExpressionAttributeValues\":{\":z\":{\"N\":\"0\"}}");
-    if (start_key.len) {
-        buf_text(out, ",\"ExclusiveStartKey\":");
-        buf_slice(out, start_key);
-    }
+    compose(out,
+            "{'TableName':%s,%A,'ProjectionExpression':'#id, #part, #due, #owner, #until','FilterExpression':"
+            "'#part = :z',%#,'ExpressionAttributeValues':{':z':{'N':'0'}}",
+            queue->table,
+            func_has_transactions(queue->func) ? SLICE("\"ConsistentRead\":true")
+                                               : SLICE("\"IndexName\":\"open\""));
+    if (start_key.len) compose(out, ",'ExclusiveStartKey':%A", start_key);
     buf_byte(out, '}');
 }
 
@@ -394,39 +264,17 @@ enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice 
     return dynamo_hold_state(&hold, slice_of(queue->me), now_ms);
 }
 
-struct page_taken {
-    struct queue *queue;
-    struct arena *arena;
-};
-
 /* What another server holds is due when that is over, at the earliest. */
-static void take_call(void *context, const struct document *item)
+struct slice queue_read_page(struct queue *queue, struct slice reply, struct arena *arena)
 {
-    struct page_taken *taken = context;
-    struct queue *queue = taken->queue;
-    struct slice id = document_text(item, "id", taken->arena),
-                 owner = document_text(item, "owner", taken->arena);
-    int64_t due_ms = document_integer(item, "due", 0), until_ms = document_integer(item, "until", 0);
-    bool of_others = queue_hold_state(queue, owner, until_ms, due_ms) == HOLD_IS_ANOTHERS;
-    if (of_others) due_ms = until_ms + 1;
-    if (id.len && id.len <= QUEUE_ID_BYTES) queue_remember(queue, id, due_ms);
-}
-
-bool queue_read_page(struct queue *queue, struct slice reply, struct arena *arena, struct slice *start_key)
-{
-    struct json_reader reader;
-    struct page_taken taken = {queue, arena};
-    struct slice name, raw;
-    *start_key = SLICE_NONE;
-    json_begin(&reader, reply, arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (slice_equal(name, SLICE("Items"))) {
-            if (!items_read(&reader, take_call, &taken)) return false;
-        } else {
-            if (!raw_take(&reader, &raw)) return false;
-            if (slice_equal(name, SLICE("LastEvaluatedKey"))) *start_key = raw;
-        }
+    struct raw_look look;
+    struct slice item;
+    raw_look_begin(&look, arena, raw_member(arena, reply, "Items"));
+    while (raw_look_next(&look, NULL, &item)) {
+        struct slice id = item_text(arena, item, "id"), owner = item_text(arena, item, "owner");
+        int64_t due_ms = item_int(arena, item, "due", 0), until_ms = item_int(arena, item, "until", 0);
+        if (queue_hold_state(queue, owner, until_ms, due_ms) == HOLD_IS_ANOTHERS) due_ms = until_ms + 1;
+        if (id.len && id.len <= QUEUE_ID_BYTES) queue_remember(queue, id, due_ms);
     }
-    return json_done(&reader);
+    return raw_member(arena, reply, "LastEvaluatedKey");
 }
