@@ -1,6 +1,7 @@
 /* xoshiro256**, seeded through splitmix64 as its authors advise. */
 #include "base/random.h"
 
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -52,4 +53,11 @@ uint64_t random_below(struct random *random, uint64_t bound)
         uint64_t value = random_next(random);
         if (value >= threshold) return value % bound;
     }
+}
+
+void uuid_put(char out[UUID_BYTES], uint64_t a, uint64_t b)
+{
+    snprintf(out, UUID_BYTES, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
+             (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
+             (unsigned long long)(b & 0xffffffffffff));
 }

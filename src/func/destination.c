@@ -6,7 +6,7 @@
  * asynchronous calls, and so is a URL. A DynamoDB table gets an item with the attributes of a queue's, so it
  * must have the key `id`, or `queue` and `id`, of strings.
  *
- * Everything becomes members of the caller's transaction, so that a document is told once or not at all. */
+ * Everything becomes children of the caller's commit (task.h), so that a document is told once or not at all. */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "func/letter.h"
@@ -59,19 +59,16 @@ bool destination_put(struct func *func, struct slice text, struct slice document
 {
     struct destination destination = destination_of(text);
     int64_t now_ms = clock_now_ms(func->options.clock);
-    size_t start = members->len, bytes = 0;
-    unsigned added = 0;
-    bool fine = destination.kind != TO_NOWHERE && id.len && id.len <= LIMIT_RANGE_KEY_BYTES;
-    if (!fine) return false;
+    unsigned added;
+    if (destination.kind == TO_NOWHERE || !id.len || id.len > LIMIT_RANGE_KEY_BYTES) return false;
     if (destination.kind == TO_QUEUE)
         added = letter_put(func, destination.name, id, document, call, now_ms, members);
     else if (destination.kind == TO_TABLE)
-        added = queues_put_into(destination.name, destination.name, id, document, now_ms, members, &bytes)
-                    ? 1
-                    : 0;
+        added = queues_put(destination.name,
+                           &(struct queues_message){destination.name, id, document, SLICE_NONE, 0, now_ms},
+                           members) > 0;
     else
         added = func_queue_put(func, text, document, SLICE_NONE, id, members);
-    if (!added) members->len = start;
     *count += added;
     return added > 0;
 }

@@ -10,129 +10,88 @@
  * function, cause and failure. There is no part 0, so no server takes them for a call that is to run.
  *
  * Invariants:
- *  Z1. A letter and what it holds are written by one transaction, and removed by one.
- *  Z2. A letter that is removed in order to be redriven is removed by the transaction that puts its call, on
- *      the condition that it is there: so it is redriven once, whoever else tries, and is never lost. */
+ *  Z1. A letter and what it holds are children of the commit that tells of the call's end; what it holds is written
+ *      first, and removed after the letter.
+ *  Z2. A letter that is redriven is removed by the commit whose child is its call, on the condition that it is there.
+ *      The call's id follows from the letter, so it is redriven once, whoever else tries, and is never lost: where
+ *      there are no transactions, and the letter stays or comes again, that call has left a tombstone. */
 #include "func/letter.h"
 
+#include "base/attribute.h"
+#include "base/compose.h"
+#include "base/hash.h"
 #include "base/limits.h"
-#include "base/raw.h"
 #include "func/queue.h"
 #include "func/target.h"
 
 #define NAMES_BYTES (8 + 5 + 7 + 7) /* function, cause, failure, payload, in the item's size */
 #define HELD_BYTES  8               /* the attribute `held`, name and value, at the most */
 
-/* ---- writing ---- */
-
-static void put_attribute(struct buf *out, const char *name, struct slice text)
-{
-    buf_printf(out, ",\"%s\":{\"S\":", name);
-    json_put_string(out, text);
-    buf_byte(out, '}');
-}
-
-static void put_call(struct buf *out, const struct func_call *call)
-{
-    put_attribute(out, "function", call->function);
-    if (call->cause.len) put_attribute(out, "cause", call->cause);
-    if (call->on_failure.len) put_attribute(out, "failure", call->on_failure);
-}
-
 static struct slice held_id(struct arena *arena, struct slice queue, struct slice id)
 {
     return arena_printf(arena, "letter/%.*s/%.*s", SLICE_ARG(queue), SLICE_ARG(id));
 }
 
-/* "id":{"S":...},"part":{"N":...} */
-static void put_held_key(struct buf *out, struct slice id, unsigned part)
+/* ---- writing ---- */
+
+/* Attributes, with a comma before each. */
+static struct slice call_attributes(struct arena *arena, const struct func_call *call, bool with_payload)
 {
-    buf_text(out, "\"id\":{\"S\":");
-    json_put_string(out, id);
-    buf_printf(out, "},\"part\":{\"N\":\"%u\"}", part);
+    struct buf out = {0};
+    compose(&out, ",'function':%S", call->function);
+    if (call->cause.len) compose(&out, ",'cause':%S", call->cause);
+    if (call->on_failure.len) compose(&out, ",'failure':%S", call->on_failure);
+    if (with_payload) compose(&out, ",'payload':%S", call->payload);
+    return arena_take(arena, &out);
 }
 
-/* The items of a call that the letter does not keep itself; a comma before each. */
-static void put_held(struct func *func, struct slice queue, struct slice id, const struct func_call *call,
-                     struct buf *members)
+/* The items of a call that the letter does not keep itself, with a comma behind each. */
+static unsigned put_held(struct func *func, struct slice name, const struct func_call *call,
+                         struct arena *arena, struct buf *members)
 {
-    struct arena arena = {0};
-    struct slice name = held_id(&arena, queue, id), rest = call->payload;
-    unsigned part = 1;
+    unsigned part = 0;
+    if (!queue_table_make(func->queue)) return 0;
+    struct slice rest = call->payload, attributes = call_attributes(arena, call, false);
     do {
         size_t len = queue_part_len(rest);
-        buf_text(members, ",{\"Put\":{\"TableName\":");
-        json_put_string(members, func->queue->table);
-        buf_text(members, ",\"Item\":{");
-        put_held_key(members, name, part);
-        put_attribute(members, "payload", (struct slice){rest.data, len});
-        if (part == 1) put_call(members, call);
-        buf_text(members, "}}}");
+        compose(members, "{'Put':{'TableName':%s,'Item':{'id':%S,'part':%N,'payload':%S%A}}},",
+                func->queue->table, name, (int64_t)++part, (struct slice){rest.data, len}, attributes);
         rest = slice_from(rest, len);
-        part++;
+        attributes = SLICE_NONE;
     } while (rest.len);
-    arena_free(&arena);
-}
-
-/* Whether the document has the payload as it is; then it need not be there twice. */
-static bool document_has(struct slice document, struct slice payload, struct arena *arena)
-{
-    return slice_equal(raw_member(arena, document, "requestPayload"), payload);
-}
-
-static bool is_sendable(const struct func_call *call)
-{
-    return call && call->function.len && call->payload.len <= LIMIT_ASYNC_EVENT_BYTES &&
-           utf8_valid(call->payload) && utf8_valid(call->function);
-}
-
-/* The letter with its call in it; false when the item has no room for both. */
-static bool put_whole(struct func *func, struct slice queue, struct slice id, struct slice document,
-                      const struct func_call *call, int64_t now_ms, struct buf *members, struct arena *arena)
-{
-    struct buf more = {0};
-    bool has_payload = document_has(document, call->payload, arena);
-    size_t bytes = NAMES_BYTES + call->function.len + call->cause.len + call->on_failure.len, all = 0;
-    put_call(&more, call);
-    if (!has_payload) {
-        put_attribute(&more, "payload", call->payload);
-        bytes += call->payload.len;
-    }
-    bool fits = queues_put_more(func, queue, id, document, now_ms, buf_view(&more), bytes, members, &all);
-    buf_free(&more);
-    return fits;
+    return part;
 }
 
 unsigned letter_put(struct func *func, struct slice queue, struct slice id, struct slice document,
                     const struct func_call *call, int64_t now_ms, struct buf *members)
 {
     struct arena arena = {0};
-    size_t bytes = 0;
-    unsigned count = 0;
-    if (!is_sendable(call)) return queues_put(func, queue, id, document, now_ms, members, &bytes);
-    struct func_call own = *call;
-    if (!own.payload.len) own.payload = SLICE("{}");
-    if (!target_has_secret(own.function, &arena) &&
-        put_whole(func, queue, id, document, &own, now_ms, members, &arena)) {
-        count = 1;
-    } else {
-        unsigned held = queue_table_make(func->queue) ? queue_part_count(own.payload) : 0;
-        struct slice more = held ? arena_printf(&arena, ",\"held\":{\"N\":\"%u\"}", held) : SLICE_NONE;
-        if (queues_put_more(func, queue, id, document, now_ms, more, HELD_BYTES, members, &bytes)) {
-            if (held) put_held(func, queue, id, &own, members);
-            count = 1 + held;
-        }
+    struct queues_message message = {queue, id, document, SLICE_NONE, 0, now_ms};
+    struct slice table = queues_table(func, &arena);
+    size_t start = members->len;
+    unsigned held = 0;
+    bool is_put = false, is_sendable = call && call->function.len &&
+                                       call->payload.len <= LIMIT_ASYNC_EVENT_BYTES &&
+                                       utf8_valid(call->payload) && utf8_valid(call->function);
+    if (is_sendable) {
+        struct func_call own = *call;
+        if (!own.payload.len) own.payload = SLICE("{}");
+        bool has_payload = slice_equal(raw_member(&arena, document, "requestPayload"), own.payload);
+        message.more = call_attributes(&arena, &own, !has_payload);
+        message.more_bytes = NAMES_BYTES + own.function.len + own.cause.len + own.on_failure.len +
+                             (has_payload ? 0 : own.payload.len);
+        is_put = !target_has_secret(own.function, &arena) && queues_put(table, &message, members);
+        if (!is_put) held = put_held(func, held_id(&arena, queue, id), &own, &arena, members);
+        message.more = held ? compose_in(&arena, ",'held':%N", (int64_t)held) : SLICE_NONE;
+        message.more_bytes = HELD_BYTES;
     }
+    is_put = is_put || queues_put(table, &message, members);
+    if (!is_put) members->len = start;
     arena_free(&arena);
-    return count;
+    return is_put ? held + 1 : 0;
 }
 
 /* ---- reading ---- */
-
-static struct slice attribute(struct arena *arena, struct slice item, const char *name)
-{
-    return raw_string(arena, raw_member(arena, raw_member(arena, item, name), "S"));
-}
 
 /* Why a message without a call has none. */
 static const char *fault_without_call(struct slice body, struct arena *arena)
@@ -150,59 +109,42 @@ static const char *fault_without_call(struct slice body, struct arena *arena)
 
 static void read_call(struct slice item, struct arena *arena, struct func_call *out)
 {
-    out->function = attribute(arena, item, "function");
-    out->cause = attribute(arena, item, "cause");
-    out->on_failure = attribute(arena, item, "failure");
-    out->payload = attribute(arena, item, "payload");
-}
-
-/* One of the items that a letter holds; SLICE_NONE when it is not there. */
-static struct slice held_item(struct func *func, struct slice name, unsigned part, struct arena *arena,
-                              bool *unreadable)
-{
-    struct buf request = {0}, reply = {0};
-    buf_text(&request, "{\"TableName\":");
-    json_put_string(&request, func->queue->table);
-    buf_text(&request, ",\"ConsistentRead\":true,\"Key\":{");
-    put_held_key(&request, name, part);
-    buf_text(&request, "}}");
-    int status = dynamo_call(func->options.dynamo, SLICE("GetItem"), buf_view(&request), &reply);
-    if (status != 200) *unreadable = true;
-    struct slice item = status == 200 ? raw_member(arena, buf_view(&reply), "Item") : SLICE_NONE;
-    item = item.data ? arena_copy(arena, item) : SLICE_NONE;
-    buf_free(&request);
-    buf_free(&reply);
-    return item;
+    out->function = item_text(arena, item, "function");
+    out->cause = item_text(arena, item, "cause");
+    out->on_failure = item_text(arena, item, "failure");
+    out->payload = item_text(arena, item, "payload");
 }
 
 static bool read_held(struct func *func, struct arena *arena, struct letter *letter, bool *unreadable)
 {
     struct slice name = held_id(arena, letter->queue, letter->id);
     struct buf payload = {0};
-    bool fine = letter->held <= QUEUE_PARTS + 1;
+    bool fine = true;
     for (unsigned part = 1; fine && part <= letter->held; part++) {
-        struct slice item = held_item(func, name, part, arena, unreadable);
-        if (part == 1) read_call(item, arena, &letter->call);
-        fine = item.data != NULL;
-        buf_slice(&payload, attribute(arena, item, "payload"));
+        struct buf reply = {0};
+        struct slice request = compose_in(arena,
+                                          "{'TableName':%s,'ConsistentRead':true,'Key':{'id':%S,'part':%N}}",
+                                          func->queue->table, name, (int64_t)part);
+        *unreadable |= dynamo_call(func->options.dynamo, SLICE("GetItem"), request, &reply) != 200;
+        struct slice item = raw_member(arena, arena_take(arena, &reply), "Item");
+        fine = !*unreadable && item.data;
+        if (fine && part == 1) read_call(item, arena, &letter->call);
+        if (fine) buf_slice(&payload, item_text(arena, item, "payload"));
     }
-    letter->call.payload = arena_copy(arena, buf_view(&payload));
-    buf_free(&payload);
+    letter->call.payload = arena_take(arena, &payload);
     return fine && letter->call.function.len;
 }
 
 const char *letter_read(struct func *func, struct slice item, struct arena *arena, struct letter *out,
                         bool *unreadable)
 {
-    int64_t held = 0;
-    struct slice body = attribute(arena, item, "body");
+    struct slice body = item_text(arena, item, "body");
+    int64_t held = item_int(arena, item, "held", 0);
     *unreadable = false;
-    *out = (struct letter){.queue = attribute(arena, item, "queue"),
-                           .id = attribute(arena, item, "id"),
-                           .sent = attribute(arena, item, "sent")};
-    struct slice number = raw_member(arena, raw_member(arena, item, "held"), "N");
-    if (number.data && (!raw_int(raw_string(arena, number), &held) || held < 0 || held > QUEUE_PARTS + 1))
-        held = 0;
+    *out = (struct letter){.queue = item_text(arena, item, "queue"),
+                           .id = item_text(arena, item, "id"),
+                           .sent = item_text(arena, item, "sent")};
+    if (held < 0 || held > QUEUE_PARTS + 1) held = 0;
     out->held = (unsigned)held;
     out->is_batch = raw_member(arena, body, "DDBStreamBatchInfo").data != NULL;
     if (held) {
@@ -215,24 +157,27 @@ const char *letter_read(struct func *func, struct slice item, struct arena *aren
     return out->call.payload.data ? NULL : "the payload of its call is gone";
 }
 
-/* ---- removing ---- */
+/* ---- redriving ---- */
 
-void letter_put_removal(const struct func *func, const struct letter *letter, struct buf *members)
+void letter_call_id(const struct letter *letter, char id[UUID_BYTES])
 {
     struct arena arena = {0};
-    buf_text(members, "{\"Delete\":{\"TableName\":");
-    json_put_string(members, queues_table(func, &arena));
-    buf_text(members, ",\"Key\":{\"queue\":{\"S\":");
-    json_put_string(members, letter->queue);
-    buf_text(members, "},\"id\":{\"S\":");
-    json_put_string(members, letter->id);
-    buf_text(members, "}},\"ConditionExpression\":\"attribute_exists(id)\"}}");
-    for (unsigned part = 1; part <= letter->held; part++) {
-        buf_text(members, ",{\"Delete\":{\"TableName\":");
-        json_put_string(members, func->queue->table);
-        buf_text(members, ",\"Key\":{");
-        put_held_key(members, held_id(&arena, letter->queue, letter->id), part);
-        buf_text(members, "}}}");
-    }
+    struct slice name = held_id(&arena, letter->queue, letter->id);
+    uuid_put(id, hash_bytes(name), hash_bytes(slice_from(name, 1)));
     arena_free(&arena);
+}
+
+struct slice letter_removal(const struct func *func, const struct letter *letter, struct arena *arena,
+                            struct slice *removals)
+{
+    struct buf out = {0};
+    struct slice name = held_id(arena, letter->queue, letter->id);
+    for (unsigned part = 1; part <= letter->held; part++)
+        compose(&out, "%r{'Delete':{'TableName':%s,'Key':{'id':%S,'part':%N}}}",
+                part > 1 ? SLICE(",") : SLICE_NONE, func->queue->table, name, (int64_t)part);
+    *removals = arena_take(arena, &out);
+    return compose_in(arena,
+                      "{'Delete':{'TableName':%s,'Key':{'queue':%S,'id':%S},'ConditionExpression':"
+                      "'attribute_exists(#id)',%#}}",
+                      queues_table(func, arena), letter->queue, letter->id);
 }

@@ -22,7 +22,10 @@ unsigned letter_put(struct func *func, struct slice queue, struct slice id, stru
  * did not answer: then the sentence is only about now. */
 const char *letter_read(struct func *func, struct slice item, struct arena *arena, struct letter *out,
                         bool *unreadable);
-/* Members that remove it, the first on the condition that it is still there. */
-void letter_put_removal(const struct func *func, const struct letter *letter, struct buf *members);
+/* The id of the call that it becomes. */
+void letter_call_id(const struct letter *letter, char id[UUID_BYTES]);
+/* The action that removes it, on the condition that it is still there; and those that remove what it holds. */
+struct slice letter_removal(const struct func *func, const struct letter *letter, struct arena *arena,
+                            struct slice *removals);
 
 #endif

@@ -9,15 +9,6 @@
 
 /* ---- names ---- */
 
-/* A UUID of version 4. */
-static void put_id(struct random *random, char *out)
-{
-    uint64_t a = random_next(random), b = random_next(random);
-    snprintf(out, RUN_ID_BYTES, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-             (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
-             (unsigned long long)(b & 0xffffffffffff));
-}
-
 /* A trace's root as X-Ray writes it: by it a request of the function tells which of its events it belongs to.
  */
 static void put_root(struct pool *pool, char *out)
@@ -55,7 +46,8 @@ struct run *run_new(struct pool *pool, struct function *function, struct invocat
     run->asked_us = monotonic_us();
     run->wants_log = invocation->wants_log;
     pool_lock(pool);
-    if (!invocation->request_id[0]) put_id(&pool->random, invocation->request_id);
+    if (!invocation->request_id[0])
+        uuid_put(invocation->request_id, random_next(&pool->random), random_next(&pool->random));
     put_root(pool, run->root);
     pool_unlock(pool);
     invocation->request_id[RUN_ID_BYTES - 1] = 0;

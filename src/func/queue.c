@@ -34,14 +34,6 @@ static void scan_task(void *argument);
 
 /* ---- opening and closing ---- */
 
-static void put_uuid(struct random *random, char *out)
-{
-    uint64_t a = random_next(random), b = random_next(random);
-    snprintf(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
-             (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
-             (unsigned long long)(b & 0xffffffffffff));
-}
-
 void func_free_leases(struct dynamo *dynamo, const char *prefix)
 {
     struct buf table = {0};
@@ -78,7 +70,7 @@ struct queue *queue_open(struct func *func, char *error, size_t error_len)
     queue->closing.run = note_closing;
     queue->waking.run = note_waking;
     random_seed_from_system(&queue->random);
-    put_uuid(&queue->random, queue->me);
+    uuid_put(queue->me, random_next(&queue->random), random_next(&queue->random));
     if (!func->options.shared) memcpy(queue->me, DYNAMO_OWNER_HERE, strlen(DYNAMO_OWNER_HERE));
     pthread_mutex_init(&queue->lock, NULL);
     pthread_mutex_init(&queue->gate, NULL);
@@ -132,13 +124,6 @@ void queue_close(struct queue *queue)
     pthread_mutex_destroy(&queue->table_lock);
     arena_free(&queue->texts);
     free(queue);
-}
-
-void queue_name(struct queue *queue, char id[37])
-{
-    pthread_mutex_lock(&queue->lock);
-    put_uuid(&queue->random, id);
-    pthread_mutex_unlock(&queue->lock);
 }
 
 int64_t queue_now_ms(const struct queue *queue)
@@ -226,7 +211,9 @@ void queue_accept(struct queue *queue, struct queued *queued)
     acceptance->note.run = note_acceptance;
     acceptance->queue = queue;
     acceptance->queued = queued;
-    queue_name(queue, acceptance->id);
+    pthread_mutex_lock(&queue->lock);
+    uuid_put(acceptance->id, random_next(&queue->random), random_next(&queue->random));
+    pthread_mutex_unlock(&queue->lock);
     memcpy(queued->id, acceptance->id, sizeof queued->id);
     struct func_call call = {.function = queued->function,
                              .payload = queued->payload,

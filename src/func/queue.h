@@ -103,7 +103,6 @@ void queue_stop(struct queue *queue);
 /* Remembers a call; one that is known already stays as it is, but is looked at by then. */
 void queue_remember(struct queue *queue, struct slice id, int64_t due_ms);
 int64_t queue_now_ms(const struct queue *queue);
-void queue_name(struct queue *queue, char id[37]); /* a new UUID */
 /* A call of somebody's transaction is there: it need not be looked for any more. */
 void queue_put_found(struct queue *queue, struct slice id);
 

@@ -1,8 +1,8 @@
 /* Redriving: the calls that dead letters keep (letter.c) are sent again.
  *
- * POST /v1/queues/NAME/redrive walks the queue in the order of its ids. Each letter becomes one transaction,
- * which removes it and puts its call under a new id, with all its attempts (Z2). A call that fails again comes
- * back: to its function's destination, or to the queue it was in.
+ * POST /v1/queues/NAME/redrive walks the queue in the order of its ids. Each letter becomes one commit, which puts
+ * its call under an id that follows from the letter's, with all its attempts, and removes the letter (Z2). A call that
+ * fails again comes back: to its function's destination, or to the queue it was in.
  *
  * One request looks at LIMIT_REDRIVE_MESSAGES and moves LIMIT_REDRIVE_BYTES at the most; `next` of its answer
  * is where another one goes on. It begins with the time of the first request, and what came into the queue
@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/attribute.h"
+#include "base/compose.h"
 #include "base/limits.h"
-#include "base/raw.h"
 #include "base/stats.h"
 #include "func/letter.h"
 #include "func/queue.h"
@@ -22,7 +23,7 @@
 
 #define REASONS     8     /* there are fewer */
 #define REASON_IDS  10    /* that are named in an answer */
-#define TRIES       10    /* of a transaction that met another one ... */
+#define TRIES       10    /* of a commit that met another one ... */
 #define TRY_WAIT_US 5000u /* ... with a pause that doubles */
 
 struct reason {
@@ -33,6 +34,7 @@ struct reason {
 
 struct redrive {
     struct func *func;
+    struct task_host *host; /* of its commits */
     struct rest_call *call;
     struct slice queue, id; /* id: of the only letter that is meant; empty: all */
     struct slice started;   /* a time: what was sent later is left alone */
@@ -40,7 +42,7 @@ struct redrive {
     int64_t max;            /* to be redriven by this request */
     int64_t seen, redriven, refused, later, left;
     size_t bytes;
-    bool was_sent;       /* a transaction */
+    bool was_sent;       /* a commit */
     bool is_over;        /* the end of the queue was reached */
     const char *trouble; /* what the door said; NULL: nothing went wrong */
     struct reason reasons[REASONS];
@@ -110,64 +112,47 @@ static void note_refused(struct redrive *redrive, const char *text, struct slice
     redrive->refused++;
 }
 
-static void note_trouble(struct redrive *redrive, struct arena *arena)
+static void note_trouble(struct redrive *redrive, struct slice error, struct slice message)
 {
-    struct slice name, message;
-    dynamo_error(buf_view(&redrive->reply), arena, &name, &message);
-    redrive->trouble = arena_printf(redrive->call->arena, "%.*s%s%.*s", SLICE_ARG(name),
+    redrive->trouble = arena_printf(redrive->call->arena, "%.*s%s%.*s", SLICE_ARG(error),
                                     message.len ? ": " : "", SLICE_ARG(message))
                            .data;
 }
 
-/* The transaction. Its token is the call's id, so that one whose reply got lost is not made twice. False when
- * it cannot be put into the queue. */
-static bool put_transaction(struct redrive *redrive, const struct letter *letter, struct arena *arena)
+/* Puts the call and removes the letter. One that is gone meanwhile was redriven or removed by somebody else: it is
+ * nobody's trouble. False: its call cannot be put into the queue. */
+static bool write_letter(struct redrive *redrive, const struct letter *letter, struct arena *arena)
 {
     struct func *func = redrive->func;
     struct func_call call = letter->call;
-    char id[37];
-    queue_name(func->queue, id);
+    struct task_commit commit = {0};
+    struct task_commit_reply reply = {.end = COMMIT_MAY_PASS};
+    struct buf children = {0};
+    bool is_unsure = false;
+    char id[UUID_BYTES];
+    letter_call_id(letter, id);
     call.id = slice_of(id);
     call.cause = cause_join(arena, letter->call.cause, redrive->call->cause);
     /* So that it is not dropped where the function is gone or has no destination any more. */
     if (!call.on_failure.len)
         call.on_failure = arena_printf(arena, "arn:aws:sqs:%.*s:%.*s:%.*s", SLICE_ARG(func->region),
                                        SLICE_ARG(func->account), SLICE_ARG(letter->queue));
-    redrive->request.len = 0;
-    buf_printf(&redrive->request, "{\"ClientRequestToken\":\"%s\",\"TransactItems\":[", id);
-    letter_put_removal(func, letter, &redrive->request);
-    buf_byte(&redrive->request, ',');
-    bool fine = func_queue_put_call(func, &call, &redrive->request) > 0;
-    buf_text(&redrive->request, "]}");
-    return fine;
-}
-
-/* A letter that is gone meanwhile was redriven or removed by somebody else: it is nobody's trouble. The door
- * repeats by itself what may be repeated, but for what met another transaction. */
-static void write_letter(struct redrive *redrive, struct arena *arena)
-{
-    for (unsigned nth = 0; nth < TRIES; nth++) {
-        struct slice error = SLICE_NONE, message;
-        struct dynamo_cancellation why = {.first = -1};
+    if (!func_queue_put_call(func, &call, &children)) return false;
+    commit.children = arena_take(arena, &children);
+    commit.anchor = letter_removal(func, letter, arena, &commit.removals);
+    redrive->was_sent = true;
+    for (unsigned nth = 0; nth < TRIES && reply.end == COMMIT_MAY_PASS; nth++) {
         if (nth) usleep(TRY_WAIT_US << nth);
-        redrive->reply.len = 0;
-        redrive->was_sent = true;
-        int status = dynamo_call(redrive->func->options.dynamo, SLICE("TransactWriteItems"),
-                                 buf_view(&redrive->request), &redrive->reply);
-        if (status == 200) {
-            redrive->redriven++;
-            stats_add(&redrive->func->queue->stats.redriven, 1);
-            return;
-        }
-        dynamo_error(buf_view(&redrive->reply), arena, &error, &message);
-        enum dynamo_fault fault = dynamo_fault(status, error);
-        if (fault == DYNAMO_CANCELLED) why = dynamo_cancellation(buf_view(&redrive->reply), arena);
-        if (why.first == 0) return;
-        if (why.first > 0 ||
-            (fault != DYNAMO_CANCELLED && !slice_equal(error, SLICE("TransactionInProgressException"))))
-            break;
+        reply = task_commit_wait(redrive->host, &commit, arena);
+        is_unsure |= reply.end == COMMIT_MAY_PASS && !reply.is_busy;
     }
-    note_trouble(redrive, arena);
+    if (reply.end == COMMIT_DONE || (reply.end == COMMIT_CONDITION && is_unsure)) {
+        redrive->redriven++;
+        stats_add(&func->queue->stats.redriven, 1);
+    } else if (reply.end != COMMIT_CONDITION) {
+        note_trouble(redrive, reply.error, reply.message);
+    }
+    return true;
 }
 
 /* Records of then would undo, in the table that their images are put into, what came after them. */
@@ -195,10 +180,8 @@ static void take_message(struct redrive *redrive, struct slice item)
         note_refused(redrive, fault, letter.id);
     else if (is_outdated(redrive->func, &letter))
         note_refused(redrive, "its records would overwrite what their target table has got since", letter.id);
-    else if (!put_transaction(redrive, &letter, &arena))
+    else if (!write_letter(redrive, &letter, &arena))
         note_refused(redrive, "its call cannot be put into the queue of asynchronous calls", letter.id);
-    else
-        write_letter(redrive, &arena);
     if (!redrive->trouble) {
         redrive->seen++;
         redrive->bytes += item.len + letter.call.payload.len;
@@ -209,23 +192,18 @@ static void take_message(struct redrive *redrive, struct slice item)
 
 /* ---- the queue ---- */
 
-static void put_query(struct redrive *redrive, const char *more)
+static void put_query(struct redrive *redrive, struct slice more)
 {
     struct buf *out = &redrive->request;
     struct arena arena = {0};
     out->len = 0;
-    buf_text(out, "{\"TableName\":");
-    json_put_string(out, queues_table(redrive->func, &arena));
-    buf_printf(out,
-               ",\"ConsistentRead\":true,%s,\"KeyConditionExpression\":\"queue = :queue%s\","
-               "\"ExpressionAttributeValues\":{\":queue\":{\"S\":",
-               more, redrive->after.len ? " AND id > :after" : "");
-    json_put_string(out, redrive->queue);
-    if (redrive->after.len) {
-        buf_text(out, "},\":after\":{\"S\":");
-        json_put_string(out, redrive->after);
-    }
-    buf_text(out, "}}}");
+    compose(out,
+            "{'TableName':%s,'ConsistentRead':true,%A,'KeyConditionExpression':'#queue = :queue%r',%#,"
+            "'ExpressionAttributeValues':{':queue':%S",
+            queues_table(redrive->func, &arena), more,
+            redrive->after.len ? SLICE(" AND #id > :after") : SLICE_NONE, redrive->queue);
+    if (redrive->after.len) compose(out, ",':after':%S", redrive->after);
+    buf_text(out, "}}");
     arena_free(&arena);
 }
 
@@ -241,7 +219,7 @@ static bool ask(struct redrive *redrive, const char *operation)
     if (status != 200) {
         dynamo_error(buf_view(&redrive->reply), &arena, &name, &message);
         redrive->is_over = slice_equal(name, SLICE("ResourceNotFoundException"));
-        if (!redrive->is_over) note_trouble(redrive, &arena);
+        if (!redrive->is_over) note_trouble(redrive, name, message);
     }
     arena_free(&arena);
     return status == 200;
@@ -253,8 +231,7 @@ static bool page_goes_on(struct redrive *redrive, struct slice page)
     struct arena *arena = redrive->call->arena;
     struct slice key = raw_member(arena, page, "LastEvaluatedKey");
     if (!key.data) return false;
-    redrive->after = arena_copy(arena,
-                                raw_string(arena, raw_member(arena, raw_member(arena, key, "id"), "S")));
+    redrive->after = arena_copy(arena, item_text(arena, key, "id"));
     return true;
 }
 
@@ -270,9 +247,7 @@ static void take_page(struct redrive *redrive)
     struct arena arena = {0};
     struct raw_walk walk;
     struct slice item;
-    char limit[32];
-    snprintf(limit, sizeof limit, "\"Limit\":%lld", (long long)(LIMIT_REDRIVE_MESSAGES - redrive->seen));
-    put_query(redrive, limit);
+    put_query(redrive, compose_in(&arena, "'Limit':%d", LIMIT_REDRIVE_MESSAGES - redrive->seen));
     if (ask(redrive, "Query")) {
         struct slice page = arena_copy(&arena, buf_view(&redrive->reply));
         bool is_whole = true;
@@ -291,15 +266,9 @@ static void take_page(struct redrive *redrive)
 static bool take_one(struct redrive *redrive)
 {
     struct arena arena = {0};
-    struct buf *out = &redrive->request;
-    out->len = 0;
-    buf_text(out, "{\"TableName\":");
-    json_put_string(out, queues_table(redrive->func, &arena));
-    buf_text(out, ",\"ConsistentRead\":true,\"Key\":{\"queue\":{\"S\":");
-    json_put_string(out, redrive->queue);
-    buf_text(out, "},\"id\":{\"S\":");
-    json_put_string(out, redrive->id);
-    buf_text(out, "}}}");
+    redrive->request.len = 0;
+    compose(&redrive->request, "{'TableName':%s,'ConsistentRead':true,'Key':{'queue':%S,'id':%S}}",
+            queues_table(redrive->func, &arena), redrive->queue, redrive->id);
     bool found = ask(redrive, "GetItem");
     struct slice item = found ? raw_member(&arena, buf_view(&redrive->reply), "Item") : SLICE_NONE;
     found = item.data != NULL;
@@ -315,7 +284,7 @@ static void count_left(struct redrive *redrive)
     bool goes_on = !redrive->is_over;
     for (unsigned page = 0; goes_on && page < LIMIT_REDRIVE_COUNT_PAGES; page++) {
         int64_t count = 0;
-        put_query(redrive, "\"Select\":\"COUNT\"");
+        put_query(redrive, SLICE("\"Select\":\"COUNT\""));
         goes_on = ask(redrive, "Query");
         if (!goes_on) break;
         raw_int(raw_member(redrive->call->arena, buf_view(&redrive->reply), "Count"), &count);
@@ -328,35 +297,23 @@ static void count_left(struct redrive *redrive)
 
 /* ---- the answer ---- */
 
-static void put_reason(struct buf *out, const struct reason *reason)
-{
-    buf_text(out, "{\"reason\":");
-    json_put_string(out, slice_of(reason->text));
-    buf_printf(out, ",\"count\":%u,\"ids\":[", reason->count);
-    for (unsigned i = 0; i < reason->count && i < REASON_IDS; i++) {
-        if (i) buf_byte(out, ',');
-        json_put_string(out, reason->ids[i]);
-    }
-    buf_text(out, "]}");
-}
-
 static void answer(struct redrive *redrive)
 {
     struct rest_call *call = redrive->call;
     struct buf *out = call->reply;
-    buf_printf(out, "{\"redriven\":%lld,\"refused\":%lld,\"later\":%lld,\"left\":%lld,\"reasons\":[",
-               (long long)redrive->redriven, (long long)redrive->refused, (long long)redrive->later,
-               (long long)redrive->left);
-    for (unsigned i = 0; i < REASONS && redrive->reasons[i].text; i++) {
-        if (i) buf_byte(out, ',');
-        put_reason(out, &redrive->reasons[i]);
+    compose(out, "{'redriven':%d,'refused':%d,'later':%d,'left':%d,'reasons':[", redrive->redriven,
+            redrive->refused, redrive->later, redrive->left);
+    for (const struct reason *reason = redrive->reasons; reason < redrive->reasons + REASONS && reason->text;
+         reason++) {
+        compose(out, "%,{'reason':%s,'count':%d,'ids':[", slice_of(reason->text), (int64_t)reason->count);
+        for (unsigned i = 0; i < reason->count && i < REASON_IDS; i++) compose(out, "%,%s", reason->ids[i]);
+        buf_text(out, "]}");
     }
     buf_byte(out, ']');
-    if (!redrive->is_over && !redrive->id.len) {
-        buf_text(out, ",\"next\":");
-        json_put_string(out, arena_printf(call->arena, "%.*s/%.*s", SLICE_ARG(redrive->started),
-                                          SLICE_ARG(redrive->after)));
-    }
+    if (!redrive->is_over && !redrive->id.len)
+        compose(
+            out, ",'next':%s",
+            arena_printf(call->arena, "%.*s/%.*s", SLICE_ARG(redrive->started), SLICE_ARG(redrive->after)));
     buf_text(out, "}\n");
     call->status = 200;
     call->done(call);
@@ -369,6 +326,7 @@ static void run(void *room, struct rest_call *call)
     struct redrive redrive = {
         .func = func, .call = call, .queue = call->parameters[0], .max = LIMIT_REDRIVE_MESSAGES};
     redrive.started = queues_time(call->arena, clock_now_ms(func->options.clock));
+    redrive.host = task_host_open(func->options.dynamo, func->options.clock);
     if (read_request(&redrive)) {
         bool found = true;
         if (redrive.id.len)
@@ -387,6 +345,7 @@ static void run(void *room, struct rest_call *call)
         else
             answer(&redrive);
     }
+    task_host_free(redrive.host);
     buf_free(&redrive.request);
     buf_free(&redrive.reply);
 }

@@ -212,10 +212,9 @@ struct slice registry_uuid(struct registry *registry, struct arena *arena)
     pthread_mutex_lock(&registry->lock);
     uint64_t high = random_next(&registry->random), low = random_next(&registry->random);
     pthread_mutex_unlock(&registry->lock);
-    return arena_printf(arena, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(high >> 32),
-                        (unsigned)(high >> 16 & 0xffff), (unsigned)(high & 0xfff),
-                        (unsigned)(0x8000 | (low >> 48 & 0x3fff)),
-                        (unsigned long long)(low & 0xffffffffffff));
+    char *text = arena_alloc(arena, UUID_BYTES);
+    uuid_put(text, high, low);
+    return slice_of(text);
 }
 
 struct slice registry_time_text(int64_t ms, struct arena *arena)

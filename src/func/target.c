@@ -26,16 +26,6 @@
 
 #define URL_TIMEOUT_MS 30000 /* of a URL that nobody made a function of: a destination */
 
-static void put_request_id(char id[37])
-{
-    struct random random;
-    random_seed_from_system(&random);
-    uint64_t high = random_next(&random), low = random_next(&random);
-    snprintf(id, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(high >> 32), (unsigned)(high >> 16 & 0xffff),
-             (unsigned)(high & 0xfff), (unsigned)(low >> 48 & 0x3fff) | 0x8000,
-             (unsigned long long)(low & 0xffffffffffff));
-}
-
 /* A queue's first use: its table is made on a thread that may wait for the door. */
 struct first_use {
     struct rest_call call; /* what such a thread takes; nobody else sees it */
@@ -62,7 +52,11 @@ void target_invoke(struct func *func, struct function *function, struct invocati
     ensure(function->kind != FUNCTION_PROCESS); /* that is the pool's */
     invocation->reply = invocation->log = (struct buf){0};
     invocation->error_kind = NULL;
-    if (!invocation->request_id[0]) put_request_id(invocation->request_id);
+    if (!invocation->request_id[0]) {
+        struct random random;
+        random_seed_from_system(&random);
+        uuid_put(invocation->request_id, random_next(&random), random_next(&random));
+    }
     snprintf(invocation->version, sizeof invocation->version, "%.*s", SLICE_ARG(function->version));
     invocation->started_us = monotonic_us();
     switch (function->kind) {

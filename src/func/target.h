@@ -35,17 +35,15 @@ bool target_pattern_is_sound(struct func *func, struct slice pattern, struct sli
 
 /* Makes PREFIXqueues when it is not there; blocks. False when that fails. */
 bool queues_make(struct func *func);
-/* Appends {"Put":{...}} for a document of a queue. False, and nothing appended, when it is too large for an
- * item. *bytes grows by the item's size. */
-bool queues_put(struct func *func, struct slice queue, struct slice id, struct slice document, int64_t now_ms,
-                struct buf *members, size_t *bytes);
-/* The same with further attributes, ready and each with a comma before it, and their size. */
-bool queues_put_more(struct func *func, struct slice queue, struct slice id, struct slice document,
-                     int64_t now_ms, struct slice more, size_t more_bytes, struct buf *members,
-                     size_t *bytes);
-/* The same for a table of the user's, with the same attributes. */
-bool queues_put_into(struct slice table, struct slice queue, struct slice id, struct slice document,
-                     int64_t now_ms, struct buf *members, size_t *bytes);
+struct queues_message {
+    struct slice queue, id, document;
+    struct slice more; /* further attributes, ready and each with a comma before it, and their size */
+    size_t more_bytes;
+    int64_t now_ms;
+};
+/* Appends {"Put":{...}} for a document of a queue, into the table of queues or one of the user's. Answers the item's
+ * size; 0, and nothing appended, when it is too large for an item. */
+size_t queues_put(struct slice table, const struct queues_message *message, struct buf *members);
 struct slice queues_table(const struct func *func, struct arena *arena);
 /* A time as the attribute `sent` has it; such texts are in the order of time. */
 #define QUEUES_TIME_BYTES 24

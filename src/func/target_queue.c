@@ -64,9 +64,12 @@ static bool put_document(struct queue_batch *batch, struct slice document)
     snprintf(id, sizeof id, "%016lld-%04u-%.8s", (long long)batch->id_us, batch->count,
              invocation->request_id);
     if (batch->count) buf_byte(&invocation->reply, ',');
-    if (!queues_put(batch->func, batch->queue, slice_of(id), document, batch->now_ms, &invocation->reply,
-                    &batch->bytes))
-        return too_large(batch);
+    size_t bytes = queues_put(
+        queues_table(batch->func, invocation->arena),
+        &(struct queues_message){batch->queue, slice_of(id), document, SLICE_NONE, 0, batch->now_ms},
+        &invocation->reply);
+    if (!bytes) return too_large(batch);
+    batch->bytes += bytes;
     batch->count++;
     return batch->bytes <= LIMIT_TRANSACTION_BYTES || too_many(batch);
 }

@@ -96,11 +96,9 @@ static bool is_taken(struct mappings *mappings, const struct settings *settings,
 static struct slice new_id(struct mappings *mappings, struct arena *arena)
 {
     uint64_t high = random_next(&mappings->random), low = random_next(&mappings->random);
-    high = (high & ~0xf000ull) | 0x4000;
-    low = (low & ~(3ull << 62)) | 2ull << 62;
-    return arena_printf(arena, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(high >> 32),
-                        (unsigned)(high >> 16 & 0xffff), (unsigned)(high & 0xffff), (unsigned)(low >> 48),
-                        (unsigned long long)(low & 0xffffffffffffull));
+    char *text = arena_alloc(arena, UUID_BYTES);
+    uuid_put(text, high, low);
+    return slice_of(text);
 }
 
 static bool create(struct mappings *mappings, const struct mapping_request *request, struct arena *arena,

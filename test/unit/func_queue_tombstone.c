@@ -255,3 +255,68 @@ TEST(without_transactions_more_than_one_effect_is_refused)
     arena_free(&arena);
     close_answering(&stage);
 }
+
+static void redrive(struct stage *stage, const char *expected)
+{
+    struct arena arena = {0};
+    struct slice reply;
+    CHECK_INT(stage_rest(stage, "POST", "/v1/queues/aside/redrive", "{}", &arena, &reply), 200);
+    CHECK_TEXT(reply, expected);
+    CHECK(stage_until(is_idle, stage));
+    arena_free(&arena);
+}
+
+/* Z2: its call is put first, under an id that follows from the letter; so a letter that stays or comes again after that
+ * does not run it twice. */
+TEST(tombstone_of_a_call_that_was_redriven)
+{
+    struct stage stage;
+    struct answering answering;
+    struct arena arena = {0};
+    open_answering(&stage, &answering, "it has no such task");
+    answering.is_fine = false;
+    put_call(&stage, "e1", SLICE("{}"));
+    struct raw_walk walk;
+    struct slice letter;
+    raw_walk_begin(&walk, &arena, items_of(&stage, "quipu-queues", &arena));
+    CHECK(raw_walk_next(&walk, NULL, &letter));
+    answering.is_fine = true;
+    redrive(&stage, "{\"redriven\":1,\"refused\":0,\"later\":0,\"left\":0,\"reasons\":[]}\n");
+    CHECK_INT(answering.calls, 2);
+    CHECK_INT(raw_count(&arena, items_of(&stage, "quipu-queues", &arena)), 0);
+    struct slice put = arena_printf(&arena, "{\"TableName\":\"quipu-queues\",\"Item\":%.*s}",
+                                    SLICE_ARG(letter));
+    stage_dynamo(&stage, "PutItem", put.data, &arena);
+    redrive(&stage, "{\"redriven\":1,\"refused\":0,\"later\":0,\"left\":0,\"reasons\":[]}\n");
+    CHECK_INT(answering.calls, 2);
+    CHECK_INT(raw_count(&arena, items_of(&stage, "quipu-queues", &arena)), 0);
+    CHECK_INT(raw_count(&arena, items_of(&stage, "quipu-invocations", &arena)), 2);
+    arena_free(&arena);
+    close_answering(&stage);
+}
+
+/* Z1: what a letter holds elsewhere is there before it, and goes after it. */
+TEST(tombstone_of_a_call_whose_letter_holds_it)
+{
+    struct stage stage;
+    struct answering answering;
+    struct arena arena = {0};
+    struct buf payload = {0};
+    buf_byte(&payload, '"');
+    while (payload.len < 3 * LIMIT_QUEUE_PART_BYTES) buf_text(&payload, "\xc3\xa4");
+    buf_byte(&payload, '"');
+    open_answering(&stage, &answering, "it has no such task");
+    answering.is_fine = false;
+    put_call(&stage, "e1", buf_view(&payload));
+    CHECK_INT(raw_count(&arena, items_of(&stage, "quipu-queues", &arena)), 1);
+    answering.is_fine = true;
+    redrive(&stage, "{\"redriven\":1,\"refused\":0,\"later\":0,\"left\":0,\"reasons\":[]}\n");
+    CHECK_INT(answering.calls, 2);
+    CHECK_INT(answering.event_len, (int64_t)payload.len);
+    struct slice left = items_of(&stage, "quipu-invocations", &arena);
+    CHECK_INT(raw_count(&arena, left), 2); /* two tombstones */
+    CHECK(!slice_contains(left, SLICE("letter/")));
+    buf_free(&payload);
+    arena_free(&arena);
+    close_answering(&stage);
+}
