@@ -50,7 +50,6 @@ struct settings {
     const char *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
     struct imitation_options imitated;
-    const char *function_flag; /* one that was given and speaks of functions only; NULL: none */
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
@@ -138,14 +137,6 @@ static const char **texts_of(const struct arguments *arguments, const char *flag
     return texts;
 }
 
-static const char *function_flag_of(const struct arguments *arguments)
-{
-    static const char *const names[] = {"functions", "function-user", "node-modules", "processes"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (argument_given(arguments, names[i])) return names[i];
-    return NULL;
-}
-
 static void read_words(struct settings *settings, const struct arguments *arguments)
 {
     settings->host = text_or(arguments, "host", "127.0.0.1");
@@ -162,7 +153,6 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->node_modules = argument_text(arguments, "node-modules");
     settings->function_user = argument_text(arguments, "function-user");
     settings->has_functions = !argument_given(arguments, "no-functions");
-    settings->function_flag = function_flag_of(arguments);
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
@@ -275,7 +265,6 @@ struct parts {
     char endpoint[300];
     char folder[4096]; /* of functions */
     bool owns_folder;  /* which goes with us */
-    bool has_functions; /* they are wanted and the database can keep them */
 };
 
 /* What starts functions first, then what runs them, and only then the loops, by which functions speak to us:
@@ -352,12 +341,8 @@ static bool open_elsewhere(struct parts *parts, const struct settings *settings,
         .region = settings->region, .prefix = settings->prefix, .on_alternator = tell_alternator};
     parts->dynamo = dynamo_open(settings->on, &options, error, error_len);
     if (!parts->dynamo) return false;
-    if (dynamo_kind_ask(parts->dynamo) != DYNAMO_KIND_ALTERNATOR) return true;
-    parts->has_functions = false;
-    if (!settings->function_flag) return true;
-    snprintf(error, error_len, "--%s makes no sense on this database. %s", settings->function_flag,
-             PATTERN_ON_ALTERNATOR);
-    return false;
+    dynamo_kind_ask(parts->dynamo); /* so that it is told at the start */
+    return true;
 }
 
 static bool open_imitation(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
@@ -416,11 +401,11 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 static bool open_functions(struct parts *parts, const struct settings *settings, char *error,
                            size_t error_len)
 {
-    if (!parts->has_functions && !settings->on) {
+    if (!settings->has_functions && !settings->on) {
         func_free_leases(parts->dynamo, settings->prefix);
         trigger_free_leases(parts->dynamo, settings->prefix);
     }
-    if (!parts->has_functions) return true;
+    if (!settings->has_functions) return true;
     if (!choose_folder(parts, settings, error, error_len)) return false;
     parts->func = func_open(&(struct func_options){.prefix = settings->prefix,
                                                    .node_modules = settings->node_modules,
@@ -499,6 +484,11 @@ static void open_regions(struct parts *parts, const struct settings *settings)
     parts->regions = web_regions_open(settings->in_memory ? NULL : settings->data, &options);
 }
 
+static bool is_alternator(const struct parts *parts)
+{
+    return dynamo_kind(parts->dynamo) == DYNAMO_KIND_ALTERNATOR;
+}
+
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
@@ -510,9 +500,9 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
                                                .prefix = settings->prefix,
-                                               .no_functions = settings->has_functions && !parts->has_functions
-                                                                   ? PATTERN_ON_ALTERNATOR
-                                                                   : NULL,
+                                               .no_transactions = parts->func && is_alternator(parts)
+                                                                      ? PATTERN_ON_ALTERNATOR
+                                                                      : NULL,
                                                .nodes = settings->imitated.nodes,
                                                .host = settings->host,
                                                .allow_origins = settings->allow_origins,
@@ -545,8 +535,7 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     if (settings->function_user && !sandbox_user_find(settings->function_user, &user, error, error_len))
         return false;
     if (user.is_set) umask(022); /* another user reads the functions' code; the data folder itself is closed */
-    parts->has_functions = settings->has_functions;
-    if (parts->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
+    if (settings->has_functions && !(parts->sandbox = sandbox_new(&user, error, error_len))) return false;
     if (settings->imitates) return open_imitation(parts, settings, error, error_len) &&
                                    open_web(parts, settings, error, error_len);
     if (settings->on) {
@@ -640,8 +629,8 @@ static const struct flag flags[] = {
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
-     "(on ScyllaDB Alternator, which has no transactions: patterns but histories,\n"
-     "and no functions; doc/engines.md)"},
+     "(on ScyllaDB Alternator, which has no transactions: functions and patterns,\n"
+     "but no histories, triggers and schedules; doc/engines.md)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

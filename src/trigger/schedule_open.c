@@ -5,7 +5,10 @@
 static int real_call(void *self, struct slice operation, struct slice request, struct buf *reply)
 {
     struct trigger *trigger = self;
-    return dynamo_call_transacting(trigger->options.dynamo, operation, request, reply);
+    /* Without transactions there is no table, and all else finds none. */
+    return slice_equal(operation, SLICE("CreateTable"))
+               ? dynamo_call_transacting(trigger->options.dynamo, operation, request, reply)
+               : dynamo_call(trigger->options.dynamo, operation, request, reply);
 }
 
 static bool real_resolve(void *self, struct slice function, struct arena *arena)
