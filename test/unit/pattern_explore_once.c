@@ -70,6 +70,7 @@ static const struct exploration hand_over = {
               REQUEST("POST /v1/once/n/k", "{\"owner\":\"c\",\"for\":\"1m\",\"wait\":\"5s\"}")},
     .before = {BEGUN},
     .faults = 1,
+    .never_away = true,
     .check = check_handed_over};
 
 TEST(explore_once_handed_over)
@@ -93,6 +94,7 @@ static const struct exploration waiting = {
               REQUEST("POST /v1/once/n/k", "{\"owner\":\"c\",\"for\":\"1m\",\"wait\":\"5s\"}")},
     .before = {BEGUN},
     .faults = 1,
+    .never_away = true,
     .check = check_told};
 
 TEST(explore_once_waited_for)
