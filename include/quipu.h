@@ -215,7 +215,7 @@ void quipu_stream_close(struct quipu_stream *stream); /* NULL is allowed */
 /* ---- patterns ---- */
 
 /* The coordination that people rebuild on DynamoDB by hand, each as one function: counters, jobs, groups,
- * periods, work, documents, leases, once, histories, logs, boards. doc/patterns.md tells what each of them
+ * periods, work, documents, leases, once, limits, histories, logs, boards. doc/patterns.md tells what each of them
  * promises. They run in this process; behind a URL, only the calls of DynamoDB's API that they make go there.
  * Their state is in ordinary tables, so programs, servers and the command line on the same data take part in
  * the same patterns.
@@ -615,6 +615,23 @@ enum quipu_result quipu_once_get(struct quipu *db, const char *name, const char 
 /* The next caller does it again. */
 enum quipu_result quipu_once_forget(struct quipu *db, const char *name, const char *key,
                                     struct quipu_reply **reply);
+
+/* ---- limits: so many in a time ---- */
+
+struct quipu_limit {
+    int64_t rate;   /* how many are given in the time that per_ms says */
+    int64_t per_ms; /* 0: a second */
+    int64_t burst;  /* how many may be taken at once after a rest; 0: as many as rate */
+};
+
+/* Takes `count` (0: one); waits a minute at most. QUIPU_NONE: the limit is reached, also after waiting;
+ * *retry_after_ms tells how long it is worth to wait, and is 0 otherwise. *left: how many could be taken now. */
+enum quipu_result quipu_limit_take(struct quipu *db, const char *name, const struct quipu_limit *limit,
+                                   int64_t count, int64_t wait_ms, int64_t *left, int64_t *retry_after_ms,
+                                   struct quipu_reply **reply);
+enum quipu_result quipu_limit_get(struct quipu *db, const char *name, int64_t *left, struct quipu_reply **reply);
+/* All of it can be taken again. */
+enum quipu_result quipu_limit_delete(struct quipu *db, const char *name, struct quipu_reply **reply);
 
 /* ---- histories: every change of a table ---- */
 

@@ -74,6 +74,13 @@ static const struct step book[] = {
     PREPARE("POST /v1/once/o/f"),
     MEASURE("once", "fail", "POST /v1/once/o/f/fail", .body = "{'fence':1}"),
 
+    /* ---- limit ---- */
+    PREPARE("POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
+    MEASURE("limit", "take", "POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
+    MEASURE("limit", "take, refused", "POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
+    MEASURE("limit", "read", "GET /v1/limits/m"),
+    MEASURE("limit", "remove", "DELETE /v1/limits/m"),
+
     /* ---- document ---- */
     PREPARE("PUT /v1/documents/c/{n}", .body = "{data}", .times = 9),
     MEASURE("document", "write a new one", "PUT /v1/documents/c/d", .body = "{data}"),

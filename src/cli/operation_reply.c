@@ -79,6 +79,7 @@ static const struct {
 } known_codes[] = {
     {"held", EXIT_LATER},
     {"running", EXIT_LATER},
+    {"limited", EXIT_LATER},
     {"others-wait", EXIT_LATER},
     {"too-many-waiting", EXIT_LATER},
     {"busy", EXIT_LATER},

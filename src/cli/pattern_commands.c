@@ -124,6 +124,13 @@ PATTERN(once, "do a thing once for a key; all others get its result",
         "  quipu once get charge o-17\n"
         "  quipu once rm charge o-17");
 
+PATTERN(limit, "so many in a time, over all processes that ask",
+        "A limit gives so many in a time, over all processes that ask, after a rest a burst of them at once.",
+        "  quipu limit take mails --rate 100 --per 1m && ./send-mail\n"
+        "  quipu limit take mails --rate 100 --per 1m --burst 20 --count 5 --wait 30s\n"
+        "  quipu limit get mails\n"
+        "  quipu limit rm mails");
+
 PATTERN(history, "keep every change of a table; see and restore what was",
         "A history keeps every change of a table from the moment on when it is asked for.",
         "  quipu history put orders --keep 30d\n"

@@ -14,6 +14,7 @@
     X(lease, false)                                                                                          \
     X(document, false)                                                                                       \
     X(once, false)                                                                                           \
+    X(limit, false)                                                                                          \
     X(work, false)                                                                                           \
     X(job, false)                                                                                            \
     X(group, false)                                                                                          \

@@ -13,7 +13,7 @@ from support.engines import OTHERS, database
 from support.process import BINARY, ROOT, Quipu
 
 COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
-PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "history", "log", "board"]
+PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "limit", "history", "log", "board"]
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +210,17 @@ def once(shell):
     assert "or it is forgotten" in shell.run("get", name, "k", status=1).stderr
 
 
+def limit(shell):
+    name = shell.name
+    assert shell.one("take", name, "--rate", "2", "--per", "1h")["left"] == 1
+    assert shell.one("take", name, "--rate", "2", "--per", "1h")["left"] == 0
+    refused = shell.run("take", name, "--rate", "2", "--per", "1h", "--wait", "1ms", status=3)
+    assert refused.stdout == "" and "The limit is reached" in refused.stderr
+    assert shell.one("get", name)["burst"] == 2
+    assert shell.one("rm", name) == {"deleted": True}
+    assert shell.one("take", name, "--rate", "2", "--per", "1h", "--count", "2")["given"] == 2
+
+
 def history(shell):
     name = shell.name
     output("table", "create", name, "id:S", "--stream", "new-and-old", on=shell.place)
@@ -262,7 +273,7 @@ def board(shell):
 
 
 SCENARIOS = {scenario.__name__: scenario for scenario in
-             (counter, job, group, period, work, doc, lease, once, history, log, board)}
+             (counter, job, group, period, work, doc, lease, once, limit, history, log, board)}
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -299,6 +299,7 @@ HOTTEST = {
         many(4, lambda i: post("/v1/counters/k", None, ("Idempotency-Key", f"{i}"))), 4, "quipu-tokens"),
     ("lease", "grant + release"): (
         [], [post("/v1/leases/l", {"owner": "o"}), ("DELETE", "/v1/leases/l?owner=o&fence=1", None)], 1),
+    ("limit", "take"): ([], many(4, lambda i: post("/v1/limits/l", {"rate": 100})), 4),
     ("once", "begin + finish"): (
         [], [post("/v1/once/o/k"), post("/v1/once/o/k/finish", {"fence": 1})], 1),
     ("document", "write over a version"): (

@@ -77,8 +77,8 @@ ROUTES_REFUSED = [
 # ---- the unit tests of the patterns ----
 
 # Of their names; the explorer's need a database in memory, and leave themselves out.
-UNIT_PARTS = ["counter", "lease_", "once_", "document_", "board_", "work_", "job_", "group_", "period_", "log_",
-              "history_", "the_original_"]
+UNIT_PARTS = ["counter", "lease_", "once_", "limit_", "document_", "board_", "work_", "job_", "group_", "period_",
+              "log_", "history_", "the_original_"]
 
 # Engine, and the tests that fail there for the reason that stands in REFUSED.
 UNIT_REFUSED = {"alternator": {

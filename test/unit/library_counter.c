@@ -152,6 +152,32 @@ TEST(once_by_functions)
     on_every_engine(check_once);
 }
 
+/* ---- limits ---- */
+
+static void check_limits(struct quipu *db)
+{
+    struct quipu_reply *reply = NULL;
+    const struct quipu_limit limit = {.rate = 2, .per_ms = 3600000};
+    int64_t left = -1, retry_after_ms = -1;
+    CHECK_INT(quipu_limit_get(db, "mails", &left, &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_limit_take(db, "mails", &limit, 2, 0, &left, &retry_after_ms, &reply), QUIPU_DONE);
+    CHECK_INT(left, 0);
+    CHECK_INT(retry_after_ms, 0);
+    CHECK_INT(quipu_limit_take(db, "mails", &limit, 0, 30, &left, &retry_after_ms, &reply), QUIPU_NONE);
+    CHECK_TEXT(error_of(reply), "limited");
+    CHECK(retry_after_ms > 1000000 && retry_after_ms <= 1800000);
+    CHECK_INT(quipu_limit_get(db, "mails", &left, &reply), QUIPU_FOUND);
+    CHECK_INT(left, 0);
+    CHECK_INT(quipu_limit_delete(db, "mails", &reply), QUIPU_DONE);
+    CHECK_INT(quipu_limit_take(db, "mails", &limit, 3, 0, NULL, NULL, &reply), QUIPU_FAILED);
+    quipu_reply_free(reply);
+}
+
+TEST(limits_by_functions)
+{
+    on_every_engine(check_limits);
+}
+
 /* ---- boards ---- */
 
 static void check_boards(struct quipu *db)
