@@ -168,6 +168,7 @@
 #define LIMIT_ZONE_BYTES            (64 * 1024) /* of a time zone's file: the longest have 4 kB */
 #define LIMIT_ZONE_NAME             50          /* EventBridge Scheduler: of ScheduleExpressionTimezone */
 #define LIMIT_SCHEDULES             100000 /* with due times to come: each is in memory */
+#define LIMIT_SCHEDULES_FIRING      16     /* at a time: each is a task that may have an Input in hand */
 #define LIMIT_SCHEDULE_INPUT_BYTES  (256 * 1024) /* EventBridge Scheduler: of a target's Input */
 
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */

@@ -1,50 +1,109 @@
 /* What the files of schedules share.
  *
- * A schedule is an item; what is in memory is only when which one is to be looked at again (the agenda). What
- * is due is read, judged and moved on by one transaction, so it does not matter how old the agenda is, nor
- * how many servers have one.
+ * A schedule is an item; what is in memory is only when which one is to be looked at again (the agenda). All of it,
+ * the API's requests too, are tasks on one host: functions that read from top to bottom and share one thread.
  *
  * Invariants, beside T6 of trigger.h:
  *  A1. `next` of an item is the earliest due time that was neither fired nor left out; it only moves by a
- *      write on the condition that it still is what was read, together with the calls that it stands for.
+ *      write on the condition that it still is what was read, together with the call that it stands for or behind it
+ *      (task_commit). A call that is put again is the same one, also when it has run meanwhile.
  *  A2. Whoever changes an item's timing gives it a new `revision`, on which each firing is conditional: a due
- *      time of an expression that is no more is never fired.
+ *      time of an expression that is no more is never fired. Where there are no transactions, one that had come
+ *      before the change, and was read before it, may still be.
  *  A3. A schedule without `next` has nothing to come: it is switched off, or at its end.
- *  A4. The time at which a due time is fired depends on nothing but the schedule and that time. */
+ *  A4. The time at which a due time is fired depends on nothing but the schedule and that time.
+ *  A5. When a group is gone, no schedule of it is there, or ever fires. A schedule is put into a group other than
+ *      `default`, which is always there, by three conditional writes: its item with `pending`, which counts as not
+ *      there and has no `next`; a write that finds its group ACTIVE; its item without `pending`. A group that is
+ *      deleted is marked first, then its schedules are deleted, then the group. So what was put before the group was
+ *      found ACTIVE is seen by who deletes it, and what was put later is never finished. */
 #ifndef TRIGGER_SCHEDULE_H
 #define TRIGGER_SCHEDULE_H
 
+#include "base/compose.h"
+#include "base/heap.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/raw.h"
+#include "base/ring.h"
 #include "calendar/calendar.h"
+#include "task/task.h"
 #include "trigger/internal.h"
 
-#define SCHEDULE_GROUPS   "*"       /* the hash under which the groups' items stand */
-#define SCHEDULE_DEFAULT  "default" /* the group that is always there */
-#define SCHEDULE_NONE     (-1)      /* of a number that is not set */
-#define SCHEDULE_UNSET    INT64_MIN /* the same in a request, where -1 is a number */
-#define SCHEDULE_NAME_MAX 64
+#define SCHEDULE_GROUPS  "*"       /* the hash under which the groups' items stand */
+#define SCHEDULE_DEFAULT "default" /* the group that is always there */
+#define SCHEDULE_NONE    INT64_MIN /* of a number that is not set */
 
-/* ---- a schedule as its item has it; in an arena ---- */
+/* ---- a schedule; in an arena ---- */
+
+#define SCHEDULE_RETRIES_MAX 185
+#define SCHEDULE_AGE_MAX_S   86400
+
+/* All that a schedule has. A row is: its kind, its field here, its attribute in the item (times in milliseconds since
+ * 1970), its place in requests and replies, where it occurs, and what the service's model says of it (struct
+ * schedule_rule). Decoder, checks, item and replies follow from it; replies have this order.
+ * ASKED: in the bodies of CreateSchedule and UpdateSchedule; SHOWN: by GetSchedule; LISTED: by ListSchedules. */
+// clang-format off
+#define SCHEDULE_MEMBERS(X)                                                                                  \
+    X(OBJECT, has_window, NULL, "FlexibleTimeWindow", ASKED, .is_required = true)                            \
+    X(TEXT, arn, NULL, "Arn", SHOWN | LISTED)                                                                \
+    X(TEXT, group, "group", "GroupName", ASKED | SHOWN | LISTED, SCHEDULE_NAME_RULE,                         \
+      .text = SCHEDULE_DEFAULT)                                                                              \
+    X(TEXT, name, "name", "Name", SHOWN | LISTED)                                                            \
+    X(TEXT, state, "state", "State", ASKED | SHOWN | LISTED, SCHEDULE_STATE_RULE, .text = "ENABLED")         \
+    X(TEXT, expression, "expression", "ScheduleExpression", ASKED | SHOWN | LISTED, .is_required = true,     \
+      .min = 1, .max = 256)                                                                                  \
+    X(TEXT, zone, "zone", "ScheduleExpressionTimezone", ASKED | SHOWN | LISTED, .min = 1,                    \
+      .max = LIMIT_ZONE_NAME, .text = "UTC")                                                                 \
+    X(TIME, created_ms, "created", "CreationDate", SHOWN | LISTED)                                           \
+    X(TIME, changed_ms, "changed", "LastModificationDate", SHOWN | LISTED)                                   \
+    X(TIME, next_ms, "next", "NextDueTime", SHOWN | LISTED) /* A1 */                                         \
+    X(TEXT, description, "description", "Description", ASKED | SHOWN, .max = 512)                            \
+    X(TEXT, after, "after", "ActionAfterCompletion", ASKED | SHOWN, .choices = "NONE, DELETE",               \
+      .text = "NONE")                                                                                        \
+    X(TEXT, missed, "missed", "MissedRuns", ASKED | SHOWN, .choices = "ALL, LATEST, SKIP", .text = "LATEST") \
+    X(TEXT, kms_key, "kms_key", "KmsKeyArn", ASKED | SHOWN, .min = 1, .max = 2048, .service = "kms",         \
+      .resource = "",                                                                                        \
+      .pattern = "^arn:aws(-[a-z]+)?:kms:[a-z0-9\\-]+:\\d{12}:(key|alias)\\/[0-9a-zA-Z-_]*$")                \
+    X(TIME, start_ms, "start", "StartDate", ASKED | SHOWN)                                                   \
+    X(TIME, end_ms, "end", "EndDate", ASKED | SHOWN)                                                         \
+    X(OBJECT, has_target, NULL, "Target", ASKED, .is_required = true)                                        \
+    X(TEXT, mode, NULL, "FlexibleTimeWindow.Mode", ASKED | SHOWN, .is_required = true,                       \
+      .choices = "OFF, FLEXIBLE")                                                                            \
+    X(NUMBER, window_min, "window", "FlexibleTimeWindow.MaximumWindowInMinutes", ASKED | SHOWN, .min = 1,    \
+      .max = 1440)                                                                                           \
+    /* a function's name or ARN, as it came */                                                               \
+    X(TEXT, target, "target", "Target.Arn", ASKED | SHOWN | LISTED, .is_required = true, .min = 1,           \
+      .max = 1600)                                                                                           \
+    X(TEXT, role, "role", "Target.RoleArn", ASKED | SHOWN, .min = 1, .max = 1600, .service = "iam",          \
+      .resource = "role/", .pattern = "^arn:aws(-[a-z]+)?:iam::\\d{12}:role\\/[\\w+=,.@\\/-]+$")             \
+    X(TEXT, input, "input", "Target.Input", ASKED | SHOWN, .min = 1, .max = LIMIT_SCHEDULE_INPUT_BYTES)      \
+    X(OBJECT, has_dead_letter, NULL, "Target.DeadLetterConfig", ASKED)                                       \
+    X(TEXT, dead_letter, "dead_letter", "Target.DeadLetterConfig.Arn", ASKED | SHOWN, .min = 1, .max = 1600, \
+      .service = "sqs", .resource = "",                                                                      \
+      .pattern = "^arn:aws(-[a-z]+)?:sqs:[a-z0-9\\-]+:\\d{12}:[a-zA-Z0-9\\-_]+$")                            \
+    X(OBJECT, has_retry, NULL, "Target.RetryPolicy", ASKED)                                                  \
+    X(NUMBER, age_max_s, "age", "Target.RetryPolicy.MaximumEventAgeInSeconds", ASKED | SHOWN, .min = 60,     \
+      .max = SCHEDULE_AGE_MAX_S, .number = SCHEDULE_AGE_MAX_S)                                               \
+    X(NUMBER, retries_max, "retries", "Target.RetryPolicy.MaximumRetryAttempts", ASKED | SHOWN,              \
+      .max = SCHEDULE_RETRIES_MAX, .number = SCHEDULE_RETRIES_MAX)                                           \
+    /* what nobody else sees: of the last change its token and a sum of what it asked for; where a rate      \
+     * counts from */                                                                                        \
+    X(TEXT, token, "token", "ClientToken", ASKED, SCHEDULE_TOKEN_RULE)                                       \
+    X(NUMBER, token_sum, "token_sum", NULL, 0)                                                               \
+    X(TIME, anchor_ms, "anchor", NULL, 0)                                                                    \
+    X(NUMBER, revision, "revision", NULL, 0)                                                                 \
+    X(TEXT, pending, "pending", NULL, 0) /* A5 */
+// clang-format on
 
 /* Texts that are not set have NULL data, numbers are SCHEDULE_NONE. */
 struct schedule {
-    struct slice group, name, description;
-    struct slice expression, zone; /* zone: empty is UTC */
-    struct slice state;            /* ENABLED, DISABLED */
-    struct slice missed;           /* ALL, LATEST, SKIP */
-    struct slice after;            /* ActionAfterCompletion: NONE, DELETE */
-    int64_t start_ms, end_ms;
-    int64_t window_min;  /* MaximumWindowInMinutes; NONE: OFF */
-    struct slice target; /* a function's name or ARN, as it came */
-    struct slice role, input, dead_letter, kms_key;
-    int64_t retries_max, age_max_s; /* RetryPolicy */
-    int64_t created_ms, changed_ms;
-    int64_t anchor_ms; /* where a rate counts from */
-    int64_t next_ms;   /* A1; NONE: nothing to come */
-    int64_t revision;
-    struct slice token; /* ClientToken of the last change */
-    int64_t token_sum;  /* of what it asked for */
+#define SCHEDULE_OBJECT(field)           struct slice field;
+#define SCHEDULE_TEXT(field)             struct slice field;
+#define SCHEDULE_NUMBER(field)           int64_t field;
+#define SCHEDULE_TIME(field)             int64_t field;
+#define SCHEDULE_FIELD(kind, field, ...) SCHEDULE_##kind(field)
+    SCHEDULE_MEMBERS(SCHEDULE_FIELD)
 };
 
 /* ---- schedule_check.c: the constraints of the service's model, and its sentences. Pure ---- */
@@ -54,70 +113,61 @@ struct schedule_fault {
     char text[1024];
 };
 
-/* These answer false after a fault. A text that is not there is fine. */
+struct schedule_rule {
+    bool is_required;
+    int64_t min, max;               /* of a number, or of a text's characters */
+    const char *choices;            /* "ONE, OTHER" */
+    const char *characters;         /* beside letters and digits */
+    const char *pattern;            /* as the service's model has it, for the sentence */
+    const char *service, *resource; /* of an ARN */
+    const char *text;               /* defaults */
+    int64_t number;
+};
+#define SCHEDULE_NAME_RULE  .min = 1, .max = 64, .characters = "-_.", .pattern = "^[0-9a-zA-Z-_.]+$"
+#define SCHEDULE_TOKEN_RULE .min = 1, .max = 64, .characters = "-_", .pattern = "^[a-zA-Z0-9-_]+$"
+#define SCHEDULE_STATE_RULE .choices = "ENABLED, DISABLED"
+
+/* These answer false after a fault. */
 bool schedule_fail(struct schedule_fault *fault, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "1 validation error detected: Value 'x' at 'member' failed to satisfy constraint: rule" */
 bool schedule_constraint(struct schedule_fault *fault, const char *member, struct slice value,
                          const char *rule);
-bool schedule_length_check(struct slice text, size_t min, size_t max, const char *member,
+/* A text that is not there is fine, unless it is required. */
+bool schedule_text_check(struct slice text, const struct schedule_rule *rule, const char *member,
+                         struct schedule_fault *fault);
+bool schedule_number_check(int64_t value, const struct schedule_rule *rule, const char *member,
                            struct schedule_fault *fault);
-/* One of "ONE, OTHER". */
-bool schedule_choice_check(struct slice text, const char *choices, const char *member,
-                           struct schedule_fault *fault);
-bool schedule_range_check(int64_t value, int64_t min, int64_t max, const char *member,
-                          struct schedule_fault *fault);
 /* The name of a schedule or a group. */
 bool schedule_name_check(struct slice name, const char *member, struct schedule_fault *fault);
-bool schedule_token_check(struct slice token, struct schedule_fault *fault);
-bool schedule_arn_check(struct slice text, const char *service, const char *resource, size_t max,
-                        const char *member, const char *pattern, struct schedule_fault *fault);
 /* The function that a target names by a name, name:qualifier or an ARN of lambda's; NULL data when it names
  * something else. */
 struct slice schedule_function(struct slice target);
 /* The group that an ARN names; NULL data when it names none. */
 struct slice schedule_group_of_arn(struct slice arn);
 
-struct schedule_tag {
-    struct slice key, value;
-};
-/* The bodies of CreateScheduleGroup and TagResource. */
-struct schedule_group_request {
-    struct slice token;
-    struct schedule_tag *tags;
-    size_t tag_count;
-    bool has_tags;
-};
-bool schedule_group_read(struct arena *arena, struct slice body, struct schedule_group_request *out,
-                         struct schedule_fault *fault);
+/* ---- schedule_members.c: bodies, items and replies. Pure ---- */
 
-/* ---- schedule_request.c: the bodies of CreateSchedule and UpdateSchedule. Pure ---- */
-
-/* Defaults are filled in. False and a fault. */
+/* The body of CreateSchedule or UpdateSchedule, with defaults. False and a fault. */
 bool schedule_read(struct arena *arena, struct slice body, struct slice name, struct schedule *out,
                    struct schedule_fault *fault);
 /* The expression in its zone; NULL and a fault. */
 struct timetable *schedule_timetable(struct arena *arena, const struct schedule *schedule,
                                      struct schedule_fault *fault);
-
-/* ---- schedule_item.c: items and replies ---- */
-
 /* The item's attributes as an object in DynamoDB's JSON. */
-void schedule_put_item(struct buf *out, const struct schedule *schedule);
-/* Reads the object that comes next; false when it is no such item. */
-bool schedule_from_item(struct json_reader *reader, struct schedule *out);
+struct slice schedule_item(struct arena *arena, const struct schedule *schedule);
+/* False when it is no such item. */
+bool schedule_from_item(struct arena *arena, struct slice item, struct schedule *out);
 /* A number that two equal requests have in common. */
 int64_t schedule_sum(const struct schedule *schedule);
 struct slice schedule_arn(struct arena *arena, const struct trigger *trigger, struct slice group,
                           struct slice name);
-struct slice schedule_group_arn(struct arena *arena, const struct trigger *trigger, struct slice group);
-/* GetSchedule's reply, and the member of ListSchedules'. */
+/* GetSchedule's reply, or the member of ListSchedules'. */
+enum schedule_where { ASKED = 1, SHOWN = 2, LISTED = 4 };
 void schedule_put_reply(struct buf *out, struct arena *arena, const struct trigger *trigger,
-                        const struct schedule *schedule);
-void schedule_put_summary(struct buf *out, struct arena *arena, const struct trigger *trigger,
-                          const struct schedule *schedule);
-/* "Name": seconds since 1970, as the service writes times. */
-void schedule_put_time(struct buf *out, const char *name, int64_t time_ms);
+                        const struct schedule *schedule, enum schedule_where where);
+/* Seconds since 1970, as the service writes times. */
+void schedule_put_time(struct buf *out, int64_t time_ms);
 
 /* ---- schedule_due.c: which due times are fired, left out or to come. Pure ---- */
 
@@ -141,48 +191,16 @@ struct schedule_attempt {
     struct slice execution_id;
     unsigned number; /* from 1 */
 };
-void schedule_put_event(struct buf *out, struct arena *arena, const struct trigger *trigger,
-                        const struct schedule *schedule, const struct schedule_attempt *attempt);
+struct slice schedule_event(struct arena *arena, const struct trigger *trigger,
+                            const struct schedule *schedule, const struct schedule_attempt *attempt);
 /* The same with placeholders' texts, to see whether it is JSON. */
 bool schedule_input_is_json(struct arena *arena, struct slice input);
 
-/* ---- schedule_agenda.c: what to look at when ---- */
+/* ---- schedule_clock.c: the host, the agenda ---- */
 
-struct agenda_entry {
-    int64_t at_ms;
-    struct agenda_entry *chain;
-    uint32_t place;   /* in the heap */
-    uint32_t changes; /* that we heard of */
-    uint64_t round;   /* of reading the table in which it was last seen there */
-    unsigned failures;
-    int64_t failing_since_ms;
-    size_t group_len, name_len;
-    char names[]; /* group, name */
-};
-
-struct agenda {
-    struct agenda_entry **heap, **buckets;
-    uint32_t count, room, bucket_count;
-};
-
-void agenda_free(struct agenda *agenda);
-struct slice agenda_group(const struct agenda_entry *entry);
-struct slice agenda_name(const struct agenda_entry *entry);
-/* Puts it in, or moves it. */
-struct agenda_entry *agenda_set(struct agenda *agenda, struct slice group, struct slice name, int64_t at_ms);
-void agenda_remove(struct agenda *agenda, struct slice group, struct slice name);
-struct agenda_entry *agenda_find(const struct agenda *agenda, struct slice group, struct slice name);
-/* The earliest; NULL when there is none. */
-struct agenda_entry *agenda_first(const struct agenda *agenda);
-/* Those that were not seen in this round are gone from the table. */
-void agenda_sweep(struct agenda *agenda, uint64_t round);
-
-/* ---- schedule_table.c: the door ---- */
-
-/* What lies outside, so that a test can let it fail. */
+/* What lies outside beside the door, so that a test can let it fail. */
 struct schedule_doors {
     void *self;
-    dynamo_caller *call;
     bool (*resolve)(void *self, struct slice function, struct arena *arena);
     unsigned (*queue_put)(void *self, struct slice function, struct slice payload, struct slice id,
                           struct buf *members);
@@ -191,79 +209,107 @@ struct schedule_doors {
     void (*wake)(void *self);
 };
 
+/* When a schedule is to be looked at. */
+struct agenda_entry {
+    struct ring by_name;
+    struct heap_place due;
+    bool is_in_hand;  /* of a task; then it is not in the heap, and stays */
+    bool is_noted;    /* while it was in hand somebody changed it: */
+    int64_t noted_ms; /* it is due then */
+    uint64_t round;   /* of reading the table in which it was last seen there */
+    unsigned failures;
+    int64_t failing_since_ms;
+    int64_t put_ms; /* the due time whose call may have been put while the schedule was not moved on */
+    struct schedules *schedules;
+    size_t group_len, name_len;
+    char names[]; /* group, name */
+};
+static inline struct slice agenda_group(const struct agenda_entry *entry)
+{
+    return (struct slice){entry->names, entry->group_len};
+}
+static inline struct slice agenda_name(const struct agenda_entry *entry)
+{
+    return (struct slice){entry->names + entry->group_len, entry->name_len};
+}
+/* From the task that has it in hand: when to look again. HEAP_NEVER: it is forgotten. */
+void agenda_give_back(struct agenda_entry *entry, int64_t due_ms);
+
+#define SCHEDULE_BUCKETS   4096
 #define SCHEDULE_DELETIONS 256 /* whose tokens are remembered */
 
 struct schedules {
     struct trigger *trigger;
     struct schedule_doors doors;
     struct slice table;
-    struct arena arena;   /* of the table's name */
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t news;
-    struct agenda agenda;
-    uint64_t round; /* of reading the table */
-    int64_t read_us;
-    bool table_is_there, is_busy, is_stopping, has_thread;
+    struct arena arena; /* of the table's name */
+    struct task_host *host;
+    struct task_note stopping, closing;
     pthread_t thread;
+    bool has_thread, is_halted;
+    /* for those who ask from other threads */
+    _Atomic uint32_t active; /* firings and readings under way */
+    _Atomic int64_t next_ms; /* of those that wait */
+    /* the host's */
+    struct ring by_name[SCHEDULE_BUCKETS];
+    struct heap due;
+    uint32_t count, in_hand;
+    uint64_t round; /* of reading the table */
+    bool table_is_there, is_stopping, is_closing;
+    struct task_signal changed;             /* something is due earlier, or is to end */
     uint64_t deletions[SCHEDULE_DELETIONS]; /* hashes of token and name, round and round */
     unsigned deletion_count;
 };
 
-enum schedule_end {
-    SCHEDULE_FINE,
-    SCHEDULE_MISSING, /* no such item, or no table */
-    SCHEDULE_MOVED,   /* a condition did not hold */
-    SCHEDULE_BUSY,    /* another transaction is at the same item */
-    SCHEDULE_FAILED,  /* the door's fault: a sentence is in the log */
-};
-
-/* Calls and sorts the answer; *reply is emptied first. */
-enum schedule_end schedule_ask_once(struct schedules *schedules, const char *operation,
-                                    const struct buf *request, struct buf *reply);
-/* The same, and waits a moment for others' transactions: never BUSY. */
-enum schedule_end schedule_ask(struct schedules *schedules, const char *operation, const struct buf *request,
-                               struct buf *reply);
-/* The table with its default group, if need be. */
-bool schedule_table_make(struct schedules *schedules);
-enum schedule_end schedule_load(struct schedules *schedules, struct arena *arena, struct slice group,
-                                struct slice name, struct schedule *out);
-/* {"TableName":"...","Key":{...} */
-void schedule_put_key(struct buf *out, const struct schedules *schedules, struct slice group,
-                      struct slice name);
-/* Reads one group, or all (NULL data), from behind a key on; `each` takes one item off the reader and answers
- * false to stop. Slices that it saw live as long as the call. */
-typedef bool schedule_visit(void *context, struct json_reader *item);
-enum schedule_end schedule_each(struct schedules *schedules, struct slice group, struct slice after_group,
-                                struct slice after_name, schedule_visit *each, void *context);
-
-/* ---- schedule_fire.c ---- */
-
-struct schedule_failures {
-    unsigned count;
-    int64_t since_ms;
-};
-/* DONE: look again at *at_ms. OVER: nothing is to come before somebody changes it. AGAIN: it failed. */
-enum fire_end { FIRE_DONE, FIRE_OVER, FIRE_AGAIN };
-enum fire_end schedule_fire(struct schedules *schedules, struct slice group, struct slice name,
-                            struct schedule_failures failures, int64_t *at_ms);
-
-/* ---- schedule_clock.c ---- */
-
+/* The host is its own from here on; its thread is not started. NULL: the table cannot be read. */
 struct schedules *schedules_open_with(struct trigger *trigger, const struct schedule_doors *doors,
-                                      char *error, size_t error_len);
+                                      struct task_host *host);
+/* What is due is fired by tasks from here on; whoever has no thread steps them. */
+void schedules_begin(struct schedules *schedules);
+/* Of tasks: reads the whole table again. */
+bool schedules_read(struct schedules *schedules);
 /* The agenda hears of a schedule that was written, or of one that is gone. */
 void schedules_note(struct schedules *schedules, const struct schedule *schedule);
 void schedules_forget(struct schedules *schedules, struct slice group, struct slice name);
-/* Reads the whole table again. */
-bool schedules_read(struct schedules *schedules);
-/* Looks at the one schedule whose time came first, if it has come. */
-bool schedules_turn(struct schedules *schedules);
-uint32_t schedules_count(struct schedules *schedules);
 /* A deletion that was done before with this token. */
 bool schedules_has_deleted(struct schedules *schedules, struct slice token, struct slice name);
 void schedules_note_deletion(struct schedules *schedules, struct slice token, struct slice name);
 
-/* ---- schedule_api.c, schedule_group.c: handlers, on the workers' threads ---- */
+/* ---- schedule_table.c: the door, for tasks ---- */
+
+/* Composes a request, calls, and repeats what meets another's transaction; what else is wrong than MISSING and
+ * CONDITION is logged. */
+struct task_reply schedules_call(struct schedules *schedules, const char *operation, const char *format, ...);
+/* Makes the table with its default group, if need be. */
+bool schedule_table_make(struct schedules *schedules);
+/* The item of this key, in the task's arena; MISSING: there is none. */
+enum dynamo_fault schedule_get(struct schedules *schedules, struct slice group, struct slice name,
+                               struct slice *item);
+enum dynamo_fault schedule_load(struct schedules *schedules, struct slice group, struct slice name,
+                                struct schedule *out);
+
+/* Through one group, or all (NULL data). What a page showed is gone with the next one. */
+struct schedule_walk {
+    struct schedules *schedules;
+    struct slice group;
+    struct slice after; /* the key that the next page begins behind, as JSON */
+    struct arena_mark page;
+    struct raw_look look;
+    bool has_page;
+    enum dynamo_fault fault; /* why it has ended */
+};
+struct schedule_walk schedule_walk_from(struct schedules *schedules, struct slice group,
+                                        struct slice after_group, struct slice after_name);
+bool schedule_walk_next(struct schedule_walk *walk, struct slice *item);
+
+/* ---- schedule_fire.c ---- */
+
+/* A task: looks at a schedule whose time has come, and gives the entry back. */
+void schedule_fire_task(void *entry);
+
+/* ---- schedule_api.c, schedule_group.c: requests, as tasks ---- */
+
+typedef void schedule_handler(struct trigger *trigger, struct rest_call *call);
 
 /* An error in the service's form, and done. */
 void schedule_error(struct rest_call *call, const char *type, const char *format, ...)
@@ -271,25 +317,37 @@ void schedule_error(struct rest_call *call, const char *type, const char *format
 void schedule_fault_reply(struct rest_call *call, const struct schedule_fault *fault);
 /* What a failed call of the door is to the client. */
 void schedule_door_error(struct rest_call *call);
+void schedule_no_such_group(struct rest_call *call, struct slice name);
 void schedule_done(struct rest_call *call);
 
 /* MaxResults and NextToken of a listing; false after an error. */
 struct schedule_page {
-    size_t max;
+    size_t max, count;
     struct slice after_group, after_name; /* NULL data: from the beginning */
     struct slice prefix, state;           /* NULL data: all */
+    struct slice last;                    /* the next page begins behind it */
+    bool has_more;
 };
 bool schedule_page_read(struct rest_call *call, struct schedule_page *out);
-void schedule_put_token(struct buf *out, struct slice group, struct slice name);
+/* Whether this one is shown; has_more: the page is full. */
+bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, struct slice group,
+                         struct slice name, struct slice state);
+/* Ends the array and the reply. */
+void schedule_page_end(const struct schedule_page *page, struct rest_call *call);
 /* Whether there is such a group; after an error when there is none. */
 bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, struct slice group);
 
-void schedule_group_create(void *room, struct rest_call *call);
-void schedule_group_get(void *room, struct rest_call *call);
-void schedule_group_delete(void *room, struct rest_call *call);
-void schedule_group_list(void *room, struct rest_call *call);
-void schedule_tag_add(void *room, struct rest_call *call);
-void schedule_tag_remove(void *room, struct rest_call *call);
-void schedule_tag_list(void *room, struct rest_call *call);
+/* The bodies of CreateScheduleGroup and TagResource. Pure. */
+#define SCHEDULE_TAGS_MAX 200 /* of one request */
+struct schedule_group_body {
+    struct slice token, keys[SCHEDULE_TAGS_MAX], values[SCHEDULE_TAGS_MAX];
+    size_t tag_count;
+    bool has_tags;
+};
+bool schedule_group_read(struct arena *arena, struct slice text, struct schedule_group_body *out,
+                         struct schedule_fault *fault);
+
+schedule_handler schedule_group_create, schedule_group_get, schedule_group_delete, schedule_group_list,
+    schedule_tag_add, schedule_tag_remove, schedule_tag_list;
 
 #endif

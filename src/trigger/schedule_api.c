@@ -1,12 +1,11 @@
-/* EventBridge Scheduler's API of schedules. Handlers wait for the door, so each runs on a worker's thread. */
+/* EventBridge Scheduler's API of schedules. Each request is a task on the host of schedules. */
 #include <stdarg.h>
 
 #include "trigger/schedule.h"
 
 #define PAGE_MAX      100
 #define START_LATE_MS (5 * 60000) /* the service: how far a StartDate may lie back */
-#define UPDATE_ROUNDS 5           /* against firings and others' updates */
-#define ROOM_OF(room) ((struct trigger *)(room))
+#define CHANGE_ROUNDS 5           /* against firings and others' changes */
 
 /* ---- replies ---- */
 
@@ -33,9 +32,7 @@ void schedule_error(struct rest_call *call, const char *type, const char *format
     call->status = status_of(type);
     call->reply->len = 0;
     rest_add_header(call, "x-amzn-ErrorType: %s", type);
-    buf_text(call->reply, "{\"Message\":");
-    json_put_string(call->reply, message);
-    buf_byte(call->reply, '}');
+    compose(call->reply, "{'Message':%s}", message);
     schedule_done(call);
 }
 
@@ -49,20 +46,12 @@ void schedule_door_error(struct rest_call *call)
     schedule_error(call, "InternalServerException", "The schedules' table cannot be reached.");
 }
 
-static void reply_arn(struct rest_call *call, const struct trigger *trigger, const struct schedule *schedule)
-{
-    buf_text(call->reply, "{\"ScheduleArn\":");
-    json_put_string(call->reply, schedule_arn(call->arena, trigger, schedule->group, schedule->name));
-    buf_byte(call->reply, '}');
-    schedule_done(call);
-}
-
 static void no_such_schedule(struct rest_call *call, struct slice name)
 {
     schedule_error(call, "ResourceNotFoundException", "Schedule %.*s does not exist.", SLICE_ARG(name));
 }
 
-/* ---- creating ---- */
+/* ---- timing ---- */
 
 static bool dates_check(const struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
 {
@@ -74,189 +63,182 @@ static bool dates_check(const struct schedule *schedule, int64_t now_ms, struct 
     return true;
 }
 
-static bool is_enabled(const struct schedule *schedule)
+static bool next_find(struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
 {
-    return slice_equal(schedule->state, SLICE("ENABLED"));
-}
-
-/* A schedule that begins now. */
-static bool timing_begin(struct arena *arena, struct schedule *schedule, int64_t now_ms,
-                         struct schedule_fault *fault)
-{
-    schedule->anchor_ms = schedule->start_ms == SCHEDULE_NONE ? now_ms : schedule->start_ms;
-    struct timetable *timetable = schedule_timetable(arena, schedule, fault);
+    struct timetable *timetable = schedule_timetable(task_arena(), schedule, fault);
     if (!timetable) return false;
-    schedule->next_ms = is_enabled(schedule) ? schedule_first(schedule, timetable, now_ms) : SCHEDULE_NONE;
+    bool is_enabled = slice_equal(schedule->state, SLICE("ENABLED"));
+    schedule->next_ms = is_enabled ? schedule_first(schedule, timetable, now_ms) : SCHEDULE_NONE;
     return true;
 }
 
-/* The group must be there; the default one always is. */
-static void put_group_check(struct buf *out, const struct schedules *schedules, struct slice group)
+/* A schedule that begins now. */
+static bool timing_begin(struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
 {
-    if (slice_equal(group, SLICE(SCHEDULE_DEFAULT))) return;
-    buf_text(out, "{\"ConditionCheck\":");
-    schedule_put_key(out, schedules, SLICE(SCHEDULE_GROUPS), group);
-    buf_text(out, ",\"ConditionExpression\":\"#state = :active\","
-                  "\"ExpressionAttributeNames\":{\"#state\":\"state\"},"
-                  "\"ExpressionAttributeValues\":{\":active\":{\"S\":\"ACTIVE\"}}}},");
+    schedule->anchor_ms = schedule->start_ms == SCHEDULE_NONE ? now_ms : schedule->start_ms;
+    return dates_check(schedule, now_ms, fault) && next_find(schedule, now_ms, fault);
 }
 
-static enum schedule_end schedule_insert(struct schedules *schedules, const struct schedule *schedule)
+/* What an update keeps of the schedule before it: a due time that is to come stays, unless the timing is
+ * another. One that is switched on again goes on counting, and what passed meanwhile is no missed run. */
+static bool timing_go_on(struct schedule *schedule, const struct schedule *before, int64_t now_ms,
+                         struct schedule_fault *fault)
 {
-    struct buf request = {0}, reply = {0};
-    buf_text(&request, "{\"TransactItems\":[");
-    put_group_check(&request, schedules, schedule->group);
-    buf_printf(&request, "{\"Put\":{\"TableName\":\"%.*s\",\"Item\":", SLICE_ARG(schedules->table));
-    schedule_put_item(&request, schedule);
-    buf_text(&request, ",\"ConditionExpression\":\"attribute_not_exists(#name)\","
-                       "\"ExpressionAttributeNames\":{\"#name\":\"name\"}}}]}");
-    enum schedule_end end = schedule_ask(schedules, "TransactWriteItems", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
+    schedule->created_ms = before->created_ms;
+    schedule->changed_ms = now_ms;
+    schedule->revision = now_ms > before->revision ? now_ms : before->revision + 1;
+    if (!slice_equal(schedule->expression, before->expression) ||
+        !slice_equal(schedule->zone, before->zone) || schedule->start_ms != before->start_ms)
+        return timing_begin(schedule, now_ms, fault);
+    schedule->anchor_ms = before->anchor_ms;
+    schedule->next_ms = before->next_ms;
+    if (schedule->end_ms == before->end_ms && slice_equal(schedule->state, before->state)) return true;
+    return next_find(schedule, now_ms, fault);
 }
+
+/* ---- creating ---- */
 
 static bool is_same_request(const struct schedule *a, const struct schedule *b)
 {
     return a->token.len && slice_equal(a->token, b->token) && a->token_sum == b->token_sum;
 }
 
-/* It could not be put: because it is there, or because its group is not. */
-static void insert_refused(struct trigger *trigger, struct rest_call *call, const struct schedule *schedule)
+/* Puts the item if there is none, or if the one that is there was never finished. */
+static enum dynamo_fault schedule_put(struct schedules *schedules, const struct schedule *schedule)
 {
-    struct schedule found;
-    enum schedule_end end = schedule_load(trigger->schedules, call->arena, schedule->group, schedule->name,
-                                          &found);
-    if (end == SCHEDULE_FAILED)
-        schedule_door_error(call);
-    else if (end == SCHEDULE_MISSING)
-        schedule_error(call, "ResourceNotFoundException", "Schedule group %.*s does not exist.",
-                       SLICE_ARG(schedule->group));
-    else if (is_same_request(schedule, &found))
-        reply_arn(call, trigger, schedule);
-    else
-        schedule_error(call, "ConflictException", "Schedule %.*s already exists.", SLICE_ARG(schedule->name));
+    enum dynamo_fault fault =
+        schedules_call(
+            schedules, "PutItem",
+            "{'TableName':%s,'Item':%A,"
+            "'ConditionExpression':'attribute_not_exists(#name) OR attribute_exists(#pending)',%#}",
+            schedules->table, schedule_item(task_arena(), schedule))
+            .fault;
+    if (fault != DYNAMO_MISSING) return fault;
+    schedules->table_is_there = false; /* any more */
+    return DYNAMO_IN_USE;
 }
 
-static void create(void *room, struct rest_call *call)
+/* A5. CONDITION: there is one already; MISSING: there is no such group, or it is being deleted; IN_USE: the table was
+ * gone, or what was put is, for its group was deleted and made again meanwhile, or somebody makes the same schedule. */
+static enum dynamo_fault schedule_insert(struct schedules *schedules, struct schedule *schedule)
 {
-    struct trigger *trigger = ROOM_OF(room);
-    struct schedule schedule;
+    if (slice_equal(schedule->group, SLICE(SCHEDULE_DEFAULT))) return schedule_put(schedules, schedule);
+    struct schedule pending = *schedule;
+    pending.next_ms = SCHEDULE_NONE;
+    pending.pending = arena_printf(task_arena(), "%016llx",
+                                   (unsigned long long)random_next(task_host_random(schedules->host)));
+    enum dynamo_fault fault = schedule_put(schedules, &pending);
+    if (fault != DYNAMO_FINE) return fault;
+    fault = schedules_call(
+                schedules, "UpdateItem",
+                "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
+                "'UpdateExpression':'SET #state = :active','ConditionExpression':'#state = :active',%#,"
+                "'ExpressionAttributeValues':{':active':{'S':'ACTIVE'}}}",
+                schedules->table, schedule->group)
+                .fault;
+    static const char mine[] = "'ConditionExpression':'#pending = :pending',%#,"
+                               "'ExpressionAttributeValues':{':pending':%S}}";
+    if (fault == DYNAMO_CONDITION) {
+        schedules_call(schedules, "DeleteItem", "{'TableName':%s,'Key':{'group':%S,'name':%S},%A",
+                       schedules->table, schedule->group, schedule->name,
+                       compose_in(task_arena(), mine, pending.pending));
+        return DYNAMO_MISSING;
+    }
+    if (fault != DYNAMO_FINE) return fault;
+    schedule->revision++; /* who has seen it pending must not take it for that */
+    fault = schedules_call(schedules, "PutItem", "{'TableName':%s,'Item':%A,%A", schedules->table,
+                           schedule_item(task_arena(), schedule),
+                           compose_in(task_arena(), mine, pending.pending))
+                .fault;
+    return fault == DYNAMO_CONDITION ? DYNAMO_IN_USE : fault;
+}
+
+static void create(struct trigger *trigger, struct rest_call *call)
+{
+    struct schedules *schedules = trigger->schedules;
+    struct schedule schedule, found;
     struct schedule_fault fault;
-    int64_t now_ms = clock_now_ms(trigger->options.clock);
-    if (!schedule_read(call->arena, call->body, call->parameters[0], &schedule, &fault) ||
-        !dates_check(&schedule, now_ms, &fault) || !timing_begin(call->arena, &schedule, now_ms, &fault)) {
+    int64_t now_ms = task_host_now_ms(schedules->host);
+    if (!schedule_read(task_arena(), call->body, call->parameters[0], &schedule, &fault) ||
+        !timing_begin(&schedule, now_ms, &fault)) {
         schedule_fault_reply(call, &fault);
         return;
     }
-    if (schedules_count(trigger->schedules) >= LIMIT_SCHEDULES) {
+    if (schedules->count >= LIMIT_SCHEDULES) {
         schedule_error(call, "ServiceQuotaExceededException", "There are %d schedules already.",
                        LIMIT_SCHEDULES);
         return;
     }
     schedule.created_ms = schedule.changed_ms = schedule.revision = now_ms;
-    enum schedule_end end = SCHEDULE_FAILED;
-    if (schedule_table_make(trigger->schedules)) end = schedule_insert(trigger->schedules, &schedule);
-    if (end == SCHEDULE_FINE) {
-        schedules_note(trigger->schedules, &schedule);
-        reply_arn(call, trigger, &schedule);
-    } else if (end == SCHEDULE_MOVED) {
-        insert_refused(trigger, call, &schedule);
-    } else {
+    enum dynamo_fault end = DYNAMO_IN_USE;
+    for (int i = 0; end == DYNAMO_IN_USE && i < CHANGE_ROUNDS; i++)
+        end = schedule_table_make(schedules) ? schedule_insert(schedules, &schedule) : DYNAMO_REFUSED;
+    bool is_new = end == DYNAMO_FINE;
+    if (end == DYNAMO_CONDITION) {
+        end = schedule_load(schedules, schedule.group, schedule.name, &found);
+        if (end == DYNAMO_FINE && !is_same_request(&schedule, &found)) end = DYNAMO_CONDITION;
+        if (end == DYNAMO_MISSING) end = DYNAMO_CONDITION; /* it was deleted just now */
+    }
+    if (end == DYNAMO_MISSING) {
+        schedule_no_such_group(call, schedule.group);
+    } else if (end == DYNAMO_CONDITION || end == DYNAMO_IN_USE) {
+        schedule_error(call, "ConflictException", "Schedule %.*s already exists.", SLICE_ARG(schedule.name));
+    } else if (end != DYNAMO_FINE) {
         schedule_door_error(call);
+    } else {
+        if (is_new) schedules_note(schedules, &schedule);
+        compose(call->reply, "{'ScheduleArn':%s}",
+                schedule_arn(call->arena, trigger, schedule.group, schedule.name));
+        schedule_done(call);
     }
 }
 
 /* ---- updating ---- */
 
-static bool has_same_timing(const struct schedule *a, const struct schedule *b)
-{
-    return slice_equal(a->expression, b->expression) && slice_equal(a->zone, b->zone) &&
-           a->start_ms == b->start_ms && a->end_ms == b->end_ms && slice_equal(a->state, b->state);
-}
-
-/* What an update keeps of the schedule before it: a due time that is to come stays, unless the timing is
- * another. One that is switched on again goes on counting, and what passed meanwhile is no missed run. */
-static bool timing_go_on(struct arena *arena, struct schedule *schedule, const struct schedule *before,
-                         int64_t now_ms, struct schedule_fault *fault)
-{
-    schedule->created_ms = before->created_ms;
-    schedule->changed_ms = now_ms;
-    schedule->revision = now_ms > before->revision ? now_ms : before->revision + 1;
-    bool counts_on = slice_equal(schedule->expression, before->expression) &&
-                     slice_equal(schedule->zone, before->zone) && schedule->start_ms == before->start_ms;
-    if (!counts_on)
-        return dates_check(schedule, now_ms, fault) && timing_begin(arena, schedule, now_ms, fault);
-    schedule->anchor_ms = before->anchor_ms;
-    schedule->next_ms = before->next_ms;
-    if (has_same_timing(schedule, before)) return true;
-    struct timetable *timetable = schedule_timetable(arena, schedule, fault);
-    if (!timetable) return false;
-    schedule->next_ms = is_enabled(schedule) ? schedule_first(schedule, timetable, now_ms) : SCHEDULE_NONE;
-    return true;
-}
-
 /* Replaces the item if it still is what was read: also its `next`, or what was fired meanwhile would be fired
  * again. */
-static enum schedule_end schedule_replace(struct schedules *schedules, const struct schedule *schedule,
+static enum dynamo_fault schedule_replace(struct schedules *schedules, const struct schedule *schedule,
                                           const struct schedule *before)
 {
-    struct buf request = {0}, reply = {0};
-    buf_printf(&request, "{\"TableName\":\"%.*s\",\"Item\":", SLICE_ARG(schedules->table));
-    schedule_put_item(&request, schedule);
-    buf_printf(&request,
-               ",\"ExpressionAttributeNames\":{\"#next\":\"next\"},\"ConditionExpression\":\"revision = "
-               ":revision AND %s\",\"ExpressionAttributeValues\":{\":revision\":{\"N\":\"%lld\"}",
-               before->next_ms == SCHEDULE_NONE ? "attribute_not_exists(#next)" : "#next = :next",
-               (long long)before->revision);
-    if (before->next_ms != SCHEDULE_NONE)
-        buf_printf(&request, ",\":next\":{\"N\":\"%lld\"}", (long long)before->next_ms);
-    buf_text(&request, "}}");
-    enum schedule_end end = schedule_ask(schedules, "PutItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
+    bool has_next = before->next_ms != SCHEDULE_NONE;
+    return schedules_call(schedules, "PutItem",
+                          "{'TableName':%s,'Item':%A,'ConditionExpression':'#revision = :revision AND %r',%#,"
+                          "'ExpressionAttributeValues':{':revision':%N%A}}",
+                          schedules->table, schedule_item(task_arena(), schedule),
+                          has_next ? SLICE("#next = :next") : SLICE("attribute_not_exists(#next)"),
+                          before->revision,
+                          has_next ? compose_in(task_arena(), ",':next':%N", before->next_ms) : SLICE(""))
+        .fault;
 }
 
-/* One attempt. MOVED: it has changed meanwhile. */
-static enum schedule_end update_once(struct trigger *trigger, struct rest_call *call,
-                                     struct schedule *schedule, struct schedule_fault *fault)
+static void update(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedule before;
-    int64_t now_ms = clock_now_ms(trigger->options.clock);
-    enum schedule_end end = schedule_load(trigger->schedules, call->arena, schedule->group, schedule->name,
-                                          &before);
-    if (end != SCHEDULE_FINE || is_same_request(schedule, &before)) return end;
-    if (!timing_go_on(call->arena, schedule, &before, now_ms, fault)) return SCHEDULE_FINE;
-    end = schedule_replace(trigger->schedules, schedule, &before);
-    if (end == SCHEDULE_FINE) schedules_note(trigger->schedules, schedule);
-    return end;
-}
-
-static void update(void *room, struct rest_call *call)
-{
-    struct trigger *trigger = ROOM_OF(room);
-    struct schedule schedule;
+    struct schedules *schedules = trigger->schedules;
+    struct schedule schedule, before;
     struct schedule_fault fault = {0};
-    if (!schedule_read(call->arena, call->body, call->parameters[0], &schedule, &fault)) {
-        schedule_fault_reply(call, &fault);
-        return;
+    enum dynamo_fault end = DYNAMO_CONDITION;
+    bool fine = schedule_read(task_arena(), call->body, call->parameters[0], &schedule, &fault);
+    for (int i = 0; fine && end == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
+        end = schedule_load(schedules, schedule.group, schedule.name, &before);
+        if (end != DYNAMO_FINE || is_same_request(&schedule, &before)) break;
+        fine = timing_go_on(&schedule, &before, task_host_now_ms(schedules->host), &fault);
+        if (fine) end = schedule_replace(schedules, &schedule, &before);
+        if (fine && end == DYNAMO_FINE) schedules_note(schedules, &schedule);
     }
-    enum schedule_end end = SCHEDULE_MOVED;
-    fault.type = NULL;
-    for (int i = 0; end == SCHEDULE_MOVED && i < UPDATE_ROUNDS; i++)
-        end = update_once(trigger, call, &schedule, &fault);
-    if (fault.type)
+    if (!fine) {
         schedule_fault_reply(call, &fault);
-    else if (end == SCHEDULE_FINE)
-        reply_arn(call, trigger, &schedule);
-    else if (end == SCHEDULE_MISSING)
+    } else if (end == DYNAMO_MISSING) {
         no_such_schedule(call, schedule.name);
-    else if (end == SCHEDULE_MOVED)
+    } else if (end == DYNAMO_CONDITION) {
         schedule_error(call, "ConflictException", "Schedule %.*s is being changed by somebody else.",
                        SLICE_ARG(schedule.name));
-    else
+    } else if (end != DYNAMO_FINE) {
         schedule_door_error(call);
+    } else {
+        compose(call->reply, "{'ScheduleArn':%s}",
+                schedule_arn(call->arena, trigger, schedule.group, schedule.name));
+        schedule_done(call);
+    }
 }
 
 /* ---- getting and deleting ---- */
@@ -274,56 +256,48 @@ static bool names_read(struct rest_call *call, struct slice *group, struct slice
     return fine;
 }
 
-static void get(void *room, struct rest_call *call)
+static void get(struct trigger *trigger, struct rest_call *call)
 {
-    struct trigger *trigger = ROOM_OF(room);
     struct schedule schedule;
     struct slice group, name;
     if (!names_read(call, &group, &name)) return;
-    enum schedule_end end = schedule_load(trigger->schedules, call->arena, group, name, &schedule);
-    if (end == SCHEDULE_FAILED) {
-        schedule_door_error(call);
-    } else if (end == SCHEDULE_MISSING) {
+    enum dynamo_fault fault = schedule_load(trigger->schedules, group, name, &schedule);
+    if (fault == DYNAMO_MISSING) {
         no_such_schedule(call, name);
+    } else if (fault != DYNAMO_FINE) {
+        schedule_door_error(call);
     } else {
-        schedule_put_reply(call->reply, call->arena, trigger, &schedule);
+        schedule_put_reply(call->reply, call->arena, trigger, &schedule, SHOWN);
         schedule_done(call);
     }
 }
 
-static void delete_schedule(void *room, struct rest_call *call)
+static void delete_schedule(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedules *schedules = ROOM_OF(room)->schedules;
-    struct buf request = {0}, reply = {0};
+    struct schedules *schedules = trigger->schedules;
     struct slice group, name, token = rest_query(call, "clientToken");
     if (!names_read(call, &group, &name)) return;
-    schedule_put_key(&request, schedules, group, name);
-    buf_text(&request, ",\"ConditionExpression\":\"attribute_exists(#name)\","
-                       "\"ExpressionAttributeNames\":{\"#name\":\"name\"}}");
-    enum schedule_end end = schedule_ask(schedules, "DeleteItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    if (end == SCHEDULE_FAILED) {
+    enum dynamo_fault fault =
+        schedules_call(
+            schedules, "DeleteItem",
+            "{'TableName':%s,'Key':{'group':%S,'name':%S},"
+            "'ConditionExpression':'attribute_exists(#name) AND attribute_not_exists(#pending)',%#}",
+            schedules->table, group, name)
+            .fault;
+    bool is_gone = fault == DYNAMO_CONDITION || fault == DYNAMO_MISSING;
+    if (fault != DYNAMO_FINE && !is_gone) {
         schedule_door_error(call);
-    } else if (end == SCHEDULE_FINE || schedules_has_deleted(schedules, token, name)) {
+    } else if (is_gone && !schedules_has_deleted(schedules, token, name)) {
+        no_such_schedule(call, name);
+    } else {
         schedules_forget(schedules, group, name);
         schedules_note_deletion(schedules, token, name);
         buf_text(call->reply, "{}");
         schedule_done(call);
-    } else {
-        no_such_schedule(call, name);
     }
 }
 
 /* ---- listing ---- */
-
-void schedule_put_token(struct buf *out, struct slice group, struct slice name)
-{
-    struct buf key = {0};
-    buf_printf(&key, "%.*s/%.*s", SLICE_ARG(group), SLICE_ARG(name));
-    json_put_base64(out, buf_view(&key));
-    buf_free(&key);
-}
 
 static bool token_read(struct rest_call *call, struct schedule_page *out)
 {
@@ -339,108 +313,128 @@ static bool token_read(struct rest_call *call, struct schedule_page *out)
 
 bool schedule_page_read(struct rest_call *call, struct schedule_page *out)
 {
+    static const struct schedule_rule state = {SCHEDULE_STATE_RULE};
     struct slice max = rest_query(call, "MaxResults");
     struct schedule_fault fault;
     unsigned long long number = PAGE_MAX;
+    bool fine;
     *out = (struct schedule_page){.prefix = rest_query(call, "NamePrefix"),
                                   .state = rest_query(call, "State")};
-    bool fine = true;
     if (max.data && (!slice_to_u64(max, PAGE_MAX, &number) || !number))
         fine = schedule_constraint(&fault, "maxResults", max, "Member must have value between 1 and 100");
     else if (!token_read(call, out))
         fine = schedule_fail(&fault, "ValidationException", "Invalid NextToken.");
     else
-        fine = schedule_choice_check(out->state, "ENABLED, DISABLED", "state", &fault) &&
+        fine = schedule_text_check(out->state, &state, "state", &fault) &&
                schedule_name_check(out->prefix, "namePrefix", &fault);
     out->max = (size_t)number;
     if (!fine) schedule_fault_reply(call, &fault);
     return fine;
 }
 
-struct listing {
-    struct trigger *trigger;
-    struct rest_call *call;
-    struct schedule_page page;
-    size_t count;
-    struct slice last_group, last_name;
-    bool has_more;
-};
-
-static bool list_visit(void *context, struct json_reader *reader)
+bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, struct slice group,
+                         struct slice name, struct slice state)
 {
-    struct listing *listing = context;
-    struct schedule schedule;
-    if (!schedule_from_item(reader, &schedule)) return !json_failed(reader);
-    if (slice_equal(schedule.group, SLICE(SCHEDULE_GROUPS))) return true;
-    if (listing->page.prefix.data && !slice_starts(schedule.name, listing->page.prefix)) return true;
-    if (listing->page.state.data && !slice_equal(schedule.state, listing->page.state)) return true;
-    if (listing->count == listing->page.max) {
-        listing->has_more = true;
-        return false;
-    }
-    if (listing->count++) buf_byte(listing->call->reply, ',');
-    schedule_put_summary(listing->call->reply, listing->call->arena, listing->trigger, &schedule);
-    listing->last_group = arena_copy(listing->call->arena, schedule.group);
-    listing->last_name = arena_copy(listing->call->arena, schedule.name);
+    if (page->prefix.data && !slice_starts(name, page->prefix)) return false;
+    if (page->state.data && !slice_equal(state, page->state)) return false;
+    page->has_more = page->count == page->max;
+    if (page->has_more) return false;
+    page->count++;
+    page->last = arena_printf(call->arena, "%.*s/%.*s", SLICE_ARG(group), SLICE_ARG(name));
     return true;
 }
 
-static void list(void *room, struct rest_call *call)
+void schedule_page_end(const struct schedule_page *page, struct rest_call *call)
 {
-    struct listing listing = {.trigger = ROOM_OF(room), .call = call};
-    struct schedules *schedules = listing.trigger->schedules;
-    struct slice group = rest_query(call, "ScheduleGroup");
-    if (!schedule_page_read(call, &listing.page)) return;
-    if (group.data && !schedule_group_exists(schedules, call, group)) return;
-    buf_text(call->reply, "{\"Schedules\":[");
-    enum schedule_end end = schedule_each(schedules, group, listing.page.after_group, listing.page.after_name,
-                                          list_visit, &listing);
-    if (end == SCHEDULE_FAILED) {
-        schedule_door_error(call);
-        return;
-    }
     buf_byte(call->reply, ']');
-    if (listing.has_more) {
+    if (page->has_more) {
         buf_text(call->reply, ",\"NextToken\":");
-        schedule_put_token(call->reply, listing.last_group, listing.last_name);
+        json_put_base64(call->reply, page->last);
     }
     buf_byte(call->reply, '}');
     schedule_done(call);
 }
 
+static void list(struct trigger *trigger, struct rest_call *call)
+{
+    struct slice group = rest_query(call, "ScheduleGroup"), item;
+    struct schedule_page page;
+    struct schedule schedule;
+    if (!schedule_page_read(call, &page)) return;
+    if (group.data && !schedule_group_exists(trigger->schedules, call, group)) return;
+    buf_text(call->reply, "{\"Schedules\":[");
+    struct schedule_walk walk = schedule_walk_from(trigger->schedules, group, page.after_group,
+                                                   page.after_name);
+    while (!page.has_more && schedule_walk_next(&walk, &item)) {
+        if (!schedule_from_item(task_arena(), item, &schedule) || schedule.pending.data ||
+            slice_equal(schedule.group, SLICE(SCHEDULE_GROUPS)) ||
+            !schedule_page_takes(&page, call, schedule.group, schedule.name, schedule.state))
+            continue;
+        compose(call->reply, "%,");
+        schedule_put_reply(call->reply, call->arena, trigger, &schedule, LISTED);
+    }
+    if (walk.fault == DYNAMO_FINE || walk.fault == DYNAMO_MISSING)
+        schedule_page_end(&page, call);
+    else
+        schedule_door_error(call);
+}
+
 /* ---- routes ---- */
 
-#define ON_WORKER(name, work)                                                                                \
-    static void name(void *room, struct rest_call *call)                                                     \
-    {                                                                                                        \
-        rest_workers_run(ROOM_OF(room)->workers, work, room, call);                                          \
-    }
-
-ON_WORKER(serve_create, create)
-ON_WORKER(serve_update, update)
-ON_WORKER(serve_get, get)
-ON_WORKER(serve_delete, delete_schedule)
-ON_WORKER(serve_list, list)
-ON_WORKER(serve_group_create, schedule_group_create)
-ON_WORKER(serve_group_get, schedule_group_get)
-ON_WORKER(serve_group_delete, schedule_group_delete)
-ON_WORKER(serve_group_list, schedule_group_list)
-ON_WORKER(serve_tag_add, schedule_tag_add)
-ON_WORKER(serve_tag_remove, schedule_tag_remove)
-ON_WORKER(serve_tag_list, schedule_tag_list)
-
-const struct rest_route schedule_routes[] = {
-    {"POST", "/schedules/{Name}", serve_create},
-    {"PUT", "/schedules/{Name}", serve_update},
-    {"GET", "/schedules/{Name}", serve_get},
-    {"DELETE", "/schedules/{Name}", serve_delete},
-    {"GET", "/schedules", serve_list},
-    {"POST", "/schedule-groups/{Name}", serve_group_create},
-    {"GET", "/schedule-groups/{Name}", serve_group_get},
-    {"DELETE", "/schedule-groups/{Name}", serve_group_delete},
-    {"GET", "/schedule-groups", serve_group_list},
-    {"POST", "/tags/{ResourceArn+}", serve_tag_add},
-    {"DELETE", "/tags/{ResourceArn+}", serve_tag_remove},
-    {"GET", "/tags/{ResourceArn+}", serve_tag_list},
+/* A request on its way to its task; in its arena. */
+struct request {
+    struct task_note note;
+    struct trigger *trigger;
+    struct rest_call *call;
+    schedule_handler *serve;
 };
+
+static void request_task(void *argument)
+{
+    struct request *request = argument;
+    request->serve(request->trigger, request->call);
+}
+
+static void request_begin(struct task_note *note)
+{
+    struct request *request = ring_owner(note, struct request, note);
+    task_begin(request->trigger->schedules->host, request_task, request);
+}
+
+static void request_drop(struct task_note *note)
+{
+    schedule_error(ring_owner(note, struct request, note)->call, "InternalServerException",
+                   "The server is stopping.");
+}
+
+static void request_post(struct trigger *trigger, struct rest_call *call, schedule_handler *serve)
+{
+    struct request *request = arena_new(call->arena, struct request);
+    *request = (struct request){{.run = request_begin, .drop = request_drop}, trigger, call, serve};
+    task_host_post(trigger->schedules->host, &request->note);
+}
+
+#define SCHEDULE_ROUTES(X)                                                                                   \
+    X("POST", "/schedules/{Name}", create)                                                                   \
+    X("PUT", "/schedules/{Name}", update)                                                                    \
+    X("GET", "/schedules/{Name}", get)                                                                       \
+    X("DELETE", "/schedules/{Name}", delete_schedule)                                                        \
+    X("GET", "/schedules", list)                                                                             \
+    X("POST", "/schedule-groups/{Name}", schedule_group_create)                                              \
+    X("GET", "/schedule-groups/{Name}", schedule_group_get)                                                  \
+    X("DELETE", "/schedule-groups/{Name}", schedule_group_delete)                                            \
+    X("GET", "/schedule-groups", schedule_group_list)                                                        \
+    X("POST", "/tags/{ResourceArn+}", schedule_tag_add)                                                      \
+    X("DELETE", "/tags/{ResourceArn+}", schedule_tag_remove)                                                 \
+    X("GET", "/tags/{ResourceArn+}", schedule_tag_list)
+
+#define SERVE(method, path, handler)                                                                         \
+    static void serve_##handler(void *room, struct rest_call *call)                                          \
+    {                                                                                                        \
+        request_post(room, call, handler);                                                                   \
+    }
+SCHEDULE_ROUTES(SERVE)
+
+#define ROUTE(method, path, handler) {method, path, serve_##handler},
+const struct rest_route schedule_routes[] = {SCHEDULE_ROUTES(ROUTE)};
 const size_t schedule_route_count = sizeof schedule_routes / sizeof *schedule_routes;

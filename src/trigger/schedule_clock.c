@@ -1,36 +1,82 @@
-/* The clockwork: one thread that looks at each schedule when its time comes.
+/* The clockwork: a task begins another for each schedule whose time comes, and one reads the table.
  *
- * It never scans the table to find what is due: the agenda knows, from reading the table once at the start
- * and from hearing of each change that is made here. Where other servers work on the same table it is read
- * again every few seconds, for what they changed. The clock may be set or jump, so no sleep is longer than
- * 100 ms while something is to come. */
-#include <errno.h>
+ * Nobody scans the table to find what is due: the agenda knows, from reading the table once at the start and from
+ * hearing of each change that is made here. Where other servers work on the same table it is read again every few
+ * seconds, for what they changed. The agenda may be wrong or old: what is due is read, judged, and moved on by a
+ * conditional write. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "trigger/schedule.h"
 
-#define WAIT_MS       100
 #define READ_EVERY_US 5000000
-#define PAUSE_MIN_MS  500 /* after a failure; twice as long after each further one ... */
-#define PAUSE_MAX_MS  60000
 
-/* ---- hearing of changes ---- */
+/* ---- the agenda ---- */
 
-/* When a schedule is to be looked at; NONE: not before somebody changes it. */
+static struct agenda_entry *entry_find(struct schedules *schedules, struct slice group, struct slice name,
+                                       bool is_made)
+{
+    struct ring *bucket = &schedules->by_name[(hash_bytes(group) * 31 + hash_bytes(name)) % SCHEDULE_BUCKETS];
+    ring_each(struct agenda_entry, known, by_name,
+              bucket) if (slice_equal(agenda_group(known), group) &&
+                          slice_equal(agenda_name(known), name)) return known;
+    if (!is_made) return NULL;
+    struct agenda_entry *entry = must_zero(1, sizeof *entry + group.len + name.len);
+    entry->schedules = schedules;
+    entry->group_len = group.len;
+    entry->name_len = name.len;
+    memcpy(entry->names, group.data, group.len);
+    memcpy(entry->names + group.len, name.data, name.len);
+    ring_append(bucket, &entry->by_name);
+    schedules->count++;
+    return entry;
+}
+
+/* HEAP_NEVER: it is forgotten. Of one that is not in hand. */
+static void entry_due(struct agenda_entry *entry, int64_t due_ms)
+{
+    struct schedules *schedules = entry->schedules;
+    heap_set(&schedules->due, &entry->due, due_ms);
+    atomic_store(&schedules->next_ms, heap_due(&schedules->due));
+    task_signal_give(&schedules->changed);
+    if (due_ms != HEAP_NEVER) return;
+    ring_remove(&entry->by_name);
+    schedules->count--;
+    free(entry);
+}
+
+void agenda_give_back(struct agenda_entry *entry, int64_t due_ms)
+{
+    struct schedules *schedules = entry->schedules;
+    if (entry->is_noted) due_ms = entry->noted_ms;
+    entry->is_in_hand = entry->is_noted = false;
+    schedules->in_hand--;
+    entry_due(entry, due_ms);
+    atomic_fetch_sub(&schedules->active, 1);
+}
+
+static void entry_change(struct agenda_entry *entry, int64_t due_ms)
+{
+    entry->failures = 0;
+    entry->round = entry->schedules->round;
+    entry->is_noted = entry->is_in_hand;
+    entry->noted_ms = due_ms;
+    if (!entry->is_in_hand) entry_due(entry, due_ms);
+}
+
+/* When a schedule is to be looked at; HEAP_NEVER: not before somebody changes it. */
 static int64_t look_at_ms(const struct schedule *schedule)
 {
     struct arena arena = {0};
     struct schedule_fault fault;
     int64_t at_ms = schedule->next_ms;
-    if (at_ms != SCHEDULE_NONE && schedule->window_min != SCHEDULE_NONE) {
-        struct timetable *timetable = schedule_timetable(&arena, schedule, &fault);
-        if (timetable) at_ms = schedule_fire_ms(schedule, timetable, at_ms);
-    }
+    if (at_ms == SCHEDULE_NONE) return HEAP_NEVER;
+    if (schedule->window_min == SCHEDULE_NONE) return at_ms;
+    struct timetable *timetable = schedule_timetable(&arena, schedule, &fault);
+    if (timetable) at_ms = schedule_fire_ms(schedule, timetable, at_ms);
     arena_free(&arena);
     return at_ms;
 }
@@ -38,33 +84,17 @@ static int64_t look_at_ms(const struct schedule *schedule)
 void schedules_note(struct schedules *schedules, const struct schedule *schedule)
 {
     int64_t at_ms = look_at_ms(schedule);
-    pthread_mutex_lock(&schedules->lock);
-    if (at_ms == SCHEDULE_NONE) {
-        agenda_remove(&schedules->agenda, schedule->group, schedule->name);
-    } else {
-        struct agenda_entry *entry = agenda_set(&schedules->agenda, schedule->group, schedule->name, at_ms);
-        entry->changes++;
-        entry->failures = 0;
-        entry->round = schedules->round;
-    }
-    pthread_cond_signal(&schedules->news);
-    pthread_mutex_unlock(&schedules->lock);
+    struct agenda_entry *entry = entry_find(schedules, schedule->group, schedule->name, at_ms != HEAP_NEVER);
+    if (entry) entry_change(entry, at_ms);
 }
 
 void schedules_forget(struct schedules *schedules, struct slice group, struct slice name)
 {
-    pthread_mutex_lock(&schedules->lock);
-    agenda_remove(&schedules->agenda, group, name);
-    pthread_mutex_unlock(&schedules->lock);
+    struct agenda_entry *entry = entry_find(schedules, group, name, false);
+    if (entry) entry_change(entry, HEAP_NEVER);
 }
 
-uint32_t schedules_count(struct schedules *schedules)
-{
-    pthread_mutex_lock(&schedules->lock);
-    uint32_t count = schedules->agenda.count;
-    pthread_mutex_unlock(&schedules->lock);
-    return count;
-}
+/* ---- deletions ---- */
 
 static uint64_t deletion_hash(struct slice token, struct slice name)
 {
@@ -74,212 +104,216 @@ static uint64_t deletion_hash(struct slice token, struct slice name)
 bool schedules_has_deleted(struct schedules *schedules, struct slice token, struct slice name)
 {
     bool found = false;
-    if (!token.len) return false;
-    pthread_mutex_lock(&schedules->lock);
-    for (unsigned i = 0; i < SCHEDULE_DELETIONS && i < schedules->deletion_count; i++)
+    for (unsigned i = 0; token.len && i < SCHEDULE_DELETIONS && i < schedules->deletion_count; i++)
         found |= schedules->deletions[i] == deletion_hash(token, name);
-    pthread_mutex_unlock(&schedules->lock);
     return found;
 }
 
 void schedules_note_deletion(struct schedules *schedules, struct slice token, struct slice name)
 {
     if (!token.len) return;
-    pthread_mutex_lock(&schedules->lock);
     schedules->deletions[schedules->deletion_count++ % SCHEDULE_DELETIONS] = deletion_hash(token, name);
-    pthread_mutex_unlock(&schedules->lock);
 }
 
 /* ---- reading the table ---- */
 
-static bool schedule_seen(void *context, struct json_reader *reader)
-{
-    struct schedules *schedules = context;
-    struct schedule schedule;
-    if (!schedule_from_item(reader, &schedule)) return !json_failed(reader);
-    if (slice_equal(schedule.group, SLICE(SCHEDULE_GROUPS))) return true;
-    int64_t at_ms = look_at_ms(&schedule);
-    pthread_mutex_lock(&schedules->lock);
-    struct agenda_entry *entry = agenda_find(&schedules->agenda, schedule.group, schedule.name);
-    /* What was heard of since the reading began is newer than what is read. */
-    if ((!entry || entry->round != schedules->round) && at_ms != SCHEDULE_NONE) {
-        if (!entry || !entry->failures)
-            entry = agenda_set(&schedules->agenda, schedule.group, schedule.name, at_ms);
-        entry->round = schedules->round;
-    }
-    pthread_mutex_unlock(&schedules->lock);
-    return true;
-}
-
+/* What was heard of since the reading began is newer than what is read. */
 bool schedules_read(struct schedules *schedules)
 {
-    pthread_mutex_lock(&schedules->lock);
     uint64_t round = ++schedules->round;
-    pthread_mutex_unlock(&schedules->lock);
-    enum schedule_end end = schedule_each(schedules, SLICE_NONE, SLICE_NONE, SLICE_NONE, schedule_seen,
-                                          schedules);
-    pthread_mutex_lock(&schedules->lock);
-    if (end == SCHEDULE_FINE) {
-        schedules->table_is_there = true;
-        agenda_sweep(&schedules->agenda, round);
+    struct schedule_walk walk = schedule_walk_from(schedules, SLICE_NONE, SLICE_NONE, SLICE_NONE);
+    struct schedule schedule;
+    struct slice item;
+    while (schedule_walk_next(&walk, &item)) {
+        if (!schedule_from_item(task_arena(), item, &schedule) ||
+            slice_equal(schedule.group, SLICE(SCHEDULE_GROUPS)))
+            continue;
+        int64_t at_ms = look_at_ms(&schedule);
+        if (at_ms == HEAP_NEVER) continue;
+        struct agenda_entry *entry = entry_find(schedules, schedule.group, schedule.name, true);
+        if (entry->round == round) continue;
+        entry->round = round;
+        if (!entry->is_in_hand && !entry->failures) entry_due(entry, at_ms);
     }
-    schedules->read_us = monotonic_us();
-    pthread_mutex_unlock(&schedules->lock);
-    return end != SCHEDULE_FAILED;
-}
-
-/* ---- turning ---- */
-
-static int64_t pause_ms(unsigned failures)
-{
-    int64_t pause = failures > 8 ? PAUSE_MAX_MS : (int64_t)PAUSE_MIN_MS << failures;
-    return pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
-}
-
-/* What a look has found goes into the agenda, unless somebody changed the schedule meanwhile. Under the lock.
- */
-static void look_done(struct schedules *schedules, const struct agenda_entry *before, enum fire_end end,
-                      int64_t at_ms, int64_t now_ms)
-{
-    struct slice group = agenda_group(before), name = agenda_name(before);
-    struct agenda_entry *entry = agenda_find(&schedules->agenda, group, name);
-    if (!entry || entry->changes != before->changes) return;
-    if (end == FIRE_OVER) {
-        agenda_remove(&schedules->agenda, group, name);
-    } else if (end == FIRE_DONE) {
-        entry->failures = 0;
-        agenda_set(&schedules->agenda, group, name, at_ms);
-    } else {
-        if (!entry->failures++) entry->failing_since_ms = now_ms;
-        agenda_set(&schedules->agenda, group, name, now_ms + pause_ms(entry->failures - 1));
-    }
-}
-
-bool schedules_turn(struct schedules *schedules)
-{
-    int64_t now_ms = clock_now_ms(schedules->trigger->options.clock), at_ms = now_ms;
-    pthread_mutex_lock(&schedules->lock);
-    struct agenda_entry *first = agenda_first(&schedules->agenda);
-    if (!first || first->at_ms > now_ms) {
-        pthread_mutex_unlock(&schedules->lock);
-        return false;
-    }
-    size_t bytes = sizeof *first + first->group_len + first->name_len;
-    struct agenda_entry *before = memcpy(must_alloc(bytes), first, bytes);
-    schedules->is_busy = true;
-    pthread_mutex_unlock(&schedules->lock);
-
-    struct schedule_failures failures = {before->failures, before->failing_since_ms};
-    enum fire_end end = schedule_fire(schedules, agenda_group(before), agenda_name(before), failures, &at_ms);
-
-    pthread_mutex_lock(&schedules->lock);
-    look_done(schedules, before, end, at_ms, now_ms);
-    schedules->is_busy = false;
-    pthread_mutex_unlock(&schedules->lock);
-    free(before);
+    if (walk.fault != DYNAMO_FINE) return walk.fault == DYNAMO_MISSING;
+    schedules->table_is_there = true;
+    for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++)
+        ring_each(struct agenda_entry, entry, by_name,
+                  &schedules->by_name[i]) if (entry->round < round && !entry->is_in_hand)
+            entry_due(entry, HEAP_NEVER);
     return true;
 }
 
-/* How long to sleep at most; -1: until somebody calls. Under the lock. */
-static int64_t sleep_ms(const struct schedules *schedules)
+/* Where other servers work on the table, for what they changed. */
+static void read_task(void *argument)
 {
-    const struct agenda_entry *first = agenda_first(&schedules->agenda);
-    if (!first) return schedules->trigger->options.shared ? READ_EVERY_US / 1000 : -1;
-    int64_t left_ms = first->at_ms - clock_now_ms(schedules->trigger->options.clock);
-    return left_ms < 0 ? 0 : left_ms < WAIT_MS ? left_ms : WAIT_MS;
-}
-
-static void thread_wait(struct schedules *schedules)
-{
-    struct timespec until;
-    pthread_mutex_lock(&schedules->lock);
-    int64_t ms = sleep_ms(schedules);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    if (schedules->is_stopping || ms == 0)
-        ;
-    else if (ms < 0)
-        pthread_cond_wait(&schedules->news, &schedules->lock);
-    else
-        pthread_cond_timedwait(&schedules->news, &schedules->lock, &until);
-    pthread_mutex_unlock(&schedules->lock);
-}
-
-static bool thread_goes_on(struct schedules *schedules)
-{
-    pthread_mutex_lock(&schedules->lock);
-    bool goes_on = !schedules->is_stopping;
-    pthread_mutex_unlock(&schedules->lock);
-    return goes_on;
-}
-
-static void *thread_run(void *context)
-{
-    struct schedules *schedules = context;
-    bool is_shared = schedules->trigger->options.shared;
-    while (thread_goes_on(schedules)) {
-        if (is_shared && monotonic_us() - schedules->read_us > READ_EVERY_US) schedules_read(schedules);
-        if (!schedules_turn(schedules)) thread_wait(schedules);
+    struct schedules *schedules = argument;
+    while (!schedules->is_stopping) {
+        struct task_moment next = {task_host_ticks_us(schedules->host) + READ_EVERY_US, HEAP_NEVER};
+        while (!schedules->is_stopping && !task_moment_is_over(schedules->host, &next))
+            task_await(&schedules->changed, next);
+        struct arena_mark mark = arena_mark(task_arena());
+        atomic_fetch_add(&schedules->active, 1);
+        if (!schedules->is_stopping) schedules_read(schedules);
+        atomic_fetch_sub(&schedules->active, 1);
+        arena_rewind(task_arena(), mark);
     }
-    return NULL;
+}
+
+/* ---- beginning what is due ---- */
+
+static void dispatch_task(void *argument)
+{
+    struct schedules *schedules = argument;
+    while (!schedules->is_stopping) {
+        int64_t now_ms = task_host_now_ms(schedules->host);
+        while (heap_due(&schedules->due) <= now_ms && schedules->in_hand < LIMIT_SCHEDULES_FIRING) {
+            struct agenda_entry *entry = ring_owner(heap_first(&schedules->due), struct agenda_entry, due);
+            atomic_fetch_add(&schedules->active, 1); /* before it counts no more as waiting */
+            heap_remove(&schedules->due, &entry->due);
+            atomic_store(&schedules->next_ms, heap_due(&schedules->due));
+            entry->is_in_hand = true;
+            schedules->in_hand++;
+            task_begin(schedules->host, schedule_fire_task, entry);
+        }
+        bool has_room = schedules->in_hand < LIMIT_SCHEDULES_FIRING;
+        task_await(&schedules->changed,
+                   (struct task_moment){HEAP_NEVER, has_room ? heap_due(&schedules->due) : HEAP_NEVER});
+    }
+    while (!schedules->is_closing)
+        task_await(&schedules->changed, TASK_NEVER); /* requests are served still */
 }
 
 /* ---- opening and closing ---- */
 
+static void note_stopping(struct task_note *note)
+{
+    struct schedules *schedules = ring_owner(note, struct schedules, stopping);
+    schedules->is_stopping = true;
+    task_signal_give(&schedules->changed);
+}
+
+static void note_closing(struct task_note *note)
+{
+    struct schedules *schedules = ring_owner(note, struct schedules, closing);
+    schedules->is_closing = true;
+    task_signal_give(&schedules->changed);
+}
+
+struct first_reading {
+    struct schedules *schedules;
+    bool is_fine;
+};
+
+static void first_read_task(void *argument)
+{
+    struct first_reading *first = argument;
+    first->is_fine = schedules_read(first->schedules);
+}
+
 struct schedules *schedules_open_with(struct trigger *trigger, const struct schedule_doors *doors,
-                                      char *error, size_t error_len)
+                                      struct task_host *host)
 {
     struct schedules *schedules = must_zero(1, sizeof *schedules);
-    pthread_condattr_t attributes;
+    struct first_reading first = {.schedules = schedules};
     schedules->trigger = trigger;
     schedules->doors = *doors;
     schedules->table = arena_printf(&schedules->arena, "%.*sschedules", SLICE_ARG(trigger->prefix));
-    pthread_mutex_init(&schedules->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&schedules->news, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (schedules_read(schedules)) return schedules;
-    snprintf(error, error_len, "the table %.*s cannot be read", SLICE_ARG(schedules->table));
+    schedules->host = host;
+    schedules->stopping.run = note_stopping;
+    schedules->closing.run = note_closing;
+    atomic_init(&schedules->next_ms, HEAP_NEVER);
+    for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++) ring_init(&schedules->by_name[i]);
+    task_begin(host, first_read_task, &first);
+    task_host_run(host);
+    if (first.is_fine) return schedules;
     schedules_close(schedules);
+    return NULL;
+}
+
+void schedules_begin(struct schedules *schedules)
+{
+    task_begin(schedules->host, dispatch_task, schedules);
+    if (schedules->trigger->options.shared) task_begin(schedules->host, read_task, schedules);
+}
+
+static void *run_thread(void *schedules)
+{
+    task_host_run(((struct schedules *)schedules)->host);
     return NULL;
 }
 
 void schedules_start(struct schedules *schedules)
 {
-    schedules->has_thread = pthread_create(&schedules->thread, NULL, thread_run, schedules) == 0;
-    if (!schedules->has_thread) log_line("schedules: there is no thread to be had, nothing will be fired");
+    schedules_begin(schedules);
+    ensure(pthread_create(&schedules->thread, NULL, run_thread, schedules) == 0);
+    schedules->has_thread = true;
 }
 
 void schedules_halt(struct schedules *schedules)
 {
-    pthread_mutex_lock(&schedules->lock);
-    schedules->is_stopping = true;
-    pthread_cond_signal(&schedules->news);
-    pthread_mutex_unlock(&schedules->lock);
-    if (schedules->has_thread) pthread_join(schedules->thread, NULL);
-    schedules->has_thread = false;
+    if (!schedules->is_halted) task_host_post(schedules->host, &schedules->stopping);
+    schedules->is_halted = true;
 }
 
 void schedules_close(struct schedules *schedules)
 {
     if (!schedules) return;
     schedules_halt(schedules);
-    agenda_free(&schedules->agenda);
-    pthread_mutex_destroy(&schedules->lock);
-    pthread_cond_destroy(&schedules->news);
+    task_host_post(schedules->host, &schedules->closing);
+    if (schedules->has_thread) pthread_join(schedules->thread, NULL);
+    task_host_free(schedules->host);
+    for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++)
+        ring_each(struct agenda_entry, entry, by_name, &schedules->by_name[i]) free(entry);
+    heap_free(&schedules->due);
     arena_free(&schedules->arena);
     free(schedules);
 }
 
 bool schedules_are_idle(struct schedules *schedules)
 {
-    int64_t now_ms = clock_now_ms(schedules->trigger->options.clock);
-    pthread_mutex_lock(&schedules->lock);
-    const struct agenda_entry *first = agenda_first(&schedules->agenda);
-    bool is_idle = !schedules->is_busy && (!first || first->at_ms > now_ms);
-    pthread_mutex_unlock(&schedules->lock);
-    return is_idle;
+    return atomic_load(&schedules->active) == 0 &&
+           atomic_load(&schedules->next_ms) > clock_now_ms(schedules->trigger->options.clock);
+}
+
+/* ---- the real world ---- */
+
+static bool real_resolve(void *self, struct slice function, struct arena *arena)
+{
+    struct slice arn, name;
+    return func_resolve(((struct trigger *)self)->options.func, function, arena, &arn, &name);
+}
+
+static unsigned real_queue_put(void *self, struct slice function, struct slice payload, struct slice id,
+                               struct buf *members)
+{
+    return func_queue_put(((struct trigger *)self)->options.func, function, payload, SLICE_NONE, id, members);
+}
+
+static bool real_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
+                             const struct func_call *call, struct buf *members, unsigned *count)
+{
+    struct func *func = ((struct trigger *)self)->options.func;
+    const char *fault = destination_fault(func, destination);
+    if (fault) log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(destination), fault);
+    return !fault && destination_put(func, destination, document, id, call, members, count);
+}
+
+static void real_wake(void *self)
+{
+    func_queue_wake(((struct trigger *)self)->options.func);
+}
+
+struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len)
+{
+    const struct schedule_doors doors = {.self = trigger,
+                                         .resolve = real_resolve,
+                                         .queue_put = real_queue_put,
+                                         .dead_letter = real_dead_letter,
+                                         .wake = real_wake};
+    struct schedules *schedules = schedules_open_with(
+        trigger, &doors, task_host_open(trigger->options.dynamo, trigger->options.clock));
+    if (!schedules)
+        snprintf(error, error_len, "the table %.*sschedules cannot be read", SLICE_ARG(trigger->prefix));
+    return schedules;
 }

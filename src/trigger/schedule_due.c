@@ -104,31 +104,28 @@ static void put_filled(struct buf *out, struct arena *arena, struct slice text,
     }
 }
 
-void schedule_put_event(struct buf *out, struct arena *arena, const struct trigger *trigger,
-                        const struct schedule *schedule, const struct schedule_attempt *attempt)
+struct slice schedule_event(struct arena *arena, const struct trigger *trigger,
+                            const struct schedule *schedule, const struct schedule_attempt *attempt)
 {
-    if (schedule->input.data) {
-        put_filled(out, arena, schedule->input, attempt);
-        return;
-    }
-    buf_printf(out,
-               "{\"version\":\"0\",\"id\":\"%.*s\",\"detail-type\":\"Scheduled Event\","
-               "\"source\":\"aws.scheduler\",\"account\":\"%.*s\",\"time\":\"%.*s\",\"region\":\"%.*s\","
-               "\"resources\":[\"%.*s\"],\"detail\":\"{}\"}",
-               SLICE_ARG(attempt->execution_id), SLICE_ARG(trigger->account),
-               SLICE_ARG(time_text(arena, attempt->due_ms)), SLICE_ARG(trigger->region),
-               SLICE_ARG(attempt->arn));
+    struct buf event = {0};
+    if (schedule->input.data)
+        put_filled(&event, arena, schedule->input, attempt);
+    else
+        compose(
+            &event,
+            "{'version':'0','id':%s,'detail-type':'Scheduled Event','source':'aws.scheduler','account':%s,"
+            "'time':%s,'region':%s,'resources':[%s],'detail':'{}'}",
+            attempt->execution_id, trigger->account, time_text(arena, attempt->due_ms), trigger->region,
+            attempt->arn);
+    return arena_take(arena, &event);
 }
 
 bool schedule_input_is_json(struct arena *arena, struct slice input)
 {
     struct schedule_attempt attempt = {SLICE("arn"), 0, SLICE("id"), 1};
-    struct json_reader reader;
     struct buf filled = {0};
     put_filled(&filled, arena, input, &attempt);
-    json_begin(&reader, buf_view(&filled), arena);
-    json_skip(&reader);
-    bool fine = json_done(&reader);
+    bool fine = raw_is_json(arena, buf_view(&filled));
     buf_free(&filled);
     return fine;
 }

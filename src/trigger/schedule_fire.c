@@ -1,6 +1,6 @@
-/* Firing: a schedule whose moment has come is read, judged, and moved on in one transaction with the call
- * that it makes (T6). Whoever loses a race against another server, or a change by a person, finds the
- * condition broken and looks again; a reply that got lost is found the same way, `next` having moved.
+/* Firing: a schedule whose moment has come is read, judged, and moved on together with the call that it makes (T6,
+ * task_commit). Whoever loses a race against another server, or a change by a person, finds the condition broken and
+ * looks again; a reply that got lost is found the same way, `next` having moved.
  *
  * What the service calls delivery is here the putting of the call into the queue of asynchronous calls. It
  * fails when the function is not there, or when the door does; the first is told to the dead-letter queue at
@@ -12,180 +12,158 @@
 
 #define BUSY_MS       20    /* another server is at the same schedule just now */
 #define LOOK_AGAIN_MS 60000 /* at an expression that cannot be read here: its zone may come */
+#define PAUSE_MIN_MS  500   /* after a failure; twice as long after each further one ... */
+#define PAUSE_MAX_MS  60000
 
-/* All that one look at a schedule needs. */
+/* A schedule in hand. Lives as long as its task. */
 struct firing {
     struct schedules *schedules;
+    struct agenda_entry *entry;
     struct schedule schedule;
-    struct timetable *timetable;
     struct schedule_verdict verdict;
-    struct schedule_failures failures;
-    struct arena arena;
-    bool is_queued;
+    int64_t now_ms;
+    struct arena *arena;
+    struct slice children; /* the call, or what becomes of it when it cannot be delivered */
+    bool is_queued, is_unqueueable;
     const char *undelivered; /* why; NULL: it was delivered */
 };
 
-/* ---- the members of the transaction ---- */
-
-static bool is_deleted_after(const struct firing *firing)
-{
-    return firing->verdict.next_ms == SCHEDULE_NONE && slice_equal(firing->schedule.after, SLICE("DELETE"));
-}
-
-/* The schedule itself: moved on, or gone; if it still is what we read. */
-static void put_schedule(struct buf *out, struct firing *firing)
+/* The schedule itself: moved on, or gone; if it still is what was read. */
+static struct slice anchor_of(struct firing *firing)
 {
     const struct schedule *schedule = &firing->schedule;
-    int64_t next_ms = firing->verdict.next_ms;
-    bool is_deleted = is_deleted_after(firing);
-    buf_printf(out, "{\"%s\":", is_deleted ? "Delete" : "Update");
-    schedule_put_key(out, firing->schedules, schedule->group, schedule->name);
+    struct slice delete = SLICE("{\"Delete\":"), update = SLICE("{\"Update\":"), next = SLICE(""),
+                 change = SLICE("");
+    bool is_over = firing->verdict.next_ms == SCHEDULE_NONE;
+    bool is_deleted = is_over && slice_equal(schedule->after, SLICE("DELETE"));
+    if (!is_over) next = compose_in(firing->arena, ",':next':%N", firing->verdict.next_ms);
     if (!is_deleted)
-        buf_printf(out, ",\"UpdateExpression\":\"%s\"",
-                   next_ms == SCHEDULE_NONE ? "REMOVE #next" : "SET #next = :next");
-    buf_printf(out,
-               ",\"ConditionExpression\":\"#next = :due AND revision = :revision\","
-               "\"ExpressionAttributeNames\":{\"#next\":\"next\"},"
-               "\"ExpressionAttributeValues\":{\":due\":{\"N\":\"%lld\"},\":revision\":{\"N\":\"%lld\"}",
-               (long long)schedule->next_ms, (long long)schedule->revision);
-    if (next_ms != SCHEDULE_NONE) buf_printf(out, ",\":next\":{\"N\":\"%lld\"}", (long long)next_ms);
-    buf_text(out, "}}}");
-}
-
-static struct schedule_attempt attempt_of(struct firing *firing)
-{
-    const struct schedule *schedule = &firing->schedule;
-    struct arena *arena = &firing->arena;
-    struct schedule_attempt attempt = {
-        .arn = schedule_arn(arena, firing->schedules->trigger, schedule->group, schedule->name),
-        .due_ms = firing->verdict.due_ms,
-        .number = firing->failures.count + 1};
-    struct slice seed = arena_printf(arena, "%.*s/%lld/%lld", SLICE_ARG(attempt.arn),
-                                     (long long)attempt.due_ms, (long long)schedule->revision);
-    attempt.execution_id = arena_printf(arena, "%016llx", (unsigned long long)hash_bytes(seed));
-    return attempt;
+        change = compose_in(firing->arena, ",'UpdateExpression':'%r'",
+                            is_over ? SLICE("REMOVE #next") : SLICE("SET #next = :next"));
+    return compose_in(firing->arena,
+                      "%A{'TableName':%s,'Key':{'group':%S,'name':%S}%r,"
+                      "'ConditionExpression':'#next = :due AND #revision = :revision',%#,"
+                      "'ExpressionAttributeValues':{':due':%N,':revision':%N%A}}}",
+                      is_deleted ? delete : update, firing->schedules->table, schedule->group, schedule->name,
+                      change, schedule->next_ms, schedule->revision, next);
 }
 
 /* The attributes that the service gives a dead letter, and the event itself. */
-static void put_letter(struct buf *out, struct firing *firing, const struct schedule_attempt *attempt,
-                       const char *code, const char *message, struct slice event)
-{
-    buf_printf(out,
-               "{\"ERROR_CODE\":\"%s\",\"ERROR_MESSAGE\":\"%s\",\"EXECUTION_ID\":\"%.*s\","
-               "\"RETRY_ATTEMPTS\":%u,\"SCHEDULED_TIME\":\"%.*s\",\"SCHEDULE_ARN\":\"%.*s\",\"TARGET_ARN\":",
-               code, message, SLICE_ARG(attempt->execution_id), attempt->number - 1,
-               SLICE_ARG(moment_text(&firing->arena, attempt->due_ms)), SLICE_ARG(attempt->arn));
-    json_put_string(out, firing->schedule.target);
-    buf_text(out, ",\"payload\":");
-    buf_slice(out, event);
-    buf_byte(out, '}');
-}
-
-static void put_failure(struct buf *members, struct firing *firing, const struct schedule_attempt *attempt,
-                        bool is_found, struct slice event)
+static void put_letter(struct firing *firing, const struct schedule_attempt *attempt, bool is_found,
+                       struct slice event, struct buf *members)
 {
     const struct schedule_doors *doors = &firing->schedules->doors;
+    const struct schedule *schedule = &firing->schedule;
     const char *code = is_found ? "RetryAttemptsExhausted" : "ResourceNotFoundException";
-    const char *message = is_found ? "the call could not be put into the queue" : "there is no such function";
     unsigned count = 0;
-    struct buf letter = {0};
-    firing->undelivered = message;
-    if (firing->schedule.dead_letter.data) {
-        put_letter(&letter, firing, attempt, code, message, event);
-        const struct func_call call = {.function = schedule_function(firing->schedule.target),
-                                       .payload = event};
-        size_t len = members->len;
-        buf_byte(members, ',');
-        if (!doors->dead_letter(doors->self, firing->schedule.dead_letter, buf_view(&letter),
-                                attempt->execution_id, &call, members, &count) ||
-            !count)
-            members->len = len;
-    }
-    buf_free(&letter);
+    firing->undelivered = is_found ? "the call could not be put into the queue" : "there is no such function";
+    if (!schedule->dead_letter.data) return;
+    struct slice letter = compose_in(
+        firing->arena,
+        "{'ERROR_CODE':%s,'ERROR_MESSAGE':%s,'EXECUTION_ID':%s,'RETRY_ATTEMPTS':%d,'SCHEDULED_TIME':%s,"
+        "'SCHEDULE_ARN':%s,'TARGET_ARN':%s,'payload':%A}",
+        slice_of(code), slice_of(firing->undelivered), attempt->execution_id, (int64_t)attempt->number - 1,
+        moment_text(firing->arena, attempt->due_ms), attempt->arn, schedule->target, event);
+    const struct func_call call = {.function = schedule_function(schedule->target), .payload = event};
+    if (!doors->dead_letter(doors->self, schedule->dead_letter, letter, attempt->execution_id, &call, members,
+                            &count))
+        members->len = 0;
 }
 
-/* The call, or what becomes of it when it cannot be delivered. */
-static void put_call(struct buf *members, struct firing *firing, int64_t now_ms)
+/* Looks for the function, and makes tables where they are not there: not on a task's stack. The id of the call follows
+ * from the schedule, when that was made (one that is made again under its name is another one), and the due time. */
+static void put_children(void *argument)
 {
+    struct firing *firing = argument;
     const struct schedule_doors *doors = &firing->schedules->doors;
     const struct schedule *schedule = &firing->schedule;
-    struct schedule_attempt attempt = attempt_of(firing);
+    const struct agenda_entry *entry = firing->entry;
+    const struct trigger *trigger = firing->schedules->trigger;
+    struct schedule_attempt attempt = {
+        .arn = schedule_arn(firing->arena, trigger, schedule->group, schedule->name),
+        .due_ms = firing->verdict.due_ms,
+        .number = entry->failures + 1};
+    struct slice seed = arena_printf(firing->arena, "%.*s/%lld/%lld", SLICE_ARG(attempt.arn),
+                                     (long long)schedule->created_ms, (long long)attempt.due_ms);
+    attempt.execution_id = arena_printf(firing->arena, "%016llx", (unsigned long long)hash_bytes(seed));
     struct slice function = schedule_function(schedule->target);
-    bool is_found = function.data && doors->resolve(doors->self, function, &firing->arena);
-    bool is_exhausted = firing->failures.count > schedule->retries_max ||
-                        (firing->failures.count &&
-                         now_ms - firing->failures.since_ms > schedule->age_max_s * 1000);
-    struct buf event = {0};
-    schedule_put_event(&event, &firing->arena, firing->schedules->trigger, schedule, &attempt);
-    if (is_found && !is_exhausted) {
-        buf_byte(members, ',');
-        doors->queue_put(doors->self, function, buf_view(&event), attempt.execution_id, members);
-        firing->is_queued = true;
-    } else {
-        put_failure(members, firing, &attempt, is_found, buf_view(&event));
-    }
-    buf_free(&event);
+    struct slice event = schedule_event(firing->arena, trigger, schedule, &attempt);
+    bool is_found = function.data && doors->resolve(doors->self, function, firing->arena);
+    bool is_exhausted = entry->failures > schedule->retries_max ||
+                        (entry->failures &&
+                         firing->now_ms - entry->failing_since_ms > schedule->age_max_s * 1000);
+    struct buf members = {0};
+    /* What may have been put already, and only the schedule was not moved on, is no failure. */
+    firing->is_queued = is_found && (!is_exhausted || entry->put_ms == attempt.due_ms);
+    if (firing->is_queued)
+        firing->is_unqueueable = !doors->queue_put(doors->self, function, event, attempt.execution_id,
+                                                   &members);
+    else
+        put_letter(firing, &attempt, is_found, event, &members);
+    firing->children = arena_take(firing->arena, &members);
 }
 
-/* ---- one look ---- */
-
-static enum schedule_end move_on(struct firing *firing, int64_t now_ms)
+/* Answers when to look again; HEAP_NEVER: there is nothing to come; SCHEDULE_NONE: it failed. */
+static int64_t fire(struct firing *firing)
 {
-    struct buf request = {0}, reply = {0};
-    buf_text(&request, "{\"TransactItems\":[");
-    put_schedule(&request, firing);
-    if (firing->verdict.due_ms != SCHEDULE_NONE) put_call(&request, firing, now_ms);
-    buf_text(&request, "]}");
-    enum schedule_end end = schedule_ask_once(firing->schedules, "TransactWriteItems", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
-}
-
-/* Its moment has come: does what is to be done. */
-static enum fire_end fire_now(struct firing *firing, int64_t now_ms, int64_t *at_ms)
-{
-    const struct schedule_doors *doors = &firing->schedules->doors;
-    firing->verdict = schedule_judge(&firing->schedule, firing->timetable, now_ms);
-    enum schedule_end end = move_on(firing, now_ms);
-    if (end == SCHEDULE_FAILED) return FIRE_AGAIN;
-    *at_ms = now_ms + (end == SCHEDULE_BUSY ? BUSY_MS : 0);
-    if (end != SCHEDULE_FINE) return FIRE_DONE; /* somebody else was first: look what it has become */
-    if (firing->is_queued) doors->wake(doors->self);
-    if (firing->undelivered)
-        log_line("schedules: %.*s/%.*s was not delivered: %s", SLICE_ARG(firing->schedule.group),
-                 SLICE_ARG(firing->schedule.name), firing->undelivered);
-    if (firing->verdict.next_ms == SCHEDULE_NONE) return FIRE_OVER;
-    int64_t fire_ms = schedule_fire_ms(&firing->schedule, firing->timetable, firing->verdict.next_ms);
-    if (fire_ms > now_ms) *at_ms = fire_ms;
-    return FIRE_DONE;
-}
-
-static enum fire_end look(struct firing *firing, int64_t now_ms, int64_t *at_ms)
-{
-    const struct schedule *schedule = &firing->schedule;
-    struct schedule_fault fault;
-    if (schedule->next_ms == SCHEDULE_NONE) return FIRE_OVER;
-    firing->timetable = schedule_timetable(&firing->arena, schedule, &fault);
-    if (!firing->timetable) {
+    struct agenda_entry *entry = firing->entry;
+    struct schedule *schedule = &firing->schedule;
+    struct schedule_fault wrong;
+    enum dynamo_fault fault = schedule_load(firing->schedules, agenda_group(entry), agenda_name(entry),
+                                            schedule);
+    if (fault == DYNAMO_MISSING || (fault == DYNAMO_FINE && schedule->next_ms == SCHEDULE_NONE))
+        return HEAP_NEVER;
+    if (fault != DYNAMO_FINE) return SCHEDULE_NONE;
+    struct timetable *timetable = schedule_timetable(firing->arena, schedule, &wrong);
+    if (!timetable) {
         log_line("schedules: %.*s/%.*s: %s", SLICE_ARG(schedule->group), SLICE_ARG(schedule->name),
-                 fault.text);
-        *at_ms = now_ms + LOOK_AGAIN_MS;
-        return FIRE_DONE;
+                 wrong.text);
+        return firing->now_ms + LOOK_AGAIN_MS;
     }
-    *at_ms = schedule_fire_ms(schedule, firing->timetable, schedule->next_ms);
-    return *at_ms > now_ms ? FIRE_DONE : fire_now(firing, now_ms, at_ms);
+    int64_t fire_ms = schedule_fire_ms(schedule, timetable, schedule->next_ms);
+    if (fire_ms > firing->now_ms) return fire_ms;
+
+    firing->verdict = schedule_judge(schedule, timetable, firing->now_ms);
+    if (firing->verdict.due_ms != SCHEDULE_NONE) task_outside(put_children, firing);
+    if (firing->is_unqueueable) return SCHEDULE_NONE;
+    struct task_commit commit = {.anchor = anchor_of(firing), .children = firing->children};
+    struct task_commit_reply reply = task_commit(&commit);
+    if (reply.end == COMMIT_CONDITION)
+        return firing->now_ms; /* somebody else was first: look what it has become */
+    if (reply.end == COMMIT_MAY_PASS && reply.is_busy && reply.fault != DYNAMO_AGAIN)
+        return firing->now_ms + BUSY_MS;
+    if (reply.end != COMMIT_DONE) {
+        log_line("schedules: %.*s/%.*s cannot be moved on: %.*s: %.*s", SLICE_ARG(schedule->group),
+                 SLICE_ARG(schedule->name), SLICE_ARG(reply.error), SLICE_ARG(reply.message));
+        bool may_be_put = reply.part == COMMIT_ANCHOR || reply.fault == DYNAMO_UNKNOWN;
+        if (firing->is_queued && may_be_put && !task_has_transactions())
+            entry->put_ms = firing->verdict.due_ms;
+        return SCHEDULE_NONE;
+    }
+    if (firing->is_queued) firing->schedules->doors.wake(firing->schedules->doors.self);
+    if (firing->undelivered)
+        log_line("schedules: %.*s/%.*s was not delivered: %s", SLICE_ARG(schedule->group),
+                 SLICE_ARG(schedule->name), firing->undelivered);
+    if (firing->verdict.next_ms == SCHEDULE_NONE) return HEAP_NEVER;
+    fire_ms = schedule_fire_ms(schedule, timetable, firing->verdict.next_ms);
+    return fire_ms > firing->now_ms ? fire_ms : firing->now_ms;
 }
 
-enum fire_end schedule_fire(struct schedules *schedules, struct slice group, struct slice name,
-                            struct schedule_failures failures, int64_t *at_ms)
+void schedule_fire_task(void *argument)
 {
-    struct firing firing = {.schedules = schedules, .failures = failures};
-    int64_t now_ms = clock_now_ms(schedules->trigger->options.clock);
-    enum fire_end result = FIRE_OVER;
-    enum schedule_end end = schedule_load(schedules, &firing.arena, group, name, &firing.schedule);
-    if (end == SCHEDULE_FINE) result = look(&firing, now_ms, at_ms);
-    if (end == SCHEDULE_FAILED) result = FIRE_AGAIN;
-    arena_free(&firing.arena);
-    return result;
+    struct agenda_entry *entry = argument;
+    struct firing *firing = arena_new(task_arena(), struct firing);
+    *firing = (struct firing){.schedules = entry->schedules,
+                              .entry = entry,
+                              .now_ms = task_host_now_ms(entry->schedules->host),
+                              .arena = task_arena()};
+    int64_t due_ms = fire(firing);
+    if (due_ms == SCHEDULE_NONE) {
+        int64_t pause_ms = entry->failures > 8 ? PAUSE_MAX_MS : (int64_t)PAUSE_MIN_MS << entry->failures;
+        if (!entry->failures++) entry->failing_since_ms = firing->now_ms;
+        due_ms = firing->now_ms + (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
+    } else {
+        entry->failures = 0;
+    }
+    agenda_give_back(entry, due_ms);
 }

@@ -1,9 +1,10 @@
 /* EventBridge Scheduler's API of groups, and of the tags that groups have. Their items stand under the hash
- * "*" of the schedules' table; the group "default" is always there and cannot be deleted. */
+ * "*" of the schedules' table: `name`, `state`, `created`, `changed`, `tags`, a map of texts, and `token`, the
+ * ClientToken that made it. The group "default" is always there and cannot be deleted. */
+#include "base/attribute.h"
 #include "trigger/schedule.h"
 
-#define ROOM_OF(room) ((struct trigger *)(room))
-#define KEYS_MAX      200 /* of one UntagResource */
+#define DELETED_AT_ONCE 25 /* schedules of a group that goes */
 
 struct group {
     struct slice name, state, tags; /* tags: JSON, a map of DynamoDB's values */
@@ -12,321 +13,278 @@ struct group {
 
 /* ---- items ---- */
 
-/* {"S":"..."} or {"N":"..."}: the text in it. */
-static struct slice plain_value(struct json_reader *reader)
+static struct group group_from_item(struct slice item)
 {
-    struct slice type, text = SLICE_NONE;
-    for (json_enter(reader); json_member(reader, &type);) {
-        if (json_peek(reader) == JSON_STRING)
-            json_string(reader, &text);
-        else
-            json_skip(reader);
-    }
-    return text;
+    struct arena *arena = task_arena();
+    return (struct group){.name = item_text(arena, item, "name"),
+                          .state = item_text(arena, item, "state"),
+                          .tags = item_content(arena, item, "tags"),
+                          .created_ms = item_int(arena, item, "created", SCHEDULE_NONE),
+                          .changed_ms = item_int(arena, item, "changed", SCHEDULE_NONE)};
 }
 
-static bool group_from_item(struct json_reader *reader, struct group *out)
+static enum dynamo_fault group_load(struct schedules *schedules, struct slice name, struct group *out)
 {
-    struct slice name;
-    unsigned long long number;
-    *out = (struct group){.created_ms = SCHEDULE_NONE, .changed_ms = SCHEDULE_NONE};
-    if (json_peek(reader) != JSON_OBJECT) return false;
-    for (json_enter(reader); json_member(reader, &name);) {
-        if (json_peek(reader) != JSON_OBJECT) return false;
-        if (slice_equal(name, SLICE("tags"))) {
-            const char *from = reader->at;
-            json_skip(reader);
-            out->tags = (struct slice){from, (size_t)(reader->at - from)};
-            continue;
-        }
-        struct slice text = plain_value(reader);
-        if (slice_equal(name, SLICE("name"))) out->name = text;
-        if (slice_equal(name, SLICE("state"))) out->state = text;
-        if (slice_equal(name, SLICE("created")) && slice_to_u64(text, INT64_MAX, &number))
-            out->created_ms = (int64_t)number;
-        if (slice_equal(name, SLICE("changed")) && slice_to_u64(text, INT64_MAX, &number))
-            out->changed_ms = (int64_t)number;
-    }
-    return !json_failed(reader) && out->name.data;
-}
-
-static enum schedule_end group_load(struct schedules *schedules, struct arena *arena, struct slice name,
-                                    struct group *out)
-{
-    struct buf request = {0}, reply = {0};
-    struct json_reader reader;
-    struct slice member;
-    bool is_found = false;
-    schedule_put_key(&request, schedules, SLICE(SCHEDULE_GROUPS), name);
-    buf_text(&request, ",\"ConsistentRead\":true}");
-    enum schedule_end end = schedule_ask(schedules, "GetItem", &request, &reply);
-    json_begin(&reader, arena_copy(arena, buf_view(&reply)), arena);
-    for (json_enter(&reader); end == SCHEDULE_FINE && json_member(&reader, &member);) {
-        if (slice_equal(member, SLICE("Item")))
-            is_found = group_from_item(&reader, out);
-        else
-            json_skip(&reader);
-    }
-    buf_free(&request);
-    buf_free(&reply);
-    if (end == SCHEDULE_FINE && !is_found) end = SCHEDULE_MISSING;
-    if (end != SCHEDULE_MISSING || !slice_equal(name, SLICE(SCHEDULE_DEFAULT))) return end;
+    struct slice item;
+    enum dynamo_fault fault = schedule_get(schedules, SLICE(SCHEDULE_GROUPS), name, &item);
+    if (fault == DYNAMO_FINE) *out = group_from_item(item);
+    if (fault != DYNAMO_MISSING || !slice_equal(name, SLICE(SCHEDULE_DEFAULT))) return fault;
     *out = (struct group){
         .name = name, .state = SLICE("ACTIVE"), .created_ms = SCHEDULE_NONE, .changed_ms = SCHEDULE_NONE};
-    return SCHEDULE_FINE; /* the default group of a table that is not yet there */
+    return DYNAMO_FINE; /* the default group of a table that is not yet there */
 }
 
-static void no_such_group(struct rest_call *call, struct slice name)
+void schedule_no_such_group(struct rest_call *call, struct slice name)
 {
     schedule_error(call, "ResourceNotFoundException", "Schedule group %.*s does not exist.", SLICE_ARG(name));
 }
 
-/* The group, or an error and false. */
-static bool group_find(struct schedules *schedules, struct rest_call *call, struct slice name,
-                       struct group *out)
+/* The end of a request that changed a group; false after an error. */
+static bool group_end(struct rest_call *call, enum dynamo_fault fault, struct slice name)
 {
-    enum schedule_end end = group_load(schedules, call->arena, name, out);
-    if (end == SCHEDULE_FINE) return true;
-    if (end == SCHEDULE_MISSING)
-        no_such_group(call, name);
-    else
+    if (fault == DYNAMO_MISSING || fault == DYNAMO_CONDITION)
+        schedule_no_such_group(call, name);
+    else if (fault != DYNAMO_FINE)
         schedule_door_error(call);
+    return fault == DYNAMO_FINE;
+}
+
+static bool name_read(struct rest_call *call, struct slice name, const char *member)
+{
+    struct schedule_fault fault;
+    if (schedule_name_check(name, member, &fault)) return true;
+    schedule_fault_reply(call, &fault);
     return false;
 }
 
 bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, struct slice group)
 {
     struct group found;
-    struct schedule_fault fault;
-    if (schedule_name_check(group, "groupName", &fault)) return group_find(schedules, call, group, &found);
-    schedule_fault_reply(call, &fault);
-    return false;
+    return name_read(call, group, "groupName") &&
+           group_end(call, group_load(schedules, group, &found), group);
+}
+
+static struct slice group_arn(struct arena *arena, const struct trigger *trigger, struct slice group)
+{
+    return arena_printf(arena, "arn:aws:scheduler:%.*s:%.*s:schedule-group/%.*s", SLICE_ARG(trigger->region),
+                        SLICE_ARG(trigger->account), SLICE_ARG(group));
 }
 
 static void put_group(struct buf *out, struct arena *arena, const struct trigger *trigger,
                       const struct group *group)
 {
-    buf_text(out, "{\"Arn\":");
-    json_put_string(out, schedule_group_arn(arena, trigger, group->name));
-    buf_text(out, ",\"Name\":");
-    json_put_string(out, group->name);
-    buf_text(out, ",\"State\":");
-    json_put_string(out, group->state);
-    schedule_put_time(out, "CreationDate", group->created_ms);
-    schedule_put_time(out, "LastModificationDate", group->changed_ms);
+    compose(out, "%,{'Arn':%s,'Name':%s,'State':%s", group_arn(arena, trigger, group->name), group->name,
+            group->state);
+    if (group->created_ms != SCHEDULE_NONE) {
+        buf_text(out, ",\"CreationDate\":");
+        schedule_put_time(out, group->created_ms);
+        buf_text(out, ",\"LastModificationDate\":");
+        schedule_put_time(out, group->changed_ms);
+    }
     buf_byte(out, '}');
 }
 
-/* The name of the path; false after an error. */
-static bool name_read(struct rest_call *call)
+/* ---- requests ---- */
+
+bool schedule_group_read(struct arena *arena, struct slice text, struct schedule_group_body *out,
+                         struct schedule_fault *fault)
 {
-    struct schedule_fault fault;
-    if (schedule_name_check(call->parameters[0], "name", &fault)) return true;
-    schedule_fault_reply(call, &fault);
-    return false;
+    static const char *const names[] = {"ClientToken", "Tags"}, *const parts[] = {"Key", "Value"};
+    static const struct schedule_rule token_rule = {SCHEDULE_TOKEN_RULE},
+                                      rules[] = {{.is_required = true, .min = 1, .max = 128},
+                                                 {.is_required = true, .min = 1, .max = 256}};
+    static const char *const broken = "SerializationException";
+    struct slice raws[2], tag[2], element;
+    struct raw_walk walk;
+    out->tag_count = 0;
+    if (!text.len) text = SLICE("{}");
+    if (!raw_members(arena, text, names, raws, 2))
+        return schedule_fail(fault, broken, "The body is no JSON object");
+    out->token = raw_string(arena, raws[0]);
+    if (raws[0].data && !out->token.data)
+        return schedule_fail(fault, broken, "'ClientToken' is of the wrong type");
+    if (!schedule_text_check(out->token, &token_rule, "clientToken", fault)) return false;
+    out->has_tags = raws[1].data != NULL;
+    if (!out->has_tags) return true;
+    bool fine = raw_walk_begin(&walk, arena, raws[1]) == JSON_ARRAY;
+    while (fine && raw_walk_next(&walk, NULL, &element)) {
+        if (out->tag_count == SCHEDULE_TAGS_MAX)
+            return schedule_constraint(fault, "tags", SLICE("[...]"),
+                                       "Member must have length less than or equal to 200");
+        fine = raw_members(arena, element, parts, tag, 2);
+        for (size_t i = 0; fine && i < 2; i++) {
+            struct slice part = raw_string(arena, tag[i]);
+            fine = part.data || !tag[i].data;
+            if (fine &&
+                !schedule_text_check(part, &rules[i], i ? "tags.member.value" : "tags.member.key", fault))
+                return false;
+            (i ? out->values : out->keys)[out->tag_count] = part;
+        }
+        out->tag_count++;
+    }
+    return fine || schedule_fail(fault, broken, "'Tags' is of the wrong type");
 }
 
 /* ---- creating and getting ---- */
 
-static enum schedule_end group_insert(struct schedules *schedules, struct slice name,
-                                      const struct schedule_group_request *asked)
+void schedule_group_create(struct trigger *trigger, struct rest_call *call)
 {
-    struct buf request = {0}, reply = {0};
-    long long now_ms = clock_now_ms(schedules->trigger->options.clock);
-    buf_printf(&request,
-               "{\"TableName\":\"%.*s\",\"Item\":{\"group\":{\"S\":\"" SCHEDULE_GROUPS "\"},\"name\":{\"S\":",
-               SLICE_ARG(schedules->table));
-    json_put_string(&request, name);
-    buf_printf(&request,
-               "},\"state\":{\"S\":\"ACTIVE\"},\"created\":{\"N\":\"%lld\"},\"changed\":{\"N\":\"%lld\"},"
-               "\"tags\":{\"M\":{",
-               now_ms, now_ms);
-    for (size_t i = 0; i < asked->tag_count; i++) {
-        if (i) buf_byte(&request, ',');
-        json_put_string(&request, asked->tags[i].key);
-        buf_text(&request, ":{\"S\":");
-        json_put_string(&request, asked->tags[i].value);
-        buf_byte(&request, '}');
-    }
-    buf_text(&request, "}}");
-    if (asked->token.data) {
-        buf_text(&request, ",\"token\":{\"S\":");
-        json_put_string(&request, asked->token);
-        buf_byte(&request, '}');
-    }
-    buf_text(&request, "},\"ConditionExpression\":\"attribute_not_exists(#name)");
-    if (asked->token.data) buf_text(&request, " OR #token = :token");
-    buf_text(&request, "\",\"ExpressionAttributeNames\":{\"#name\":\"name\"");
-    if (asked->token.data) {
-        buf_text(&request, ",\"#token\":\"token\"},\"ExpressionAttributeValues\":{\":token\":{\"S\":");
-        json_put_string(&request, asked->token);
-        buf_byte(&request, '}');
-    }
-    buf_text(&request, "}}");
-    enum schedule_end end = schedule_ask(schedules, "PutItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
-}
-
-void schedule_group_create(void *room, struct rest_call *call)
-{
-    struct trigger *trigger = ROOM_OF(room);
-    struct schedule_group_request asked;
-    struct schedule_fault fault;
+    struct schedules *schedules = trigger->schedules;
+    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
+    struct schedule_fault wrong = {0};
     struct slice name = call->parameters[0];
-    if (!name_read(call)) return;
-    if (!schedule_group_read(call->arena, call->body, &asked, &fault)) {
-        schedule_fault_reply(call, &fault);
+    struct buf tags = {0};
+    int64_t now_ms = task_host_now_ms(schedules->host);
+    if (!name_read(call, name, "name")) return;
+    if (!schedule_group_read(task_arena(), call->body, body, &wrong)) {
+        schedule_fault_reply(call, &wrong);
         return;
     }
-    enum schedule_end end = SCHEDULE_FAILED;
-    if (schedule_table_make(trigger->schedules)) end = group_insert(trigger->schedules, name, &asked);
-    if (end == SCHEDULE_MOVED) {
+    for (size_t i = 0; i < body->tag_count; i++)
+        compose(&tags, "%A%s:%S", i ? SLICE(",") : SLICE(""), body->keys[i], body->values[i]);
+    struct slice all = arena_take(task_arena(), &tags);
+    struct slice token = body->token.data ? compose_in(task_arena(), ",'token':%S", body->token) : SLICE("");
+    struct task_reply reply = {.fault = DYNAMO_REFUSED};
+    if (schedule_table_make(schedules))
+        reply = schedules_call(schedules, "PutItem",
+                               "{'TableName':%s,'Item':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S,"
+                               "'state':{'S':'ACTIVE'},'created':%N,'changed':%N,'tags':{'M':{%A}}%A},"
+                               "'ConditionExpression':'attribute_not_exists(#name)',%#,%O}",
+                               schedules->table, name, now_ms, now_ms, all, token);
+    bool is_repeated = reply.fault == DYNAMO_CONDITION && body->token.len &&
+                       slice_equal(
+                           item_text(task_arena(), raw_member(task_arena(), reply.body, "Item"), "token"),
+                           body->token);
+    if (reply.fault == DYNAMO_CONDITION && !is_repeated) {
         schedule_error(call, "ConflictException", "Schedule group %.*s already exists.", SLICE_ARG(name));
-    } else if (end != SCHEDULE_FINE) {
+    } else if (reply.fault != DYNAMO_FINE && !is_repeated) {
         schedule_door_error(call);
     } else {
-        buf_text(call->reply, "{\"ScheduleGroupArn\":");
-        json_put_string(call->reply, schedule_group_arn(call->arena, trigger, name));
-        buf_byte(call->reply, '}');
+        compose(call->reply, "{'ScheduleGroupArn':%s}", group_arn(call->arena, trigger, name));
         schedule_done(call);
     }
 }
 
-void schedule_group_get(void *room, struct rest_call *call)
+void schedule_group_get(struct trigger *trigger, struct rest_call *call)
 {
     struct group group;
-    if (!name_read(call) || !group_find(ROOM_OF(room)->schedules, call, call->parameters[0], &group)) return;
-    put_group(call->reply, call->arena, room, &group);
+    struct slice name = call->parameters[0];
+    if (!name_read(call, name, "name") ||
+        !group_end(call, group_load(trigger->schedules, name, &group), name))
+        return;
+    put_group(call->reply, call->arena, trigger, &group);
     schedule_done(call);
 }
 
 /* ---- deleting ---- */
 
-/* The first schedule of a group that is left. */
-static bool first_visit(void *context, struct json_reader *reader)
+/* Marks the group, if it is the one that is meant. *created_ms: SCHEDULE_NONE: whichever there is; becomes its own. */
+static enum dynamo_fault group_mark(struct schedules *schedules, struct slice name, int64_t *created_ms)
 {
-    struct schedule *first = context, schedule;
-    if (!schedule_from_item(reader, &schedule)) return false;
-    memcpy((char *)(uintptr_t)first->name.data, schedule.name.data, schedule.name.len);
-    first->name.len = schedule.name.len;
-    return false;
+    bool is_first = *created_ms == SCHEDULE_NONE;
+    struct task_reply reply = schedules_call(
+        schedules, "UpdateItem",
+        "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
+        "'UpdateExpression':'SET #state = :deleting','ConditionExpression':'%r',%#,'ReturnValues':'ALL_NEW',"
+        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}%A}}",
+        schedules->table, name,
+        is_first ? SLICE("attribute_exists(#name)") : SLICE("#state = :deleting AND #created = :created"),
+        is_first ? SLICE("") : compose_in(task_arena(), ",':created':%N", *created_ms));
+    if (reply.fault == DYNAMO_FINE)
+        *created_ms = item_int(task_arena(), raw_member(task_arena(), reply.body, "Attributes"), "created",
+                               0);
+    return reply.fault;
 }
 
-static enum schedule_end item_delete(struct schedules *schedules, struct slice group, struct slice name)
+/* Deletes what is in the group, some at a time, until nothing is. Who was slow, while others have deleted the group and
+ * made it anew, must not touch what is in that one: what was read, and after that the mark was still there, is of the
+ * group that was marked, and is deleted as it was read. CONDITION: somebody else was quicker. */
+static enum dynamo_fault schedules_delete(struct schedules *schedules, struct slice group, int64_t created_ms)
 {
-    struct buf request = {0}, reply = {0};
-    schedule_put_key(&request, schedules, group, name);
-    buf_byte(&request, '}');
-    enum schedule_end end = schedule_ask(schedules, "DeleteItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
-}
-
-static enum schedule_end schedules_delete(struct schedules *schedules, struct slice group)
-{
-    char name[SCHEDULE_NAME_MAX];
-    for (;;) {
-        struct schedule first = {.name = {name, 0}};
-        enum schedule_end end = schedule_each(schedules, group, SLICE_NONE, SLICE_NONE, first_visit, &first);
-        if (end != SCHEDULE_FINE || !first.name.len) return end;
-        end = item_delete(schedules, group, first.name);
-        if (end != SCHEDULE_FINE) return end;
-        schedules_forget(schedules, group, first.name);
+    struct arena *arena = task_arena();
+    struct arena_mark mark = arena_mark(arena);
+    for (;; arena_rewind(arena, mark)) {
+        struct task_reply reply = schedules_call(
+            schedules, "Query",
+            "{'TableName':%s,'ConsistentRead':true,'Limit':%d,'KeyConditionExpression':'#group = :group',%#,"
+            "'ExpressionAttributeValues':{':group':%S}}",
+            schedules->table, (int64_t)DELETED_AT_ONCE, group);
+        if (reply.fault != DYNAMO_FINE) return reply.fault;
+        struct slice items = raw_member(arena, arena_copy(arena, reply.body), "Items"), item;
+        if (!raw_count(arena, items)) return DYNAMO_FINE;
+        enum dynamo_fault fault = group_mark(schedules, group, &created_ms);
+        struct raw_look look;
+        raw_look_begin(&look, arena, items);
+        while (fault == DYNAMO_FINE && raw_look_next(&look, NULL, &item)) {
+            struct slice name = item_text(arena, item, "name");
+            fault = schedules_call(schedules, "DeleteItem",
+                                   "{'TableName':%s,'Key':{'group':%S,'name':%S},"
+                                   "'ConditionExpression':'#revision = :revision',%#,"
+                                   "'ExpressionAttributeValues':{':revision':%A}}",
+                                   schedules->table, group, name, item_attribute(arena, item, "revision"))
+                        .fault;
+            if (fault == DYNAMO_FINE) schedules_forget(schedules, group, name);
+            if (fault == DYNAMO_CONDITION) fault = DYNAMO_FINE; /* it has changed: the next look finds it */
+        }
+        if (fault != DYNAMO_FINE) return fault;
     }
 }
 
-/* From here on nobody can put a schedule into it; who asks again goes on where this was broken off. */
-static enum schedule_end group_mark(struct schedules *schedules, struct slice name)
+void schedule_group_delete(struct trigger *trigger, struct rest_call *call)
 {
-    struct buf request = {0}, reply = {0};
-    schedule_put_key(&request, schedules, SLICE(SCHEDULE_GROUPS), name);
-    buf_text(&request, ",\"UpdateExpression\":\"SET #state = :deleting\","
-                       "\"ConditionExpression\":\"attribute_exists(#name)\","
-                       "\"ExpressionAttributeNames\":{\"#state\":\"state\",\"#name\":\"name\"},"
-                       "\"ExpressionAttributeValues\":{\":deleting\":{\"S\":\"DELETING\"}}}");
-    enum schedule_end end = schedule_ask(schedules, "UpdateItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
-}
-
-void schedule_group_delete(void *room, struct rest_call *call)
-{
-    struct schedules *schedules = ROOM_OF(room)->schedules;
+    struct schedules *schedules = trigger->schedules;
     struct slice name = call->parameters[0], token = rest_query(call, "clientToken");
-    if (!name_read(call)) return;
+    int64_t created_ms = SCHEDULE_NONE;
+    if (!name_read(call, name, "name")) return;
     if (slice_equal(name, SLICE(SCHEDULE_DEFAULT))) {
         schedule_error(call, "ValidationException", "The default schedule group cannot be deleted.");
         return;
     }
-    enum schedule_end end = group_mark(schedules, name);
-    if (end == SCHEDULE_FINE) end = schedules_delete(schedules, name);
-    if (end == SCHEDULE_FINE) end = item_delete(schedules, SLICE(SCHEDULE_GROUPS), name);
-    if (end == SCHEDULE_FAILED) {
+    enum dynamo_fault fault = group_mark(schedules, name, &created_ms);
+    bool is_gone = fault == DYNAMO_CONDITION || fault == DYNAMO_MISSING;
+    if (is_gone && schedules_has_deleted(schedules, token, name)) fault = DYNAMO_FINE;
+    if (!group_end(call, fault, name)) return;
+    if (!is_gone) fault = schedules_delete(schedules, name, created_ms);
+    if (!is_gone && fault == DYNAMO_FINE)
+        fault = schedules_call(schedules, "DeleteItem",
+                               "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
+                               "'ConditionExpression':'#state = :deleting AND #created = :created',%#,"
+                               "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':created':%N}}",
+                               schedules->table, name, created_ms)
+                    .fault;
+    if (fault != DYNAMO_FINE && fault != DYNAMO_CONDITION) {
         schedule_door_error(call);
-    } else if (end == SCHEDULE_FINE || schedules_has_deleted(schedules, token, name)) {
-        schedules_note_deletion(schedules, token, name);
-        buf_text(call->reply, "{}");
-        schedule_done(call);
-    } else {
-        no_such_group(call, name);
+        return;
     }
+    schedules_note_deletion(schedules, token, name);
+    buf_text(call->reply, "{}");
+    schedule_done(call);
 }
 
 /* ---- listing ---- */
 
-struct group_listing {
-    struct trigger *trigger;
-    struct rest_call *call;
+void schedule_group_list(struct trigger *trigger, struct rest_call *call)
+{
+    struct schedules *schedules = trigger->schedules;
     struct schedule_page page;
-    size_t count;
-    struct slice last;
-    bool has_more;
-};
-
-static bool group_visit(void *context, struct json_reader *reader)
-{
-    struct group_listing *listing = context;
+    struct slice item;
     struct group group;
-    if (!group_from_item(reader, &group)) return !json_failed(reader);
-    if (listing->page.prefix.data && !slice_starts(group.name, listing->page.prefix)) return true;
-    if (listing->count == listing->page.max) {
-        listing->has_more = true;
-        return false;
-    }
-    if (listing->count++) buf_byte(listing->call->reply, ',');
-    put_group(listing->call->reply, listing->call->arena, listing->trigger, &group);
-    listing->last = arena_copy(listing->call->arena, group.name);
-    return true;
-}
-
-void schedule_group_list(void *room, struct rest_call *call)
-{
-    struct group_listing listing = {.trigger = ROOM_OF(room), .call = call};
-    struct schedules *schedules = listing.trigger->schedules;
-    if (!schedule_page_read(call, &listing.page)) return;
+    if (!schedule_page_read(call, &page)) return;
+    page.state = SLICE_NONE;
     buf_text(call->reply, "{\"ScheduleGroups\":[");
-    enum schedule_end end = schedule_each(schedules, SLICE(SCHEDULE_GROUPS), listing.page.after_group,
-                                          listing.page.after_name, group_visit, &listing);
-    if (end == SCHEDULE_FAILED) {
+    struct schedule_walk walk = schedule_walk_from(schedules, SLICE(SCHEDULE_GROUPS), page.after_group,
+                                                   page.after_name);
+    while (!page.has_more && schedule_walk_next(&walk, &item)) {
+        group = group_from_item(item);
+        if (schedule_page_takes(&page, call, SLICE(SCHEDULE_GROUPS), group.name, group.state))
+            put_group(call->reply, call->arena, trigger, &group);
+    }
+    if (walk.fault == DYNAMO_MISSING && group_load(schedules, SLICE(SCHEDULE_DEFAULT), &group) == DYNAMO_FINE)
+        put_group(call->reply, call->arena, trigger, &group); /* there is no table yet, but always this one */
+    if (walk.fault == DYNAMO_FINE || walk.fault == DYNAMO_MISSING)
+        schedule_page_end(&page, call);
+    else
         schedule_door_error(call);
-        return;
-    }
-    if (end == SCHEDULE_MISSING) { /* no table yet, but there is always the default group */
-        struct group group;
-        group_load(schedules, call->arena, SLICE(SCHEDULE_DEFAULT), &group);
-        put_group(call->reply, call->arena, room, &group);
-    }
-    buf_byte(call->reply, ']');
-    if (listing.has_more) {
-        buf_text(call->reply, ",\"NextToken\":");
-        schedule_put_token(call->reply, SLICE(SCHEDULE_GROUPS), listing.last);
-    }
-    buf_byte(call->reply, '}');
-    schedule_done(call);
 }
 
 /* ---- tags ---- */
@@ -344,113 +302,79 @@ static bool arn_read(struct rest_call *call, struct slice *group)
     return false;
 }
 
-/* Changes the tags: keys become #k0, #k1, ... and, where they are set, values :v0, ... */
-static enum schedule_end tags_change(struct schedules *schedules, struct slice group,
-                                     const struct schedule_tag *tags, size_t count, bool sets)
+/* Changes the tags and ends the request: keys become #k0, #k1, ... and, where they are set, values :v0, ... */
+static void tags_change(struct schedules *schedules, struct rest_call *call, struct slice group,
+                        const struct schedule_group_body *body, bool sets)
 {
-    struct buf request = {0}, names = {0}, values = {0}, reply = {0};
-    schedule_put_key(&request, schedules, SLICE(SCHEDULE_GROUPS), group);
-    buf_printf(&request, ",\"UpdateExpression\":\"%s ", sets ? "SET" : "REMOVE");
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(&request, sets ? "%stags.#k%zu = :v%zu" : "%stags.#k%zu", i ? ", " : "", i, i);
+    struct buf update = {0}, names = {0}, values = {0};
+    for (size_t i = 0; i < body->tag_count; i++) {
+        buf_printf(&update, sets ? "%stags.#k%zu = :v%zu" : "%stags.#k%zu", i ? ", " : "", i, i);
         buf_printf(&names, ",\"#k%zu\":", i);
-        json_put_string(&names, tags[i].key);
+        json_put_string(&names, body->keys[i]);
         if (!sets) continue;
-        buf_printf(&values, "%s\":v%zu\":{\"S\":", i ? "," : "", i);
-        json_put_string(&values, tags[i].value);
-        buf_byte(&values, '}');
+        buf_printf(&values, "%s\":v%zu\":", i ? "," : "", i);
+        compose(&values, "%S", body->values[i]);
     }
-    buf_text(&request, "\",\"ConditionExpression\":\"attribute_exists(#name)\","
-                       "\"ExpressionAttributeNames\":{\"#name\":\"name\"");
-    buf_slice(&request, buf_view(&names));
-    buf_byte(&request, '}');
-    if (sets) buf_printf(&request, ",\"ExpressionAttributeValues\":{%.*s}", SLICE_ARG(buf_view(&values)));
-    buf_byte(&request, '}');
-    enum schedule_end end = schedule_ask(schedules, "UpdateItem", &request, &reply);
-    buf_free(&request);
-    buf_free(&names);
-    buf_free(&values);
-    buf_free(&reply);
-    return end;
+    struct slice changes = arena_take(task_arena(), &update), keys = arena_take(task_arena(), &names),
+                 all = arena_take(task_arena(), &values);
+    enum dynamo_fault fault = DYNAMO_FINE;
+    if (body->tag_count)
+        fault = schedules_call(schedules, "UpdateItem",
+                               "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
+                               "'UpdateExpression':'%A %A','ConditionExpression':'attribute_exists(#name)',"
+                               "'ExpressionAttributeNames':{'#name':'name'%A}%A}",
+                               schedules->table, group, sets ? SLICE("SET") : SLICE("REMOVE"), changes, keys,
+                               sets ? compose_in(task_arena(), ",'ExpressionAttributeValues':{%A}", all)
+                                    : SLICE(""))
+                    .fault;
+    if (!group_end(call, fault, group)) return;
+    buf_text(call->reply, "{}");
+    schedule_done(call);
 }
 
-static void tags_reply(struct rest_call *call, enum schedule_end end, struct slice group)
+void schedule_tag_add(struct trigger *trigger, struct rest_call *call)
 {
-    if (end == SCHEDULE_FINE) {
-        buf_text(call->reply, "{}");
-        schedule_done(call);
-    } else if (end == SCHEDULE_FAILED) {
+    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
+    struct schedule_fault fault;
+    struct slice group;
+    if (!arn_read(call, &group)) return;
+    if (!schedule_group_read(task_arena(), call->body, body, &fault) ||
+        (!body->has_tags && !schedule_constraint(&fault, "tags", SLICE_NONE, "Member must not be null")))
+        schedule_fault_reply(call, &fault);
+    else if (!schedule_table_make(trigger->schedules))
         schedule_door_error(call);
-    } else {
-        no_such_group(call, group);
-    }
+    else
+        tags_change(trigger->schedules, call, group, body, true);
 }
 
-void schedule_tag_add(void *room, struct rest_call *call)
+void schedule_tag_remove(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedules *schedules = ROOM_OF(room)->schedules;
-    struct schedule_group_request asked;
+    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
     struct schedule_fault fault;
-    struct slice group;
+    struct slice group, key;
     if (!arn_read(call, &group)) return;
-    bool fine = schedule_group_read(call->arena, call->body, &asked, &fault) &&
-                (asked.has_tags ||
-                 schedule_constraint(&fault, "tags", SLICE_NONE, "Member must not be null"));
-    if (!fine) {
-        schedule_fault_reply(call, &fault);
+    while (body->tag_count < SCHEDULE_TAGS_MAX &&
+           (key = rest_query_nth(call, "TagKeys", (unsigned)body->tag_count)).data)
+        body->keys[body->tag_count++] = key;
+    if (body->tag_count) {
+        tags_change(trigger->schedules, call, group, body, false);
         return;
     }
-    enum schedule_end end = SCHEDULE_FAILED;
-    if (schedule_table_make(schedules))
-        end = asked.tag_count ? tags_change(schedules, group, asked.tags, asked.tag_count, true)
-                              : SCHEDULE_FINE;
-    tags_reply(call, end, group);
+    schedule_constraint(&fault, "tagKeys", SLICE_NONE, "Member must not be null");
+    schedule_fault_reply(call, &fault);
 }
 
-void schedule_tag_remove(void *room, struct rest_call *call)
+void schedule_tag_list(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedules *schedules = ROOM_OF(room)->schedules;
-    struct schedule_tag *keys = arena_array(call->arena, struct schedule_tag, KEYS_MAX);
-    struct schedule_fault fault;
-    struct slice group;
-    size_t count = 0;
-    if (!arn_read(call, &group)) return;
-    while (count < KEYS_MAX && (keys[count].key = rest_query_nth(call, "TagKeys", (unsigned)count)).data)
-        count++;
-    if (!count) {
-        schedule_constraint(&fault, "tagKeys", SLICE_NONE, "Member must not be null");
-        schedule_fault_reply(call, &fault);
-        return;
-    }
-    tags_reply(call, tags_change(schedules, group, keys, count, false), group);
-}
-
-/* {"M":{"key":{"S":"value"}}} becomes {"Key":"key","Value":"value"}, ... */
-static void put_tags(struct buf *out, struct arena *arena, struct slice tags)
-{
-    struct json_reader reader;
-    struct slice type, key;
-    bool is_first = true;
-    json_begin(&reader, tags, arena);
-    if (!tags.len || json_peek(&reader) != JSON_OBJECT) return;
-    for (json_enter(&reader); json_member(&reader, &type);) {
-        for (json_enter(&reader); json_member(&reader, &key); is_first = false) {
-            buf_printf(out, "%s{\"Key\":", is_first ? "" : ",");
-            json_put_string(out, key);
-            buf_text(out, ",\"Value\":");
-            json_put_string(out, plain_value(&reader));
-            buf_byte(out, '}');
-        }
-    }
-}
-
-void schedule_tag_list(void *room, struct rest_call *call)
-{
-    struct slice name;
+    struct slice name, key, value;
     struct group group;
-    if (!arn_read(call, &name) || !group_find(ROOM_OF(room)->schedules, call, name, &group)) return;
+    struct raw_look look;
+    if (!arn_read(call, &name) || !group_end(call, group_load(trigger->schedules, name, &group), name))
+        return;
     buf_text(call->reply, "{\"Tags\":[");
-    put_tags(call->reply, call->arena, group.tags);
+    raw_look_begin(&look, task_arena(), group.tags);
+    while (raw_look_next(&look, &key, &value))
+        compose(call->reply, "%,{'Key':%s,'Value':%s}", key, attribute_text(task_arena(), value));
     buf_text(call->reply, "]}");
     schedule_done(call);
 }

@@ -19,8 +19,8 @@
  *  T4. One holder per shard: leases expire, fences only grow, and a stale fence moves nothing.
  *  T5. A record that a function's own write caused is kept from that function, unless its mapping allows it
  *      and up to the depth it allows.
- *  T6. A due time of a schedule is fired once: the schedule's next time and the call go into one
- *      transaction. */
+ *  T6. A due time of a schedule is fired once: the schedule's next time and the call go into one transaction; where
+ *      there are none, the call, whose id follows from schedule and due time, is put before the schedule moves on. */
 #ifndef TRIGGER_TRIGGER_H
 #define TRIGGER_TRIGGER_H
 

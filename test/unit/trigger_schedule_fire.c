@@ -14,9 +14,9 @@ TEST(a_rate_is_fired_at_once_and_then_by_its_period)
     world_open(&world);
     server_open(&world, 0);
     schedule_make(&world, "s", "rate(5 minutes)", "");
-    CHECK(!schedules_are_idle(world.servers[0].schedules));
+    CHECK(!schedules_are_idle(schedules_of(&world, 0)));
     server_turn(&world, 0);
-    CHECK(schedules_are_idle(world.servers[0].schedules));
+    CHECK(schedules_are_idle(schedules_of(&world, 0)));
     CHECK_INT(calls_count(&world), 1);
     CHECK(calls_have(&world, "2025-06-01T00:00:00Z"));
     server_run(&world, 0, world.now_ms + 4 * MINUTE + 59000, 1000);
@@ -60,7 +60,7 @@ TEST(a_single_time_and_what_comes_after)
     CHECK(calls_have(&world, "2025-06-01T07:00:00Z"));
     expect(&world, "GET", "/schedules/keep", "", 200, "\"State\":\"ENABLED\"");
     expect(&world, "GET", "/schedules/go", "", 404, "Schedule go does not exist.");
-    CHECK_INT(schedules_count(world.servers[0].schedules), 0);
+    CHECK_INT(schedules_of(&world, 0)->count, 0);
     world_close(&world);
 }
 
@@ -140,6 +140,14 @@ TEST(a_single_time_that_was_missed)
     world_close(&world);
 }
 
+static unsigned writes_before;
+
+static void writes_count(struct world *world)
+{
+    if (++writes_before == 3) CHECK(calls_have(world, "2025-06-01T23:00:00Z"));
+    world->before_write = writes_count;
+}
+
 /* Catching up with all of them keeps nobody else waiting. */
 TEST(who_catches_up_does_not_block_others)
 {
@@ -149,8 +157,11 @@ TEST(who_catches_up_does_not_block_others)
     schedule_make(&world, "busy", "cron(* * * * ? *)", ",\"MissedRuns\":\"ALL\"");
     schedule_make(&world, "other", "at(2025-06-01T23:00:00)", "");
     world.now_ms += DAY;
-    for (int i = 0; i < 3; i++) schedules_turn(world.servers[0].schedules);
-    CHECK(calls_have(&world, "2025-06-01T23:00:00Z"));
+    writes_before = 0;
+    world.before_write = writes_count;
+    server_turn(&world, 0);
+    CHECK_INT(calls_count(&world), 24 * 60 + 2);
+    CHECK_INT(writes_before, 24 * 60 + 2);
     world_close(&world);
 }
 
@@ -326,6 +337,98 @@ TEST(retries_end_in_the_dead_letters)
     world_close(&world);
 }
 
+static bool anchor_fails(struct world *world, struct dynamo_call *call)
+{
+    bool is_anchor = slice_equal(call->name, SLICE("UpdateItem")) &&
+                     slice_contains(call->request, SLICE("quipu-schedules"));
+    world->failing = is_anchor ? FAIL_BEFORE : FAIL_NOT;
+    world->fail_at = world->calls + 1;
+    return false;
+}
+
+/* Without transactions the call comes first: what was put is delivered, however long the schedule itself cannot be
+ * moved on. */
+TEST(what_was_put_is_no_dead_letter)
+{
+    struct world world;
+    world_open(&world);
+    world.has_transactions = false;
+    server_open(&world, 0);
+    expect(&world, "POST", "/schedules/s",
+           "{\"ScheduleExpression\":\"at(2025-06-01T00:01:00)\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
+           "\"Target\":{\"Arn\":\"f\",\"RetryPolicy\":{\"MaximumRetryAttempts\":2},"
+           "\"DeadLetterConfig\":{\"Arn\":\"arn:aws:sqs:us-east-1:000000000000:dead\"}}}",
+           200, NULL);
+    world.hold = anchor_fails;
+    server_run(&world, 0, world.now_ms + 3 * MINUTE, 1000);
+    CHECK_INT(calls_count(&world), 1);
+    world.hold = NULL;
+    world.failing = FAIL_NOT;
+    server_run(&world, 0, world.now_ms + 5 * MINUTE, 1000);
+    CHECK_INT(calls_count(&world), 1);
+    CHECK_INT(letters_count(&world), 0);
+    expect(&world, "GET", "/schedules/s", "", 200, NULL);
+    CHECK_INT(schedules_of(&world, 0)->count, 0);
+    world_close(&world);
+}
+
+/* One that is made again under its name is another one, also where it has the same due times. */
+TEST(made_again_it_is_another_one)
+{
+    for (int has_transactions = 0; has_transactions < 2; has_transactions++) {
+        struct world world;
+        world_open(&world);
+        world.has_transactions = has_transactions;
+        server_open(&world, 0);
+        schedule_make(&world, "s", "at(2025-06-01T00:01:00)", "");
+        world.now_ms += MINUTE;
+        server_turn(&world, 0);
+        expect(&world, "DELETE", "/schedules/s", "", 200, NULL);
+        world.now_ms -= MINUTE / 2; /* a clock that is set back */
+        schedule_make(&world, "s", "at(2025-06-01T00:01:00)", "");
+        world.now_ms += MINUTE;
+        server_turn(&world, 0);
+        CHECK_INT(calls_count(&world), 2);
+        world_close(&world);
+    }
+}
+
+static struct dynamo_call *kept_call;
+
+static bool keep_firing(struct world *world, struct dynamo_call *call)
+{
+    if (!slice_equal(call->name, SLICE("TransactWriteItems"))) return false;
+    world->hold = NULL;
+    kept_call = call;
+    return true;
+}
+
+/* The firing is through, and its reply on the way, while somebody gives the schedule an earlier time than the one it
+ * has now. */
+TEST(a_change_while_it_is_in_hand)
+{
+    struct world world;
+    world_open(&world);
+    server_open(&world, 0);
+    schedule_make(&world, "s", "cron(0 * * * ? *)", "");
+    schedules_begin(schedules_of(&world, 0));
+    world.hold = keep_firing;
+    kept_call = NULL;
+    while (!kept_call) task_host_step(world.servers[0].host);
+    world_answer(&world, kept_call);
+    CHECK_INT(calls_count(&world), 1);
+    expect(&world, "PUT", "/schedules/s",
+           "{\"ScheduleExpression\":\"cron(30 * * * ? *)\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
+           "\"Target\":{\"Arn\":\"f\"}}",
+           200, NULL);
+    kept_call->done(kept_call);
+    while (!schedules_are_idle(schedules_of(&world, 0))) task_host_step(world.servers[0].host);
+    world.now_ms += HOUR / 2;
+    while (!schedules_are_idle(schedules_of(&world, 0))) task_host_step(world.servers[0].host);
+    CHECK_INT(calls_count(&world), 2);
+    world_close(&world);
+}
+
 TEST(a_function_that_is_not_there)
 {
     struct world world;
@@ -394,12 +497,12 @@ TEST(another_servers_changes)
     world.now_ms += HOUR;
     server_turn(&world, 1);
     CHECK_INT(calls_count(&world), 0);
-    CHECK(schedules_read(world.servers[1].schedules));
+    CHECK(server_read(&world, 1));
     server_turn(&world, 1);
     CHECK_INT(calls_count(&world), 2);
     expect(&world, "DELETE", "/schedules/a", "", 200, NULL);
-    CHECK(schedules_read(world.servers[1].schedules));
-    CHECK_INT(schedules_count(world.servers[1].schedules), 1);
+    CHECK(server_read(&world, 1));
+    CHECK_INT(schedules_of(&world, 1)->count, 1);
     world.now_ms += HOUR;
     server_turn(&world, 1);
     server_turn(&world, 0);
@@ -419,11 +522,11 @@ TEST(threads_of_two_servers)
         schedule_make(&world, name, "cron(* * * * ? *)", ",\"MissedRuns\":\"ALL\"");
     }
     server_open(&world, 1);
-    schedules_start(world.servers[0].schedules);
-    schedules_start(world.servers[1].schedules);
+    schedules_start(schedules_of(&world, 0));
+    schedules_start(schedules_of(&world, 1));
     world.now_ms += 5 * MINUTE;
     while (calls_count(&world) < 20 * 6) usleep(1000);
-    while (!schedules_are_idle(world.servers[0].schedules) || !schedules_are_idle(world.servers[1].schedules))
+    while (!schedules_are_idle(schedules_of(&world, 0)) || !schedules_are_idle(schedules_of(&world, 1)))
         usleep(1000);
     CHECK_INT(calls_count(&world), 20 * 6);
     world_close(&world);

@@ -1,7 +1,6 @@
 /* The world of schedules' tests. */
 #include "unit/trigger_schedule.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 int64_t moment(const char *text)
@@ -18,24 +17,71 @@ static int64_t world_now(void *self)
     return ((struct world *)self)->now_ms;
 }
 
-static int world_call(void *self, struct slice operation, struct slice request, struct buf *reply)
+static bool is_write(struct slice operation)
 {
-    struct world *world = self;
+    return !slice_equal(operation, SLICE("GetItem")) && !slice_equal(operation, SLICE("Query")) &&
+           !slice_equal(operation, SLICE("Scan"));
+}
+
+static void no_reply(struct dynamo_call *call)
+{
+    call->reply->len = 0;
+    buf_text(call->reply, "{\"__type\":\"NoReplyException\",\"message\":\"let fail\"}");
+    call->status = 0;
+    call->error = "NoReplyException";
+}
+
+void world_answer(struct world *world, struct dynamo_call *call)
+{
+    struct slice name, message;
     void (*before)(struct world *) = world->before_write;
-    if (before && slice_equal(operation, SLICE("TransactWriteItems"))) {
+    if (before && is_write(call->name)) {
         world->before_write = NULL;
         before(world);
     }
     bool fails = world->failing != FAIL_NOT && ++world->calls == world->fail_at;
     if (fails && world->failing == FAIL_BEFORE) {
-        buf_text(reply, "{\"__type\":\"NoReplyException\",\"message\":\"let fail\"}");
-        return 0;
+        no_reply(call);
+        return;
     }
-    int status = dynamo_call(world->dynamo, operation, request, reply);
-    if (!fails) return status;
-    reply->len = 0;
-    buf_text(reply, "{\"__type\":\"NoReplyException\",\"message\":\"let fail\"}");
-    return 0;
+    CHECK(world->has_transactions || !slice_starts(call->name, SLICE("Transact")));
+    call->status = dynamo_call(world->dynamo, call->name, call->request, call->reply);
+    dynamo_error(call->status == 200 ? SLICE("{}") : buf_view(call->reply), call->arena, &name, &message);
+    call->error = call->status == 200 ? NULL : arena_printf(call->arena, "%.*s", SLICE_ARG(name)).data;
+    if (fails) no_reply(call);
+}
+
+static bool world_begin(void *self, struct dynamo_call *call)
+{
+    struct world *world = ((struct world_server *)self)->world;
+    if (world->hold && world->hold(world, call)) return false;
+    world_answer(world, call);
+    return true;
+}
+
+static void world_turn_end(void *self)
+{
+    (void)self;
+}
+
+static void world_finish(void *self, struct dynamo_call *call)
+{
+    (void)self, (void)call;
+}
+
+static int64_t world_now_ms(void *self)
+{
+    return ((struct world_server *)self)->world->now_ms;
+}
+
+static int64_t world_ticks_us(void *self)
+{
+    return ((struct world_server *)self)->world->ticks_us;
+}
+
+static bool world_has_transactions(void *self)
+{
+    return ((struct world_server *)self)->world->has_transactions;
 }
 
 static bool world_resolve(void *self, struct slice function, struct arena *arena)
@@ -44,33 +90,33 @@ static bool world_resolve(void *self, struct slice function, struct arena *arena
     return ((struct world *)self)->has_function && slice_starts(function, SLICE("f"));
 }
 
-/* Counts how often each id is put. */
-static void put_count(struct buf *members, const char *table, struct slice id, struct slice payload)
+/* Counts how often each id is put. Without transactions a child may be put again, and stays as it is. */
+static void put_count(struct world *world, struct buf *members, const char *table, struct slice id,
+                      struct slice payload)
 {
-    buf_printf(members, "{\"Update\":{\"TableName\":\"%s\",\"Key\":{\"id\":{\"S\":", table);
-    json_put_string(members, id);
-    buf_text(members, "}},\"UpdateExpression\":\"ADD times :one SET payload = :payload\","
-                      "\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},\":payload\":{\"S\":");
-    json_put_string(members, payload);
-    buf_text(members, "}}}}");
+    compose(members,
+            "{'Update':{'TableName':%s,'Key':{'id':%S},'UpdateExpression':'%A',"
+            "'ExpressionAttributeValues':{':one':{'N':'1'},':payload':%S}}}",
+            slice_of(table), id,
+            world->has_transactions ? SLICE("ADD times :one SET payload = :payload")
+                                    : SLICE("SET times = :one, payload = if_not_exists(payload, :payload)"),
+            payload);
 }
 
 static unsigned world_queue_put(void *self, struct slice function, struct slice payload, struct slice id,
                                 struct buf *members)
 {
-    (void)self;
     (void)function;
-    put_count(members, "calls", id, payload);
+    put_count(self, members, "calls", id, payload);
     return 1;
 }
 
 static bool world_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
                               const struct func_call *call, struct buf *members, unsigned *count)
 {
-    (void)self;
     (void)destination;
     CHECK(call->function.len && slice_contains(document, call->payload));
-    put_count(members, "letters", id, document);
+    put_count(self, members, "letters", id, document);
     *count = 1;
     return true;
 }
@@ -98,60 +144,76 @@ static void make_table(struct world *world, const char *name)
 void world_open(struct world *world)
 {
     char error[512] = "";
-    *world = (struct world){.has_function = true};
+    *world = (struct world){.has_function = true, .has_transactions = true};
     world->now_ms = moment("2025-06-01T00:00:00Z");
     world->clock = (struct clock){world_now, world};
     world->dynamo = dynamo_open(":memory:", NULL, error, sizeof error);
     CHECK_TEXT(slice_of(error), "");
     make_table(world, "calls");
     make_table(world, "letters");
-    for (unsigned i = 0; i < SERVERS; i++)
-        world->servers[i] = (struct trigger){.options = {.dynamo = world->dynamo, .clock = &world->clock},
-                                             .prefix = SLICE("quipu-"),
-                                             .region = SLICE("us-east-1"),
-                                             .account = SLICE("000000000000")};
+    for (unsigned i = 0; i < SERVERS; i++) {
+        world->servers[i].world = world;
+        world->servers[i].trigger = (struct trigger){
+            .options = {.dynamo = world->dynamo, .clock = &world->clock},
+            .prefix = SLICE("quipu-"),
+            .region = SLICE("us-east-1"),
+            .account = SLICE("000000000000")};
+    }
 }
 
 void world_close(struct world *world)
 {
     for (unsigned i = 0; i < SERVERS; i++)
-        if (world->servers[i].schedules) server_close(world, i);
+        if (world->servers[i].trigger.schedules) server_close(world, i);
     dynamo_close(world->dynamo);
+}
+
+struct schedules *schedules_of(struct world *world, unsigned nth)
+{
+    return world->servers[nth].trigger.schedules;
 }
 
 void server_open(struct world *world, unsigned nth)
 {
-    const struct schedule_doors doors = {world,           world_call,        world_resolve,
-                                         world_queue_put, world_dead_letter, world_wake};
-    char error[256] = "";
-    struct trigger *server = &world->servers[nth];
-    while (!server->schedules) server->schedules = schedules_open_with(server, &doors, error, sizeof error);
-    server->workers = rest_workers_new(1);
+    const struct schedule_doors doors = {world, world_resolve, world_queue_put, world_dead_letter,
+                                         world_wake};
+    struct world_server *server = &world->servers[nth];
+    const struct task_environment environment = {.self = server,
+                                                 .begin = world_begin,
+                                                 .turn_end = world_turn_end,
+                                                 .finish = world_finish,
+                                                 .now_ms = world_now_ms,
+                                                 .ticks_us = world_ticks_us,
+                                                 .has_transactions = world_has_transactions};
+    while (!server->trigger.schedules) {
+        server->host = task_host_new(&environment, nth + 1);
+        server->trigger.schedules = schedules_open_with(&server->trigger, &doors, server->host);
+    }
 }
 
 void server_close(struct world *world, unsigned nth)
 {
-    rest_workers_free(world->servers[nth].workers);
-    schedules_close(world->servers[nth].schedules);
-    world->servers[nth].schedules = NULL;
+    schedules_close(world->servers[nth].trigger.schedules);
+    world->servers[nth].trigger.schedules = NULL;
 }
 
 /* ---- requests ---- */
 
 struct waiting {
     struct rest_call call;
-    pthread_mutex_t lock;
-    pthread_cond_t news;
     bool is_done;
 };
 
 static void answered(struct rest_call *call)
 {
-    struct waiting *waiting = (struct waiting *)(void *)call;
-    pthread_mutex_lock(&waiting->lock);
-    waiting->is_done = true;
-    pthread_cond_signal(&waiting->news);
-    pthread_mutex_unlock(&waiting->lock);
+    ((struct waiting *)(void *)call)->is_done = true;
+}
+
+/* Steps, and lets time pass where somebody waits for it. */
+static void server_step(struct world *world, unsigned nth)
+{
+    int64_t us = task_host_step(world->servers[nth].host);
+    if (us > 0) world->ticks_us += us;
 }
 
 static struct slice no_header(const struct rest_call *call, struct slice name)
@@ -168,8 +230,6 @@ void ask(struct world *world, unsigned nth, const char *method, const char *path
     const struct rest_route *route = NULL;
     const char *mark = strchr(path, '?');
     *out = (struct asked){0};
-    pthread_mutex_init(&waiting.lock, NULL);
-    pthread_cond_init(&waiting.news, NULL);
     waiting.call = (struct rest_call){.method = slice_of(method),
                                       .path = {path, mark ? (size_t)(mark - path) : strlen(path)},
                                       .query = slice_of(mark ? mark + 1 : ""),
@@ -180,15 +240,11 @@ void ask(struct world *world, unsigned nth, const char *method, const char *path
                                       .reply = &out->reply};
     CHECK_INT(rest_route(schedule_routes, schedule_route_count, &waiting.call, &route), REST_FOUND);
     if (route) {
-        route->serve(&world->servers[nth], &waiting.call);
-        pthread_mutex_lock(&waiting.lock);
-        while (!waiting.is_done) pthread_cond_wait(&waiting.news, &waiting.lock);
-        pthread_mutex_unlock(&waiting.lock);
+        route->serve(&world->servers[nth].trigger, &waiting.call);
+        while (!waiting.is_done) server_step(world, nth);
     }
     out->status = waiting.call.status;
     out->headers = waiting.call.headers;
-    pthread_mutex_destroy(&waiting.lock);
-    pthread_cond_destroy(&waiting.news);
 }
 
 void expect(struct world *world, const char *method, const char *path, const char *body, int status,
@@ -205,13 +261,19 @@ void expect(struct world *world, const char *method, const char *path, const cha
 
 void schedule_make(struct world *world, const char *name, const char *expression, const char *more)
 {
+    schedule_make_with(world, name, expression, "{\\\"at\\\":\\\"<aws.scheduler.scheduled-time>\\\"}", more);
+}
+
+void schedule_make_with(struct world *world, const char *name, const char *expression, const char *input,
+                        const char *more)
+{
     struct buf body = {0}, path = {0};
     buf_printf(&path, "/schedules/%s%c", name, 0);
     buf_printf(&body,
                "{\"ScheduleExpression\":\"%s\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
-               "\"Target\":{\"Arn\":\"f\",\"Input\":\"{\\\"at\\\":\\\"<aws.scheduler.scheduled-time>\\\"}\","
+               "\"Target\":{\"Arn\":\"f\",\"Input\":\"%s\","
                "\"DeadLetterConfig\":{\"Arn\":\"arn:aws:sqs:us-east-1:000000000000:dead\"}}%s}%c",
-               expression, more, 0);
+               expression, input, more, 0);
     expect(world, "POST", path.data, body.data, 200, "ScheduleArn");
     buf_free(&body);
     buf_free(&path);
@@ -219,10 +281,37 @@ void schedule_make(struct world *world, const char *name, const char *expression
 
 /* ---- running ---- */
 
+/* What fires ends with the turn: requests between turns are served by themselves. */
 void server_turn(struct world *world, unsigned nth)
 {
-    while (schedules_turn(world->servers[nth].schedules))
-        ;
+    struct schedules *schedules = schedules_of(world, nth);
+    schedules_begin(schedules);
+    do server_step(world, nth);
+    while (!schedules_are_idle(schedules));
+    schedules->is_stopping = schedules->is_closing = true;
+    task_signal_give(&schedules->changed);
+    while (task_host_count(world->servers[nth].host)) server_step(world, nth);
+    schedules->is_stopping = schedules->is_closing = false;
+}
+
+struct reading {
+    struct schedules *schedules;
+    bool is_over, is_fine;
+};
+
+static void reading_task(void *argument)
+{
+    struct reading *reading = argument;
+    reading->is_fine = schedules_read(reading->schedules);
+    reading->is_over = true;
+}
+
+bool server_read(struct world *world, unsigned nth)
+{
+    struct reading reading = {schedules_of(world, nth), false, false};
+    task_begin(world->servers[nth].host, reading_task, &reading);
+    while (!reading.is_over) server_step(world, nth);
+    return reading.is_fine;
 }
 
 void server_run(struct world *world, unsigned nth, int64_t until_ms, int64_t step_ms)
@@ -271,11 +360,16 @@ size_t letters_count(struct world *world)
     return count_once(world, "letters");
 }
 
-bool calls_have(struct world *world, const char *part)
+size_t calls_with(struct world *world, const char *part)
 {
     struct buf reply = {0};
     table_read(world, "calls", &reply);
-    bool found = slice_contains(buf_view(&reply), slice_of(part));
+    size_t count = occurrences(buf_view(&reply), part);
     buf_free(&reply);
-    return found;
+    return count;
+}
+
+bool calls_have(struct world *world, const char *part)
+{
+    return calls_with(world, part) > 0;
 }
