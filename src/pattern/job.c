@@ -88,11 +88,17 @@ struct slice job_state_name(enum job_state state)
     return state_names[state];
 }
 
-struct job_work *job_work_new(struct flow *flow, struct slice id)
+struct job *job_new(struct flow *flow, struct slice id)
 {
-    struct job_work *work = flow->state = arena_new(flow->arena, struct job_work);
-    work->id = id;
-    return work;
+    struct job *job = flow->state = arena_new(flow->arena, struct job);
+    job->id = id;
+    return job;
+}
+
+struct slice job_key(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    return flow_compose(flow, "{'id':%S}", job->id);
 }
 
 struct slice job_caller(struct flow *flow, const char *what, struct slice name, int64_t number)
@@ -101,66 +107,62 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
     return arena_printf(flow->arena, "%s %lld", what, (long long)number);
 }
 
-static void head_read(struct flow *flow, struct slice item, struct job *job)
+/* Attributes of the head, found in one pass. */
+#define HEAD(X)                                                                                              \
+    X(state)                                                                                                 \
+    X(run)                                                                                                   \
+    X(last_caller) X(total) X(first) X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep)         \
+        X(reach) X(revived) X(epoch) X(changing) X(changing_ms)
+
+static void head_read(struct flow *flow, struct slice item)
 {
     enum {
-        STATE,
-        RUN,
-        LAST,
-        TOTAL,
-        FIRST,
-        LAYOUT,
-        LEAVES,
-        PREPARED,
-        FAILURES,
-        DEADLINE,
-        KEEP,
-        REACH,
-        REVIVED,
-        EPOCH,
-        CHANGING,
-        CHANGING_MS,
-        ALL
+#define X(name) AT_##name,
+        HEAD(X) ALL
+#undef X
     };
     static const char *const names[ALL] = {
-        "state",    "run",      "last_caller", "total", "first",   "layout", "leaves",   "prepared",
-        "failures", "deadline", "keep",        "reach", "revived", "epoch",  "changing", "changing_ms"};
+#define X(name) #name,
+        HEAD(X)
+#undef X
+    };
     struct arena *arena = flow->arena;
-    struct slice found[ALL];
-    raw_pick(arena, item, names, found, ALL);
-    struct slice state = attribute_text(arena, found[STATE]), layout = attribute_text(arena, found[LAYOUT]);
-    *job = (struct job){.item = item,
-                        .run = attribute_text(arena, found[RUN]),
-                        .last_caller = attribute_text(arena, found[LAST]),
-                        .total = attribute_int(arena, found[TOTAL], -1),
-                        .first = attribute_int(arena, found[FIRST], 0),
-                        .fan = slice_equal(layout, SLICE("set")) ? JOB_SET_MOST : JOB_FAN,
-                        .named = found[LEAVES].data != NULL,
-                        .prepared = found[PREPARED].data != NULL,
-                        .failures = attribute_int(arena, found[FAILURES], 0),
-                        .deadline_ms = attribute_int(arena, found[DEADLINE], 0),
-                        .keep_ms = attribute_int(arena, found[KEEP], 0),
-                        .revived_ms = attribute_int(arena, found[REVIVED], 0),
-                        .epoch = attribute_int(arena, found[EPOCH], 0),
-                        .changing = attribute_int(arena, found[CHANGING], 0),
-                        .changing_ms = attribute_int(arena, found[CHANGING_MS], 0)};
-    if (!item.data) return;
-    for (size_t i = 1; i < sizeof state_names / sizeof *state_names; i++)
+    struct job *job = flow->state;
+    struct slice at[ALL];
+    raw_pick(arena, item, names, at, ALL);
+    struct slice state = attribute_text(arena, at[AT_state]), layout = attribute_text(arena, at[AT_layout]);
+    job->item = item;
+    job->run = attribute_text(arena, at[AT_run]);
+    job->last_caller = attribute_text(arena, at[AT_last_caller]);
+    job->state = JOB_NONE;
+    for (size_t i = 1; item.data && i < sizeof state_names / sizeof *state_names; i++)
         if (slice_equal(state, state_names[i])) job->state = (enum job_state)i;
-    int64_t reached = job->total < 0 ? attribute_int(arena, found[REACH], -1) + 1
+    job->named = at[AT_leaves].data;
+    job->prepared = at[AT_prepared].data;
+    job->reached = at[AT_reach].data;
+    job->total = attribute_int(arena, at[AT_total], -1);
+    job->first = attribute_int(arena, at[AT_first], 0);
+    job->fan = slice_equal(layout, SLICE("set")) ? JOB_SET_MOST : JOB_FAN;
+    int64_t reached = job->total < 0 ? attribute_int(arena, at[AT_reach], -1) + 1
                                      : (job->total + job->fan - 1) / job->fan;
-    job->leaves = attribute_int(arena, found[LEAVES], reached);
+    job->leaves = item.data ? attribute_int(arena, at[AT_leaves], reached) : 0;
     job->branches = (job->leaves + JOB_FAN - 1) / JOB_FAN;
-    job->reached = found[REACH].data != NULL;
-    job->blank = job->total < 0 && !job->named && !found[REACH].data;
+    job->failures = attribute_int(arena, at[AT_failures], 0);
+    job->deadline_ms = attribute_int(arena, at[AT_deadline], 0);
+    job->keep_ms = attribute_int(arena, at[AT_keep], 0);
+    job->revived_ms = attribute_int(arena, at[AT_revived], 0);
+    job->epoch = attribute_int(arena, at[AT_epoch], 0);
+    job->changing = attribute_int(arena, at[AT_changing], 0);
+    job->changing_ms = attribute_int(arena, at[AT_changing_ms], 0);
+    job->blank = item.data && job->total < 0 && !job->named && !job->reached;
 }
 
 /* What a table has that an earlier version of Quipu made is refused, and left alone by the sweep. */
 static void refuse_old_layout(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    if (!work->job.item.data || work->job.epoch || work->job.state == JOB_DELETING) return;
-    work->job = (struct job){0};
+    struct job *job = flow->state;
+    if (!job->item.data || job->epoch || job->state == JOB_DELETING) return;
+    head_read(flow, SLICE_NONE);
     if (!flow->request) return;
     flow_refuse(flow, 409, "old-layout",
                 "The job was made by an earlier version of Quipu, which kept jobs otherwise. Delete it.");
@@ -174,27 +176,33 @@ static uint64_t head_topic(struct slice id)
 
 void job_take(struct flow *flow, struct slice item)
 {
-    struct job_work *work = flow->state;
-    head_read(flow, item, &work->job);
-    work->is_fresh = true;
-    work->is_recalled = false;
+    struct job *job = flow->state;
+    head_read(flow, item);
+    job->is_fresh = true;
+    job->is_recalled = false;
     refuse_old_layout(flow);
-    flow_remember(flow, head_topic(work->id), item);
+    flow_remember(flow, head_topic(job->id), item);
+}
+
+bool job_took(struct flow *flow, bool is_written)
+{
+    if (is_written) job_take(flow, flow_item(flow));
+    return is_written;
 }
 
 void job_forget(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    flow_forget(flow, head_topic(work->id));
+    const struct job *job = flow->state;
+    flow_forget(flow, head_topic(job->id));
 }
 
 static void head_load(struct flow *flow, bool is_fresh)
 {
-    struct job_work *work = flow->state;
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'id':%S},'ConsistentRead':%b}", &job_table, work->id,
+    struct job *job = flow->state;
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'id':%S},'ConsistentRead':%b}", &job_table, job->id,
               (int)is_fresh);
     job_take(flow, flow_item(flow));
-    work->is_fresh = is_fresh;
+    job->is_fresh = is_fresh;
 }
 
 void job_load(struct flow *flow)
@@ -209,22 +217,22 @@ void job_glance(struct flow *flow)
 
 void job_recall(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    struct slice item = flow_recall(flow, head_topic(work->id));
+    struct job *job = flow->state;
+    struct slice item = flow_recall(flow, head_topic(job->id));
     if (!item.data) {
         job_glance(flow);
         return;
     }
-    head_read(flow, item, &work->job);
-    work->is_recalled = true;
-    work->is_fresh = false;
+    head_read(flow, item);
+    job->is_recalled = true;
+    job->is_fresh = false;
 }
 
 void job_load_existing(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     job_load(flow);
-    if (!work->job.item.data || work->job.state == JOB_DELETING) job_refuse_unknown(flow);
+    if (!job->item.data || job->state == JOB_DELETING) job_refuse_unknown(flow);
 }
 
 _Noreturn void job_refuse_unknown(struct flow *flow)
@@ -235,8 +243,7 @@ _Noreturn void job_refuse_unknown(struct flow *flow)
 
 _Noreturn void job_refuse_closed(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice state = job_state_name(job->state), members = flow_compose(flow, "'state':%s", state);
     if (job->state == JOB_OPEN || job->state == JOB_CLOSING || job->state == JOB_EXPIRED)
         flow_refuse_with(flow, members, 409, "deadline-over",
@@ -266,17 +273,17 @@ uint64_t job_progress_topic(struct slice id)
 
 void job_wake(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    flow_wake(flow, job_topic(work->id));
-    flow_wake(flow, job_progress_topic(work->id));
+    const struct job *job = flow->state;
+    flow_wake(flow, job_topic(job->id));
+    flow_wake(flow, job_progress_topic(job->id));
 }
 
 void job_wait_for_change(struct flow *flow, uint64_t topic, int64_t until_ms)
 {
-    const struct job_work *work = flow->state;
-    int64_t over_ms = work->job.deadline_ms + flow->world->skew_ms;
-    bool changes = work->job.deadline_ms && over_ms > flow->now_ms;
-    task_watch_as(flow, topic, flow_thing("job", work->id), 0, changes ? over_ms : INT64_MAX, until_ms);
+    const struct job *job = flow->state;
+    int64_t over_ms = job->deadline_ms + flow->world->skew_ms;
+    bool changes = job->deadline_ms && over_ms > flow->now_ms;
+    task_watch_as(flow, topic, flow_thing("job", job->id), 0, changes ? over_ms : INT64_MAX, until_ms);
 }
 
 const struct slots job_slots = {&job_parts_table,
@@ -284,8 +291,8 @@ const struct slots job_slots = {&job_parts_table,
 
 struct slice job_slot(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    return flow_compose(flow, "%d", slots_place(flow, &job_slots, work->id));
+    const struct job *job = flow->state;
+    return flow_compose(flow, "%d", slots_place(flow, &job_slots, job->id));
 }
 
 struct slice job_listed(struct flow *flow, enum job_state state)
@@ -307,18 +314,16 @@ int64_t job_tolerated(struct flow *flow, const struct job *job)
 /* Where the condition does not hold, another has reached further; or the tasks were given names. */
 void job_reach(struct flow *flow, int64_t leaf)
 {
-    struct job_work *work = flow->state;
-    if (work->job.total >= 0 || leaf < work->job.leaves) return;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #reach = :leaf',"
-              "'ConditionExpression':'#run = :run and attribute_not_exists(#leaves) and "
-              "(attribute_not_exists(#reach) or #reach < "
-              ":leaf)',%#,'ExpressionAttributeValues':{':leaf':%N,':run':%S},'ReturnValues':'ALL_NEW',%O}",
-              &job_table, work->id, leaf, work->job.run);
-    struct slice run = work->job.run;
+    struct job *job = flow->state;
+    if (job->total >= 0 || leaf < job->leaves) return;
+    JOB_EDIT(
+        flow, "SET #reach = :leaf",
+        "#run = :run and attribute_not_exists(#leaves) and (attribute_not_exists(#reach) or #reach < :leaf)",
+        "':leaf':%N,':run':%S", leaf, job->run);
+    struct slice run = job->run;
     job_take(flow, flow_item(flow));
-    if (!slice_equal(run, work->job.run)) job_refuse_unknown(flow);
-    if (!work->job.named) return;
+    if (!slice_equal(run, job->run)) job_refuse_unknown(flow);
+    if (!job->named) return;
     flow_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
     task_end(flow);
 }
@@ -352,14 +357,13 @@ bool job_is_closing(const struct flow *flow, const struct job *job)
 
 static struct slice counts_text(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     int64_t done = item_int(flow->arena, job->item, "counted", -1);
     struct slice about = SLICE("");
     if (done < 0 && job->state == JOB_COMPLETE) done = job->total - job->failures;
-    if (done < 0 && work->has_counted && (!job->named || job->prepared)) {
-        done = job->total < 0 || work->at_least ? work->done : job->total - work->missing - job->failures;
-        if (work->at_least) about = SLICE(",\"exact\":false");
+    if (done < 0 && job->has_counted && (!job->named || job->prepared)) {
+        done = job->total < 0 || job->at_least ? job->done : job->total - job->missing - job->failures;
+        if (job->at_least) about = SLICE(",\"exact\":false");
     }
     if (done < 0) return SLICE("");
     if (job->total < 0) return flow_compose(flow, ",'done':%d%r", done, about);
@@ -368,18 +372,17 @@ static struct slice counts_text(struct flow *flow)
 
 static struct slice moment_member(struct flow *flow, const char *name)
 {
-    const struct job_work *work = flow->state;
-    struct slice text = item_text(flow->arena, work->job.item, name);
+    const struct job *job = flow->state;
+    struct slice text = item_text(flow->arena, job->item, name);
     return text.data ? flow_compose(flow, ",%s:%s", slice_of(name), text) : SLICE("");
 }
 
 struct slice job_describe(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     return flow_compose(
-        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r}", work->id, job_state_name(job->state),
+        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r}", job->id, job_state_name(job->state),
         job->named && !job->prepared ? SLICE(",\"preparing\":true") : SLICE(""),
         job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total), counts_text(flow),
         job->failures, job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
@@ -412,12 +415,11 @@ static const struct field get_fields[] = {
 
 static void get_job(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    const struct job *job = &work->job;
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
     for (;;) {
         flow_look(flow);
-        work->has_counted = false;
+        job->has_counted = false;
         job_load_existing(flow);
         if ((job->state == JOB_OPEN || job->state == JOB_CLOSING) && job_is_over(flow, job)) {
             job_expire(flow);
@@ -431,7 +433,7 @@ static void get_job(struct flow *flow)
             job_count(flow, true);
         is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
         if (!is_open || flow->now_ms >= until_ms) break;
-        job_wait_for_change(flow, job_topic(work->id), until_ms);
+        job_wait_for_change(flow, job_topic(job->id), until_ms);
     }
     job_answer(flow, 200);
 }

@@ -3,6 +3,7 @@
 #ifndef PATTERN_JOB_H
 #define PATTERN_JOB_H
 
+#include "pattern/edit.h"
 #include "pattern/flow.h"
 #include "pattern/slots.h"
 
@@ -28,8 +29,18 @@ enum job_state {
 };
 struct slice job_state_name(enum job_state state);
 
-/* A head as it was read. */
+/* A job, and its head as it was read last. */
 struct job {
+    /* of the flow, which it is the state of */
+    struct slice id;
+    struct slice caller; /* its key, or the tasks that it names */
+    bool is_fresh;       /* the head was read consistently, or is the image of a write */
+    bool is_recalled;    /* it is what the process remembered */
+    bool is_last;        /* this flow is the one to be told so */
+    /* of the last job_count or job_heal */
+    bool has_counted, at_least; /* at_least: `done` may be more */
+    int64_t done, missing;
+    /* of the head */
     struct slice item;        /* SLICE_NONE: there is no such job */
     struct slice run;         /* tells it from others that had its id before */
     struct slice last_caller; /* SLICE_NONE: nobody was told to be last */
@@ -73,22 +84,13 @@ struct branch {
     bool is_full; /* all its leaves are known to be */
 };
 
-/* The state of all flows about one job. */
-struct job_work {
-    struct slice id;
-    struct slice caller; /* its key, or the tasks that it names */
-    struct job job;
-    bool is_fresh;    /* the head was read consistently, or is the image of a write */
-    bool is_recalled; /* it is what the process remembered */
-    bool is_last;     /* this flow is the one to be told so */
-    /* of the last job_count or job_heal */
-    bool has_counted, at_least; /* at_least: `done` may be more */
-    int64_t done, missing;
-};
-
 /* ---- job.c ---- */
 
-struct job_work *job_work_new(struct flow *flow, struct slice id);
+struct job *job_new(struct flow *flow, struct slice id);
+/* A change of the head (edit.h) by literals and values, and of a part. */
+#define JOB_EDIT(flow, update, condition, ...)                                                               \
+    edit_item(flow, &job_table, job_key(flow), SLICE(update), SLICE(condition), __VA_ARGS__)
+struct slice job_key(struct flow *flow); /* of the head, an object */
 /* "done 17", "failed "a"": who calls without a key. */
 struct slice job_caller(struct flow *flow, const char *what, struct slice name, int64_t number);
 /* Reads the head, and remembers it. */
@@ -98,6 +100,8 @@ void job_glance(struct flow *flow);
 void job_recall(struct flow *flow);
 /* Takes the image of a write to the head. */
 void job_take(struct flow *flow, struct slice item);
+/* Takes it if it was written, and passes on whether it was. */
+bool job_took(struct flow *flow, bool is_written);
 void job_forget(struct flow *flow);
 /* Reads the head; ends the task where there is none. */
 void job_load_existing(struct flow *flow);
@@ -140,8 +144,11 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
 void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf);
 void job_leaf_count(struct leaf *leaf);
 bool job_leaf_is_full(const struct job *job, const struct leaf *leaf);
-/* A condition that the leaf is not closed, and its values (",':..."). */
-struct slice job_leaf_unclosed(struct flow *flow, struct slice *values);
+/* The condition that a leaf is not closed, with the value ':revived':%N; and one more of an edit: it has all of these
+ * names, or none of them. */
+#define LEAF_UNCLOSED "(attribute_not_exists(#closed) or #closed <= :revived)"
+void job_leaf_if_names(struct flow *flow, struct edit *edit, const struct slice *names, size_t count,
+                       bool has);
 /* The offset of a name; -1: it is not in the leaf. */
 int64_t job_leaf_find(const struct leaf *leaf, struct slice name);
 int64_t job_leaf_of_name(const struct job *job, struct slice name);
@@ -179,11 +186,10 @@ bool job_change_end(struct flow *flow, int64_t epoch, int64_t total, const struc
 /* Finishes a change that its caller has left. */
 void job_change_settle(struct flow *flow);
 
-/* The parts of an update of the head that ends the job, each behind a comma. */
-struct job_ending {
-    struct slice set, remove, values;
-};
-struct job_ending job_ending(struct flow *flow, enum job_state state, struct slice last_caller);
+/* Adds to a change of the head what opens the job again, with this deadline. */
+void job_open(struct flow *flow, struct edit *edit, int64_t deadline_ms);
+/* Adds to a change of the head what ends the job. `last_caller` SLICE_NONE: nobody is last by it. */
+void job_end(struct flow *flow, struct edit *edit, enum job_state state, struct slice last_caller);
 
 /* ---- job_scan.c ---- */
 
@@ -209,7 +215,7 @@ bool job_scan_next(struct flow *flow, struct job_scan *scan, struct leaf *leaf);
 
 /* Reads what is not settled, counts it, and brings up what somebody left half done. */
 void job_heal(struct flow *flow);
-/* Counts. Of a large job summaries will do, and work->at_least is set; what is read of a small one is healed, too,
+/* Counts. Of a large job summaries will do, and job->at_least is set; what is read of a small one is healed, too,
  * if `heals`. */
 void job_count(struct flow *flow, bool heals);
 /* Notes in a summary how many tasks of the leaf are done, if it has come a quarter further from `before`. */

@@ -20,32 +20,27 @@ const struct field job_only_fields[] = {FIELD_JOB_ID};
 /* Closes a leaf and counts it; false: it was closed for a later deadline, so this one was overcome. */
 static bool leaf_close(struct flow *flow, struct leaf *leaf)
 {
-    const struct job_work *work = flow->state;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #closed = :deadline','ConditionExpression':"
-              "'attribute_not_exists(#closed) or #closed <= :deadline',%#,"
-              "'ExpressionAttributeValues':{':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
-              &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index), work->job.deadline_ms);
-    if (flow_failed(flow)) return false;
+    const struct job *job = flow->state;
+    if (!edit_item(flow, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
+                   SLICE("SET #closed = :deadline"),
+                   SLICE("attribute_not_exists(#closed) or #closed <= :deadline"), "':deadline':%N",
+                   job->deadline_ms))
+        return false;
     job_leaf_read(flow, leaf->index, flow_item(flow), leaf);
     return true;
 }
 
 void job_expire(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct leaf leaf;
     struct branch branch;
     int64_t missing = 0, done = 0, final = 0;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :closing',"
-              "'ConditionExpression':'#run = :run and (#state = :closing or (#state = :open and #deadline = "
-              ":deadline))',%#,"
-              "'ExpressionAttributeValues':{':closing':{'S':'CLOSING'},':open':{'S':'OPEN'},':run':%S,"
-              "':deadline':%N},'ReturnValues':'ALL_NEW',%O}",
-              &job_table, work->id, job->run, job->deadline_ms);
-    if (flow_failed(flow)) return; /* it ended otherwise, or got more time */
+    if (!JOB_EDIT(flow, "SET #state = :closing",
+                  "#run = :run and (#state = :closing or (#state = :open and #deadline = :deadline))",
+                  "':closing':{'S':'CLOSING'},':open':{'S':'OPEN'},':run':%S,':deadline':%N", job->run,
+                  job->deadline_ms))
+        return; /* it ended otherwise, or got more time */
     job_take(flow, flow_item(flow));
     int64_t deadline_ms = job->deadline_ms;
     /* All leaves but those that can change no more. */
@@ -66,18 +61,12 @@ void job_expire(struct flow *flow)
      * are (no total, or not all names were written), some are missing. */
     bool is_partial = missing || job->total < 0 || (job->named && !job->prepared);
     bool fails = job->failures > job_tolerated(flow, job);
-    struct job_ending ending = job_ending(flow,
-                                          is_partial ? JOB_EXPIRED
-                                          : fails    ? JOB_FAILED
-                                                     : JOB_COMPLETE,
-                                          SLICE_NONE);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #counted = :counted%r REMOVE %r',"
-        "'ConditionExpression':'#run = :run and #state = :closing and #deadline = :deadline',%#,"
-        "'ExpressionAttributeValues':{':counted':%N,':run':%S,':closing':{'S':'CLOSING'},':deadline':%N%A},%O}",
-        &job_table, work->id, ending.set, slice_from(ending.remove, 1), done + final, job->run, deadline_ms,
-        ending.values);
+    struct edit edit = {0};
+    job_end(flow, &edit, is_partial ? JOB_EXPIRED : fails ? JOB_FAILED : JOB_COMPLETE, SLICE_NONE);
+    edit_set(flow, &edit, "counted", "%N", done + final);
+    edit_if(flow, &edit, "#run = :run and #state = :closing and #deadline = :deadline",
+            "':run':%S,':closing':{'S':'CLOSING'},':deadline':%N", job->run, deadline_ms);
+    edit_write(flow, &edit, &job_table, job_key(flow));
     job_wake(flow);
 }
 
@@ -85,24 +74,19 @@ void job_expire(struct flow *flow)
 
 bool job_revive(struct flow *flow, int64_t deadline_ms)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
-    struct job next = *job;
-    bool is_over = job_is_closing(flow, job);
-    next.deadline_ms = deadline_ms;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :open, #deadline = :deadline, #listed = "
-        ":listed, #slot = :slot, #due = :due%r REMOVE #closed, #counted','ConditionExpression':'#run = :run and "
-        "#state = :state and %r',%#,'ExpressionAttributeValues':{':open':{'S':'OPEN'},':deadline':%N,"
-        "':listed':%S,':slot':%S,':due':%N,':run':%S,':state':%S%r},'ReturnValues':'ALL_NEW'}",
-        &job_table, work->id, is_over ? SLICE(", #revived = :was") : SLICE(""),
-        job->deadline_ms ? SLICE("#deadline = :was") : SLICE("attribute_not_exists(#deadline)"), deadline_ms,
-        job_listed(flow, JOB_OPEN), job_slot(flow), job_due_ms(flow, &next), job->run,
-        job_state_name(job->state),
-        job->deadline_ms ? flow_compose(flow, ",':was':%N", job->deadline_ms) : SLICE(""));
-    if (flow_failed(flow)) return false;
-    job_take(flow, flow_item(flow));
+    const struct job *job = flow->state;
+    struct edit edit = {0};
+    job_open(flow, &edit, deadline_ms);
+    edit_set(flow, &edit, "deadline", "%N", deadline_ms);
+    edit_put(flow, &edit, EDIT_REMOVE, "#closed, #counted", NULL);
+    if (job_is_closing(flow, job)) edit_put(flow, &edit, EDIT_SET, "#revived = :was", NULL);
+    edit_if(flow, &edit, "#run = :run and #state = :ended", "':run':%S,':ended':%S", job->run,
+            job_state_name(job->state));
+    if (job->deadline_ms)
+        edit_if(flow, &edit, "#deadline = :was", "':was':%N", job->deadline_ms);
+    else
+        edit_if(flow, &edit, "attribute_not_exists(#deadline)", NULL);
+    if (!job_took(flow, edit_write(flow, &edit, &job_table, job_key(flow)))) return false;
     job_wake(flow);
     return true;
 }
@@ -119,10 +103,10 @@ const struct field job_redrive_fields[] = {
 
 static _Noreturn void refuse_over(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(work->job.state)), 409,
-                     "deadline-over", "The deadline of the job was %.*s. Send another deadline.",
-                     SLICE_ARG(moment_text(flow->arena, work->job.deadline_ms)));
+    const struct job *job = flow->state;
+    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(job->state)), 409, "deadline-over",
+                     "The deadline of the job was %.*s. Send another deadline.",
+                     SLICE_ARG(moment_text(flow->arena, job->deadline_ms)));
     task_end(flow);
 }
 
@@ -130,21 +114,19 @@ static _Noreturn void refuse_over(struct flow *flow)
  * makes that happen once: what comes late finds it there, whatever has failed again meanwhile. */
 static bool leaf_redrive(struct flow *flow, struct leaf *leaf, int64_t epoch, struct slice *told)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     while (leaf->failed) {
         int64_t *offsets = arena_array(flow->arena, int64_t, (size_t)leaf->failed);
         size_t count = 0;
-        struct slice since, unclosed = job_leaf_unclosed(flow, &since);
         for (int64_t i = 0; i < leaf->count; i++)
             if (leaf->marks[i] == LEAF_FAILED) offsets[count++] = i;
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #epoch = :epoch DELETE #failed :tasks%r',"
-            "'ConditionExpression':'#failed = :seen and (attribute_not_exists(#epoch) or #epoch < :epoch) and %r',"
-            "%#,'ExpressionAttributeValues':{':epoch':%N,':tasks':%A,':seen':%A%A},'ReturnValues':'ALL_NEW',%O}",
-            &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
-            leaf->names ? SLICE(" ADD #waiting :tasks") : SLICE(""), unclosed, epoch,
-            job_leaf_set(flow, leaf, offsets, count), leaf->failed_set, since);
+        edit_item(
+            flow, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
+            leaf->names ? SLICE("SET #epoch = :epoch DELETE #failed :tasks ADD #waiting :tasks")
+                        : SLICE("SET #epoch = :epoch DELETE #failed :tasks"),
+            SLICE("#failed = :seen and (attribute_not_exists(#epoch) or #epoch < :epoch) and " LEAF_UNCLOSED),
+            "':epoch':%N,':tasks':%A,':seen':%A,':revived':%N", epoch,
+            job_leaf_set(flow, leaf, offsets, count), leaf->failed_set, job->revived_ms);
         struct leaf now;
         job_leaf_read(flow, leaf->index, flow_item(flow), &now);
         if (flow_failed(flow) && (now.closed || now.epoch > epoch || !now.there)) return false;
@@ -155,7 +137,7 @@ static bool leaf_redrive(struct flow *flow, struct leaf *leaf, int64_t epoch, st
                                  job_task_text(flow, leaf, offsets[i]));
         *leaf = now;
         if (is_written) return true;
-        if (work->job.state == JOB_DELETING) return false;
+        if (job->state == JOB_DELETING) return false;
     }
     return true;
 }
@@ -163,8 +145,7 @@ static bool leaf_redrive(struct flow *flow, struct leaf *leaf, int64_t epoch, st
 /* One change with all leaves that have failures; false: it was taken over, or the job has ended otherwise. */
 static bool redrive(struct flow *flow, struct slice *told)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct branch branch = {.index = -1};
     struct leaf leaf;
     int64_t tasks = 0, epoch = 0;
@@ -191,8 +172,7 @@ static bool redrive(struct flow *flow, struct slice *told)
 
 void job_redrive(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    const struct job *job = &work->job;
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct slice told = SLICE("");
     bool has_deadline = !flow_given(flow, REDRIVE_DEADLINE);
     for (bool is_first = true;; is_first = false) {
@@ -215,6 +195,6 @@ void job_redrive(struct flow *flow)
         job_heal(flow);
     else
         job_tell_head(flow, NULL, false);
-    flow_wake(flow, job_progress_topic(work->id));
+    flow_wake(flow, job_progress_topic(job->id));
     flow_answer(flow, 200, "{'redriven':[%A],'state':%s}", told, job_state_name(job->state));
 }

@@ -113,8 +113,7 @@ static const char *task_fault(struct flow *flow, const struct job *job, struct t
 /* Gives each task its leaf by the head that was read, and what cannot be done is refused by a fresh one. */
 static void tasks_place(struct flow *flow, struct done *done)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     const char *fault = NULL;
     for (;; job_load(flow)) {
         bool is_closed = (job->state == JOB_OPEN && job_is_closing(flow, job)) || job->state == JOB_CLOSING ||
@@ -123,7 +122,7 @@ static void tasks_place(struct flow *flow, struct done *done)
         for (size_t i = 0; job->item.data && !fault && i < done->count; i++)
             fault = task_fault(flow, job, &done->tasks[i]);
         if (job->item.data && !is_closed && !fault) return;
-        if (!work->is_fresh) continue;
+        if (!job->is_fresh) continue;
         if (!job->item.data) job_refuse_unknown(flow);
         if (!fault) job_refuse_closed(flow);
         flow_refuse_with(flow,
@@ -140,10 +139,10 @@ static void tasks_place(struct flow *flow, struct done *done)
 
 static uint64_t seen_topic(struct flow *flow, int64_t leaf)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     return flow_topic(
-        "job leaves", work->id,
-        arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(work->job.run), (long long)(leaf / JOB_FAN)));
+        "job leaves", job->id,
+        arena_printf(flow->arena, "%.*s/%lld", SLICE_ARG(job->run), (long long)(leaf / JOB_FAN)));
 }
 
 static bool leaf_is_seen(struct flow *flow, int64_t leaf)
@@ -169,10 +168,10 @@ static void leaf_note(struct flow *flow, int64_t leaf, bool is_there)
 /* Result first, count then: whoever sees a task counted finds its result. */
 static void result_write(struct flow *flow, const struct task *task)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     struct slice name = task->name;
-    struct leaf leaf = {.index = task->leaf, .names = work->job.named ? &name : NULL};
-    int64_t offset = work->job.named ? 0 : task->number - work->job.first - task->leaf * work->job.fan;
+    struct leaf leaf = {.index = task->leaf, .names = job->named ? &name : NULL};
+    int64_t offset = job->named ? 0 : task->number - job->first - task->leaf * job->fan;
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #result = if_not_exists(#result, :result)',%#,"
@@ -205,39 +204,20 @@ static void tasks_choose(const struct job *job, struct done *done, size_t first)
     }
 }
 
-/* Of named tasks only those are counted that the leaf knows. */
-static struct slice names_condition(struct flow *flow, struct done *done, struct slice *values)
-{
-    struct buf condition = {0}, more = {0};
-    for (size_t i = 0; i < done->chosen; i++) {
-        buf_printf(&condition,
-                   " and (contains(#waiting, :n%zu) or contains(#done, :n%zu) or contains(#failed, :n%zu))",
-                   i, i, i);
-        buf_printf(&more, ",\":n%zu\":%.*s", i, SLICE_ARG(flow_compose(flow, "%S", done->names[i])));
-    }
-    *values = arena_copy(flow->arena, buf_view(&more));
-    struct slice text = arena_copy(flow->arena, buf_view(&condition));
-    buf_free(&condition);
-    buf_free(&more);
-    return text;
-}
-
-/* Who was failed is done from now on. The image before, or the one that made the condition fail. */
+/* Who was failed is done from now on. Of named tasks only those are counted that the leaf knows. The image before, or
+ * the one that made the condition fail. */
 static void leaf_write(struct flow *flow, struct done *done)
 {
-    struct job_work *work = flow->state;
-    bool is_named = work->job.named;
-    struct slice since, values = SLICE(""), condition = job_leaf_unclosed(flow, &since);
-    if (!is_named && work->is_recalled)
-        condition = flow_compose(flow, "attribute_exists(#part) and %r", condition);
-    if (is_named) condition = flow_compose(flow, "%r%r", condition, names_condition(flow, done, &values));
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #done :tasks DELETE #failed :tasks%r',"
-              "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':{':tasks':%A%A%A},"
-              "'ReturnValues':'ALL_OLD',%O}",
-              &job_parts_table, job_part_key(flow, LEVEL_LEAF, done->leaf.index),
-              is_named ? SLICE(", #waiting :tasks") : SLICE(""), condition,
-              job_leaf_set(flow, &done->leaf, done->offsets, done->chosen), values, since);
+    const struct job *job = flow->state;
+    struct edit edit = {.returns_old = true};
+    edit_put(flow, &edit, EDIT_ADD, "#done :tasks", "':tasks':%A",
+             job_leaf_set(flow, &done->leaf, done->offsets, done->chosen));
+    edit_put(flow, &edit, EDIT_DELETE, job->named ? "#failed :tasks, #waiting :tasks" : "#failed :tasks",
+             NULL);
+    edit_if(flow, &edit, LEAF_UNCLOSED, "':revived':%N", job->revived_ms);
+    if (!job->named && job->is_recalled) edit_if(flow, &edit, "attribute_exists(#part)", NULL);
+    if (job->named) job_leaf_if_names(flow, &edit, done->names, done->chosen, true);
+    edit_write(flow, &edit, &job_parts_table, job_part_key(flow, LEVEL_LEAF, done->leaf.index));
 }
 
 /* Names that the leaf does not know are put aside; true when there are others left to write. */
@@ -257,12 +237,11 @@ static bool unknown_drop(struct done *done, const struct leaf *leaf)
 /* Counts the chosen tasks, unless there is nothing to count in this leaf, or the job is COMPLETE. */
 static void leaf_done(struct flow *flow, struct done *done)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice run = job->run;
     struct leaf leaf;
     bool was_closed = false;
-    if (work->is_recalled && !job->named && !leaf_is_seen(flow, done->leaf.index)) {
+    if (job->is_recalled && !job->named && !leaf_is_seen(flow, done->leaf.index)) {
         job_glance(flow);
         tasks_place(flow, done);
     }
@@ -272,7 +251,7 @@ static void leaf_done(struct flow *flow, struct done *done)
         leaf_write(flow, done);
         job_leaf_read(flow, done->leaf.index, flow_item(flow), &leaf);
         if (!flow_failed(flow)) break;
-        if (!leaf.there && work->is_recalled) { /* of a job that was deleted, or made again */
+        if (!leaf.there && job->is_recalled) { /* of a job that was deleted, or made again */
             if (!job->named) leaf_note(flow, leaf.index, false);
             job_load(flow);
             tasks_place(flow, done);
@@ -288,7 +267,7 @@ static void leaf_done(struct flow *flow, struct done *done)
         }
     }
     int64_t done_before = leaf.done, failed_before = leaf.failed;
-    if (!work->is_recalled && !job->named) leaf_note(flow, leaf.index, true);
+    if (!job->is_recalled && !job->named) leaf_note(flow, leaf.index, true);
     leaf.there = true;
     for (size_t i = 0; i < done->chosen; i++) { /* some may lie behind an end that was set meanwhile */
         int64_t offset = job->named ? job_leaf_find(&leaf, done->names[i]) : done->offsets[i];
@@ -297,7 +276,7 @@ static void leaf_done(struct flow *flow, struct done *done)
     job_leaf_count(&leaf);
     done->counted += leaf.done - done_before;
     done->leaf = leaf;
-    flow_wake(flow, job_progress_topic(work->id));
+    flow_wake(flow, job_progress_topic(job->id));
     job_tally(flow, &leaf, done_before);
     /* A repeat may be that of a caller who did not come to tell of it. */
     bool is_repeat = leaf.failed_once && leaf.done == done_before;
@@ -308,8 +287,7 @@ static void leaf_done(struct flow *flow, struct done *done)
 /* All tasks by the job as it was read; false: it is another one by now. */
 static bool tasks_done(struct flow *flow, struct done *done)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     int64_t furthest = 0;
     tasks_place(flow, done);
     done->counted = 0;
@@ -340,15 +318,14 @@ static struct slice unknown_text(struct flow *flow, const struct done *done)
 
 void job_done(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct done *done = tasks_read(flow);
-    const struct job *job = &work->job;
     int64_t count = -1;
-    work->caller = caller_of(flow, done);
+    job->caller = caller_of(flow, done);
     job_recall(flow);
-    if (work->is_recalled && (job->state == JOB_COMPLETE || flow_given(flow, DONE_RESULT))) job_glance(flow);
+    if (job->is_recalled && (job->state == JOB_COMPLETE || flow_given(flow, DONE_RESULT))) job_glance(flow);
     while (!tasks_done(flow, done)) task_again(flow);
-    if (job->state == JOB_COMPLETE && !work->is_last) job_claim(flow);
+    if (job->state == JOB_COMPLETE && !job->is_last) job_claim(flow);
     if (done->unknown_count == done->count) {
         flow_refuse(flow, 400, "task-outside", "The job has no task of %s.",
                     done->count == 1 ? "this name" : "any of these names");
@@ -358,12 +335,12 @@ void job_done(struct flow *flow)
     if (!is_complete && flow_int(flow, DONE_PROGRESS) && job->total >= 0) job_count(flow, false);
     if (is_complete)
         count = job->total - job->failures;
-    else if (work->has_counted)
-        count = work->at_least ? work->done : job->total - job->failures - work->missing;
+    else if (job->has_counted)
+        count = job->at_least ? job->done : job->total - job->failures - job->missing;
     else if (job->leaves == 1 && done->leaf.there)
         count = done->leaf.done;
     flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r%r}", done->counted, (int)is_complete,
-                (int)work->is_last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
-                !is_complete && work->at_least ? SLICE(",\"exact\":false") : SLICE(""),
+                (int)job->is_last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
+                !is_complete && job->at_least ? SLICE(",\"exact\":false") : SLICE(""),
                 unknown_text(flow, done));
 }

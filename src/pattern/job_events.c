@@ -21,20 +21,20 @@ static bool is_open(const struct job *job)
 
 void job_events(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     int64_t until_ms = flow->now_ms + flow_int_or(flow, JOB_ID + 1, STREAM_MS);
     uint64_t last = 0; /* hash of the last piece; 0: none yet */
     for (;;) {
         flow_look(flow);
-        work->has_counted = false;
+        job->has_counted = false;
         job_load_existing(flow);
-        if (is_open(&work->job)) job_count(flow, true);
-        bool goes_on = is_open(&work->job);
-        struct slice job = job_describe(flow);
-        uint64_t hash = hash_bytes(job) | 1;
+        if (is_open(job)) job_count(flow, true);
+        bool goes_on = is_open(job);
+        struct slice text = job_describe(flow);
+        uint64_t hash = hash_bytes(text) | 1;
         struct slice piece = arena_printf(flow->arena, "%sevent: %s\ndata: %.*s\n\n",
                                           last ? "" : "retry: 1000\n\n", goes_on ? "progress" : "end",
-                                          SLICE_ARG(job));
+                                          SLICE_ARG(text));
         flow->content_type = SLICE("text/event-stream");
         if (!goes_on) {
             flow_answer(flow, 200, "%A", piece);
@@ -47,6 +47,6 @@ void job_events(struct flow *flow)
             flow_finish(flow, 200);
             return;
         }
-        job_wait_for_change(flow, job_progress_topic(work->id), until_ms);
+        job_wait_for_change(flow, job_progress_topic(job->id), until_ms);
     }
 }

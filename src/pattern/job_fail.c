@@ -23,13 +23,14 @@ static _Noreturn void refuse_outside(struct flow *flow)
     task_end(flow);
 }
 
+#define NOT_YET LEAF_UNCLOSED " and not contains(#done, :task) and not contains(#failed, :task)"
+
 /* The reason first, so that whoever sees the task failed finds it; then the leaf, if the task is neither done nor
  * failed. */
 static bool fail_write(struct flow *flow, struct leaf *leaf, int64_t offset)
 {
-    const struct job_work *work = flow->state;
-    bool is_named = work->job.named;
-    struct slice since, unclosed = job_leaf_unclosed(flow, &since);
+    const struct job *job = flow->state;
+    bool is_named = job->named;
     struct slice task = is_named ? flow_compose(flow, "%S", leaf->names[offset])
                                  : flow_compose(flow, "%N", offset);
     task_call(flow, "UpdateItem",
@@ -37,16 +38,13 @@ static bool fail_write(struct flow *flow, struct leaf *leaf, int64_t offset)
               "'ExpressionAttributeValues':{':reason':%S}}",
               &job_parts_table, job_task_key(flow, leaf, offset),
               flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON) : SLICE("no reason given"));
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #failed_once = :true ADD #failed :tasks%r',"
-        "'ConditionExpression':'%r and not contains(#done, :task) and not contains(#failed, :task)%r',%#,"
-        "'ExpressionAttributeValues':{':true':{'BOOL':true},':task':%A,':tasks':%A%A},%O}",
-        &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
-        is_named ? SLICE(" DELETE #waiting :tasks") : SLICE(""), unclosed,
-        is_named ? SLICE(" and contains(#waiting, :task)") : SLICE(""), task,
-        job_leaf_set(flow, leaf, &offset, 1), since);
-    if (flow_failed(flow)) return false;
+    if (!edit_item(flow, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
+                   is_named ? SLICE("SET #failed_once = :true ADD #failed :tasks DELETE #waiting :tasks")
+                            : SLICE("SET #failed_once = :true ADD #failed :tasks"),
+                   is_named ? SLICE(NOT_YET " and contains(#waiting, :task)") : SLICE(NOT_YET),
+                   "':true':{'BOOL':true},':task':%A,':tasks':%A,':revived':%N", task,
+                   job_leaf_set(flow, leaf, &offset, 1), job->revived_ms))
+        return false;
     leaf->there = leaf->failed_once = true;
     leaf->marks[offset] = LEAF_FAILED;
     job_leaf_count(leaf);
@@ -55,13 +53,12 @@ static bool fail_write(struct flow *flow, struct leaf *leaf, int64_t offset)
 
 void job_failed(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    const struct job *job = &work->job;
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct leaf leaf;
     int64_t number, offset, counted = 0;
     struct slice name = job_task_sent(flow, flow_text(flow, FAIL_TASK), &number);
-    work->caller = flow_given(flow, FAIL_KEY) ? flow_text(flow, FAIL_KEY)
-                                              : job_caller(flow, "failed", name, number);
+    job->caller = flow_given(flow, FAIL_KEY) ? flow_text(flow, FAIL_KEY)
+                                             : job_caller(flow, "failed", name, number);
     for (job_recall(flow);; job_load(flow)) {
         int64_t place = number - job->first;
         bool is_over = job->state == JOB_OPEN && job_is_closing(flow, job);
@@ -69,7 +66,7 @@ void job_failed(struct flow *flow)
                      (job->state == JOB_OPEN || job->state == JOB_FAILED || job->state == JOB_COMPLETE);
         bool is_task = job->named == (name.data != NULL) &&
                        (job->named || (place >= 0 && place < (job->total < 0 ? JOB_TASKS_MOST : job->total)));
-        if (!work->is_fresh && (!takes || !is_task || job->state == JOB_COMPLETE)) continue;
+        if (!job->is_fresh && (!takes || !is_task || job->state == JOB_COMPLETE)) continue;
         if (!job->item.data) job_refuse_unknown(flow);
         if (!is_task) refuse_outside(flow);
         if (!takes) job_refuse_closed(flow);
@@ -78,7 +75,7 @@ void job_failed(struct flow *flow)
         job_leaf_load(flow, index, &leaf);
         offset = job->named ? job_leaf_find(&leaf, name) : place - index * job->fan;
         bool is_outside = offset < 0 || offset >= leaf.count;
-        if (!work->is_fresh && (!leaf.there || leaf.closed || is_outside))
+        if (!job->is_fresh && (!leaf.there || leaf.closed || is_outside))
             continue; /* the head may be another */
         if (is_outside) refuse_outside(flow);
         if (leaf.closed) job_refuse_closed(flow);
@@ -91,8 +88,8 @@ void job_failed(struct flow *flow)
         job_claim(flow);
     else if (leaf.failed_once || job_leaf_is_full(job, &leaf))
         job_propagate(flow, &leaf, true);
-    if (!work->is_fresh) job_load(flow);
+    if (!job->is_fresh) job_load(flow);
     flow_answer(flow, 200, "{'counted':%d,'state':%s,'failed':%d,'complete':%b,'last':%b%r}", counted,
                 job_state_name(job->state), job->failures, (int)(job->state == JOB_COMPLETE),
-                (int)work->is_last, leaf.marks[offset] & LEAF_DONE ? SLICE(",\"wasDone\":true") : SLICE(""));
+                (int)job->is_last, leaf.marks[offset] & LEAF_DONE ? SLICE(",\"wasDone\":true") : SLICE(""));
 }

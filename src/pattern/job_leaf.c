@@ -4,9 +4,9 @@
 
 static struct slice part_name(struct flow *flow, int level, int64_t index)
 {
-    const struct job_work *work = flow->state;
-    return arena_printf(flow->arena, "%.*s/%.*s/%d/%lld", SLICE_ARG(work->id), SLICE_ARG(work->job.run),
-                        level, (long long)index);
+    const struct job *job = flow->state;
+    return arena_printf(flow->arena, "%.*s/%.*s/%d/%lld", SLICE_ARG(job->id), SLICE_ARG(job->run), level,
+                        (long long)index);
 }
 
 struct slice job_part_key(struct flow *flow, int level, int64_t index)
@@ -16,8 +16,8 @@ struct slice job_part_key(struct flow *flow, int level, int64_t index)
 
 struct slice job_task_key(struct flow *flow, const struct leaf *leaf, int64_t offset)
 {
-    const struct job_work *work = flow->state;
-    int64_t number = leaf->index * work->job.fan + offset;
+    const struct job *job = flow->state;
+    int64_t number = leaf->index * job->fan + offset;
     struct slice task = leaf->names ? arena_printf(flow->arena, ":%.*s", SLICE_ARG(leaf->names[offset]))
                                     : arena_printf(flow->arena, "%09lld", (long long)number);
     return flow_compose(flow, "{'part':%S,'task':%S}", part_name(flow, LEVEL_LEAF, leaf->index), task);
@@ -72,8 +72,7 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
     enum { WAITING, DONE, FAILED, WANTED, CLOSED, EPOCH, ONCE, ALL };
     static const char *const names[ALL] = {"waiting", "done",  "failed",     "wanted",
                                            "closed",  "epoch", "failed_once"};
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice found[ALL];
     raw_pick(flow->arena, item, names, found, ALL);
     *leaf = (struct leaf){.index = index,
@@ -127,13 +126,16 @@ bool job_leaf_is_full(const struct job *job, const struct leaf *leaf)
     return leaf->there && job->total >= 0 && leaf->done + leaf->failed == leaf->wanted;
 }
 
-struct slice job_leaf_unclosed(struct flow *flow, struct slice *values)
+void job_leaf_if_names(struct flow *flow, struct edit *edit, const struct slice *names, size_t count,
+                       bool has)
 {
-    const struct job_work *work = flow->state;
-    *values = SLICE("");
-    if (!work->job.revived_ms) return SLICE("attribute_not_exists(#closed)");
-    *values = flow_compose(flow, ",':revived':%N", work->job.revived_ms);
-    return SLICE("(attribute_not_exists(#closed) or #closed <= :revived)");
+    const char *format =
+        has ? "(contains(#waiting, :n%zu) or contains(#done, :n%zu) or contains(#failed, :n%zu))"
+            : "not contains(#waiting, :n%zu) and not contains(#done, :n%zu) and not "
+              "contains(#failed, :n%zu)";
+    for (size_t i = 0; i < count; i++)
+        edit_if(flow, edit, arena_printf(flow->arena, format, i, i, i).data, "':n%d':%S", (int64_t)i,
+                names[i]);
 }
 
 int64_t job_leaf_find(const struct leaf *leaf, struct slice name)
@@ -169,9 +171,9 @@ struct slice job_leaf_set(struct flow *flow, const struct leaf *leaf, const int6
 
 struct slice job_task_text(struct flow *flow, const struct leaf *leaf, int64_t offset)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     if (leaf->names) return flow_compose(flow, "%s", leaf->names[offset]);
-    return flow_compose(flow, "%d", work->job.first + leaf->index * work->job.fan + offset);
+    return flow_compose(flow, "%d", job->first + leaf->index * job->fan + offset);
 }
 
 /* ---- what was sent ---- */

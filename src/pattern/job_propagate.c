@@ -18,8 +18,7 @@ static bool is_final(const struct job *job, const struct leaf *leaf)
 /* Rule 2. A total that becomes known is like a change of the leaf: before, only what has failed counts. */
 static struct slice entry_text(struct flow *flow, const struct leaf *leaf)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     bool is_known = job->total >= 0;
     return arena_printf(flow->arena, "%lld%06lld%06lld%06lld", (long long)(leaf->epoch + 1 + is_known),
                         (long long)(job->named ? leaf->wanted : 0), (long long)(is_known ? leaf->done : 0),
@@ -52,8 +51,7 @@ static int64_t numbered(struct slice name, char letter)
 void job_branch_read(struct flow *flow, int64_t index, struct slice item, struct leaf_entry *entries,
                      struct branch *branch)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct raw_look attributes, leaves;
     struct slice name, value, element;
     int64_t first = index * JOB_FAN, leaf;
@@ -95,103 +93,78 @@ void job_branch_read(struct flow *flow, int64_t index, struct slice item, struct
 
 bool job_leaf_is_news(struct flow *flow, const struct leaf *leaf, const struct leaf_entry *entry)
 {
-    const struct job_work *work = flow->state;
-    bool matters = job_leaf_is_full(&work->job, leaf) || leaf->failed || entry->failed;
+    const struct job *job = flow->state;
+    bool matters = job_leaf_is_full(job, leaf) || leaf->failed || entry->failed;
     if (!leaf->there || !matters || entry->is_final) return false;
-    return is_final(&work->job, leaf) || is_larger(entry_text(flow, leaf), entry->text);
+    return is_final(job, leaf) || is_larger(entry_text(flow, leaf), entry->text);
 }
 
 /* Where the condition does not hold, the branch knows it already, or what came later. */
 void job_tell_branch(struct flow *flow, const struct leaf *leaf, struct branch *branch)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
+    struct edit edit = {0};
     int64_t index = leaf->index / JOB_FAN;
-    struct slice key = job_part_key(flow, LEVEL_BRANCH, index);
-    if (is_final(&work->job, leaf)) {
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':%A,'UpdateExpression':'ADD #full :leaves, #version :one',"
-            "'ConditionExpression':'not contains(#full, :leaf)',%#,"
-            "'ExpressionAttributeValues':{':leaves':%A,':leaf':%N,':one':{'N':'1'}},'ReturnValues':'ALL_NEW',%O}",
-            &job_parts_table, key, job_number_set(flow, leaf->index), leaf->index);
+    const char *name = arena_printf(flow->arena, "l%lld", (long long)leaf->index).data;
+    if (is_final(job, leaf)) {
+        edit_put(flow, &edit, EDIT_ADD, "#full :leaves", "':leaves':%A", job_number_set(flow, leaf->index));
+        edit_if(flow, &edit, "not contains(#full, :leaf)", "':leaf':%N", leaf->index);
     } else {
-        struct slice name = arena_printf(flow->arena, "#l%lld", (long long)leaf->index);
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r = :entry ADD #version :one',"
-            "'ConditionExpression':'attribute_not_exists(%r) or %r < :entry',%#,"
-            "'ExpressionAttributeValues':{':entry':{'N':%s},':one':{'N':'1'}},'ReturnValues':'ALL_NEW',%O}",
-            &job_parts_table, key, name, name, name, entry_text(flow, leaf));
+        edit_put(flow, &edit, EDIT_SET, arena_printf(flow->arena, "#%s = :entry", name).data,
+                 "':entry':{'N':%s}", entry_text(flow, leaf));
+        edit_if(flow, &edit,
+                arena_printf(flow->arena, "attribute_not_exists(#%s) or #%s < :entry", name, name).data,
+                NULL);
     }
+    edit_put(flow, &edit, EDIT_ADD, "#version :one", "':one':{'N':'1'}");
+    edit_write(flow, &edit, &job_parts_table, job_part_key(flow, LEVEL_BRANCH, index));
     job_branch_read(flow, index, flow_item(flow), NULL, branch);
 }
 
 /* ---- writing the head ---- */
 
-/* Parts of an update, each with its comma or "and" in front. */
-struct head_parts {
-    struct slice set, remove, condition, values;
-    int64_t epoch, more_failures; /* epoch 0: the same */
-};
-
 /* Writes the head if nobody else has since it was read, and takes its image. Another job that has the id by now is
  * taken for one that is being deleted. */
-static bool head_write(struct flow *flow, const struct head_parts *parts)
+static bool head_write(struct flow *flow, struct edit *edit, int64_t epoch, int64_t more_failures)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice run = job->run;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #epoch = :to%r%r%r ADD #failures :more',"
-        "'ConditionExpression':'#run = :run and #state = :was and #epoch = :epoch and #failures = :failures%r',"
-        "%#,'ExpressionAttributeValues':{':run':%S,':was':%S,':to':%N,':epoch':%N,':more':%N,':failures':%N%r},"
-        "'ReturnValues':'ALL_NEW',%O}",
-        &job_table, work->id, parts->set, parts->remove.len ? SLICE(" REMOVE ") : SLICE(""),
-        parts->remove.len ? slice_from(parts->remove, 1) : SLICE(""), parts->condition, run,
-        job_state_name(job->state), parts->epoch ? parts->epoch : job->epoch, job->epoch,
-        parts->more_failures, job->failures, parts->values);
-    bool is_written = !flow_failed(flow);
+    edit_put(flow, edit, EDIT_SET, "#epoch = :to", "':to':%N", epoch);
+    edit_put(flow, edit, EDIT_ADD, "#failures :more", "':more':%N", more_failures);
+    edit_if(flow, edit, "#run = :run and #state = :was and #epoch = :epoch and #failures = :failures",
+            "':run':%S,':was':%S,':epoch':%N,':failures':%N", run, job_state_name(job->state), job->epoch,
+            job->failures);
+    bool is_written = edit_write(flow, edit, &job_table, job_key(flow));
     job_take(flow, flow_item(flow));
-    if (!slice_equal(run, work->job.run)) work->job.state = JOB_DELETING;
+    if (!slice_equal(run, job->run)) job->state = JOB_DELETING;
     return is_written;
 }
 
-struct job_ending job_ending(struct flow *flow, enum job_state state, struct slice last_caller)
+void job_end(struct flow *flow, struct edit *edit, enum job_state state, struct slice last_caller)
 {
-    const struct job_work *work = flow->state;
-    int64_t keep_ms = work->job.keep_ms;
-    struct job_ending ending = {.set = SLICE(", #state = :state, #closed = :now"),
-                                .remove = SLICE(", #changing, #changing_ms"),
-                                .values = flow_compose(flow, ",':state':%S,':now':%S", job_state_name(state),
-                                                       moment_text(flow->arena, flow->now_ms))};
-    if (last_caller.data) {
-        ending.set = flow_compose(flow, "%r, #last_caller = :caller", ending.set);
-        ending.values = flow_compose(flow, "%A,':caller':%S", ending.values, last_caller);
-    }
-    if (state == JOB_COMPLETE) {
-        ending.remove = flow_compose(flow, "%r, #listed", ending.remove);
-    } else {
-        ending.set = flow_compose(flow, "%r, #listed = :listed", ending.set);
-        ending.values = flow_compose(flow, "%A,':listed':%S", ending.values, job_listed(flow, state));
-    }
-    if (keep_ms) {
-        ending.set = flow_compose(flow, "%r, #due = :due", ending.set);
-        ending.values = flow_compose(flow, "%A,':due':%N", ending.values, flow->now_ms + keep_ms);
-    } else {
-        ending.remove = flow_compose(flow, "%r, #slot, #due", ending.remove);
-    }
-    return ending;
+    const struct job *job = flow->state;
+    edit_set(flow, edit, "state", "%S", job_state_name(state));
+    edit_set(flow, edit, "closed", "%S", moment_text(flow->arena, flow->now_ms));
+    edit_put(flow, edit, EDIT_REMOVE, "#changing, #changing_ms", NULL);
+    if (last_caller.data) edit_set(flow, edit, "last_caller", "%S", last_caller);
+    if (state == JOB_COMPLETE)
+        edit_put(flow, edit, EDIT_REMOVE, "#listed", NULL);
+    else
+        edit_set(flow, edit, "listed", "%S", job_listed(flow, state));
+    if (job->keep_ms)
+        edit_set(flow, edit, "due", "%N", flow->now_ms + job->keep_ms);
+    else
+        edit_put(flow, edit, EDIT_REMOVE, "#slot, #due", NULL);
 }
 
-static void add_ending(struct flow *flow, enum job_state state, bool claims, struct head_parts *parts)
+void job_open(struct flow *flow, struct edit *edit, int64_t deadline_ms)
 {
-    const struct job_work *work = flow->state;
-    struct slice caller = claims && state == JOB_COMPLETE ? work->caller : SLICE_NONE;
-    struct job_ending ending = job_ending(flow, state, caller);
-    parts->set = flow_compose(flow, "%r%r", parts->set, ending.set);
-    parts->remove = flow_compose(flow, "%r%r", parts->remove, ending.remove);
-    parts->values = flow_compose(flow, "%A%A", parts->values, ending.values);
+    struct job next = *(struct job *)flow->state;
+    next.deadline_ms = deadline_ms;
+    edit_set(flow, edit, "state", "{'S':'OPEN'}");
+    edit_set(flow, edit, "listed", "%S", job_listed(flow, JOB_OPEN));
+    edit_set(flow, edit, "slot", "%S", job_slot(flow));
+    edit_set(flow, edit, "due", "%N", job_due_ms(flow, &next));
 }
 
 /* What the head knows of a branch, and of all. */
@@ -202,12 +175,12 @@ struct head_entry {
 
 static struct head_entry head_entry_of(struct flow *flow, int64_t branch, int64_t *finished_of_all)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     struct head_entry entry, found = {0};
     struct raw_look look;
     struct slice name, value;
     *finished_of_all = 0;
-    raw_look_begin(&look, flow->arena, work->job.item);
+    raw_look_begin(&look, flow->arena, job->item);
     while (raw_look_next(&look, &name, &value)) {
         int64_t index = numbered(name, 'b');
         if (index < 0) continue;
@@ -215,25 +188,25 @@ static struct head_entry head_entry_of(struct flow *flow, int64_t branch, int64_
         entry.failed = take_digits(&digits, 8);
         entry.finished = take_digits(&digits, 8);
         entry.version = take_digits(&digits, digits.len);
-        if (index < work->job.branches) *finished_of_all += entry.finished;
+        if (index < job->branches) *finished_of_all += entry.finished;
         if (index == branch) found = entry;
     }
     return found;
 }
 
-static void add_entry(struct flow *flow, const struct branch *branch, const struct head_entry *old,
-                      struct head_parts *parts)
+/* Puts in the change what the branch is; how many failures are more by that. */
+static int64_t add_entry(struct flow *flow, const struct branch *branch, const struct head_entry *old,
+                         struct edit *edit)
 {
-    struct slice name = arena_printf(flow->arena, "#b%lld", (long long)branch->index);
+    const char *name = arena_printf(flow->arena, "b%lld", (long long)branch->index).data;
     struct slice text = arena_printf(flow->arena, "%lld%08lld%08lld", (long long)branch->version,
                                      (long long)branch->finished, (long long)branch->failed);
-    parts->set = flow_compose(flow, "%r, %r = :entry", parts->set, name);
-    parts->condition = old->text.data
-                           ? flow_compose(flow, "%r and %r = :old", parts->condition, name)
-                           : flow_compose(flow, "%r and attribute_not_exists(%r)", parts->condition, name);
-    parts->values = flow_compose(flow, "%A,':entry':{'N':%s}", parts->values, text);
-    if (old->text.data) parts->values = flow_compose(flow, "%A,':old':{'N':%s}", parts->values, old->text);
-    parts->more_failures += branch->failed - old->failed;
+    edit_set(flow, edit, name, "{'N':%s}", text);
+    if (old->text.data)
+        edit_if(flow, edit, arena_printf(flow->arena, "#%s = :old", name).data, "':old':{'N':%s}", old->text);
+    else
+        edit_if(flow, edit, arena_printf(flow->arena, "attribute_not_exists(#%s)", name).data, NULL);
+    return branch->failed - old->failed;
 }
 
 static bool takes_entries(const struct job *job)
@@ -245,8 +218,7 @@ static bool takes_entries(const struct job *job)
 /* How the job ends with these numbers; JOB_NONE: not yet. */
 static enum job_state end_by(struct flow *flow, int64_t finished, int64_t failures)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     bool is_finished = job->total >= 0 && finished == job->total && (!job->named || job->prepared);
     if (job->state != JOB_OPEN || job->changing) return JOB_NONE;
     if (failures > job_tolerated(flow, job)) return JOB_FAILED;
@@ -255,27 +227,26 @@ static enum job_state end_by(struct flow *flow, int64_t finished, int64_t failur
 
 void job_tell_head(struct flow *flow, const struct branch *branch, bool claims)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     for (unsigned losses = 0;;) {
         int64_t finished;
         struct head_entry old = head_entry_of(flow, branch ? branch->index : -1, &finished);
-        struct head_parts parts = {SLICE(""), SLICE(""), SLICE(""), SLICE(""), 0, 0};
+        struct edit edit = {0};
         bool is_news = branch && takes_entries(job) && branch->version > old.version;
         if (is_news) finished += branch->finished - old.finished;
         int64_t more = is_news ? branch->failed - old.failed : 0;
         enum job_state end = end_by(flow, finished, job->failures + more);
         bool matters = is_news && (more || branch->is_full);
         if (!end && !matters) {
-            bool may_be_old = branch && branch->is_full && job->state == JOB_OPEN && !work->is_fresh;
+            bool may_be_old = branch && branch->is_full && job->state == JOB_OPEN && !job->is_fresh;
             if (!may_be_old) break;
             job_load(flow);
             continue;
         }
-        if (is_news) add_entry(flow, branch, &old, &parts);
-        if (end) add_ending(flow, end, claims, &parts);
-        if (head_write(flow, &parts)) {
-            if (end) work->is_last = claims && end == JOB_COMPLETE;
+        if (is_news) add_entry(flow, branch, &old, &edit);
+        if (end) job_end(flow, &edit, end, claims && end == JOB_COMPLETE ? job->caller : SLICE_NONE);
+        if (head_write(flow, &edit, job->epoch, more)) {
+            if (end) job->is_last = claims && end == JOB_COMPLETE;
             job_wake(flow);
         } else if (losses++) {
             task_again(flow);
@@ -287,16 +258,15 @@ void job_tell_head(struct flow *flow, const struct branch *branch, bool claims)
 /* An only leaf that never had a failure completes the job without a branch. */
 static bool complete_at_once(struct flow *flow, const struct leaf *leaf, bool claims)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
-    struct head_parts parts = {SLICE(""), SLICE(""), SLICE(""), SLICE(""), 0, 0};
+    struct job *job = flow->state;
+    struct edit edit = {0};
     bool may = job->state == JOB_OPEN && job->leaves == 1 && !job->changing && !job->failures &&
                (!job->named || job->prepared);
     if (!may || leaf->failed_once || job->total < 0 || leaf->done != leaf->wanted || leaf->done != job->total)
         return false;
-    add_ending(flow, JOB_COMPLETE, claims, &parts);
-    if (head_write(flow, &parts)) {
-        work->is_last = claims;
+    job_end(flow, &edit, JOB_COMPLETE, claims ? job->caller : SLICE_NONE);
+    if (head_write(flow, &edit, job->epoch, 0)) {
+        job->is_last = claims;
         job_wake(flow);
     } else if (job->state == JOB_COMPLETE && claims) {
         job_claim(flow);
@@ -315,60 +285,45 @@ void job_propagate(struct flow *flow, const struct leaf *leaf, bool claims)
 /* Where the job was completed by somebody who only healed it, the first caller that comes is the last one. */
 void job_claim(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    work->is_last = slice_equal(work->job.last_caller, work->caller) && work->caller.len;
-    if (work->job.last_caller.data) return;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #last_caller = :caller',"
-        "'ConditionExpression':'#run = :run and #state = :complete and attribute_not_exists(#last_caller)',%#,"
-        "'ExpressionAttributeValues':{':caller':%S,':run':%S,':complete':{'S':'COMPLETE'}},%O}",
-        &job_table, work->id, work->caller, work->job.run);
-    work->is_last = !flow_failed(flow) ||
-                    slice_equal(item_text(flow->arena, flow_item(flow), "last_caller"), work->caller);
+    struct job *job = flow->state;
+    job->is_last = slice_equal(job->last_caller, job->caller) && job->caller.len;
+    if (job->last_caller.data) return;
+    JOB_EDIT(flow, "SET #last_caller = :caller",
+             "#run = :run and #state = :complete and attribute_not_exists(#last_caller)",
+             "':caller':%S,':run':%S,':complete':{'S':'COMPLETE'}", job->caller, job->run);
+    job->is_last = slice_equal(item_text(flow->arena, flow_item(flow), "last_caller"), job->caller);
 }
 
 /* ---- changes of what has to be done ---- */
 
 static bool change_mark(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    struct head_parts parts = {.set = SLICE(", #changing = :to, #changing_ms = :began"),
-                               .remove = SLICE(""),
-                               .condition = SLICE(""),
-                               .values = flow_compose(flow, ",':began':%N", flow->now_ms),
-                               .epoch = work->job.epoch + 1};
-    return head_write(flow, &parts);
+    const struct job *job = flow->state;
+    struct edit edit = {0};
+    edit_set(flow, &edit, "changing", "%N", job->epoch + 1);
+    edit_set(flow, &edit, "changing_ms", "%N", flow->now_ms);
+    return head_write(flow, &edit, job->epoch + 1, 0);
 }
 
-static bool change_unmark(struct flow *flow, int64_t mine, int64_t total, const struct branch *branch, bool reopens)
+static bool change_unmark(struct flow *flow, int64_t mine, int64_t total, const struct branch *branch,
+                          bool reopens)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     for (;;) {
-        int64_t finished;
+        int64_t finished, more = 0;
         bool is_mine = job->changing == mine && (job->state == JOB_OPEN || job->state == JOB_FAILED);
         if (!is_mine) return !job->changing && job->epoch == mine; /* the same call has ended it before */
         struct head_entry old = head_entry_of(flow, branch ? branch->index : -1, &finished);
-        struct head_parts parts = {.set = SLICE(""),
-                                   .remove = SLICE(", #changing, #changing_ms"),
-                                   .condition = SLICE(" and #changing = :mine"),
-                                   .values = flow_compose(flow, ",':mine':%N", mine)};
-        if (branch && branch->version > old.version) add_entry(flow, branch, &old, &parts);
-        if (total >= 0) {
-            parts.set = flow_compose(flow, "%r, #total = :total", parts.set);
-            parts.values = flow_compose(flow, "%A,':total':%N", parts.values, total);
+        struct edit edit = {0};
+        edit_put(flow, &edit, EDIT_REMOVE, "#changing, #changing_ms", NULL);
+        edit_if(flow, &edit, "#changing = :mine", "':mine':%N", mine);
+        if (branch && branch->version > old.version) more = add_entry(flow, branch, &old, &edit);
+        if (total >= 0) edit_set(flow, &edit, "total", "%N", total);
+        if (reopens && job->failures + more <= job_tolerated(flow, job) && job->state == JOB_FAILED) {
+            job_open(flow, &edit, job->deadline_ms);
+            edit_put(flow, &edit, EDIT_REMOVE, "#closed", NULL);
         }
-        bool is_well = job->failures + parts.more_failures <= job_tolerated(flow, job);
-        if (reopens && is_well && job->state == JOB_FAILED) {
-            parts.set = flow_compose(
-                flow, "%r, #state = :open, #listed = :listed, #slot = :slot, #due = :due", parts.set);
-            parts.remove = flow_compose(flow, "%r, #closed", parts.remove);
-            parts.values = flow_compose(flow, "%A,':open':{'S':'OPEN'},':listed':%S,':slot':%S,':due':%N",
-                                        parts.values, job_listed(flow, JOB_OPEN), job_slot(flow),
-                                        job_due_ms(flow, job));
-        }
-        if (head_write(flow, &parts)) return true;
+        if (head_write(flow, &edit, job->epoch, more)) return true;
         task_again(flow);
     }
 }
@@ -376,8 +331,7 @@ static bool change_unmark(struct flow *flow, int64_t mine, int64_t total, const 
 /* Rule 4. Tasks whose names came to leaves before it was left are tasks of the job. */
 static void change_take_over(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct leaf leaf;
     struct branch branch;
     int64_t total = 0;
@@ -387,11 +341,10 @@ static void change_take_over(struct flow *flow)
                                            job->named || job->leaves <= JOB_FEW ? SCAN_ALL : SCAN_FAILING);
     while (job_scan_next(flow, scan, &leaf)) {
         if (!leaf.there) continue;
-        task_call(flow, "UpdateItem",
-                  "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #epoch = :epoch','ConditionExpression':'"
-                  "attribute_exists(#part) and (attribute_not_exists(#epoch) or #epoch < :epoch)',%#,"
-                  "'ExpressionAttributeValues':{':epoch':%N},'ReturnValues':'ALL_NEW',%O}",
-                  &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf.index), epoch);
+        edit_item(flow, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf.index),
+                  SLICE("SET #epoch = :epoch"),
+                  SLICE("attribute_exists(#part) and (attribute_not_exists(#epoch) or #epoch < :epoch)"),
+                  "':epoch':%N", epoch);
         job_leaf_read(flow, leaf.index, flow_item(flow), &leaf);
         if (!leaf.there || leaf.epoch > epoch) { /* others are further */
             job_load(flow);
@@ -406,16 +359,14 @@ static void change_take_over(struct flow *flow)
 
 void job_change_settle(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     bool takes = job->state == JOB_OPEN || job->state == JOB_FAILED;
     if (takes && job->changing && flow->now_ms - job->changing_ms > CHANGE_LEFT_MS) change_take_over(flow);
 }
 
 bool job_change_begin(struct flow *flow)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     for (;;) {
         if (job->state != JOB_OPEN && job->state != JOB_FAILED) return false;
         if (job->changing)

@@ -152,12 +152,12 @@ static struct slice number_member(struct flow *flow, unsigned field, const char 
 /* False: another one of this id was there first. */
 static bool put_create(struct flow *flow, const struct put *put)
 {
-    struct job_work *work = flow->state;
+    struct job *job = flow->state;
     struct job soon = {.deadline_ms = flow_moment(flow, PUT_DEADLINE)};
     if (soon.deadline_ms &&
         (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS))
         refuse_request(flow, "deadline must be a time to come, within ten years.");
-    slots_count(flow, &job_slots, work->id);
+    slots_count(flow, &job_slots, job->id);
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),
@@ -170,7 +170,7 @@ static bool put_create(struct flow *flow, const struct put *put)
         flow,
         "{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'epoch':{'N':'1'},'failures':{'N':'0'},"
         "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A}",
-        work->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
+        job->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
         moment_text(flow->arena, flow->now_ms), job_listed(flow, JOB_OPEN), job_slot(flow),
         job_due_ms(flow, &soon), tasks, number_member(flow, PUT_FIRST, "first"),
         soon.deadline_ms ? flow_compose(flow, ",'deadline':%N", soon.deadline_ms) : SLICE(""),
@@ -203,8 +203,7 @@ static bool then_equal(struct flow *flow, struct slice a, struct slice b)
 /* The name of what was sent and is otherwise in the job that is there; NULL: nothing is. */
 static const char *other_setting(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     bool is_time = flow->fields[PUT_DEADLINE].is_time;
     int64_t since_ms = is_time ? 0 : job_opened_ms(job->run);
@@ -224,8 +223,7 @@ static const char *other_setting(struct flow *flow)
 /* The job is there: is it the one that was meant? */
 static void put_compare(struct flow *flow, const struct put *put, bool is_created)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     bool is_set = job->fan == JOB_SET_MOST;
     bool names_stay = job->named && !put->count &&
                       flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
@@ -259,18 +257,14 @@ static void put_compare(struct flow *flow, const struct put *put, bool is_create
 /* A job that was opened without total and tasks gets names, if no number came first. */
 static bool give_names(struct flow *flow, const struct put *put)
 {
-    struct job_work *work = flow->state;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total, #leaves = :leaves, #names = "
-        ":names ADD #epoch :one','ConditionExpression':'#run = :run and #state = :open and "
-        "attribute_not_exists(#total) and attribute_not_exists(#reach)',%#,"
-        "'ExpressionAttributeValues':{':total':%N,':leaves':%N,':names':%S,':one':{'N':'1'},':run':%S,"
-        "':open':{'S':'OPEN'}},'ReturnValues':'ALL_NEW'}",
-        &job_table, work->id, (int64_t)put->count, put->leaves, put->digest, work->job.run);
-    if (flow_failed(flow)) return false;
-    job_take(flow, flow_item(flow));
-    return true;
+    const struct job *job = flow->state;
+    return job_took(
+        flow,
+        JOB_EDIT(
+            flow, "SET #total = :total, #leaves = :leaves, #names = :names ADD #epoch :one",
+            "#run = :run and #state = :open and attribute_not_exists(#total) and attribute_not_exists(#reach)",
+            "':total':%N,':leaves':%N,':names':%S,':one':{'N':'1'},':run':%S,':open':{'S':'OPEN'}",
+            (int64_t)put->count, put->leaves, put->digest, job->run));
 }
 
 /* The names of a leaf, which stand together. */
@@ -299,32 +293,26 @@ static struct slice leaf_names(struct flow *flow, const struct put *put, int64_t
  * expiry has made is put again. */
 static bool prepare(struct flow *flow, const struct put *put)
 {
-    struct job_work *work = flow->state;
+    struct job *job = flow->state;
     for (int64_t leaf = 0; leaf < put->leaves; leaf++) {
         int64_t count;
         struct slice names = leaf_names(flow, put, leaf, &count), key = job_part_key(flow, LEVEL_LEAF, leaf);
-        struct slice since, unclosed = job_leaf_unclosed(flow, &since);
         key.len--; /* its closing brace: the item begins with the key */
         task_call(
             flow, "PutItem",
-            "{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':'attribute_not_exists(#wanted) and "
-            "%r',%#%r}",
+            "{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':'attribute_not_exists(#wanted) "
+            "and %r',%#,'ExpressionAttributeValues':{':revived':%N}}",
             &job_parts_table, key, count,
-            count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""), unclosed,
-            since.len ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(since, 1))
-                      : SLICE(""));
+            count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""), SLICE(LEAF_UNCLOSED),
+            job->revived_ms);
     }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #prepared = :true ADD #epoch :one',"
-              "'ConditionExpression':'#run = :run and attribute_not_exists(#prepared)',%#,"
-              "'ExpressionAttributeValues':{':true':{'BOOL':true},':one':{'N':'1'},':run':%S},"
-              "'ReturnValues':'ALL_NEW',%O}",
-              &job_table, work->id, work->job.run);
-    struct slice run = work->job.run;
+    JOB_EDIT(flow, "SET #prepared = :true ADD #epoch :one", "#run = :run and attribute_not_exists(#prepared)",
+             "':true':{'BOOL':true},':one':{'N':'1'},':run':%S", job->run);
+    struct slice run = job->run;
     job_take(flow, flow_item(flow));
-    if (!slice_equal(run, work->job.run)) return false;
+    if (!slice_equal(run, job->run)) return false;
     /* A leaf that no name fell to is full from the start, and others may be by now: that is brought up. */
-    if (work->job.state == JOB_OPEN) job_heal(flow);
+    if (job->state == JOB_OPEN) job_heal(flow);
     return true;
 }
 
@@ -332,8 +320,7 @@ static bool prepare(struct flow *flow, const struct put *put)
 
 static _Noreturn void refuse_total(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct slice members = flow_compose(flow, "'total':%d,'state':%s", job->total,
                                         job_state_name(job->state));
     if (job->state == JOB_OPEN)
@@ -348,32 +335,28 @@ static _Noreturn void refuse_total(struct flow *flow)
 /* One write to the head: what the leaves are is measured by the total as it is then. False: somebody was faster. */
 static bool grow(struct flow *flow, int64_t total)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     int64_t was = job->total;
     if (was == total) return true;
     if (job->state != JOB_OPEN || total < was || (job->fan == JOB_SET_MOST && total > JOB_SET_MOST))
         refuse_total(flow);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #total = :total ADD #epoch :one',"
-              "'ConditionExpression':'#state = :open and #run = :run and %r',%#,"
-              "'ExpressionAttributeValues':{':total':%N,':one':{'N':'1'},':open':{'S':'OPEN'},':run':%S%r},"
-              "'ReturnValues':'ALL_NEW'}",
-              &job_table, work->id,
-              was < 0 ? SLICE("attribute_not_exists(#total) and attribute_not_exists(#leaves)")
-                      : SLICE("#total = :was"),
-              total, job->run, was < 0 ? SLICE("") : flow_compose(flow, ",':was':%N", was));
-    if (flow_failed(flow)) return false;
-    job_take(flow, flow_item(flow));
+    struct edit edit = {0};
+    edit_set(flow, &edit, "total", "%N", total);
+    edit_put(flow, &edit, EDIT_ADD, "#epoch :one", "':one':{'N':'1'}");
+    edit_if(flow, &edit, "#state = :open and #run = :run", "':open':{'S':'OPEN'},':run':%S", job->run);
+    if (was < 0)
+        edit_if(flow, &edit, "attribute_not_exists(#total) and attribute_not_exists(#leaves)", NULL);
+    else
+        edit_if(flow, &edit, "#total = :was", "':was':%N", was);
+    if (!job_took(flow, edit_write(flow, &edit, &job_table, job_key(flow)))) return false;
     if (was < 0) job_heal(flow); /* what was done before the total was known */
-    work->has_counted = false;
+    job->has_counted = false;
     return true;
 }
 
 void job_put(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    const struct job *job = &work->job;
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct put put = {0};
     bool is_created = false, is_settled = false;
     put_check(flow, &put);
@@ -391,7 +374,7 @@ void job_put(struct flow *flow)
         else if (!job->named && flow_given(flow, PUT_TOTAL))
             is_settled = grow(flow, flow_int(flow, PUT_TOTAL));
     }
-    work->has_counted = false;
+    job->has_counted = false;
     job_answer(flow, is_created ? 201 : 200);
 }
 
@@ -411,54 +394,40 @@ const struct field job_patch_fields[] = {
 /* Deadline and tolerance; who has seen the former tolerance completes nothing by it. */
 static bool patch_settings(struct flow *flow, bool has_deadline)
 {
-    struct job_work *work = flow->state;
-    bool has_tolerate = flow_given(flow, PATCH_TOLERATE);
-    struct job next = work->job;
-    if (has_deadline) next.deadline_ms = flow->now_ms + flow_int(flow, PATCH_DEADLINE);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due%r%r ADD #epoch :one',"
-        "'ConditionExpression':'#run = :run and #state = :open',%#,"
-        "'ExpressionAttributeValues':{':due':%N,':one':{'N':'1'},':run':%S,':open':{'S':'OPEN'}%r%r},"
-        "'ReturnValues':'ALL_NEW'}",
-        &job_table, work->id, has_deadline ? SLICE(", #deadline = :deadline") : SLICE(""),
-        has_tolerate ? SLICE(", #tolerate = :tolerate") : SLICE(""), job_due_ms(flow, &next), work->job.run,
-        has_deadline ? flow_compose(flow, ",':deadline':%N", next.deadline_ms) : SLICE(""),
-        has_tolerate ? flow_compose(flow, ",':tolerate':%J", flow_text(flow, PATCH_TOLERATE)) : SLICE(""));
-    if (flow_failed(flow)) return false;
-    job_take(flow, flow_item(flow));
-    return true;
+    struct job next = *(struct job *)flow->state;
+    struct edit edit = {0};
+    if (has_deadline) {
+        next.deadline_ms = flow->now_ms + flow_int(flow, PATCH_DEADLINE);
+        edit_set(flow, &edit, "deadline", "%N", next.deadline_ms);
+    }
+    if (flow_given(flow, PATCH_TOLERATE))
+        edit_set(flow, &edit, "tolerate", "%J", flow_text(flow, PATCH_TOLERATE));
+    edit_set(flow, &edit, "due", "%N", job_due_ms(flow, &next));
+    edit_put(flow, &edit, EDIT_ADD, "#epoch :one", "':one':{'N':'1'}");
+    edit_if(flow, &edit, "#run = :run and #state = :open", "':run':%S,':open':{'S':'OPEN'}", next.run);
+    return job_took(flow, edit_write(flow, &edit, &job_table, job_key(flow)));
 }
 
 /* Adds names to a leaf, each once, whatever became of it since. */
 static bool names_write(struct flow *flow, const struct put *put, const size_t *chosen, size_t count,
                         int64_t epoch, struct leaf *leaf)
 {
-    struct buf condition = {0}, values = {0}, set = {0};
+    const struct job *job = flow->state;
+    struct leaf added = {.names = arena_array(flow->arena, struct slice, count)};
+    int64_t offsets[NAMES_AT_ONCE];
+    struct edit edit = {0};
     for (size_t i = 0; i < count; i++) {
-        struct slice name = put->names[chosen[i]].name;
-        buf_printf(&condition,
-                   " and not contains(#waiting, :n%zu) and not contains(#done, :n%zu) and not "
-                   "contains(#failed, :n%zu)",
-                   i, i, i);
-        buf_printf(&values, ",\":n%zu\":%.*s", i, SLICE_ARG(flow_compose(flow, "%S", name)));
-        if (i) buf_byte(&set, ',');
-        json_put_string(&set, name);
+        added.names[i] = put->names[chosen[i]].name;
+        offsets[i] = (int64_t)i;
     }
-    struct slice since, unclosed = job_leaf_unclosed(flow, &since);
-    struct slice update = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #epoch = :epoch ADD #wanted :count, #waiting :names',"
-        "'ConditionExpression':'attribute_exists(#wanted) and (attribute_not_exists(#epoch) or #epoch <= :epoch) and "
-        "%r%r',%#,'ExpressionAttributeValues':{':epoch':%N,':count':%N,':names':{'SS':[%A]}%A%A},"
-        "'ReturnValues':'ALL_NEW'}",
-        &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index), unclosed, buf_view(&condition),
-        epoch, (int64_t)count, buf_view(&set), buf_view(&values), since);
-    buf_free(&condition);
-    buf_free(&values);
-    buf_free(&set);
-    task_call(flow, "UpdateItem", "%A", update);
-    if (flow_failed(flow)) return false;
+    edit_put(flow, &edit, EDIT_SET, "#epoch = :epoch", "':epoch':%N", epoch);
+    edit_put(flow, &edit, EDIT_ADD, "#wanted :count, #waiting :names", "':count':%N,':names':%A",
+             (int64_t)count, job_leaf_set(flow, &added, offsets, count));
+    edit_if(flow, &edit, "attribute_exists(#wanted) and (attribute_not_exists(#epoch) or #epoch <= :epoch)",
+            NULL);
+    edit_if(flow, &edit, LEAF_UNCLOSED, "':revived':%N", job->revived_ms);
+    job_leaf_if_names(flow, &edit, added.names, count, false);
+    if (!edit_write(flow, &edit, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index))) return false;
     job_leaf_read(flow, leaf->index, flow_item(flow), leaf);
     return true;
 }
@@ -466,8 +435,7 @@ static bool names_write(struct flow *flow, const struct put *put, const size_t *
 /* One change that adds names to their leaves, begun with the first that is new; false: something came in between. */
 static bool names_add(struct flow *flow, const struct put *put)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct branch branch;
     int64_t added = 0, epoch = 0;
     if (job->changing) { /* by a caller who has left it, perhaps with the same names */
@@ -497,8 +465,7 @@ static bool names_add(struct flow *flow, const struct put *put)
 /* Deadline and tolerance come before growth: a job that grows is not over by the old ones. */
 void job_patch(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    const struct job *job = &work->job;
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct put put = {0};
     bool has_names = flow_given(flow, PATCH_TASKS), is_settled = false;
     bool sets_deadline = flow_given(flow, PATCH_DEADLINE),
@@ -539,6 +506,6 @@ void job_patch(struct flow *flow)
         else
             is_settled = !flow_given(flow, PATCH_TOTAL) || grow(flow, flow_int(flow, PATCH_TOTAL));
     }
-    work->has_counted = false;
+    job->has_counted = false;
     job_answer(flow, 200);
 }

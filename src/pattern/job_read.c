@@ -27,29 +27,27 @@ static void page_put(struct flow *flow, int64_t *count, struct slice text)
 /* Behind the last leaf that was read. */
 static void page_end(struct flow *flow, const struct job_scan *scan)
 {
-    const struct job_work *work = flow->state;
-    int64_t next = scan && scan->next < scan->count ? scan->asked[scan->next]
-                   : scan                           ? scan->at
-                                                    : work->job.leaves;
+    const struct job *job = flow->state;
+    int64_t next = scan && scan->next < scan->count ? scan->asked[scan->next] : scan ? scan->at : job->leaves;
     buf_text(flow->body, "]");
-    if (next < work->job.leaves) buf_slice(flow->body, flow_compose(flow, ",'next':%d", next));
+    if (next < job->leaves) buf_slice(flow->body, flow_compose(flow, ",'next':%d", next));
     buf_text(flow->body, "}");
     flow_finish(flow, 200);
 }
 
 void job_missing(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct job_scan *scan = NULL;
     struct leaf leaf;
     int64_t count = 0, from = flow_int(flow, PAGE_AFTER), most = flow_int_or(flow, PAGE_LIMIT, PAGE_USUAL);
     job_load_existing(flow);
-    if (work->job.total < 0) {
+    if (job->total < 0) {
         flow_refuse(flow, 409, "total-unknown", "How many tasks the job has was not told yet.");
         return;
     }
     buf_text(flow->body, "{\"missing\":[");
-    if (from < work->job.leaves) scan = job_scan_begin(flow, from, SCAN_UNSETTLED);
+    if (from < job->leaves) scan = job_scan_begin(flow, from, SCAN_UNSETTLED);
     while (scan && count < most && job_scan_next(flow, scan, &leaf))
         for (int64_t i = 0; i < leaf.count; i++)
             if (!leaf.marks[i]) page_put(flow, &count, job_task_text(flow, &leaf, i));
@@ -61,12 +59,12 @@ void job_missing(struct flow *flow)
 /* The task's place in its leaf, by the key of its details; -1: none. */
 static int64_t offset_of(struct flow *flow, const struct leaf *leaf, struct slice item)
 {
-    const struct job_work *work = flow->state;
+    const struct job *job = flow->state;
     struct slice task = item_text(flow->arena, item, "task");
     int64_t number;
     if (leaf->names) return task.len ? job_leaf_find(leaf, slice_from(task, 1)) : -1;
     if (!raw_int(task, &number)) return -1;
-    number -= leaf->index * work->job.fan;
+    number -= leaf->index * job->fan;
     return number >= 0 && number < leaf->count ? number : -1;
 }
 
@@ -98,14 +96,14 @@ static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark
 static void details_page(struct flow *flow, const char *list, enum job_scan_kind kind, uint8_t mark,
                          const char *name)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
+    struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct job_scan *scan = NULL;
     struct leaf leaf;
     int64_t count = 0, found = 0, from = flow_int(flow, PAGE_AFTER);
     int64_t most = flow_int_or(flow, PAGE_LIMIT, PAGE_USUAL);
     job_load_existing(flow);
     buf_slice(flow->body, flow_compose(flow, "{%s:[", slice_of(list)));
-    bool has_some = from < work->job.leaves && (kind == SCAN_ALL || work->job.failures);
+    bool has_some = from < job->leaves && (kind == SCAN_ALL || job->failures);
     if (has_some) scan = job_scan_begin(flow, from, kind);
     while (scan && found < most && job_scan_next(flow, scan, &leaf)) {
         int64_t marked = mark == LEAF_DONE ? leaf.done : leaf.failed;

@@ -66,8 +66,7 @@ static void branches_read(struct flow *flow, struct job_scan *scan)
 
 struct job_scan *job_scan_begin(struct flow *flow, int64_t from, enum job_scan_kind kind)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     struct job_scan *scan = arena_new(flow->arena, struct job_scan);
     scan->kind = kind;
     scan->at = from;
@@ -121,13 +120,13 @@ static void branches_heal(struct flow *flow, const struct job_scan *scan)
 
 static void leaves_count(struct flow *flow, struct job_scan *scan, bool heals)
 {
-    struct job_work *work = flow->state;
+    struct job *job = flow->state;
     struct leaf leaf;
     for (int64_t i = 0; i < scan->end; i++)
-        if (is_settled(&scan->entries[i])) work->done += scan->entries[i].done;
+        if (is_settled(&scan->entries[i])) job->done += scan->entries[i].done;
     while (job_scan_next(flow, scan, &leaf)) {
-        work->missing += leaf.wanted - leaf.done - leaf.failed;
-        work->done += leaf.done;
+        job->missing += leaf.wanted - leaf.done - leaf.failed;
+        job->done += leaf.done;
         if (heals && job_leaf_is_news(flow, &leaf, &scan->entries[leaf.index]))
             job_propagate(flow, &leaf, false);
     }
@@ -136,10 +135,10 @@ static void leaves_count(struct flow *flow, struct job_scan *scan, bool heals)
 
 static struct job_scan *count_begin(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    work->has_counted = true;
-    work->at_least = false;
-    work->done = work->missing = 0;
+    struct job *job = flow->state;
+    job->has_counted = true;
+    job->at_least = false;
+    job->done = job->missing = 0;
     return job_scan_begin(flow, 0, SCAN_UNSETTLED);
 }
 
@@ -167,8 +166,7 @@ int64_t job_tallies(const struct job *job)
 
 void job_tally(struct flow *flow, const struct leaf *leaf, int64_t before)
 {
-    const struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     int64_t quarter = leaf->wanted ? leaf->done * 4 / leaf->wanted : 0;
     int64_t number = leaf->index % TALLY_LEAVES * TALLIED_MOST + leaf->done;
     bool has_tallies = job->total < 0 || job_tallies(job),
@@ -184,8 +182,7 @@ void job_tally(struct flow *flow, const struct leaf *leaf, int64_t before)
 
 static void tallies_count(struct flow *flow, struct job_scan *scan)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     int64_t tallies = job_tallies(job), number;
     for (int64_t at = 0; at < tallies; at += scan->count) {
         for (scan->count = 0; scan->count < JOB_BATCH && at + scan->count < tallies; scan->count++)
@@ -203,10 +200,10 @@ static void tallies_count(struct flow *flow, struct job_scan *scan)
             }
         }
     }
-    for (int64_t i = 0; i < scan->end; i++) work->done += scan->entries[i].done;
-    if (job->total >= 0 && work->done > job->total - job->failures) work->done = job->total - job->failures;
-    work->missing = job->total < 0 ? 0 : job->total - work->done - job->failures;
-    work->at_least = true;
+    for (int64_t i = 0; i < scan->end; i++) job->done += scan->entries[i].done;
+    if (job->total >= 0 && job->done > job->total - job->failures) job->done = job->total - job->failures;
+    job->missing = job->total < 0 ? 0 : job->total - job->done - job->failures;
+    job->at_least = true;
 }
 
 void job_count(struct flow *flow, bool heals)

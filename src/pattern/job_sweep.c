@@ -24,30 +24,25 @@ static void part_delete(struct flow *flow, int level, int64_t index)
 /* All parts of a job that is DELETING, then its head. */
 static void parts_delete(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     for (int64_t i = 0; i < job->leaves; i++) part_delete(flow, LEVEL_LEAF, i);
     for (int64_t i = 0; i < job->branches; i++) part_delete(flow, LEVEL_BRANCH, i);
     for (int64_t i = 0; i < job_tallies(job); i++) part_delete(flow, LEVEL_TALLY, i);
     task_call(flow, "DeleteItem",
               "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
               "'ExpressionAttributeValues':{':run':%S}}",
-              &job_table, work->id, job->run);
+              &job_table, job->id, job->run);
     job_forget(flow);
-    flow_wake(flow, job_topic(work->id));
+    flow_wake(flow, job_topic(job->id));
 }
 
 void job_delete(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, flow_text(flow, JOB_ID));
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = "
-        ":now REMOVE #listed, #then','ConditionExpression':'attribute_exists(#id)',%#,"
-        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':slot':%S,':now':%N},"
-        "'ReturnValues':'ALL_NEW'}",
-        &job_table, work->id, job_slot(flow), flow->now_ms);
-    if (flow_failed(flow)) job_refuse_unknown(flow);
+    job_new(flow, flow_text(flow, JOB_ID));
+    if (!JOB_EDIT(flow, "SET #state = :deleting, #slot = :slot, #due = :now REMOVE #listed, #then",
+                  "attribute_exists(#id)", "':deleting':{'S':'DELETING'},':slot':%S,':now':%N",
+                  job_slot(flow), flow->now_ms))
+        job_refuse_unknown(flow);
     job_take(flow, flow_item(flow));
     parts_delete(flow);
     flow_answer(flow, 200, "{'deleted':true}");
@@ -57,8 +52,7 @@ void job_delete(struct flow *flow)
 
 static void sweep_one(struct flow *flow)
 {
-    struct job_work *work = flow->state;
-    const struct job *job = &work->job;
+    struct job *job = flow->state;
     job_load(flow);
     if (!job->item.data || item_int(flow->arena, job->item, "due", INT64_MAX) > flow->now_ms) return;
     if (job->state == JOB_CLOSING || (job->state == JOB_OPEN && job_is_over(flow, job))) {
@@ -66,31 +60,25 @@ static void sweep_one(struct flow *flow)
     } else if (job->state == JOB_OPEN) {
         job_heal(flow);
         if (job->state != JOB_OPEN) return;
-        task_call(flow, "UpdateItem",
-                  "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #due = :due',"
-                  "'ConditionExpression':'#run = :run and #state = :open and #due <= :now',%#,"
-                  "'ExpressionAttributeValues':{':due':%N,':run':%S,':open':{'S':'OPEN'},':now':%N}}",
-                  &job_table, work->id, job_due_ms(flow, job), job->run, flow->now_ms);
-    } else if (job->state == JOB_DELETING) {
+        JOB_EDIT(flow, "SET #due = :due", "#run = :run and #state = :open and #due <= :now",
+                 "':due':%N,':run':%S,':open':{'S':'OPEN'},':now':%N", job_due_ms(flow, job), job->run,
+                 flow->now_ms);
+    } else if (job->state == JOB_DELETING ||
+               JOB_EDIT(flow, "SET #state = :deleting REMOVE #listed, #then",
+                        "#run = :run and #state = :state and #due <= :now",
+                        "':deleting':{'S':'DELETING'},':run':%S,':state':%S,':now':%N", job->run,
+                        job_state_name(job->state), flow->now_ms)) {
         parts_delete(flow);
-    } else {
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :deleting REMOVE #listed, "
-            "#then','ConditionExpression':'#run = :run and #state = :state and #due <= :now',%#,"
-            "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':run':%S,':state':%S,':now':%N}}",
-            &job_table, work->id, job->run, job_state_name(job->state), flow->now_ms);
-        if (!flow_failed(flow)) parts_delete(flow);
     }
 }
 
 static void sweep_jobs(struct flow *flow)
 {
-    struct job_work *work = job_work_new(flow, SLICE(""));
+    struct job *job = job_new(flow, SLICE(""));
     struct due_walk walk = due_begin(flow, &job_table, &job_slots);
     struct slice entry;
     while (due_next(flow, &walk, &entry)) {
-        work->id = item_text(flow->arena, entry, "id");
+        job->id = item_text(flow->arena, entry, "id");
         sweep_one(flow);
     }
     flow_finish(flow, 200);

@@ -512,7 +512,7 @@ static const struct exploration named_later = {
 TEST(explore_job_opened_again)
 {
     explore(&revived);
-    explore_broken(&revived, "#revived = :was", "#revived = :open");
+    explore_broken(&revived, "#revived = :was", "#revived = :state");
     explore(&named_later);
     explore_broken(&named_later, "attribute_not_exists(#total) and attribute_not_exists(#reach)",
                    "attribute_not_exists(#total) and (attribute_not_exists(#reach) or attribute_exists(#reach))");

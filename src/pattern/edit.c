@@ -1,0 +1,90 @@
+/* Changes of an item; see edit.h. */
+#include "pattern/edit.h"
+
+static bool write_item(struct flow *flow, const struct flow_table *table, struct slice key,
+                       struct slice update, struct slice condition, struct buf *values, bool returns_old)
+{
+    struct slice call = flow_compose(
+        flow,
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'%r',"
+        "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s,%O}",
+        table, key, update, condition, buf_view(values), returns_old ? SLICE("ALL_OLD") : SLICE("ALL_NEW"));
+    buf_free(values);
+    task_call(flow, "UpdateItem", "%A", call);
+    return !flow_failed(flow);
+}
+
+bool edit_item(struct flow *flow, const struct flow_table *table, struct slice key, struct slice update,
+               struct slice condition, const char *values, ...)
+{
+    struct buf text = {0};
+    va_list args;
+    va_start(args, values);
+    flow_vcompose(flow, &text, values, args);
+    va_end(args);
+    return write_item(flow, table, key, update, condition, &text, false);
+}
+
+static void values_put(struct flow *flow, struct edit *edit, const char *values, va_list args)
+{
+    if (!values) return;
+    if (edit->values.len) buf_byte(&edit->values, ',');
+    flow_vcompose(flow, &edit->values, values, args);
+}
+
+void edit_set(struct flow *flow, struct edit *edit, const char *name, const char *format, ...)
+{
+    struct buf *set = &edit->clauses[EDIT_SET];
+    va_list args;
+    if (set->len) buf_text(set, ", ");
+    flow_put(flow, set, "#%r = :%r", slice_of(name), slice_of(name));
+    if (edit->values.len) buf_byte(&edit->values, ',');
+    flow_put(flow, &edit->values, "':%r':", slice_of(name));
+    va_start(args, format);
+    flow_vcompose(flow, &edit->values, format, args);
+    va_end(args);
+}
+
+void edit_put(struct flow *flow, struct edit *edit, enum edit_clause clause, const char *text,
+              const char *values, ...)
+{
+    struct buf *out = &edit->clauses[clause];
+    va_list args;
+    if (out->len) buf_text(out, ", ");
+    buf_slice(out, slice_of(text));
+    va_start(args, values);
+    values_put(flow, edit, values, args);
+    va_end(args);
+}
+
+void edit_if(struct flow *flow, struct edit *edit, const char *condition, const char *values, ...)
+{
+    va_list args;
+    if (edit->condition.len) buf_text(&edit->condition, " and ");
+    buf_slice(&edit->condition, slice_of(condition));
+    va_start(args, values);
+    values_put(flow, edit, values, args);
+    va_end(args);
+}
+
+bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *table, struct slice key)
+{
+    static const struct slice words[] = {
+#define X(clause) SLICE(#clause " "),
+        EDIT_CLAUSES(X)
+#undef X
+    };
+    struct buf update = {0};
+    for (size_t i = 0; i < EDIT_CLAUSE_COUNT; i++) {
+        struct buf *clause = &edit->clauses[i];
+        if (clause->len && update.len) buf_byte(&update, ' ');
+        if (clause->len) buf_slice(&update, words[i]);
+        buf_slice(&update, buf_view(clause));
+        buf_free(clause);
+    }
+    struct slice text = arena_copy(flow->arena, buf_view(&update)),
+                 condition = arena_copy(flow->arena, buf_view(&edit->condition));
+    buf_free(&update);
+    buf_free(&edit->condition);
+    return write_item(flow, table, key, text, condition, &edit->values, edit->returns_old);
+}
