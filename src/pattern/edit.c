@@ -2,13 +2,13 @@
 #include "pattern/edit.h"
 
 static bool write_item(struct flow *flow, const struct flow_table *table, struct slice key,
-                       struct slice update, struct slice condition, struct buf *values, bool returns_old)
+                       struct slice update, struct slice condition, struct buf *values, const char *returns)
 {
     struct slice call = flow_compose(
         flow,
         "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'%r',"
         "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s,%O}",
-        table, key, update, condition, buf_view(values), returns_old ? SLICE("ALL_OLD") : SLICE("ALL_NEW"));
+        table, key, update, condition, buf_view(values), slice_of(returns));
     buf_free(values);
     task_call(flow, "UpdateItem", "%A", call);
     return !flow_failed(flow);
@@ -22,7 +22,7 @@ bool edit_item(struct flow *flow, const struct flow_table *table, struct slice k
     va_start(args, values);
     flow_vcompose(flow, &text, values, args);
     va_end(args);
-    return write_item(flow, table, key, update, condition, &text, false);
+    return write_item(flow, table, key, update, condition, &text, "ALL_NEW");
 }
 
 static void values_put(struct flow *flow, struct edit *edit, const char *values, va_list args)
@@ -86,5 +86,8 @@ bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *t
                  condition = arena_copy(flow->arena, buf_view(&edit->condition));
     buf_free(&update);
     buf_free(&edit->condition);
-    return write_item(flow, table, key, text, condition, &edit->values, edit->returns_old);
+    return write_item(flow, table, key, text, condition, &edit->values,
+                      edit->returns_old    ? "ALL_OLD"
+                      : edit->returns_none ? "NONE"
+                                           : "ALL_NEW");
 }

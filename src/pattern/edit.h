@@ -33,7 +33,8 @@ enum edit_clause {
 /* Zeroed: nothing yet. It owns memory until it is written, so nothing that waits or ends the task stands between. */
 struct edit {
     struct buf clauses[EDIT_CLAUSE_COUNT], condition, values;
-    bool returns_old; /* flow_item of what was written is the item as it was */
+    /* what flow_item of something that was written is, if not the item as it is then: the item as it was, or none */
+    bool returns_old, returns_none;
 };
 
 /* SET #name = :name, with a value by its format. */

@@ -133,8 +133,10 @@ void group_load(struct flow *flow, struct group *group, int64_t generation)
     group_read(flow, group, item);
     struct slice slot = item_text(flow->arena, item, "slot");
     if (!slot.data || slice_contains(slot, SLICE("/"))) return;
-    flow_refuse(flow, 409, "older-layout", "The group '%.*s' was made by an older version, whose groups this one does "
-                "not know: delete the tables of groups.", SLICE_ARG(group->id));
+    flow_refuse(flow, 409, "older-layout",
+                "The group '%.*s' was made by an older version, whose groups this one does "
+                "not know: delete the tables of groups.",
+                SLICE_ARG(group->id));
     task_end(flow);
 }
 
@@ -145,7 +147,8 @@ uint64_t group_sweep_topic(struct slice name)
 
 struct slice group_rules_item(struct flow *flow, struct slice name)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table, name);
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table,
+              name);
     return flow_item(flow);
 }
 
@@ -254,15 +257,16 @@ static void put_head(struct flow *flow, const struct group *group)
 {
     struct arena *arena = flow->arena;
     struct slice why = item_text(arena, group->item, "why"), sum = item_text(arena, group->item, "sum");
-    flow_put(flow, flow->body, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d", group->name, group->key,
-             group->generation, item_text(arena, group->item, "state"), group->count);
+    flow_put(flow, flow->body, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d", group->name,
+             group->key, group->generation, item_text(arena, group->item, "state"), group->count);
     if (item_has(arena, group->item, "kinds"))
         flow_put(flow, flow->body, ",'kinds':%P", item_attribute(arena, group->item, "kinds"));
     if (sum.data) flow_put(flow, flow->body, ",'sum':%r", sum);
     flow_put(flow, flow->body, ",'opened':%s,'touched':%s", moment_text(arena, group->opened_ms),
              moment_text(arena, group->touched_ms));
     if (why.data)
-        flow_put(flow, flow->body, ",'completed':%s,'why':%s", item_text(arena, group->item, "completed"), why);
+        flow_put(flow, flow->body, ",'completed':%s,'why':%s", item_text(arena, group->item, "completed"),
+                 why);
     buf_text(flow->body, ",\"events\":[");
 }
 
@@ -279,8 +283,8 @@ static void put_event(struct flow *flow, struct slice id, struct slice event, bo
 }
 
 /* The last of the further events may have no item yet: then it is told where its item would stand. */
-static void put_further_events(struct flow *flow, const struct group *group, struct slice items, bool is_last_page,
-                               bool first)
+static void put_further_events(struct flow *flow, const struct group *group, struct slice items,
+                               bool is_last_page, bool first)
 {
     struct slice last = item_text(flow->arena, group->redo, "id"), item;
     bool is_told = flow_given(flow, GET_AFTER) && slice_compare(last, flow_text(flow, GET_AFTER)) <= 0;
@@ -392,7 +396,8 @@ static void list_groups(struct flow *flow)
     for (int64_t i = 0; i < open->count; i++) {
         const struct listing_entry *entry = &open->entries[i];
         flow_put(flow, flow->body, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
-                 item_text(flow->arena, entry->item, "key"), item_int(flow->arena, entry->item, "generation", 0),
+                 item_text(flow->arena, entry->item, "key"),
+                 item_int(flow->arena, entry->item, "generation", 0),
                  (struct slice){entry->order.data, MOMENT_BYTES});
     }
     listing_finish(flow, open);

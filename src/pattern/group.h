@@ -3,12 +3,13 @@
 #ifndef PATTERN_GROUP_H
 #define PATTERN_GROUP_H
 
+#include "pattern/edit.h"
 #include "pattern/flow.h"
 #include "pattern/slots.h"
 
-#define GROUP_LONG_MS (3660 * 24 * 3600 * 1000ll)
+#define GROUP_LONG_MS  (3660 * 24 * 3600 * 1000ll)
 #define GROUP_AGAIN_MS 60000 /* so long after a change its rules are given to all open groups once more */
-#define GROUP_KINDS   50 /* that a rule can ask for: a condition holds at most 300 operators */
+#define GROUP_KINDS    50    /* that a rule can ask for: a condition holds at most 300 operators */
 
 extern const struct flow_table group_table, group_rules_table, group_events_table;
 
@@ -31,11 +32,11 @@ struct group {
     enum group_late late;
     int64_t generation, count, bytes;
     int64_t opened_ms, touched_ms, quiet_ms, deadline_ms, keep_ms; /* 0: none */
-    int64_t rules;     /* the version of the rules that it has */
+    int64_t rules;                                                 /* the version of the rules that it has */
     struct slice spilled; /* the hash key of its further events; SLICE_NONE: all of them stand in the head */
     struct slice redo;    /* the last of those, which may have no item yet */
-    bool own_deadline; /* its first event brought it */
-    bool has_when;     /* a condition of the user's is in its rule */
+    bool own_deadline;    /* its first event brought it */
+    bool has_when;        /* a condition of the user's is in its rule */
 };
 
 /* ---- fields that rows begin with ---- */
@@ -82,12 +83,13 @@ void group_refuse_unknown(struct flow *flow);
 
 /* ---- group_rule.c ---- */
 
-/* The rule of a head, or of the rules' item, as a condition that is to be put in parentheses; empty: there is
- * none. */
-struct slice group_rule(struct flow *flow, struct slice item, struct slice *values);
-/* The rule's condition as it must be for the rule to hold when an event of this kind has been added; empty: there is no
- * rule. A user's own condition is as it is, since what becomes of it is for the service to say. */
-struct slice group_rule_with(struct flow *flow, struct slice item, struct slice kind, struct slice *values);
+/* The condition of an edit that the rule of a head, or of the rules' item, holds, or that it does not. False: there is
+ * no rule. */
+bool group_if_rule(struct flow *flow, struct edit *edit, struct slice item, bool holds);
+/* The same as it must be for the rule to hold when an event of this kind has been added. A user's own condition is as
+ * it is, since what becomes of it is for the service to say. */
+bool group_if_rule_with(struct flow *flow, struct edit *edit, struct slice item, struct slice kind,
+                        bool holds);
 /* It will hold with an event of this kind, for certain. */
 bool group_completes(struct flow *flow, struct slice item, struct slice kind);
 /* What of it can be said without the service: false, it does not hold. */
@@ -104,10 +106,12 @@ struct slice group_when(struct flow *flow, struct slice expression, const char *
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
 struct slice group_when_values(struct flow *flow, struct slice values);
-/* The rules as an update writes them to a head: ", #size = :r_size", with their values; in *gone ", #quiet" for
- * those that these rules do not have. */
-struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_deadline, struct slice *values,
-                             struct slice *gone);
+/* What an edit of a head changes: it gets these rules, and loses what they do not have; the sweep looks at it then; it
+ * is complete, and kept so long (0: for ever). `by`: "#by = :last". */
+void group_rules_set(struct flow *flow, struct edit *edit, struct slice rules, bool keeps_deadline);
+void group_set_due(struct flow *flow, const struct group *group, struct edit *edit, int64_t due_ms);
+void group_end(struct flow *flow, const struct group *group, struct edit *edit, int64_t keep_ms,
+               const char *why, const char *by);
 /* Completes the group as it was read, and reads it again: perhaps somebody else was first. `why`: NULL by its rule,
  * which is looked at again by the write. */
 void group_complete(struct flow *flow, struct group *group, const char *why);

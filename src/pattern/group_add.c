@@ -61,73 +61,49 @@ static int64_t since_opening(const struct flow *flow, const struct add *add)
 }
 
 /* What a head has from its first event on. A deadline may come with the event. */
-static struct slice opening(struct flow *flow, const struct group *group, const struct add *add,
-                            struct slice *values)
+static void opening(struct flow *flow, const struct group *group, const struct add *add, struct edit *edit)
 {
     struct group soon = *group;
-    struct slice rules_values, none,
-        set = group_rules_set(flow, add->rules, add->deadline_ms != 0, &rules_values, &none);
-    *values = flow_compose(flow, "%A,':name':%S,':key':%S", rules_values, group->name, group->key);
-    set = flow_compose(flow, ", #opened = :now, #name = :name, #key = :key%r", set);
+    group_rules_set(flow, edit, add->rules, add->deadline_ms != 0);
+    edit_put(flow, edit, EDIT_SET, "#opened = :now", NULL);
+    edit_set(flow, edit, "name", "%S", group->name);
+    edit_set(flow, edit, "key", "%S", group->key);
     if (add->deadline_ms) {
-        *values = flow_compose(flow, "%A,':deadline':%N,':fixed':{'BOOL':true}", *values,
-                               since_opening(flow, add));
-        set = flow_compose(flow, "%r, #deadline = :deadline, #fixed = :fixed", set);
+        edit_set(flow, edit, "deadline", "%N", since_opening(flow, add));
+        edit_set(flow, edit, "fixed", "{'BOOL':true}");
     }
-    if (add->completes) return set;
+    if (add->completes) return;
     group_read(flow, &soon, add->rules);
     soon.opened_ms = soon.touched_ms = flow->now_ms;
     if (add->deadline_ms) soon.deadline_ms = since_opening(flow, add);
     int64_t due_ms = group_due_ms(flow, &soon);
-    *values = flow_compose(flow, "%A,':state':{'S':'OPEN'},':slot':%S,':since':%S", *values,
-                           group_slot(flow, group), flow_new_id(flow));
-    set = flow_compose(flow, "%r, #state = :state, #open = :slot, #since = :since", set);
-    if (due_ms == INT64_MAX) return set;
-    *values = flow_compose(flow, "%A,':due':%N", *values, due_ms);
-    return flow_compose(flow, "%r, #slot = :slot, #due = :due", set);
-}
-
-/* What a head has from its completion on. */
-static struct slice completing(struct flow *flow, const struct group *group, const struct add *add,
-                               struct slice *gone, struct slice *values)
-{
-    int64_t keep_ms = add->opens ? item_int(flow->arena, add->rules, "keep", 0) : group->keep_ms;
-    struct slice set = SLICE(", #state = :complete, #completed = :completed, #why = :why, #by = :last");
-    *values = flow_compose(flow, ",':complete':{'S':'COMPLETE'},':completed':%S,':why':{'S':'rule'}",
-                           moment_text(flow->arena, flow->now_ms));
-    *gone = add->opens ? SLICE("") : keep_ms ? SLICE(" REMOVE #open") : SLICE(" REMOVE #open, #slot, #due");
-    if (!keep_ms) return set;
-    *values = flow_compose(flow, "%A,':kept':%N,':slot':%S", *values, flow->now_ms + keep_ms,
-                           group_slot(flow, group));
-    return flow_compose(flow, "%r, #slot = :slot, #due = :kept", set);
+    edit_set(flow, edit, "state", "{'S':'OPEN'}");
+    edit_set(flow, edit, "open", "%S", group_slot(flow, group));
+    edit_set(flow, edit, "since", "%S", flow_new_id(flow));
+    if (due_ms != INT64_MAX) group_set_due(flow, group, edit, due_ms);
 }
 
 /* The group is what it was: new, open and not complete yet, or complete; and the event is not in it. */
-static struct slice condition(struct flow *flow, const struct group *group, const struct add *add,
-                              bool in_head, int64_t room, struct slice *values)
+static void condition(struct flow *flow, const struct group *group, const struct add *add, bool in_head,
+                      int64_t room, struct edit *edit)
 {
     bool is_open = group->state == GROUP_OPEN;
-    *values = SLICE("");
-    if (add->opens) return SLICE("attribute_not_exists(#group)");
-    struct slice text = SLICE("#state = :state and not contains(#ids, :id)"), more;
-    *values = flow_compose(flow, ",':state':%S,':id':%S", is_open ? SLICE("OPEN") : SLICE("COMPLETE"),
-                           add->id);
-    if (in_head) {
-        text = flow_compose(flow, "%r and attribute_not_exists(#spilled) and #bytes <= :room", text);
-        *values = flow_compose(flow, "%A,':room':%N", *values, room - add->bytes);
-    } else if (group->spilled.data) { /* nothing was added since it was read, and its redo is carried out */
-        text = flow_compose(flow, "%r and #count = :seen and #spilled = :part", text);
-        *values = flow_compose(flow, "%A,':seen':%N", *values, group->count);
-    } else {
-        text = flow_compose(flow, "%r and attribute_not_exists(#spilled)", text);
+    if (add->opens) {
+        edit_if(flow, edit, "attribute_not_exists(#group)", NULL);
+        return;
     }
-    if (!is_open) return text;
-    text = flow_compose(flow, "%r and #rules = :rules", text);
-    *values = flow_compose(flow, "%A,':rules':%N", *values, group->rules);
-    struct slice rule = group_rule_with(flow, group->item, add->kind, &more);
-    if (!rule.len) return text;
-    *values = flow_compose(flow, "%A%A", *values, more);
-    return flow_compose(flow, "%r and %r(%r)", text, add->completes ? SLICE("") : SLICE("not "), rule);
+    edit_if(flow, edit, "#state = :state and not contains(#ids, :id)", "':state':%S,':id':%S",
+            is_open ? SLICE("OPEN") : SLICE("COMPLETE"), add->id);
+    if (in_head)
+        edit_if(flow, edit, "attribute_not_exists(#spilled) and #bytes <= :room", "':room':%N",
+                room - add->bytes);
+    else if (group->spilled.data) /* nothing was added since it was read, and its redo is carried out */
+        edit_if(flow, edit, "#count = :seen and #spilled = :spilled", "':seen':%N", group->count);
+    else
+        edit_if(flow, edit, "attribute_not_exists(#spilled)", NULL);
+    if (!is_open) return;
+    edit_if(flow, edit, "#rules = :rules", "':rules':%N", group->rules);
+    group_if_rule_with(flow, edit, group->item, add->kind, add->completes);
 }
 
 /* A hash key for further events that no other group of this name and key has had, or will have: an item that is put
@@ -150,41 +126,32 @@ static void put_item(struct flow *flow, struct slice part, struct slice event)
 static bool write_head(struct flow *flow, struct group *group, struct add *add, bool in_head, int64_t room)
 {
     bool late = !add->opens && group->state == GROUP_COMPLETE;
-    struct slice opens_values = SLICE(""), complete_values = SLICE(""), holds_values, gone = SLICE("");
+    struct edit edit = {0};
     struct slice event = flow_compose(flow, "{'id':%S%A%r}", add->id, add->event,
                                       late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""));
-    struct slice set = SLICE("#touched = :now, #last = :last"), sum = SLICE("#count :one");
-    struct slice values = flow_compose(flow, "':one':{'N':'1'},':now':%N,':last':%S", flow->now_ms, add->id);
+    edit_put(flow, &edit, EDIT_SET, "#touched = :now", "':now':%N", flow->now_ms);
+    edit_set(flow, &edit, "last", "%S", add->id);
+    edit_put(flow, &edit, EDIT_ADD, "#count :one", "':one':{'N':'1'}");
     if (in_head) {
-        set = flow_compose(flow, "%r, #events = list_append(if_not_exists(#events, :none), :event)", set);
-        sum = flow_compose(flow, "%r, #ids :ids, #bytes :bytes", sum);
-        values = flow_compose(flow,
-                              "%A,':none':{'L':[]},':event':{'L':[{'M':%A}]},':ids':{'SS':[%s]},':bytes':%N",
-                              values, event, add->id, add->bytes);
+        edit_put(flow, &edit, EDIT_SET, "#events = list_append(if_not_exists(#events, :none), :event)",
+                 "':none':{'L':[]},':event':{'L':[{'M':%A}]}", event);
+        edit_put(flow, &edit, EDIT_ADD, "#ids :ids, #bytes :bytes", "':ids':{'SS':[%s]},':bytes':%N", add->id,
+                 add->bytes);
     } else {
-        set = flow_compose(flow, "%r, #redo = :redo, #spilled = :part", set);
-        values = flow_compose(flow, "%A,':redo':{'M':%A},':part':%S", values, event,
-                              !add->opens && group->spilled.data ? group->spilled
-                                                                 : new_part(flow, group, add));
+        bool goes_on = !add->opens && group->spilled.data;
+        edit_set(flow, &edit, "redo", "{'M':%A}", event);
+        edit_set(flow, &edit, "spilled", "%S", goes_on ? group->spilled : new_part(flow, group, add));
     }
-    if (add->kind.len) {
-        sum = flow_compose(flow, "%r, #kinds :kinds", sum);
-        values = flow_compose(flow, "%A,':kinds':{'SS':[%s]}", values, add->kind);
-    }
-    if (flow_given(flow, ADD_AMOUNT)) {
-        sum = flow_compose(flow, "%r, #sum :amount", sum);
-        values = flow_compose(flow, "%A,':amount':%J", values, flow_text(flow, ADD_AMOUNT));
-    }
-    if (add->opens) set = flow_compose(flow, "%r%r", set, opening(flow, group, add, &opens_values));
+    if (add->kind.len) edit_put(flow, &edit, EDIT_ADD, "#kinds :kinds", "':kinds':{'SS':[%s]}", add->kind);
+    if (flow_given(flow, ADD_AMOUNT))
+        edit_put(flow, &edit, EDIT_ADD, "#sum :amount", "':amount':%J", flow_text(flow, ADD_AMOUNT));
+    if (add->opens) opening(flow, group, add, &edit);
     if (add->completes)
-        set = flow_compose(flow, "%r%r", set, completing(flow, group, add, &gone, &complete_values));
-    struct slice holds = condition(flow, group, add, in_head, room, &holds_values);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r ADD %r%r','ConditionExpression':'%r',%#,"
-              "'ExpressionAttributeValues':{%A%A%A%A},'ReturnValues':'ALL_NEW',%O}",
-              &group_table, group_key(flow, group, add->generation), set, sum, gone, holds, values,
-              opens_values, complete_values, holds_values);
-    add->accepted = !flow_failed(flow);
+        group_end(flow, group, &edit,
+                  add->opens ? item_int(flow->arena, add->rules, "keep", 0) : group->keep_ms, "rule",
+                  "#by = :last");
+    condition(flow, group, add, in_head, room, &edit);
+    add->accepted = edit_write(flow, &edit, &group_table, group_key(flow, group, add->generation));
     group_read(flow, group, flow_item(flow));
     return add->accepted;
 }
@@ -274,11 +241,9 @@ static bool claim(struct flow *flow, struct group *group, struct add *add)
                 *group = other;
                 return false;
             }
-            task_call(flow, "UpdateItem",
-                      "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #generation = :generation',"
-                      "'ConditionExpression':'#generation = :claimed',%#,"
-                      "'ExpressionAttributeValues':{':generation':%N,':claimed':%N},%O}",
-                      &token_table, token, add->generation, add->claimed);
+            edit_item(flow, &token_table, flow_compose(flow, "{'token':%S}", token),
+                      SLICE("SET #generation = :generation"), SLICE("#generation = :claimed"),
+                      "':generation':%N,':claimed':%N", add->generation, add->claimed);
         }
         add->claimed = flow_failed(flow) ? item_int(flow->arena, flow_item(flow), "generation", 0)
                                          : add->generation;

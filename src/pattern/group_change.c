@@ -13,7 +13,6 @@
  *
  * A group in which the new rules hold already gets them and is completed by one and the same write, for the
  * reason "rules": it is no event's doing. */
-#include "calendar/calendar.h"
 #include "pattern/group.h"
 
 #include <string.h>
@@ -28,26 +27,17 @@ static bool is_older(struct flow *flow, const struct group *group, struct slice 
     return group->state == GROUP_OPEN && group->rules < item_int(flow->arena, rules, "version", 0);
 }
 
-/* The update of a head that gets the new rules. `set` and `gone` are behind those of the rules; `condition` is about
- * the rule, of which it is the beginning. False: it was refused. The head is read again. */
-static bool rules_give(struct flow *flow, struct group *group, struct slice rules, const char *set,
-                       const char *gone, const char *condition, struct slice values)
+/* The head gets the new rules, if they hold, or if they do not. False: it was refused. The head is read again. */
+static bool rules_give(struct flow *flow, struct group *group, struct slice rules, struct edit *edit,
+                       bool holds)
 {
-    struct slice rules_values, rules_gone, rule_values, rule = group_rule(flow, rules, &rule_values);
-    struct slice rules_set = group_rules_set(flow, rules, group->own_deadline, &rules_values, &rules_gone);
-    struct slice all_gone = flow_compose(flow, "%r%r", rules_gone, slice_of(gone));
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET %r%r%r%r','ConditionExpression':'#state = :open and "
-        "#rules < :r_rules%r%r%r',%#,"
-        "'ExpressionAttributeValues':{':open':{'S':'OPEN'}%A%A%A},'ReturnValues':'ALL_NEW',%O}",
-        &group_table, group_key(flow, group, group->generation), slice_from(rules_set, 2), slice_of(set),
-        all_gone.len ? SLICE(" REMOVE ") : SLICE(""), all_gone.len ? slice_from(all_gone, 2) : SLICE(""),
-        rule.len ? slice_of(condition) : SLICE(""), rule.len ? rule : SLICE(""),
-        rule.len ? SLICE(")") : SLICE(""), rules_values, rule.len ? rule_values : SLICE(""), values);
+    group_rules_set(flow, edit, rules, group->own_deadline);
+    edit_if(flow, edit, "#state = :open and #rules < :r_rules", "':open':{'S':'OPEN'}");
+    group_if_rule(flow, edit, rules, holds);
+    bool is_written = edit_write(flow, edit, &group_table, group_key(flow, group, group->generation));
     group_read(flow, group, flow_item(flow));
-    if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
-    return !flow_failed(flow);
+    if (is_written) flow_wake(flow, group_topic(group));
+    return is_written;
 }
 
 /* Could the new rules hold, as far as that can be told without the service? */
@@ -61,18 +51,9 @@ static bool may_be_complete(struct flow *flow, const struct group *group, struct
 
 static bool give_and_complete(struct flow *flow, struct group *group, struct slice rules)
 {
-    int64_t keep_ms = item_int(flow->arena, rules, "keep", 0);
-    struct slice values = flow_compose(
-        flow, ",':complete':{'S':'COMPLETE'},':now':%S,':why':{'S':'rules'}%A",
-        moment_text(flow->arena, flow->now_ms),
-        keep_ms ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group), flow->now_ms + keep_ms)
-                : SLICE(""));
-    return rules_give(
-        flow, group, rules,
-        keep_ms
-            ? ", #state = :complete, #completed = :now, #why = :why, #by = :why, #slot = :slot, #due = :due"
-            : ", #state = :complete, #completed = :now, #why = :why, #by = :why",
-        keep_ms ? ", #open" : ", #open, #slot, #due", " and (", values);
+    struct edit edit = {0};
+    group_end(flow, group, &edit, item_int(flow->arena, rules, "keep", 0), "rules", "#by = :why");
+    return rules_give(flow, group, rules, &edit, true);
 }
 
 /* It stays open, but may be due earlier. Where it is due later, the sweep sees it when it looks: to write it here
@@ -85,11 +66,10 @@ static bool give(struct flow *flow, struct group *group, struct slice rules)
     soon.touched_ms = group->touched_ms;
     if (group->own_deadline) soon.deadline_ms = group->deadline_ms;
     int64_t due_ms = group_due_ms(flow, &soon);
-    bool is_earlier = due_ms < item_int(flow->arena, group->item, "due", INT64_MAX);
-    return rules_give(flow, group, rules, is_earlier ? ", #slot = :slot, #due = :due" : "", "", " and not (",
-                      is_earlier
-                          ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group), due_ms)
-                          : SLICE(""));
+    struct edit edit = {0};
+    if (due_ms < item_int(flow->arena, group->item, "due", INT64_MAX))
+        group_set_due(flow, group, &edit, due_ms);
+    return rules_give(flow, group, rules, &edit, false);
 }
 
 void group_change(struct flow *flow, struct group *group, struct slice rules)
@@ -127,8 +107,7 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
             flow, "Query",
             "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since > :after',%#,"
             "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
-            &group_table, group_slot_at(flow, name, slot),
-            (struct slice){since, since_len}, (int64_t)PAGE);
+            &group_table, group_slot_at(flow, name, slot), (struct slice){since, since_len}, (int64_t)PAGE);
         bool goes_on = flow_last_key(flow).data;
         raw_look_begin(&page, flow->arena, flow_items(flow));
         while (raw_look_next(&page, NULL, &entry)) {

@@ -257,13 +257,10 @@ void group_put(struct flow *flow)
     if (!is_applied) {
         group_change_all(flow, item, is_first ? 0 : flow->world->lag_ms);
         /* unless somebody else has put others meanwhile, who then gives them to the groups */
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version, #again = :again',"
-            "'ConditionExpression':'#version = :version',%#,"
-            "'ExpressionAttributeValues':{':version':%A,':again':%N}}",
-            &group_rules_table, flow_text(flow, GROUP_NAME), item_attribute(flow->arena, item, "version"),
-            flow->now_ms + GROUP_AGAIN_MS);
+        edit_item(flow, &group_rules_table, flow_compose(flow, "{'name':%S}", flow_text(flow, GROUP_NAME)),
+                  SLICE("SET #applied = :version, #again = :again"), SLICE("#version = :version"),
+                  "':version':%A,':again':%N", item_attribute(flow->arena, item, "version"),
+                  flow->now_ms + GROUP_AGAIN_MS);
         flow_forget(flow, group_sweep_topic(flow_text(flow, GROUP_NAME)));
     }
     tell_rules(flow, item);
@@ -292,13 +289,12 @@ void group_rules(struct flow *flow)
  * be some. */
 void group_forget(struct flow *flow)
 {
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #forgotten = :now',"
-              "'ConditionExpression':'attribute_exists(#name) and attribute_not_exists(#forgotten)',%#,"
-              "'ExpressionAttributeValues':{':now':%N}}",
-              &group_rules_table, flow_text(flow, GROUP_NAME), flow->now_ms);
+    bool is_forgotten = edit_item(
+        flow, &group_rules_table, flow_compose(flow, "{'name':%S}", flow_text(flow, GROUP_NAME)),
+        SLICE("SET #forgotten = :now"), SLICE("attribute_exists(#name) and attribute_not_exists(#forgotten)"),
+        "':now':%N", flow->now_ms);
     group_rules_remember(flow, flow_text(flow, GROUP_NAME), SLICE_NONE);
-    if (!flow_failed(flow))
+    if (is_forgotten)
         flow_answer(flow, 200, "{'deleted':true}");
     else
         refuse_no_rules(flow);

@@ -108,16 +108,27 @@ static struct slice rule_of(struct flow *flow, struct slice item, int64_t more, 
     return rule;
 }
 
-struct slice group_rule(struct flow *flow, struct slice item, struct slice *values)
+static bool if_rule(struct flow *flow, struct edit *edit, struct slice rule, struct slice values, bool holds)
 {
-    return rule_of(flow, item, 0, SLICE(""), values);
+    if (!rule.len) return false;
+    const char *text = arena_printf(flow->arena, "%s(%.*s)", holds ? "" : "not ", SLICE_ARG(rule)).data;
+    edit_if(flow, edit, text, values.len ? "%A" : NULL, slice_from(values, values.len > 0));
+    return true;
 }
 
-struct slice group_rule_with(struct flow *flow, struct slice item, struct slice kind, struct slice *values)
+bool group_if_rule(struct flow *flow, struct edit *edit, struct slice item, bool holds)
 {
-    if (item_has(flow->arena, item, "when")) return group_rule(flow, item, values);
-    struct slice rule = rule_of(flow, item, 1, kind, values);
-    return !rule.len && item_has(flow->arena, item, "needs") ? SLICE("attribute_exists(#group)") : rule;
+    struct slice values, rule = rule_of(flow, item, 0, SLICE(""), &values);
+    return if_rule(flow, edit, rule, values, holds);
+}
+
+bool group_if_rule_with(struct flow *flow, struct edit *edit, struct slice item, struct slice kind,
+                        bool holds)
+{
+    if (item_has(flow->arena, item, "when")) return group_if_rule(flow, edit, item, holds);
+    struct slice values, rule = rule_of(flow, item, 1, kind, &values);
+    if (!rule.len && item_has(flow->arena, item, "needs")) rule = SLICE("attribute_exists(#group)");
+    return if_rule(flow, edit, rule, values, holds);
 }
 
 static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
@@ -158,56 +169,64 @@ bool group_completes(struct flow *flow, struct slice item, struct slice kind)
 /* ---- rules in a head ---- */
 
 /* The version of the rules stands in the head under another name. */
-struct slice group_rules_set(struct flow *flow, struct slice rules, bool keeps_deadline, struct slice *values,
-                             struct slice *gone)
+void group_rules_set(struct flow *flow, struct edit *edit, struct slice rules, bool keeps_deadline)
 {
-    static const struct {
-        const char *name, *in_head;
-    } copied[] = {{"version", "rules"}, {"size", "size"},        {"needs", "needs"}, {"when", "when"},
-                  {"values", "values"}, {"quiet", "quiet"},      {"late", "late"},   {"keep", "keep"},
-                  {"then", "then"},     {"deadline", "deadline"}};
-    struct slice set = SLICE("");
-    *values = *gone = SLICE("");
-    for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
-        struct slice value = item_attribute(flow->arena, rules, copied[i].name),
-                     name = slice_of(copied[i].in_head);
-        if (value.data) {
-            set = flow_compose(flow, "%r, #%r = :r_%r", set, name, name);
-            *values = flow_compose(flow, "%A,':r_%r':%A", *values, name, value);
-        } else {
-            *gone = flow_compose(flow, "%r, #%r", *gone, name);
-        }
+#define COPY(name, in_head)                                                                                  \
+    {                                                                                                        \
+        name, "#" in_head " = :r_" in_head, "#" in_head, "':r_" in_head "':%A"                               \
     }
-    return set;
+    static const struct {
+        const char *name, *set, *remove, *value;
+    } copied[] = {COPY("version", "rules"),    COPY("size", "size"),     COPY("needs", "needs"),
+                  COPY("when", "when"),        COPY("values", "values"), COPY("quiet", "quiet"),
+                  COPY("late", "late"),        COPY("keep", "keep"),     COPY("then", "then"),
+                  COPY("deadline", "deadline")};
+    for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
+        struct slice value = item_attribute(flow->arena, rules, copied[i].name);
+        if (value.data)
+            edit_put(flow, edit, EDIT_SET, copied[i].set, copied[i].value, value);
+        else
+            edit_put(flow, edit, EDIT_REMOVE, copied[i].remove, NULL);
+    }
 }
 
 /* ---- completing ---- */
+
+void group_set_due(struct flow *flow, const struct group *group, struct edit *edit, int64_t due_ms)
+{
+    edit_set(flow, edit, "slot", "%S", group_slot(flow, group));
+    edit_set(flow, edit, "due", "%N", due_ms);
+}
+
+void group_end(struct flow *flow, const struct group *group, struct edit *edit, int64_t keep_ms,
+               const char *why, const char *by)
+{
+    edit_put(flow, edit, EDIT_SET, "#state = :complete", "':complete':{'S':'COMPLETE'}");
+    edit_set(flow, edit, "completed", "%S", moment_text(flow->arena, flow->now_ms));
+    edit_set(flow, edit, "why", "%S", slice_of(why));
+    edit_put(flow, edit, EDIT_SET, by, NULL);
+    edit_put(flow, edit, EDIT_REMOVE, "#open", NULL);
+    if (keep_ms)
+        group_set_due(flow, group, edit, flow->now_ms + keep_ms);
+    else
+        edit_put(flow, edit, EDIT_REMOVE, "#slot, #due", NULL);
+}
 
 /* By its rule, or because nothing came for too long: then nothing may have come since it was read. By its
  * rule means by its last event, since none is added where the rule holds: whoever writes it, that event's
  * callers are told. */
 void group_complete(struct flow *flow, struct group *group, const char *why)
 {
-    struct slice values, rule = group_rule(flow, group->item, &values);
-    if (why) {
-        rule = SLICE("#touched = :touched");
-        values = flow_compose(flow, ",':touched':%N", group->touched_ms);
-    }
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :complete, #completed = :now, #why = "
-        ":why, #by = %r%r','ConditionExpression':'#state = :open and "
-        "(%r) and #rules = :rules',%#,'ExpressionAttributeValues':{':complete':{'S':'COMPLETE'},':open':{'S':'OPEN'},"
-        "':now':%S,':why':%S,':rules':%N%A%A},'ReturnValues':'ALL_NEW',%O}",
-        &group_table, group_key(flow, group, group->generation),
-        why ? SLICE(":why") : SLICE("if_not_exists(#last, :why)"),
-        group->keep_ms ? SLICE(", #slot = :slot, #due = :due REMOVE #open")
-                       : SLICE(" REMOVE #open, #slot, #due"),
-        rule, moment_text(flow->arena, flow->now_ms), why ? slice_of(why) : SLICE("rule"), group->rules,
-        group->keep_ms ? flow_compose(flow, ",':slot':%S,':due':%N", group_slot(flow, group),
-                                      flow->now_ms + group->keep_ms)
-                       : SLICE(""),
-        values);
+    struct edit edit = {0};
+    group_end(flow, group, &edit, group->keep_ms, why ? why : "rule",
+              why ? "#by = :why" : "#by = if_not_exists(#last, :why)");
+    edit_if(flow, &edit, "#state = :open", "':open':{'S':'OPEN'}");
+    if (why)
+        edit_if(flow, &edit, "#touched = :touched", "':touched':%N", group->touched_ms);
+    else
+        group_if_rule(flow, &edit, group->item, true);
+    edit_if(flow, &edit, "#rules = :rules", "':rules':%N", group->rules);
+    bool is_written = edit_write(flow, &edit, &group_table, group_key(flow, group, group->generation));
     group_read(flow, group, flow_item(flow));
-    if (!flow_failed(flow)) flow_wake(flow, group_topic(group));
+    if (is_written) flow_wake(flow, group_topic(group));
 }

@@ -21,14 +21,11 @@
 /* Marks it first, so that nobody adds to it while its events go. False: it is not what it was any more. */
 static bool mark(struct flow *flow, const struct group *group)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :deleting, #slot = :slot, #due = :now "
-        "REMOVE #open, #then','ConditionExpression':'#state = :state',%#,"
-        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':slot':%S,':now':%N,':state':%S},%O}",
-        &group_table, group_key(flow, group, group->generation), group_slot(flow, group), flow->now_ms,
-        item_text(flow->arena, group->item, "state"));
-    return !flow_failed(flow);
+    return edit_item(flow, &group_table, group_key(flow, group, group->generation),
+                     SLICE("SET #state = :deleting, #slot = :slot, #due = :now REMOVE #open, #then"),
+                     SLICE("#state = :state"),
+                     "':deleting':{'S':'DELETING'},':slot':%S,':now':%N,':state':%S", group_slot(flow, group),
+                     flow->now_ms, item_text(flow->arena, group->item, "state"));
 }
 
 /* Its events, then its head, which is DELETING. */
@@ -81,13 +78,14 @@ static void put_off(struct flow *flow, const struct group *group)
     int64_t due_ms = group_due_ms(flow, group);
     bool is_due = item_int(flow->arena, group->item, "due", INT64_MAX) <= flow->now_ms;
     if (group->state != GROUP_OPEN || !is_due || due_ms <= flow->now_ms) return;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r',"
-              "'ConditionExpression':'#state = :open and #rules = :rules and #due <= :now',%#,"
-              "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':rules':%N,':now':%N%A}}",
-              &group_table, group_key(flow, group, group->generation),
-              due_ms == INT64_MAX ? SLICE("REMOVE #slot, #due") : SLICE("SET #due = :due"), group->rules,
-              flow->now_ms, due_ms == INT64_MAX ? SLICE("") : flow_compose(flow, ",':due':%N", due_ms));
+    struct edit edit = {0};
+    if (due_ms == INT64_MAX)
+        edit_put(flow, &edit, EDIT_REMOVE, "#slot, #due", NULL);
+    else
+        edit_set(flow, &edit, "due", "%N", due_ms);
+    edit_if(flow, &edit, "#state = :open and #rules = :rules and #due <= :now",
+            "':open':{'S':'OPEN'},':rules':%N,':now':%N", group->rules, flow->now_ms);
+    edit_write(flow, &edit, &group_table, group_key(flow, group, group->generation));
 }
 
 /* Of the index: what is due is done. */
@@ -114,19 +112,16 @@ static void finish_change(struct flow *flow, struct slice name, struct slice rul
                                 is_applied ? INT64_MAX : version + GROUP_AGAIN_MS);
     if (flow->now_ms < again_ms || item_has(flow->arena, rules, "forgotten")) return;
     /* one server at a time: there may be many groups */
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #again = :later',"
-        "'ConditionExpression':'#version = :version and (attribute_not_exists(#again) or #again <= :now)',%#,"
-        "'ExpressionAttributeValues':{':version':%N,':now':%N,':later':%N}}",
-        &group_rules_table, name, version, flow->now_ms, flow->now_ms + CHANGE_MS);
-    if (flow_failed(flow)) return;
+    if (!edit_item(flow, &group_rules_table, flow_compose(flow, "{'name':%S}", name),
+                   SLICE("SET #again = :later"),
+                   SLICE("#version = :version and (attribute_not_exists(#again) or #again <= :now)"),
+                   "':version':%N,':now':%N,':later':%N", version, flow->now_ms, flow->now_ms + CHANGE_MS))
+        return;
     group_change_all(flow, rules, 0);
     flow_forget(flow, group_sweep_topic(name)); /* some may be due earlier now */
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #applied = :version REMOVE #again',"
-              "'ConditionExpression':'#version = :version',%#,'ExpressionAttributeValues':{':version':%N}}",
-              &group_rules_table, name, version);
+    edit_item(flow, &group_rules_table, flow_compose(flow, "{'name':%S}", name),
+              SLICE("SET #applied = :version REMOVE #again"), SLICE("#version = :version"), "':version':%N",
+              version);
 }
 
 /* When a group that is opened from now on may be due at the earliest, but for those with a deadline of their own. */

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "pattern/chain.h"
+#include "pattern/edit.h"
 #include "pattern/flow.h"
 
 extern const struct flow_table period_table, period_buckets, period_pages, period_parts;

@@ -173,13 +173,11 @@ static void token_claim(struct flow *flow, struct add *add)
     add->from = end.next;
     for (;;) {
         if (add->token_bucket.data)
-            task_call(
-                flow, "UpdateItem",
-                "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #bucket = :bucket, #shard = :shard, "
-                "#late = :late, #from = :from','ConditionExpression':'#bucket = :sealed',%#,"
-                "'ExpressionAttributeValues':{':bucket':%S,':shard':%N,':late':{'BOOL':%b},':from':%N,"
-                "':sealed':%S},%O}",
-                &token_table, token, start, add->shard, (int)add->late, add->from, add->token_bucket);
+            edit_item(flow, &token_table, flow_compose(flow, "{'token':%S}", token),
+                      SLICE("SET #bucket = :bucket, #shard = :shard, #late = :late, #from = :from"),
+                      SLICE("#bucket = :sealed"),
+                      "':bucket':%S,':shard':%N,':late':{'BOOL':%b},':from':%N,':sealed':%S", start,
+                      add->shard, (int)add->late, add->from, add->token_bucket);
         else
             task_call(
                 flow, "PutItem",
@@ -203,12 +201,9 @@ static void token_claim(struct flow *flow, struct add *add)
 /* Whoever repeats this call once more need not search. */
 static void token_note(struct flow *flow, const struct add *add)
 {
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'token':%S},'UpdateExpression':'SET #number = :number',"
-              "'ConditionExpression':'#bucket = :bucket',%#,'ExpressionAttributeValues':{':number':%N,"
-              "':bucket':%S}}",
-              &token_table, token_text(flow, "period", add->period.name, add->id), add->entry.number,
-              add->token_bucket);
+    struct slice token = token_text(flow, "period", add->period.name, add->id);
+    edit_item(flow, &token_table, flow_compose(flow, "{'token':%S}", token), SLICE("SET #number = :number"),
+              SLICE("#bucket = :bucket"), "':number':%N,':bucket':%S", add->entry.number, add->token_bucket);
 }
 
 /* ---- the page ---- */

@@ -48,29 +48,24 @@ static bool move_closed(struct flow *flow, struct period *period)
     int64_t past_ms = flow->now_ms - period->grace_ms;
     int64_t start_ms = period_start(period, past_ms < 0 ? 0 : past_ms);
     if (start_ms <= period->closed_ms) return true;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #closed = :start',"
-              "'ConditionExpression':'#version = :version and #closed = :closed',%#,"
-              "'ExpressionAttributeValues':{':start':%N,':version':%N,':closed':%N}}",
-              &period_table, period->name, start_ms, period->version, period->closed_ms);
+    int64_t was_ms = period->closed_ms;
     period->closed_ms = start_ms;
-    return !flow_failed(flow);
+    return edit_item(flow, &period_table, flow_compose(flow, "{'name':%S}", period->name),
+                     SLICE("SET #closed = :start"), SLICE("#version = :version and #closed = :closed"),
+                     "':start':%N,':version':%N,':closed':%N", start_ms, period->version, was_ms);
 }
 
 /* Notes that no bucket that begins before is left, and, where that holds for all that are closed, when the next one is
  * over. */
 static void move_done(struct flow *flow, const struct period *period, int64_t done_ms)
 {
-    struct slice due = SLICE(""), value = SLICE("");
-    if (done_ms == period->closed_ms) {
-        due = SLICE(", #due = :due");
-        value = flow_compose(flow, ",':due':%N", period_end(period, period->closed_ms) + period->grace_ms);
-    }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #done = :done%r',"
-              "'ConditionExpression':'#version = :version and #closed = :closed and #done <= :done',%#,"
-              "'ExpressionAttributeValues':{':done':%N,':version':%N,':closed':%N%A}}",
-              &period_table, period->name, due, done_ms, period->version, period->closed_ms, value);
+    struct edit edit = {0};
+    edit_set(flow, &edit, "done", "%N", done_ms);
+    if (done_ms == period->closed_ms)
+        edit_set(flow, &edit, "due", "%N", period_end(period, period->closed_ms) + period->grace_ms);
+    edit_if(flow, &edit, "#version = :version and #closed = :closed and #done <= :done",
+            "':version':%N,':closed':%N", period->version, period->closed_ms);
+    edit_write(flow, &edit, &period_table, flow_compose(flow, "{'name':%S}", period->name));
     period_forget(flow, period->name);
     flow_wake(flow, period_topic(period->name)); /* of those who wait for an empty one, too */
 }
@@ -206,7 +201,7 @@ static struct slice events_text(struct flow *flow, const struct closing *closing
         if (out.len) buf_byte(&out, ',');
         buf_slice(&out, filled->text);
     }
-    struct slice text = flow_compose(flow, ",':events':{'L':[%A]}", buf_view(&out));
+    struct slice text = arena_copy(flow->arena, buf_view(&out));
     buf_free(&out);
     return text;
 }
@@ -215,24 +210,24 @@ static struct slice events_text(struct flow *flow, const struct closing *closing
 static void bucket_done(struct flow *flow, struct closing *closing)
 {
     const struct period *period = &closing->period;
-    bool is_small = closing->parts == 0, has_then = period->then.data != NULL;
+    bool is_small = closing->parts == 0;
     int64_t expires_s = flow->now_ms / 1000 + period->keep_s,
             pages_s = period_expires_s(period, closing->start_ms);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'UpdateExpression':'SET #state = :done, #count = "
-        ":count, #parts = :parts, #ends = :ends, #end = :end, #done = :time, #expires = :expires%r%r',"
-        "'ConditionExpression':'#state = :open',%#,"
-        "'ExpressionAttributeValues':{':done':{'S':'DONE'},':open':{'S':'OPEN'},':count':%N,':parts':%N,"
-        "':ends':{'L':[%A]},':end':%S,':time':%S,':expires':%N%A%A}}",
-        &period_buckets, period->name, moment_text(flow->arena, closing->start_ms),
-        is_small ? SLICE(", #events = :events") : SLICE(""), has_then ? SLICE(", #then = :then") : SLICE(""),
-        closing->count, is_small ? 1 : closing->parts, closing->ends,
-        moment_text(flow->arena, period_end(period, closing->start_ms)),
-        moment_text(flow->arena, flow->now_ms), is_small || expires_s < pages_s ? expires_s : pages_s,
-        is_small ? events_text(flow, closing) : SLICE(""),
-        has_then ? flow_compose(flow, ",':then':%S", period->then) : SLICE(""));
-    if (flow_failed(flow)) return; /* another was faster */
+    struct edit edit = {.returns_none = true};
+    edit_put(flow, &edit, EDIT_SET, "#state = :finished", "':finished':{'S':'DONE'}");
+    edit_set(flow, &edit, "count", "%N", closing->count);
+    edit_set(flow, &edit, "parts", "%N", is_small ? 1 : closing->parts);
+    edit_set(flow, &edit, "ends", "{'L':[%A]}", closing->ends);
+    edit_set(flow, &edit, "end", "%S", moment_text(flow->arena, period_end(period, closing->start_ms)));
+    edit_set(flow, &edit, "done", "%S", moment_text(flow->arena, flow->now_ms));
+    edit_set(flow, &edit, "expires", "%N", is_small || expires_s < pages_s ? expires_s : pages_s);
+    if (is_small) edit_set(flow, &edit, "events", "{'L':[%A]}", events_text(flow, closing));
+    if (period->then.data) edit_set(flow, &edit, "then", "%S", period->then);
+    edit_if(flow, &edit, "#state = :open", "':open':{'S':'OPEN'}");
+    if (!edit_write(flow, &edit, &period_buckets,
+                    flow_compose(flow, "{'period':%S,'bucket':%S}", period->name,
+                                 moment_text(flow->arena, closing->start_ms))))
+        return; /* another was faster */
     closing->closed++;
     flow_wake(flow, period_topic(period->name));
 }
