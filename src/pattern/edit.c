@@ -1,6 +1,14 @@
 /* Changes of an item; see edit.h. */
 #include "pattern/edit.h"
 
+#include "base/compose.h"
+
+static void values_put(struct flow *flow, struct buf *out, const char *format, va_list args)
+{
+    struct composer composer = {.out = out, .arena = flow->arena};
+    if (format) compose_with(&composer, format, args);
+}
+
 static bool write_item(struct flow *flow, const struct flow_table *table, struct slice key,
                        struct slice update, struct slice condition, struct buf *values, const char *returns)
 {
@@ -20,16 +28,9 @@ bool edit_item(struct flow *flow, const struct flow_table *table, struct slice k
     struct buf text = {0};
     va_list args;
     va_start(args, values);
-    flow_vcompose(flow, &text, values, args);
+    values_put(flow, &text, values, args);
     va_end(args);
     return write_item(flow, table, key, update, condition, &text, "ALL_NEW");
-}
-
-static void values_put(struct flow *flow, struct edit *edit, const char *values, va_list args)
-{
-    if (!values) return;
-    if (edit->values.len) buf_byte(&edit->values, ',');
-    flow_vcompose(flow, &edit->values, values, args);
 }
 
 void edit_set(struct flow *flow, struct edit *edit, const char *name, const char *format, ...)
@@ -41,7 +42,7 @@ void edit_set(struct flow *flow, struct edit *edit, const char *name, const char
     if (edit->values.len) buf_byte(&edit->values, ',');
     flow_put(flow, &edit->values, "':%r':", slice_of(name));
     va_start(args, format);
-    flow_vcompose(flow, &edit->values, format, args);
+    values_put(flow, &edit->values, format, args);
     va_end(args);
 }
 
@@ -52,8 +53,9 @@ void edit_put(struct flow *flow, struct edit *edit, enum edit_clause clause, con
     va_list args;
     if (out->len) buf_text(out, ", ");
     buf_slice(out, slice_of(text));
+    if (values && edit->values.len) buf_byte(&edit->values, ',');
     va_start(args, values);
-    values_put(flow, edit, values, args);
+    values_put(flow, &edit->values, values, args);
     va_end(args);
 }
 
@@ -62,8 +64,9 @@ void edit_if(struct flow *flow, struct edit *edit, const char *condition, const 
     va_list args;
     if (edit->condition.len) buf_text(&edit->condition, " and ");
     buf_slice(&edit->condition, slice_of(condition));
+    if (values && edit->values.len) buf_byte(&edit->values, ',');
     va_start(args, values);
-    values_put(flow, edit, values, args);
+    values_put(flow, &edit->values, values, args);
     va_end(args);
 }
 
