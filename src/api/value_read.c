@@ -251,12 +251,19 @@ static bool read_content(struct value_reader *reader, unsigned depth, struct val
     }
 }
 
-/* The object's members: exactly one should name a type; those that name none are skipped. */
+/* The object's members: exactly one should name a type; those that name none are skipped. Strings and numbers, as most
+ * values are, are read at once. */
 static bool read_types(struct value_reader *reader, unsigned depth, struct value *out)
 {
-    struct slice name;
+    struct slice name, text;
     enum value_type type;
     unsigned seen = 0;
+    char tag;
+    if (json_tagged_string(reader->json, "SN", &tag, &text)) {
+        *out = (struct value){.type = tag == 'S' ? VALUE_S : VALUE_N};
+        out->bytes = tag == 'S' ? text : canonical(reader, text);
+        return true;
+    }
     json_enter(reader->json);
     while (json_member(reader->json, &name)) {
         if (!value_type_from_name(name, &type) || json_peek(reader->json) == JSON_NULL) {

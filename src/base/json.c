@@ -238,6 +238,21 @@ bool json_string(struct json_reader *reader, struct slice *out)
     return json_fail(reader, "string without end");
 }
 
+bool json_tagged_string(struct json_reader *reader, const char *tags, char *tag, struct slice *out)
+{
+    const char *at = reader->at, *end = reader->end;
+    if (reader->fault || reader->depth >= LIMIT_JSON_DEPTH || end - at < 8) return false;
+    if (at[0] != '{' || at[1] != '"' || at[3] != '"' || at[4] != ':' || at[5] != '"') return false;
+    if (!at[2] || !strchr(tags, at[2])) return false;
+    const char *close = plain_end(at + 6, end);
+    if (end - close < 2 || close[0] != '"' || close[1] != '}') return false;
+    *tag = at[2];
+    *out = (struct slice){at + 6, (size_t)(close - at - 6)};
+    reader->at = close + 2;
+    reader->first = false;
+    return true;
+}
+
 static const char *skip_digits(const char *at, const char *end)
 {
     while (at < end && *at >= '0' && *at <= '9') at++;

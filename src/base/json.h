@@ -38,6 +38,9 @@ struct json_reader {
 void json_begin(struct json_reader *reader, struct slice text, struct arena *arena);
 enum json_kind json_peek(struct json_reader *reader);
 bool json_string(struct json_reader *reader, struct slice *out);
+/* The whole of {"S":"..."}, written without white space, of which the name is one of the tags and the string is plain
+ * ASCII without escapes: as most attribute values are. False for everything else, and then nothing is taken. */
+bool json_tagged_string(struct json_reader *reader, const char *tags, char *tag, struct slice *out);
 bool json_number(struct json_reader *reader, struct slice *out); /* the text as it stands */
 bool json_enter(struct json_reader *reader);                     /* the object or array that json_peek saw */
 bool json_member(struct json_reader *reader, struct slice *name);

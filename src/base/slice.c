@@ -16,6 +16,7 @@ static char lower(char c)
 bool slice_equal_ignoring_case(struct slice a, struct slice b)
 {
     if (a.len != b.len) return false;
+    if (a.len == 0 || memcmp(a.data, b.data, a.len) == 0) return true; /* most are written as they are known */
     for (size_t i = 0; i < a.len; i++)
         if (lower(a.data[i]) != lower(b.data[i])) return false;
     return true;

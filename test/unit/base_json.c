@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "unit/test.h"
 
 static bool accepts(const char *text)
@@ -189,4 +190,53 @@ TEST(slice_numbers_are_bounded)
     CHECK(!slice_to_u64(SLICE(""), 10, &value));
     CHECK(!slice_to_u64(SLICE("1a"), 100, &value));
     CHECK(!slice_to_u64(SLICE("99999999999999999999999"), ~0ull, &value));
+}
+
+TEST(json_tagged_strings_are_taken_whole_or_not_at_all)
+{
+    struct arena arena = {0};
+    struct json_reader reader;
+    struct slice text;
+    char tag;
+    json_begin(&reader, SLICE("[{\"S\":\"plain\"},{\"N\":\"\"},{\"S\":\"x\"}"), &arena);
+    json_enter(&reader);
+    CHECK(json_element(&reader) && json_tagged_string(&reader, "SN", &tag, &text));
+    CHECK(tag == 'S');
+    CHECK_TEXT(text, "plain");
+    CHECK(json_element(&reader) && json_tagged_string(&reader, "SN", &tag, &text));
+    CHECK(tag == 'N' && text.len == 0);
+    CHECK(json_element(&reader) && !json_tagged_string(&reader, "N", &tag, &text));
+    CHECK(json_tagged_string(&reader, "S", &tag, &text) && !json_element(&reader) && json_failed(&reader));
+    static const char *const others[] = {
+        "",
+        "{\"S\":\"",
+        "{\"S\":\"cut",
+        "{\"S\":\"cut\"",
+        "{\"S\":\"two\",\"N\":\"1\"}",
+        "{ \"S\":\"spaced\"}",
+        "{\"S\":\"spaced\" }",
+        "{\"S\": \"spaced\"}",
+        "{\"S\":\"escaped\\n\"}",
+        "{\"S\":\"\xc3\xa4\"}",
+        "{\"S\":\"\x01\"}",
+        "{\"SS\":[\"a\"]}",
+        "{\"\":\"no name\"}",
+        "{\"B\":\"QQ==\"}",
+        "{\"S\":12345}",
+        "[\"S\",\"x\"]",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        json_begin(&reader, slice_of(others[i]), &arena);
+        if (json_tagged_string(&reader, "SN", &tag, &text) || json_offset(&reader) != 0)
+            test_failed(__FILE__, __LINE__, "taken: %s", others[i]);
+    }
+    /* An object more than may be is refused as it is elsewhere. */
+    struct buf deep = {0};
+    for (int i = 0; i < LIMIT_JSON_DEPTH; i++) buf_byte(&deep, '[');
+    buf_text(&deep, "{\"S\":\"\"}");
+    json_begin(&reader, buf_view(&deep), &arena);
+    for (int i = 0; i < LIMIT_JSON_DEPTH; i++) CHECK(json_enter(&reader) && json_element(&reader));
+    CHECK(!json_tagged_string(&reader, "SN", &tag, &text) && !json_enter(&reader));
+    buf_free(&deep);
+    arena_free(&arena);
 }
