@@ -36,16 +36,14 @@ static int64_t end_take(struct flow *flow, struct chain_end *end, struct slice i
 
 void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
 {
-    struct raw_look look;
-    struct slice page;
     task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#chain = :chain',%#,"
               "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1,"
               "'ConsistentRead':true}",
               chain->table, chain->key);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
+    struct slice page = raw_first(flow->arena, flow_items(flow));
     *end = (struct chain_end){.next = 1};
-    if (raw_look_next(&look, NULL, &page)) end_take(flow, end, page);
+    if (page.data) end_take(flow, end, page);
 }
 
 struct remembered_end {
@@ -140,9 +138,7 @@ static void repeat_take(struct flow *flow, struct chain_entry *entry, struct sli
 static void tokens_ask(struct flow *flow, const struct chain *chain, struct chain_entry **wanted,
                        size_t count)
 {
-    struct slice names[TOKENS_AT_ONCE], table, items, item;
-    struct raw_look look;
-    struct slice keys = SLICE(""), left;
+    struct slice names[TOKENS_AT_ONCE], item, keys = SLICE(""), left;
     for (size_t i = 0; i < count; i++)
         names[i] = token_text(flow, chain->token_kind, chain->token_name, wanted[i]->token);
     if (count == 1) {
@@ -155,9 +151,8 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
     left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &token_table, keys);
     for (;;) {
         task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
-        if (!raw_look_next(&look, &table, &items)) items = SLICE_NONE;
-        raw_each (flow->arena, items, &item) {
+        struct slice responses = raw_member(flow->arena, flow->reply.body, "Responses");
+        raw_each (flow->arena, raw_first(flow->arena, responses), &item) {
             struct slice name = item_text(flow->arena, item, "token");
             for (size_t i = 0; i < count; i++)
                 if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
@@ -294,10 +289,8 @@ static struct page page_make(struct flow *flow, const struct chain *chain, struc
         }
         page.count++;
     }
-    page.values = arena_copy(flow->arena, buf_view(&values));
-    page.tokens = arena_copy(flow->arena, buf_view(&tokens));
-    buf_free(&values);
-    buf_free(&tokens);
+    page.values = arena_take(flow->arena, &values);
+    page.tokens = arena_take(flow->arena, &tokens);
     return page;
 }
 
@@ -430,8 +423,7 @@ static void reader_begin(struct flow *flow, struct chain_reader *reader)
 static void page_open(struct flow *flow, struct chain_reader *reader, struct slice item)
 {
     struct slice page[PAGE_MEMBERS], value;
-    struct raw_look look;
-    int64_t skipped;
+    int64_t behind, count = 0; /* the entries */
     raw_pick(flow->arena, item, page_names, page, PAGE_MEMBERS);
     reader->first = attribute_int(flow->arena, page[PAGE_FIRST], 0);
     reader->count = attribute_int(flow->arena, page[PAGE_COUNT], 0);
@@ -443,16 +435,13 @@ static void page_open(struct flow *flow, struct chain_reader *reader, struct sli
         reader->entries_read += reader->count;
     }
     reader->values = arena_array(flow->arena, struct slice, (size_t)reader->count);
-    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, page[PAGE_ENTRIES]));
-    for (int64_t i = 0; i < reader->count && raw_look_next(&look, NULL, &value); i++)
-        reader->values[i] = value;
+    raw_each (flow->arena, attribute_content(flow->arena, page[PAGE_ENTRIES]), &value)
+        if (count < reader->count) reader->values[count++] = value;
+    behind = reader->first + reader->count;
     if (reader->backwards)
-        skipped = reader->from < reader->first + reader->count
-                      ? reader->first + reader->count - 1 - reader->from
-                      : 0;
+        reader->at = reader->from < behind ? behind - 1 - reader->from : 0;
     else
-        skipped = reader->from > reader->first ? reader->from - reader->first : 0;
-    reader->at = skipped;
+        reader->at = reader->from > reader->first ? reader->from - reader->first : 0;
 }
 
 bool chain_read(struct flow *flow, struct chain_reader *reader)

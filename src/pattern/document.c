@@ -10,6 +10,7 @@
  * there must be none, or nothing and then replaces whatever is there. PATCH (a merge patch, RFC 7396) without
  * If-Match repeats its own read-modify-write until nobody came in between. */
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/merge.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
@@ -126,20 +127,20 @@ static void tell_written(struct flow *flow, int64_t version)
     flow_answer(flow, version == 1 ? 201 : 200, "{'version':%d}", version);
 }
 
-static void refuse_missing(struct flow *flow)
+static _Noreturn void refuse_missing(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-document", "There is no document '%.*s' in the collection '%.*s'.",
+    task_refuse(flow, 404, "no-such-document", "There is no document '%.*s' in the collection '%.*s'.",
                 SLICE_ARG(flow_text(flow, KEY)), SLICE_ARG(flow_text(flow, COLLECTION)));
 }
 
 /* The current state of the document does not fit the condition of the request. */
-static void refuse_mismatch(struct flow *flow, struct slice item)
+static _Noreturn void refuse_mismatch(struct flow *flow, struct slice item)
 {
     if (!is_there(flow, item))
         task_refuse(flow, 412, "version-mismatch", "There is no such document (any more).");
     int64_t version = version_of(flow, item);
     tell_etag(flow, version);
-    flow_refuse_with(flow, flow_compose(flow, "'version':%d", version), 412, "version-mismatch",
+    task_refuse_with(flow, flow_compose(flow, "'version':%d", version), 412, "version-mismatch",
                      "The document has version %lld. Read it and decide again.", (long long)version);
 }
 
@@ -163,36 +164,27 @@ static const struct field get_fields[] = {
                   .help = "wait so long for a document, or for another version than that of If-None-Match"},
 };
 
-/* Looks once. False: it is not there, or has a version that is known. */
-static bool get_new(struct flow *flow, bool *is_known)
-{
-    struct slice item = read_item(flow);
-    struct etag known = etag_read(flow, GET_IF_NONE_MATCH, true);
-    int64_t version = version_of(flow, item);
-    *is_known = is_there(flow, item) && etag_has(&known, version);
-    if (!is_there(flow, item)) return false;
-    tell_etag(flow, version);
-    if (*is_known) return false;
-    flow->is_bare = true;
-    flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
-    return true;
-}
-
 static void get_document(struct flow *flow)
 {
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GET_WAIT, 0);
-    bool is_known;
+    struct etag known = etag_read(flow, GET_IF_NONE_MATCH, true);
+    struct slice item;
     for (;;) {
         flow_look(flow);
-        if (get_new(flow, &is_known)) return;
-        if (flow->now_ms >= until_ms) break;
+        item = read_item(flow);
+        bool is_new = is_there(flow, item) && !etag_has(&known, version_of(flow, item));
+        if (is_new || flow->now_ms >= until_ms) break;
         task_watch(flow, topic_of(flow),
                    flow_item_thing(&documents, flow_text(flow, COLLECTION), flow_text(flow, KEY)), until_ms);
     }
-    if (is_known)
+    if (!is_there(flow, item)) refuse_missing(flow);
+    tell_etag(flow, version_of(flow, item));
+    if (etag_has(&known, version_of(flow, item))) {
         flow_finish(flow, 304);
-    else
-        refuse_missing(flow);
+        return;
+    }
+    flow->is_bare = true;
+    flow_answer(flow, 200, "%P", item_attribute(flow->arena, item, "data"));
 }
 
 /* ---- PUT ---- */
@@ -295,22 +287,6 @@ static const struct field patch_fields[] = {
     [PATCH_DATA] = {"patch", WHOLE_BODY, FIELD_JSON, true, .help = "a merge patch: null removes a member"},
 };
 
-/* Whether an image of the document is to be patched; else the call has been answered. */
-static bool is_patched(struct flow *flow, struct slice item)
-{
-    struct etag match = etag_read(flow, PATCH_IF_MATCH, false);
-    if (is_own(flow, item, PATCH_TOKEN))
-        tell_again(flow, item);
-    else if (match.kind == ETAG_VERSIONS &&
-             (!is_there(flow, item) || !etag_has(&match, version_of(flow, item))))
-        refuse_mismatch(flow, item);
-    else if (!is_there(flow, item))
-        refuse_missing(flow);
-    else
-        return true;
-    return false;
-}
-
 /* The data of the document with the patch; what cannot be stored ends the task. */
 static struct slice patched(struct flow *flow, struct slice item)
 {
@@ -323,18 +299,24 @@ static struct slice patched(struct flow *flow, struct slice item)
 
 static void patch_document(struct flow *flow)
 {
+    struct etag match = etag_read(flow, PATCH_IF_MATCH, false);
     struct slice item = read_item(flow);
-    while (is_patched(flow, item)) {
+    for (;; task_again(flow)) {
+        if (is_own(flow, item, PATCH_TOKEN)) {
+            tell_again(flow, item);
+            return;
+        }
+        if (match.kind == ETAG_VERSIONS &&
+            (!is_there(flow, item) || !etag_has(&match, version_of(flow, item))))
+            refuse_mismatch(flow, item);
+        if (!is_there(flow, item)) refuse_missing(flow);
         item = write_document(
             flow, patched(flow, item),
             SLICE("\"ConditionExpression\":\"#version = :seen and attribute_not_exists(#deleted)\","),
             flow_compose(flow, ",':seen':%N", version_of(flow, item)), PATCH_TOKEN);
-        if (!flow_failed(flow)) {
-            tell_written(flow, version_of(flow, item));
-            return;
-        }
-        task_again(flow);
+        if (!flow_failed(flow)) break;
     }
+    tell_written(flow, version_of(flow, item));
 }
 
 /* ---- DELETE ---- */
@@ -364,14 +346,10 @@ static void delete_document(struct flow *flow)
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), condition,
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + TOMBSTONE_S, values);
     struct slice item = flow_item(flow);
-    if (!flow_failed(flow)) {
-        flow_wake(flow, topic_of(flow));
-        flow_answer(flow, 200, "{'deleted':true,'version':%d}", version_of(flow, item));
-    } else if (match.kind == ETAG_VERSIONS && is_there(flow, item)) {
-        refuse_mismatch(flow, item);
-    } else {
-        refuse_missing(flow);
-    }
+    if (flow_failed(flow) && match.kind == ETAG_VERSIONS && is_there(flow, item)) refuse_mismatch(flow, item);
+    if (flow_failed(flow)) refuse_missing(flow);
+    flow_wake(flow, topic_of(flow));
+    flow_answer(flow, 200, "{'deleted':true,'version':%d}", version_of(flow, item));
 }
 
 /* ---- the documents of a collection ---- */
@@ -384,40 +362,23 @@ static const struct field list_fields[] = {
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 
-static void list_page(struct flow *flow)
+static void list_documents(struct flow *flow)
 {
-    struct slice collection = flow_text(flow, LIST_COLLECTION), start = SLICE("");
+    struct slice collection = flow_text(flow, LIST_COLLECTION), after = SLICE_NONE, item;
     if (flow_given(flow, LIST_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'collection':%S,'key':%S}", collection,
-                             flow_text(flow, LIST_AFTER));
+        after = flow_compose(flow, "{'collection':%S,'key':%S}", collection, flow_text(flow, LIST_AFTER));
     task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#collection = :collection',"
               "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
               "'ExpressionAttributeValues':{':collection':%S},'Limit':%d,'ConsistentRead':true%r}",
-              &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-}
-
-static void list_documents(struct flow *flow)
-{
-    struct raw_look look;
-    struct slice item;
-    bool first = true;
-    list_page(flow);
-    struct slice last = flow_last_key(flow);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
+              &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"documents\":[");
-    while (raw_look_next(&look, NULL, &item)) {
-        buf_slice(flow->body, first ? SLICE("") : SLICE(","));
-        first = false;
-        buf_slice(flow->body,
-                  flow_compose(flow, "{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
-                               version_of(flow, item), item_attribute(flow->arena, item, "data")));
+    raw_each (flow->arena, flow_items(flow), &item) {
+        page_comma(flow);
+        flow_put(flow, flow->body, "{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
+                 version_of(flow, item), item_attribute(flow->arena, item, "data"));
     }
-    buf_text(flow->body, "]");
-    if (last.data)
-        buf_slice(flow->body, flow_compose(flow, ",'next':%s", item_text(flow->arena, last, "key")));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));
 }
 
 /* ---- rows ---- */

@@ -21,6 +21,7 @@
 
 #include "base/limits.h"
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
@@ -98,16 +99,12 @@ static const struct field put_fields[] = {
 /* The members of an answer that tells settings. */
 static struct slice settings_members(struct flow *flow, struct slice item)
 {
-    struct arena *arena = flow->arena;
-    int64_t keep_s = item_int(arena, item, "keep", 0), versions = item_int(arena, item, "versions", 0);
-    struct slice range = item_attribute(arena, item, "range");
-    return flow_compose(flow, "'table':%P,'hash':%P%A,'since':%P,'stream':%P%A%A",
-                        item_attribute(arena, item, "table"), item_attribute(arena, item, "hash"),
-                        range.data ? flow_compose(flow, ",'range':%P", range) : SLICE(""),
-                        item_attribute(arena, item, "since"), item_attribute(arena, item, "stream"),
-                        keep_s ? flow_compose(flow, ",'keep':%s", duration_text(arena, keep_s * 1000))
-                               : SLICE(""),
-                        versions ? flow_compose(flow, ",'versions':%d", versions) : SLICE(""));
+    int64_t keep_s = item_int(flow->arena, item, "keep", 0);
+    struct buf out = {0};
+    plain_put_members(&out, flow->arena, item, "table hash range since stream");
+    if (keep_s) flow_put(flow, &out, ",'keep':%s", duration_text(flow->arena, keep_s * 1000));
+    plain_put_members(&out, flow->arena, item, "versions");
+    return slice_from(arena_take(flow->arena, &out), 1);
 }
 
 /* Tables that recording itself changes: their history would have no end. */
@@ -124,15 +121,14 @@ static bool is_endless(struct flow *flow)
 /* The name of the key's part of a kind, and its type. */
 static struct slice key_part(struct flow *flow, struct slice table, const char *kind, struct slice *type)
 {
-    struct raw_look look;
     struct slice element, name = SLICE_NONE;
     raw_each (flow->arena, raw_member(flow->arena, table, "KeySchema"), &element)
         if (slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "KeyType")), slice_of(kind)))
             name = raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName"));
     *type = SLICE("");
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, table, "AttributeDefinitions"));
-    while (name.data && raw_look_next(&look, NULL, &element))
-        if (slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName")), name))
+    raw_each (flow->arena, raw_member(flow->arena, table, "AttributeDefinitions"), &element)
+        if (name.data &&
+            slice_equal(raw_text(flow->arena, raw_member(flow->arena, element, "AttributeName")), name))
             *type = raw_text(flow->arena, raw_member(flow->arena, element, "AttributeType"));
     return name;
 }
@@ -227,24 +223,18 @@ static const struct field list_fields[] = {
 
 static void list_histories(struct flow *flow)
 {
-    struct raw_look look;
-    struct slice item, start = SLICE("");
-    bool first = true;
-    if (flow_given(flow, LIST_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'table':%S}", flow_text(flow, LIST_AFTER));
+    struct slice item, after = SLICE_NONE;
+    if (flow_given(flow, LIST_AFTER)) after = flow_compose(flow, "{'table':%S}", flow_text(flow, LIST_AFTER));
     task_call(
         flow, "Scan",
         "{'TableName':%T,'FilterExpression':'attribute_exists(#hash)',%#,'ConsistentRead':true,'Limit':%d%A}",
-        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-    struct slice last = flow_last_key(flow);
+        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"histories\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false)
-        flow_put(flow, flow->body, "%A{%A}", first ? SLICE("") : SLICE(","), settings_members(flow, item));
-    buf_text(flow->body, "]");
-    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "table"));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    raw_each (flow->arena, flow_items(flow), &item) {
+        page_comma(flow);
+        flow_put(flow, flow->body, "{%A}", settings_members(flow, item));
+    }
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "table"));
 }
 
 /* Its versions go by and by. */
@@ -257,10 +247,9 @@ static void delete_history(struct flow *flow)
         "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
         &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
     if (flow_failed(flow))
-        flow_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history.",
+        task_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history.",
                     SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
-    else
-        flow_answer(flow, 200, "{'deleted':true}");
+    flow_answer(flow, 200, "{'deleted':true}");
 }
 
 /* ---- records that somebody brings ---- */

@@ -2,6 +2,7 @@
  * moment. */
 #include "calendar/calendar.h"
 #include "pattern/history.h"
+#include "pattern/listing.h"
 
 #define LIST_MOST  1000
 #define LIST_USUAL 100
@@ -42,10 +43,7 @@ struct slice history_image(struct flow *flow, struct slice version)
 
 struct slice history_first(struct flow *flow)
 {
-    struct raw_look look;
-    struct slice version;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    return raw_look_next(&look, NULL, &version) ? version : SLICE_NONE;
+    return raw_first(flow->arena, flow_items(flow));
 }
 
 struct slice history_bound(struct flow *flow, unsigned field)
@@ -108,21 +106,14 @@ static struct slice second_of(struct flow *flow, struct slice moment)
 
 /* ---- telling ---- */
 
-static struct slice member_of(struct flow *flow, struct slice item, const char *name)
-{
-    if (!item_has(flow->arena, item, name)) return SLICE("");
-    return flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name));
-}
-
-static void put_change(struct flow *flow, struct slice name, struct slice before, struct slice after,
-                       bool *first)
+static void put_change(struct flow *flow, struct slice name, struct slice before, struct slice after)
 {
     if (before.data && after.data && attribute_equal(flow->arena, before, after)) return;
-    buf_slice(flow->body, flow_compose(flow, "%A{'name':%s", *first ? SLICE("") : SLICE(","), name));
-    if (before.data) buf_slice(flow->body, flow_compose(flow, ",'before':%P", before));
-    if (after.data) buf_slice(flow->body, flow_compose(flow, ",'after':%P", after));
+    page_comma(flow);
+    flow_put(flow, flow->body, "{'name':%s", name);
+    if (before.data) flow_put(flow, flow->body, ",'before':%P", before);
+    if (after.data) flow_put(flow, flow->body, ",'after':%P", after);
     buf_byte(flow->body, '}');
-    *first = false;
 }
 
 static struct slice attribute_of(struct flow *flow, struct slice image, struct slice name)
@@ -135,39 +126,30 @@ static bool image_is_known(struct flow *flow, struct slice version)
     return version.data && !item_has(flow->arena, version, "lost");
 }
 
-/* What a version itself says of its change (history_record.c). */
-static void put_own_changes(struct flow *flow, struct slice before, struct slice version)
-{
-    struct slice name, value, after = history_image(flow, version);
-    bool first = true;
-    raw_each_member (flow->arena, before, &name, &value)
-        put_change(flow, name, value, attribute_of(flow, after, name), &first);
-    raw_each (flow->arena, item_content(flow->arena, version, "added"), &value) {
-        name = raw_text(flow->arena, value);
-        put_change(flow, name, SLICE_NONE, attribute_of(flow, after, name), &first);
-    }
-}
-
 /* The attributes that differ; of images that were not kept nobody knows. */
 static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
     struct slice name, value, before = history_image(flow, old), after = history_image(flow, version);
-    bool first = true, is_insert = item_says(flow->arena, version, "event", "INSERT");
+    bool is_insert = item_says(flow->arena, version, "event", "INSERT");
     struct slice own = item_content(flow->arena, version, "before");
     if (!own.data) own = item_text(flow->arena, version, "beforeText");
     bool is_alone = !image_is_known(flow, old) && !flow_given(flow, GET_AGAINST);
     if (item_has(flow->arena, version, "lost") || (is_alone && !own.data && !is_insert)) return;
     if (!is_alone && item_has(flow->arena, old, "lost")) return;
     buf_text(flow->body, ",\"changes\":[");
-    if (is_alone && own.data) {
-        put_own_changes(flow, own, version);
-        buf_byte(flow->body, ']');
-        return;
+    if (is_alone && own.data) { /* what it says itself of its change (history_record.c) */
+        raw_each_member (flow->arena, own, &name, &value)
+            put_change(flow, name, value, attribute_of(flow, after, name));
+        raw_each (flow->arena, item_content(flow->arena, version, "added"), &value) {
+            name = raw_text(flow->arena, value);
+            put_change(flow, name, SLICE_NONE, attribute_of(flow, after, name));
+        }
+    } else {
+        raw_each_member (flow->arena, after, &name, &value)
+            put_change(flow, name, attribute_of(flow, before, name), value);
+        raw_each_member (flow->arena, before, &name, &value)
+            if (!attribute_of(flow, after, name).data) put_change(flow, name, value, SLICE_NONE);
     }
-    raw_each_member (flow->arena, after, &name, &value)
-        put_change(flow, name, attribute_of(flow, before, name), value, &first);
-    raw_each_member (flow->arena, before, &name, &value)
-        if (!attribute_of(flow, after, name).data) put_change(flow, name, value, SLICE_NONE, &first);
     buf_byte(flow->body, ']');
 }
 
@@ -176,13 +158,8 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
 {
     bool is_exact = item_has(flow->arena, version, "exact");
     struct slice image = history_image(flow, version);
-    buf_slice(flow->body,
-              flow_compose(flow, "{'version':%P,'event':%P,'time':%P%A%A%A%A",
-                           item_attribute(flow->arena, version, "version"),
-                           item_attribute(flow->arena, version, "event"),
-                           item_attribute(flow->arena, version, "time"), member_of(flow, version, "cause"),
-                           member_of(flow, version, "transaction"), member_of(flow, version, "by"),
-                           member_of(flow, version, "lost")));
+    flow_put(flow, flow->body, "{'version':%P", item_attribute(flow->arena, version, "version"));
+    plain_put_members(flow->body, flow->arena, version, "event time cause transaction by lost");
     if (flow_given(flow, GET_AT)) buf_printf(flow->body, ",\"precision\":\"%s\"", is_exact ? "1ms" : "1s");
     if (old) put_changes(flow, *old, version);
     buf_text(flow->body, ",\"item\":");
@@ -222,33 +199,27 @@ static void tell_one(struct flow *flow, struct slice key, struct slice at)
  * before it. */
 static void tell_list(struct flow *flow, struct slice key, struct slice from, struct slice to)
 {
-    struct raw_look look;
-    struct slice start = SLICE(""), version, old = SLICE_NONE;
-    bool diff = flow_int_or(flow, GET_DIFF, 0), first = true;
+    struct slice after = SLICE_NONE, version, old = SLICE_NONE;
+    bool diff = flow_int_or(flow, GET_DIFF, 0);
     if (flow_given(flow, GET_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'item':%S,'version':%S}", key,
-                             flow_text(flow, GET_AFTER));
+        after = flow_compose(flow, "{'item':%S,'version':%S}", key, flow_text(flow, GET_AFTER));
     task_call(flow, "Query",
               "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
               ":bound','FilterExpression':'#time between :from and :to',%#,"
               "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
               "'ConsistentRead':true,'Limit':%d%A}",
               &history_table, key, second_of(flow, from), up_to(flow, to), from, to,
-              flow_int_or(flow, GET_LIMIT, LIST_USUAL), start);
+              flow_int_or(flow, GET_LIMIT, LIST_USUAL), page_from(flow, after));
     struct slice items = flow_items(flow), last_key = flow_last_key(flow);
     version = item_text(flow->arena, history_first(flow), "version");
     if (diff && version.data) old = last_version(flow, key, "<", version);
     buf_text(flow->body, "{\"versions\":[");
-    raw_look_begin(&look, flow->arena, items);
-    for (; raw_look_next(&look, NULL, &version); first = false) {
-        if (!first) buf_byte(flow->body, ',');
+    raw_each (flow->arena, items, &version) {
+        page_comma(flow);
         put_version(flow, version, diff ? &old : NULL);
         old = version;
     }
-    buf_text(flow->body, "]");
-    if (last_key.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last_key, "version"));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    page_finish(flow, item_text(flow->arena, last_key, "version"));
 }
 
 void history_get(struct flow *flow)
@@ -265,9 +236,8 @@ void history_get(struct flow *flow)
                        from = history_bound(flow, GET_FROM), to = history_bound(flow, GET_TO);
     if (!from.data) from = SLICE(" ");
     if (!to.data) to = SLICE("~");
-    if (slice_compare(from, to) > 0)
-        flow_refuse(flow, 400, "bad-request", "from is behind to.");
-    else if (is_one)
+    if (slice_compare(from, to) > 0) task_refuse(flow, 400, "bad-request", "from is behind to.");
+    if (is_one)
         tell_one(flow, key, at);
     else
         tell_list(flow, key, from, to);

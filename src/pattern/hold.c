@@ -52,16 +52,15 @@ struct slice hold_until_text(struct flow *flow, struct slice item)
     return moment_text(flow->arena, hold_of(flow, item).until_ms - flow->world->skew_ms);
 }
 
-bool hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, struct slice members,
+void hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, struct slice members,
                        const char *thing, const char *taken)
 {
     int64_t current = hold_of(flow, item).fence;
     if (fence < current)
-        flow_refuse_with(flow, members, 409, "stale-fence", "The %s was %s again since: its fence is %lld.",
+        task_refuse_with(flow, members, 409, "stale-fence", "The %s was %s again since: its fence is %lld.",
                          thing, taken, (long long)current);
-    else if (fence > current)
-        flow_refuse_with(flow, members, 409, "stale-fence",
+    if (fence > current)
+        task_refuse_with(flow, members, 409, "stale-fence",
                          "The %s was never %s with fence %lld: its last one is %lld.", thing, taken,
                          (long long)fence, (long long)current);
-    return fence != current;
 }

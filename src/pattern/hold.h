@@ -6,7 +6,7 @@
  *     struct hold_also also = {.set = SLICE(", #data = :data"), .values = flow_compose(flow, ",':data':%J", data)};
  *     if (hold_take(flow, &held, owner, 30000, HOLD_FREE, &also)) ...
  *     if (hold_act(flow, &held, fence, SLICE("REMOVE #owner"), &(struct hold_also){0})) ...
- *     else if (!hold_refuse_fence(flow, flow_item(flow), fence, members, "lease", "granted")) ...
+ *     else hold_refuse_fence(flow, flow_item(flow), fence, members, "lease", "granted");
  *
  * Both write once and see the item as it is then: as written, or as it was found where the condition did not hold
  * (flow_item). */
@@ -46,8 +46,9 @@ bool hold_is_on(struct flow *flow, struct slice item);
 int64_t hold_until_ms(const struct flow *flow, int64_t for_ms);
 /* Until when the holder may count on it: less than the item says, by what clocks may differ. */
 struct slice hold_until_text(struct flow *flow, struct slice item);
-/* Where the item's fence is not this one: 409 stale-fence, with further members. "The lease was granted again". */
-bool hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, struct slice members,
+/* Where the item's fence is not this one: 409 stale-fence, with further members, and the task ends. "The lease was
+ * granted again". */
+void hold_refuse_fence(struct flow *flow, struct slice item, int64_t fence, struct slice members,
                        const char *thing, const char *taken);
 
 #endif

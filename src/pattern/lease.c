@@ -14,6 +14,7 @@
  * time is over counts for nothing. */
 #include "calendar/calendar.h"
 #include "pattern/hold.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define HOLD_USUAL_MS 30000
@@ -30,6 +31,7 @@ enum { NAME };
 
 /* ---- telling ---- */
 
+/* Of an owner who waits. All who wait (owner "") look at the same item, and one of them when the lease ends. */
 static uint64_t topic_of(const struct flow *flow, struct slice owner)
 {
     return flow_topic("lease", flow_text(flow, NAME), owner);
@@ -40,16 +42,10 @@ static struct held held_of(struct flow *flow)
     return (struct held){&leases, flow_compose(flow, "{'name':%S}", flow_text(flow, NAME))};
 }
 
-/* All who wait look at the same item, and one of them when the lease ends. */
-static uint64_t kin_of(const struct flow *flow)
-{
-    return topic_of(flow, SLICE(""));
-}
-
 static void tell_grant(struct flow *flow, struct slice item)
 {
     struct dynamo_hold hold = hold_of(flow, item);
-    flow_wake_kin_at(flow, kin_of(flow), hold.until_ms + 1);
+    flow_wake_kin_at(flow, topic_of(flow, SLICE("")), hold.until_ms + 1);
     flow_answer(flow, 200, "{'fence':%d,'until':%s}", hold.fence, hold_until_text(flow, item));
 }
 
@@ -62,9 +58,9 @@ static struct slice holder_members(struct flow *flow, struct slice item)
                         hold_until_text(flow, item));
 }
 
-static void refuse_unknown(struct flow *flow)
+static _Noreturn void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-lease", "There is no lease '%.*s'; its first grant makes it.",
+    task_refuse(flow, 404, "no-such-lease", "There is no lease '%.*s'; its first grant makes it.",
                 SLICE_ARG(flow_text(flow, NAME)));
 }
 
@@ -79,7 +75,7 @@ static struct slice read_item(struct flow *flow)
 
 struct line {
     struct slice places; /* the attribute's list as it stands; SLICE_NONE: none */
-    struct slice kept;   /* without those whose time is over and without the asker, each behind a comma */
+    struct slice kept;   /* without those whose time is over and without the asker, with commas between */
     unsigned count;      /* of places that count */
     unsigned ahead;      /* of those, before the asker's; all, when it has none */
     bool is_in;          /* the asker has a place that counts */
@@ -87,6 +83,12 @@ struct line {
     struct slice first;  /* owner of the first that counts */
     struct slice behind; /* like kept, but only those behind the asker */
 };
+
+static void add_place(struct buf *places, struct slice place)
+{
+    if (places->len) buf_byte(places, ',');
+    buf_slice(places, place);
+}
 
 static struct slice place_owner(struct flow *flow, struct slice place)
 {
@@ -114,22 +116,11 @@ static void line_read(struct flow *flow, struct slice item, struct slice asker, 
         if (is_mine) line->is_in = true;
         if (is_mine) continue;
         if (!line->is_in) line->ahead++;
-        buf_byte(&kept, ',');
-        buf_slice(&kept, place);
-        if (!line->is_in) continue;
-        buf_byte(&behind, ',');
-        buf_slice(&behind, place);
+        add_place(&kept, place);
+        if (line->is_in) add_place(&behind, place);
     }
-    line->kept = arena_copy(flow->arena, buf_view(&kept));
-    line->behind = arena_copy(flow->arena, buf_view(&behind));
-    buf_free(&kept);
-    buf_free(&behind);
-}
-
-/* A list out of places that each have a comma before them. */
-static struct slice line_text(struct slice places)
-{
-    return places.len ? slice_from(places, 1) : SLICE("");
+    line->kept = arena_take(flow->arena, &kept);
+    line->behind = arena_take(flow->arena, &behind);
 }
 
 /* ---- POST: grant ---- */
@@ -194,9 +185,8 @@ static bool grant_turn(struct flow *flow, const struct line *line)
     struct slice rest = line->is_in ? line->behind : SLICE("");
     if (!line->places.data)
         return grant_write(flow, SLICE(" and attribute_not_exists(#waiting)"), SLICE(""), SLICE(""));
-    return grant_write(
-        flow, SLICE(" and #waiting = :seen"), SLICE(", #waiting = :rest"),
-        flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, line_text(rest)));
+    return grant_write(flow, SLICE(" and #waiting = :seen"), SLICE(", #waiting = :rest"),
+                       flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, rest));
 }
 
 /* A place at the end of the line, until then; those that are over go away with it. */
@@ -207,8 +197,8 @@ static void stand_in_line(struct flow *flow, const struct line *line, int64_t un
     if (line->has_old) {
         update = SLICE("SET #waiting = :line");
         condition = SLICE("#waiting = :seen");
-        values = flow_compose(flow, "':seen':{'L':%r},':line':{'L':[%r%r%r]}", line->places,
-                              line_text(line->kept), line->kept.len ? SLICE(",") : SLICE(""), mine);
+        values = flow_compose(flow, "':seen':{'L':%r},':line':{'L':[%r%r%r]}", line->places, line->kept,
+                              line->kept.len ? SLICE(",") : SLICE(""), mine);
     } else {
         update = SLICE("SET #waiting = list_append(if_not_exists(#waiting, :none), :mine)");
         condition = SLICE("#owner <> :owner and not contains(#waiting, :place) and "
@@ -232,7 +222,7 @@ static bool leaves(const struct flow *flow, struct slice owner)
     return false;
 }
 
-/* Those who stay, each behind a comma. False: all do. */
+/* Those who stay. False: all do. */
 static bool line_left(struct flow *flow, struct slice places, struct slice *rest)
 {
     struct slice place;
@@ -241,9 +231,7 @@ static bool line_left(struct flow *flow, struct slice places, struct slice *rest
     raw_each (flow->arena, places, &place) {
         bool goes = place_until(flow, place) < flow->now_ms || leaves(flow, place_owner(flow, place));
         has_left |= goes;
-        if (goes) continue;
-        buf_byte(&stay, ',');
-        buf_slice(&stay, place);
+        if (!goes) add_place(&stay, place);
     }
     *rest = arena_take(flow->arena, &stay);
     return has_left;
@@ -252,7 +240,7 @@ static bool line_left(struct flow *flow, struct slice places, struct slice *rest
 /* Takes this task and those it leads out of the line; the item as it is then. */
 static struct slice leave_line(struct flow *flow)
 {
-    for (;;) {
+    for (;; task_again(flow)) {
         struct slice item = read_item(flow), rest;
         struct slice places = item_content(flow->arena, item, "waiting");
         if (!line_left(flow, places, &rest)) return item;
@@ -261,21 +249,9 @@ static struct slice leave_line(struct flow *flow)
                   "'ConditionExpression':'#waiting = :seen',%#,"
                   "'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
                   "'ReturnValues':'ALL_NEW'}",
-                  &leases, flow_text(flow, NAME), places, line_text(rest));
+                  &leases, flow_text(flow, NAME), places, rest);
         if (!flow_failed(flow)) return flow_item(flow);
-        task_again(flow);
     }
-}
-
-static void grant_refuse(struct flow *flow, struct slice item)
-{
-    struct slice owner = item_text(flow->arena, item, "owner");
-    if (hold_is_on(flow, item))
-        flow_refuse_with(flow, holder_members(flow, item), 409, "held", "The lease is held by %.*s.",
-                         SLICE_ARG(owner));
-    else
-        flow_refuse_with(flow, holder_members(flow, item), 409, "others-wait",
-                         "The lease is free, but others have waited for it longer.");
 }
 
 /* The time is over, or nobody is there any more: gives the place back, so that nobody waits for it. Those who
@@ -290,8 +266,11 @@ static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct l
         if (line->count && !hold_is_on(flow, item)) flow_wake(flow, topic_of(flow, line->first));
         flow_disband(flow);
     }
-    grant_refuse(flow, item);
-    task_end(flow);
+    if (hold_is_on(flow, item))
+        task_refuse_with(flow, holder_members(flow, item), 409, "held", "The lease is held by %.*s.",
+                         SLICE_ARG(item_text(flow->arena, item, "owner")));
+    task_refuse_with(flow, holder_members(flow, item), 409, "others-wait",
+                     "The lease is free, but others have waited for it longer.");
 }
 
 /* ---- taking and waiting ---- */
@@ -301,7 +280,7 @@ static void grant_wait(struct flow *flow, struct slice item, int64_t until_ms)
 {
     int64_t change_ms = hold_is_on(flow, item) ? hold_of(flow, item).until_ms + 1 : INT64_MAX;
     task_watch_as(flow, topic_of(flow, grant_owner(flow)), flow_thing("lease", flow_text(flow, NAME)),
-                  kin_of(flow), change_ms, until_ms);
+                  topic_of(flow, SLICE("")), change_ms, until_ms);
     flow_look(flow);
     read_item(flow);
 }
@@ -319,13 +298,12 @@ static bool grant_try(struct flow *flow, int64_t until_ms)
     if (state == HOLD_IS_MINE) return grant_again(flow, item);
     if (is_free && (line.ahead == 0 || flow->now_ms >= turn_ms)) return grant_turn(flow, &line);
     if (flow->now_ms >= until_ms) grant_leave(flow, item, &line);
-    if (line.is_in) {
-        grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
-    } else if (line.count >= WAITING_MOST) {
+    if (!line.is_in && line.count >= WAITING_MOST)
         task_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
-    } else {
+    if (line.is_in)
+        grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
+    else
         stand_in_line(flow, &line, until_ms);
-    }
     return false;
 }
 
@@ -356,20 +334,12 @@ static const struct field renew_fields[] = {
 };
 
 /* The fence is not the lease's any more, or never was this owner's. */
-static void refuse_stale(struct flow *flow, struct slice item, struct slice owner, int64_t fence)
+static _Noreturn void refuse_stale(struct flow *flow, struct slice item, struct slice owner, int64_t fence)
 {
     struct slice members = holder_members(flow, item);
-    if (!item.data)
-        refuse_unknown(flow);
-    else if (!hold_refuse_fence(flow, item, fence, members, "lease", "granted"))
-        flow_refuse_with(flow, members, 409, "not-held", "%.*s does not hold the lease.", SLICE_ARG(owner));
-}
-
-/* Others may rely on its end already, and be about to take it. */
-static void refuse_expired(struct flow *flow, struct slice item)
-{
-    flow_refuse_with(flow, holder_members(flow, item), 409, "expired",
-                     "The lease ended at %.*s: take it again.", SLICE_ARG(hold_until_text(flow, item)));
+    if (!item.data) refuse_unknown(flow);
+    hold_refuse_fence(flow, item, fence, members, "lease", "granted");
+    task_refuse_with(flow, members, 409, "not-held", "%.*s does not hold the lease.", SLICE_ARG(owner));
 }
 
 /* Until when, where it is said; what is no good time ends the task. */
@@ -399,12 +369,12 @@ static void renew_lease(struct flow *flow)
         has_data ? SLICE("SET #until = :until, #data = :data") : SLICE("SET #until = :until"), &also);
     struct slice item = flow_item(flow);
     struct dynamo_hold found = hold_of(flow, item);
-    if (is_renewed)
-        tell_grant(flow, item);
-    else if (slice_equal(found.owner, owner) && found.fence == fence)
-        refuse_expired(flow, item);
-    else
-        refuse_stale(flow, item, owner, fence);
+    if (!is_renewed && slice_equal(found.owner, owner) && found.fence == fence)
+        /* others may rely on its end already, and be about to take it */
+        task_refuse_with(flow, holder_members(flow, item), 409, "expired",
+                         "The lease ended at %.*s: take it again.", SLICE_ARG(hold_until_text(flow, item)));
+    if (!is_renewed) refuse_stale(flow, item, owner, fence);
+    tell_grant(flow, item);
 }
 
 /* ---- DELETE: release ---- */
@@ -422,36 +392,23 @@ static const struct field release_fields[] = {
                              .help = "of the grant"},
 };
 
-static struct slice release_owner(const struct flow *flow)
-{
-    return flow_text(flow, flow_given(flow, RELEASE_OWNER) ? RELEASE_OWNER : RELEASE_OWNER_QUERY);
-}
-
-static int64_t release_fence(const struct flow *flow)
-{
-    return flow_int(flow, flow_given(flow, RELEASE_FENCE) ? RELEASE_FENCE : RELEASE_FENCE_QUERY);
-}
-
 static void release_lease(struct flow *flow)
 {
-    bool has_owner = flow_given(flow, RELEASE_OWNER) || flow_given(flow, RELEASE_OWNER_QUERY);
-    bool has_fence = flow_given(flow, RELEASE_FENCE) || flow_given(flow, RELEASE_FENCE_QUERY);
+    unsigned owner_field = flow_given(flow, RELEASE_OWNER) ? RELEASE_OWNER : RELEASE_OWNER_QUERY;
+    unsigned fence_field = flow_given(flow, RELEASE_FENCE) ? RELEASE_FENCE : RELEASE_FENCE_QUERY;
     struct line line;
-    if (!has_owner || !has_fence)
+    if (!flow_given(flow, owner_field) || !flow_given(flow, fence_field))
         task_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
-    struct slice owner = release_owner(flow);
+    struct slice owner = flow_text(flow, owner_field);
     struct held held = held_of(flow);
     struct hold_also also = {.condition = SLICE(" and #owner = :owner"),
                              .values = flow_compose(flow, ",':owner':%S,':now':%N", owner, flow->now_ms)};
-    int64_t fence = release_fence(flow);
+    int64_t fence = flow_int(flow, fence_field);
     bool is_released = hold_act(flow, &held, fence, SLICE("SET #until = :now REMOVE #owner, #data"), &also);
     struct slice item = flow_item(flow);
     bool was_released = item.data && !item_has(flow->arena, item, "owner") &&
                         hold_of(flow, item).fence == fence;
-    if (!is_released && !was_released) {
-        refuse_stale(flow, item, owner, fence);
-        return;
-    }
+    if (!is_released && !was_released) refuse_stale(flow, item, owner, fence);
     line_read(flow, item, SLICE(""), &line);
     if (line.count) flow_wake(flow, topic_of(flow, line.first));
     flow_answer(flow, 200, "{'released':true,'fence':%d}", fence);
@@ -464,23 +421,17 @@ static const struct field read_fields[] = {FIELD_LEASE};
 static void show_lease(struct flow *flow)
 {
     struct slice item = read_item(flow), place;
-    bool first = true;
-    if (!item.data) {
-        refuse_unknown(flow);
-        return;
-    }
-    buf_slice(flow->body, flow_compose(flow, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
-                                       (int)hold_is_on(flow, item), holder_members(flow, item)));
+    if (!item.data) refuse_unknown(flow);
+    flow_put(flow, flow->body, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
+             (int)hold_is_on(flow, item), holder_members(flow, item));
     raw_each (flow->arena, item_content(flow->arena, item, "waiting"), &place) {
         if (place_until(flow, place) < flow->now_ms) continue;
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r%s", first ? SLICE("") : SLICE(","), place_owner(flow, place)));
-        first = false;
+        page_comma(flow);
+        flow_put(flow, flow->body, "%s", place_owner(flow, place));
     }
-    buf_text(flow->body, "]");
-    if (item_has(flow->arena, item, "data") && hold_is_on(flow, item))
-        buf_slice(flow->body, flow_compose(flow, ",'data':%P", item_attribute(flow->arena, item, "data")));
-    buf_text(flow->body, "}");
+    buf_byte(flow->body, ']');
+    if (hold_is_on(flow, item)) plain_put_members(flow->body, flow->arena, item, "data");
+    buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }
 

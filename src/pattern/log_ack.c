@@ -42,23 +42,18 @@ static void tell_position(struct flow *flow, struct slice item)
                 is_held ? flow_compose(flow, ",'until':%s", hold_until_text(flow, item)) : SLICE(""));
 }
 
-/* The fence does not fit, or the number was not given; false: nothing is wrong with these. */
-static bool refuse_unfit(struct flow *flow, struct slice item)
+/* Where the fence does not fit, or the number was not given, the task ends. */
+static void refuse_unfit(struct flow *flow, struct slice item)
 {
     int64_t given = item_int(flow->arena, item, "given", 0),
             position = item_int(flow->arena, item, "position", 0);
     struct dynamo_hold hold = hold_of(flow, item);
     struct slice members = flow_compose(flow, "'fence':%d,'position':%d", hold.fence, position);
-    if (!hold.fence)
-        flow_refuse(flow, 409, "not-read", "The group has not read from this partition.");
-    else if (hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "partition", "read"))
-        return true;
-    else if (flow_int(flow, ACT_SEQUENCE) > given)
-        flow_refuse_with(flow, flow_compose(flow, "'given':%d", given), 409, "not-given",
+    if (!hold.fence) task_refuse(flow, 409, "not-read", "The group has not read from this partition.");
+    hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "partition", "read");
+    if (flow_int(flow, ACT_SEQUENCE) > given)
+        task_refuse_with(flow, flow_compose(flow, "'given':%d", given), 409, "not-given",
                          "The last number that was given is %lld.", (long long)given);
-    else
-        return false;
-    return true;
 }
 
 /* ---- ack ---- */
@@ -104,7 +99,7 @@ void log_ack_begin(struct flow *flow)
     struct held held = log_position(flow, log_partition_of(flow, flow_text(flow, ACT_PARTITION), true));
     bool is_done = sequence ? ack_up_to(flow, &held, sequence) : renew(flow, &held);
     struct slice item = flow_item(flow);
-    if (!is_done && refuse_unfit(flow, item)) return;
+    if (!is_done) refuse_unfit(flow, item);
     if (is_done || (sequence && item_int(flow->arena, item, "position", 0) >= sequence)) /* or said before */
         tell_position(flow, item);
     else
@@ -197,7 +192,7 @@ void log_park_begin(struct flow *flow)
     struct intent intent = park_intent(flow, &layout, partition);
     for (;; task_again(flow)) {
         struct slice position = intent_read(flow, &intent);
-        if (refuse_unfit(flow, position)) return;
+        refuse_unfit(flow, position);
         bool is_said = item_int(flow->arena, position, "position", 0) >=
                        sequence; /* of it, or of a later one */
         if (!is_said && !event_read(flow, &event, &layout, partition, sequence))

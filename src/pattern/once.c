@@ -241,10 +241,11 @@ static const struct field fail_fields[] = {
 static void refuse_stale(struct flow *flow, struct slice item)
 {
     struct slice members = item.data ? told(flow, item) : SLICE("");
-    if (!item.data)
-        refuse_unknown(flow);
-    else if (!hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "thing", "begun"))
+    if (item.data) hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "thing", "begun");
+    if (item.data)
         flow_refuse_with(flow, members, 409, "ended", "It has ended already.");
+    else
+        refuse_unknown(flow);
 }
 
 static void renew_once(struct flow *flow)

@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "calendar/calendar.h"
 #include "pattern/hold.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define WAIT_MOST_MS  60000
@@ -31,19 +32,17 @@
 #define LIST_USUAL    100
 #define DELETED_S     (2 * 24 * 3600) /* longer than any claim lasts */
 
+/* clang-format off */
 const struct flow_table work_table = {
     "work",
-    "'KeySchema':[{'AttributeName':'queue','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'queue','AttributeType':'S'},"
-    "{'AttributeName':'id','AttributeType':'S'},{'AttributeName':'slot','AttributeType':'S'},"
-    "{'AttributeName':'due','AttributeType':'N'},"
-    "{'AttributeName':'dead','AttributeType':'S'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'claimable',"
-    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due','KeyType':'RANGE'}],"
-    "'Projection':{'ProjectionType':'KEYS_ONLY'}},"
-    "{'IndexName':'dead','KeySchema':[{'AttributeName':'dead','KeyType':'HASH'},"
-    "{'AttributeName':'id','KeyType':'RANGE'}],'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
+    "'KeySchema':[" FLOW_KEY("queue", "HASH") "," FLOW_KEY("id", "RANGE") "],"
+    "'AttributeDefinitions':[" FLOW_TYPE("queue", "S") "," FLOW_TYPE("id", "S") "," FLOW_TYPE("slot", "S") ","
+    FLOW_TYPE("due", "N") "," FLOW_TYPE("dead", "S") "],'GlobalSecondaryIndexes':["
+    "{'IndexName':'claimable','KeySchema':[" FLOW_KEY("slot", "HASH") "," FLOW_KEY("due", "RANGE") "],"
+    "'Projection':{'ProjectionType':'KEYS_ONLY'}},{'IndexName':'dead','KeySchema':[" FLOW_KEY("dead", "HASH") ","
+    FLOW_KEY("id", "RANGE") "],'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
     "expires"};
+/* clang-format on */
 
 const struct flow_table work_settings_table = {"work-queues", FLOW_HASH("queue"), NULL};
 
@@ -87,37 +86,23 @@ struct slice work_found(struct flow *flow)
     return item_has(flow->arena, item, "state") ? item : SLICE_NONE;
 }
 
-void work_refuse_unknown(struct flow *flow)
+_Noreturn void work_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-work", "There is no unit '%.*s' in the queue '%.*s'.",
+    task_refuse(flow, 404, "no-such-work", "There is no unit '%.*s' in the queue '%.*s'.",
                 SLICE_ARG(flow_text(flow, WORK_ID)), SLICE_ARG(flow_text(flow, WORK_QUEUE)));
-}
-
-static void put_attribute(struct flow *flow, struct slice item, const char *name)
-{
-    if (item_has(flow->arena, item, name))
-        buf_slice(flow->body,
-                  flow_compose(flow, ",%s:%P", slice_of(name), item_attribute(flow->arena, item, name)));
 }
 
 void work_put(struct flow *flow, struct slice item)
 {
     bool is_claimed = item_says(flow->arena, item, "state", "CLAIMED");
-    buf_slice(flow->body, flow_compose(flow, "{'id':%s,'state':%s", item_text(flow->arena, item, "id"),
-                                       item_text(flow->arena, item, "state")));
-    put_attribute(flow, item, "attempts");
-    put_attribute(flow, item, "fence");
-    if (is_claimed) put_attribute(flow, item, "owner");
-    if (is_claimed) buf_slice(flow->body, flow_compose(flow, ",'until':%s", hold_until_text(flow, item)));
+    flow_put(flow, flow->body, "{'id':%s", item_text(flow->arena, item, "id"));
+    plain_put_members(flow->body, flow->arena, item,
+                      is_claimed ? "state attempts fence owner" : "state attempts fence");
+    if (is_claimed) flow_put(flow, flow->body, ",'until':%s", hold_until_text(flow, item));
     if (item_says(flow->arena, item, "state", "READY"))
-        buf_slice(flow->body, flow_compose(flow, ",'due':%s",
-                                           moment_text(flow->arena, item_int(flow->arena, item, "due", 0))));
-    put_attribute(flow, item, "data");
-    put_attribute(flow, item, "progress");
-    put_attribute(flow, item, "step");
-    put_attribute(flow, item, "result");
-    put_attribute(flow, item, "error");
-    put_attribute(flow, item, "finished");
+        flow_put(flow, flow->body, ",'due':%s",
+                 moment_text(flow->arena, item_int(flow->arena, item, "due", 0)));
+    plain_put_members(flow->body, flow->arena, item, "data progress step result error finished");
     buf_byte(flow->body, '}');
 }
 
@@ -257,10 +242,8 @@ static void show_unit(struct flow *flow)
         task_watch(flow, work_topic(flow, "work unit", id), flow_item_thing(&work_table, queue, id),
                    until_ms);
     }
-    if (unit.data)
-        work_tell(flow, 200, unit);
-    else
-        work_refuse_unknown(flow);
+    if (!unit.data) work_refuse_unknown(flow);
+    work_tell(flow, 200, unit);
 }
 
 enum { LIST_STATE = WORK_QUEUE + 1, LIST_LIMIT, LIST_AFTER };
@@ -280,15 +263,14 @@ static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLI
 static void list_units(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), filter = SLICE(""), value = SLICE(""),
-                 start = SLICE(""), item;
-    struct raw_look look;
-    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD, first = true;
+                 after = SLICE_NONE, item;
+    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD;
     buf_byte(flow->body, '{');
     if (!flow_given(flow, LIST_STATE) &&
         !flow_given(flow, LIST_AFTER)) { /* the first page of the whole queue */
         task_call(flow, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
                   &work_settings_table, queue);
-        buf_slice(flow->body, flow_compose(flow, "%A,", settings_members(flow, flow_item(flow))));
+        flow_put(flow, flow->body, "%A,", settings_members(flow, flow_item(flow)));
     }
     if (!flow_given(flow, LIST_STATE)) {
         filter = SLICE("\"FilterExpression\":\"attribute_exists(#state)\",");
@@ -297,25 +279,20 @@ static void list_units(struct flow *flow)
         value = flow_compose(flow, ",':state':%S", state_names[flow_int(flow, LIST_STATE)]);
     }
     if (flow_given(flow, LIST_AFTER))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'queue':%S,'id':%S%r}", queue,
-                             flow_text(flow, LIST_AFTER),
+        after = flow_compose(flow, "{'queue':%S,'id':%S%r}", queue, flow_text(flow, LIST_AFTER),
                              is_dead ? flow_compose(flow, ",'dead':%S", queue) : SLICE(""));
     task_call(flow, "Query",
               "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,"
               "'ExpressionAttributeValues':{':queue':%S%r},'Limit':%d%r}",
               &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
               is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
-              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
-    struct slice last = flow_last_key(flow);
+              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "\"work\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false) {
-        if (!first) buf_byte(flow->body, ',');
+    raw_each (flow->arena, flow_items(flow), &item) {
+        page_comma(flow);
         work_put(flow, item);
     }
-    buf_slice(flow->body, last.data ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "id"))
-                                    : SLICE("]}"));
-    flow_finish(flow, 200);
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "id"));
 }
 
 /* ---- again, or away ---- */
@@ -333,9 +310,8 @@ static void retry_unit(struct flow *flow)
         "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
         &work_table, work_key(flow, id), work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
     struct slice unit = work_found(flow);
-    if (!unit.data) {
-        work_refuse_unknown(flow);
-    } else if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
+    if (!unit.data) work_refuse_unknown(flow);
+    if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
         work_wake_claimers(flow);
         work_tell(flow, 200, unit);
     } else {

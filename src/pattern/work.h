@@ -35,7 +35,7 @@ struct slice work_found(struct flow *flow);
 void work_tell(struct flow *flow, int status, struct slice item);
 /* As an object, appended to the answer. */
 void work_put(struct flow *flow, struct slice item);
-void work_refuse_unknown(struct flow *flow);
+_Noreturn void work_refuse_unknown(struct flow *flow);
 
 /* ---- work_claim.c ---- */
 

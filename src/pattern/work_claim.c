@@ -92,13 +92,12 @@ static bool claim_in_slot(struct flow *flow, const struct work_settings *setting
 {
     struct slice ids[CANDIDATES], item;
     unsigned count = 0;
-    struct raw_look page;
     task_call(flow, "Query",
               "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
               "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
               &work_table, work_slot(flow, flow_text(flow, WORK_QUEUE), slot), (int64_t)CANDIDATES);
-    raw_look_begin(&page, flow->arena, flow_items(flow));
-    while (count < CANDIDATES && raw_look_next(&page, NULL, &item)) {
+    raw_each (flow->arena, flow_items(flow), &item) {
+        if (count == CANDIDATES) break;
         int64_t due_ms = item_int(flow->arena, item, "due", 0);
         if (due_ms > flow->now_ms) { /* so are all behind it */
             if (due_ms < look->due_ms) look->due_ms = due_ms;
@@ -173,14 +172,13 @@ const struct field work_beat_fields[] = {
 };
 
 /* Why the fence does not fit. */
-static void refuse_stale(struct flow *flow, struct slice unit, int64_t fence)
+static _Noreturn void refuse_stale(struct flow *flow, struct slice unit, int64_t fence)
 {
     struct slice state = item_text(flow->arena, unit, "state");
     struct slice members = flow_compose(flow, "'state':%s,'fence':%d", state, hold_of(flow, unit).fence);
-    if (!unit.data)
-        work_refuse_unknown(flow);
-    else if (!hold_refuse_fence(flow, unit, fence, members, "unit", "claimed"))
-        flow_refuse_with(flow, members, 409, "not-claimed", "The unit is %.*s.", SLICE_ARG(state));
+    if (!unit.data) work_refuse_unknown(flow);
+    hold_refuse_fence(flow, unit, fence, members, "unit", "claimed");
+    task_refuse_with(flow, members, 409, "not-claimed", "The unit is %.*s.", SLICE_ARG(state));
 }
 
 void work_beat(struct flow *flow)
@@ -244,10 +242,7 @@ void work_finish(struct flow *flow)
         &(struct hold_also){.values = values});
     struct slice unit = work_found(flow);
     bool was_done = item_says(flow->arena, unit, "state", "DONE") && hold_of(flow, unit).fence == fence;
-    if (!is_done && !was_done) {
-        refuse_stale(flow, unit, fence);
-        return;
-    }
+    if (!is_done && !was_done) refuse_stale(flow, unit, fence);
     work_wake_watchers(flow);
     work_tell(flow, 200, unit);
 }
@@ -306,10 +301,7 @@ void work_fail(struct flow *flow)
     unit = work_found(flow);
     bool was_taken = hold_of(flow, unit).fence == fence && (item_says(flow->arena, unit, "state", "READY") ||
                                                             item_says(flow->arena, unit, "state", "DEAD"));
-    if (!is_taken && !was_taken) {
-        refuse_stale(flow, unit, fence);
-        return;
-    }
+    if (!is_taken && !was_taken) refuse_stale(flow, unit, fence);
     work_wake_watchers(flow);
     work_wake_claimers(flow);
     work_tell(flow, 200, unit);
