@@ -202,18 +202,23 @@ void compose_with(struct composer *composer, const char *format, va_list args)
     va_end(own);
 }
 
-void compose(struct buf *out, const char *format, ...)
+void compose_list(struct buf *out, const char *format, va_list args)
 {
     struct arena arena = {0};
     struct composer composer;
-    va_list args;
     composer.out = out;
     composer.arena = &arena;
     composer.put_other = NULL;
-    va_start(args, format);
     compose_with(&composer, format, args);
-    va_end(args);
     arena_free(&arena);
+}
+
+void compose(struct buf *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    compose_list(out, format, args);
+    va_end(args);
 }
 
 struct slice compose_in(struct arena *arena, const char *format, ...)

@@ -25,6 +25,7 @@
 
 /* Appends to the buf. */
 void compose(struct buf *out, const char *format, ...);
+void compose_list(struct buf *out, const char *format, va_list args);
 /* The text, in the arena. */
 struct slice compose_in(struct arena *arena, const char *format, ...);
 

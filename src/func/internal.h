@@ -119,9 +119,12 @@ void registry_close(struct registry *registry);
 
 extern const struct rest_route lambda_routes[];
 extern const size_t lambda_route_count;
-/* An error in Lambda's form: {"Type":"User","Message":...} with X-Amzn-ErrorType, and done. */
-void lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
+/* An error in Lambda's form: {"Type":"User","Message":...} with X-Amzn-ErrorType, and done. Answers false, so that who
+ * checks can return it: false is STEP_ANSWERED. */
+bool lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for InvalidParameterValueException, status 400. */
+bool lambda_refuse(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- pool.c: processes and invocations ---- */
 

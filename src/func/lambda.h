@@ -1,11 +1,22 @@
 /* What the files of Lambda's API share: shapes of requests, answers, targets, changes.
  *
- * An operation lists its members in an enum and in a table of fields (where each stands: path, query, header
- * or body; its shape). lambda_decode reads them all and refuses what breaks a constraint, in the service's
- * words, all violations in one message. Then the operation's own code runs, on a thread that may wait. */
+ * An operation has one list of its members, X(NAME, field), from which come the enum of their indexes (MEMBERS) and the
+ * table of fields: where each stands (path, query, header or body), and its shape. lambda_run reads them all and
+ * refuses what breaks a constraint, in the service's words, all violations in one message; finds the function; and
+ * calls the operation's own code, on a thread that may wait:
+ *
+ *     #define GET_ALIAS(X) \
+ *         X(ALIAS_FUNCTION, PATH_FIELD("FunctionName", lambda_shape_function_name, 0)) \
+ *         X(ALIAS_NAME, PATH_FIELD("Name", lambda_shape_alias, 1))
+ *     MEMBERS(GET_ALIAS)
+ *     OPERATION(get_alias, TARGET_WHOLE, GET_ALIAS)
+ *     {
+ *         ... request->nodes[ALIAS_NAME].text ...
+ *     } */
 #ifndef FUNC_LAMBDA_H
 #define FUNC_LAMBDA_H
 
+#include "base/compose.h"
 #include "func/registry.h"
 
 /* ---- shapes ---- */
@@ -96,11 +107,55 @@ void lambda_check(struct buf *out, unsigned *count, const struct field *fields, 
     {                                                                                                        \
         .kind = SHAPE_STRUCT, .fields = (list), .field_count = sizeof(list) / sizeof *(list)                 \
     }
+#define TEXT_UP_TO(most)          .kind = SHAPE_STRING, .has_max = true, .max = (most)
+#define TEXT_BETWEEN(least, most) TEXT_UP_TO(most), .has_min = true, .min = (least)
 #define INTEGER_BETWEEN(least, most)                                                                         \
     {                                                                                                        \
         .kind = SHAPE_INTEGER, .has_min = true, .min = (least), .has_max = true, .max = (most)               \
     }
 #define FIELD_COUNT(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
+
+/* ---- operations ---- */
+
+struct request {
+    struct func *func;
+    struct rest_call *call;
+    struct arena *arena; /* the call's */
+    const struct node *nodes;
+    struct slice name, qualifier; /* of the function; empty: none was given */
+    struct entry *entry;          /* TARGET_ENTRY: released behind the operation */
+    struct slice part;            /* that a change has made, for lambda_show */
+};
+
+/* What an operation is about. */
+#define TARGET_NONE      0
+#define TARGET_QUALIFIED 1 /* a function, by FunctionName and, where there is such a member, Qualifier */
+#define TARGET_WHOLE     2 /* a function, whose name may have no qualifier */
+#define TARGET_ENTRY     4 /* its entry is looked up; "not found" is answered */
+
+void lambda_run(struct func *func, struct rest_call *call, const struct field *fields, uint32_t count,
+                int target, void (*serve)(struct request *request));
+
+/* Whether there is such a function, in request->entry; false: answered with "not found" or a fault. */
+bool lambda_find(struct request *request);
+
+/* Members that many operations have. */
+#define NAME_FIELD      PATH_FIELD("FunctionName", lambda_shape_function_name, 0)
+#define QUALIFIER_FIELD QUERY_FIELD("Qualifier", lambda_shape_qualifier)
+#define REVISION_FIELD  FIELD("RevisionId", lambda_shape_text)
+#define MARKER_FIELD    QUERY_FIELD("Marker", lambda_shape_text)
+
+#define FIELD_INDEX(name, ...) name,
+#define FIELD_ROW(name, ...)   __VA_ARGS__,
+#define MEMBERS(list)          enum { list(FIELD_INDEX) };
+#define OPERATION(name, target, list)                                                                        \
+    static void name(struct request *request);                                                               \
+    void lambda_##name(struct func *func, struct rest_call *call)                                            \
+    {                                                                                                        \
+        static const struct field fields[] = {list(FIELD_ROW)};                                              \
+        lambda_run(func, call, fields, FIELD_COUNT(fields), target, name);                                   \
+    }                                                                                                        \
+    static void name(struct request *request)
 
 /* ---- shapes that several operations share (lambda_shapes.c) ---- */
 
@@ -119,9 +174,13 @@ struct slice lambda_take_field(struct slice *rest);
 
 /* Ends the call with what is in its reply. */
 void lambda_done(struct rest_call *call, int status);
-/* "Function not found: arn..." */
-void lambda_not_found(struct func *func, struct rest_call *call, struct slice name, struct slice qualifier);
-void lambda_unavailable(struct rest_call *call); /* ServiceException: the tables cannot be used now */
+/* Ends the request with JSON (base/compose.h). */
+void lambda_reply(const struct request *request, int status, const char *format, ...);
+/* "Function not found: arn..."; both answer false. */
+bool lambda_not_found(struct func *func, struct rest_call *call, struct slice name, struct slice qualifier);
+bool lambda_missing(const struct request *request, struct slice qualifier);
+bool lambda_unavailable(
+    struct rest_call *call); /* ServiceException: the tables cannot be used now; answers false */
 /* arn:aws:lambda:...:function:NAME[:QUALIFIER] */
 struct slice lambda_arn(struct func *func, struct arena *arena, struct slice name, struct slice qualifier);
 /* Ends the call when the RevisionId was given and is another one; true: go on. */
@@ -136,24 +195,36 @@ struct target {
 /* From the member FunctionName and, where the operation has one, Qualifier. False: answered. */
 bool lambda_target(struct func *func, struct rest_call *call, const struct node *name,
                    const struct node *qualifier, struct target *out);
-/* The same for operations on the function as a whole: no qualifier is allowed. */
-bool lambda_whole_target(struct func *func, struct rest_call *call, const struct node *name,
-                         struct target *out);
-/* The entry as it is known, counted; NULL: answered with "not found" or a fault. */
-struct entry *lambda_entry(struct func *func, struct rest_call *call, const struct target *target);
-
 /* ---- changes ---- */
 
-enum step { STEP_COMMIT, STEP_NOTHING, STEP_ANSWERED };
+enum step { STEP_ANSWERED, STEP_COMMIT, STEP_NOTHING };
 
 /* Looks at change->before and says what is to be written; called again when somebody else was faster. The
  * function must be there unless the step is one that makes it. */
-typedef enum step lambda_step(struct rest_call *call, struct change *change, void *context);
+typedef enum step lambda_step(struct request *request, struct change *change, void *context);
 
 /* Runs the step until its change is through. True: `change` is committed (or there was nothing to do, then
  * `after` is `before`), to be freed by the caller; false: answered. */
-bool lambda_change(struct func *func, struct rest_call *call, const struct target *target, lambda_step *step,
-                   void *context, struct change *change);
+bool lambda_change(struct request *request, lambda_step *step, void *context, struct change *change);
+/* The same for who needs nothing of it: answers 204. */
+void lambda_change_quietly(struct request *request, lambda_step *step, void *context);
+/* Puts one part as JSON, behind a comma where it needs one. */
+typedef void lambda_put(struct buf *out, const struct request *request, const struct entry *entry,
+                        const struct part *part);
+/* Ends a change with request->part, as it is now. False: somebody else has deleted it, which is not answered yet. */
+bool lambda_show(struct request *request, struct change *change, lambda_put *put, int status);
+
+/* ---- lists ---- */
+
+#define LIST_MOST 50 /* Lambda answers at most so many at once, whatever was asked for */
+uint32_t lambda_list_max(const struct node *max);
+/* Ends a list, whose bracket is open; marker: of the next page, NULL data: there is none. */
+void lambda_list_end(const struct request *request, struct slice marker);
+/* The parts of the entry that have the prefix and are wanted (NULL: all), from the marker on. */
+void lambda_list_parts(const struct request *request, const char *member, const char *prefix,
+                       const struct node *marker, const struct node *max,
+                       bool (*is_wanted)(const struct request *request, const struct part *part),
+                       lambda_put *put);
 
 /* ---- code (lambda_code.c) ---- */
 
@@ -167,36 +238,27 @@ struct code {
     struct code_claim claim;
 };
 
-/* The members of FunctionCode, in the order of enum code_member. */
-#define CODE_FIELDS                                                                                          \
-    [CODE_ZIP_FILE] = FIELD("ZipFile", lambda_shape_blob),                                                   \
-    [CODE_S3_BUCKET] = FIELD("S3Bucket", lambda_shape_text),                                                 \
-    [CODE_S3_KEY] = FIELD("S3Key", lambda_shape_text),                                                       \
-    [CODE_S3_VERSION] = FIELD("S3ObjectVersion", lambda_shape_text),                                         \
-    [CODE_IMAGE_URI] = FIELD("ImageUri", lambda_shape_text),                                                 \
-    [CODE_DIRECTORY] = FIELD("Directory", lambda_shape_text), [CODE_URL] = FIELD("Url", lambda_shape_text),  \
-    [CODE_SECRET] = FIELD("Secret", lambda_shape_text), [CODE_TABLE] = FIELD("Table", lambda_shape_text),    \
-    [CODE_QUEUE] = FIELD("Queue", lambda_shape_text), [CODE_PATTERN] = FIELD("Pattern", lambda_shape_text),  \
-    [CODE_BODY] = FIELD("Body", lambda_shape_text)
-
-enum code_member {
-    CODE_ZIP_FILE,
-    CODE_S3_BUCKET,
-    CODE_S3_KEY,
-    CODE_S3_VERSION,
-    CODE_IMAGE_URI,
-    CODE_DIRECTORY,
-    CODE_URL,
-    CODE_SECRET,
-    CODE_TABLE,
-    CODE_QUEUE,
-    CODE_PATTERN,
-    CODE_BODY,
-    CODE_MEMBERS,
-};
+/* The members of FunctionCode. */
+#define CODE_MEMBERS(X)                                                                                      \
+    X(CODE_ZIP_FILE, FIELD("ZipFile", lambda_shape_blob))                                                    \
+    X(CODE_S3_BUCKET, FIELD("S3Bucket", lambda_shape_text))                                                  \
+    X(CODE_S3_KEY, FIELD("S3Key", lambda_shape_text))                                                        \
+    X(CODE_S3_VERSION, FIELD("S3ObjectVersion", lambda_shape_text))                                          \
+    X(CODE_IMAGE_URI, FIELD("ImageUri", lambda_shape_text))                                                  \
+    CODE_OURS(X)
+/* Those that only we have; kept under the configuration's member Quipu. */
+#define CODE_OURS(X)                                                                                         \
+    X(CODE_DIRECTORY, FIELD("Directory", lambda_shape_text))                                                 \
+    X(CODE_URL, FIELD("Url", lambda_shape_text))                                                             \
+    X(CODE_SECRET, FIELD("Secret", lambda_shape_text))                                                       \
+    X(CODE_TABLE, FIELD("Table", lambda_shape_text))                                                         \
+    X(CODE_QUEUE, FIELD("Queue", lambda_shape_text))                                                         \
+    X(CODE_PATTERN, FIELD("Pattern", lambda_shape_text))                                                     \
+    X(CODE_BODY, FIELD("Body", lambda_shape_text))
+enum code_member { CODE_MEMBERS(FIELD_INDEX) CODE_MEMBER_COUNT };
 
 /* Looks at the code, and unpacks an archive. False: answered. */
-bool lambda_code_read(struct func *func, struct rest_call *call, const struct node *nodes, struct code *out);
+bool lambda_code_read(struct request *request, const struct node *nodes, struct code *out);
 /* Stores the archive, claimed until lambda_code_end. False: answered. */
 bool lambda_code_store(struct func *func, struct rest_call *call, struct code *code);
 void lambda_code_end(struct func *func, struct code *code);
@@ -205,43 +267,41 @@ void lambda_code_apply(const struct code *code, struct document *document, struc
 
 /* ---- configurations (lambda_configuration.c) ---- */
 
-enum configuration_member {
-    CONFIG_RUNTIME,
-    CONFIG_ROLE,
-    CONFIG_HANDLER,
-    CONFIG_DESCRIPTION,
-    CONFIG_TIMEOUT,
-    CONFIG_MEMORY,
-    CONFIG_VPC,
-    CONFIG_DEAD_LETTERS,
-    CONFIG_ENVIRONMENT,
-    CONFIG_KMS_KEY,
-    CONFIG_TRACING,
-    CONFIG_LAYERS,
-    CONFIG_FILE_SYSTEMS,
-    CONFIG_IMAGE,
-    CONFIG_STORAGE,
-    CONFIG_SNAP_START,
-    CONFIG_LOGGING,
-    CONFIG_CAPACITY,
-    CONFIG_DURABLE,
-    CONFIG_TENANCY,
-    CONFIG_QUIPU,
-    CONFIG_MEMBERS,
-};
-
+#define CONFIG_LIST(X)                                                                                       \
+    X(CONFIG_RUNTIME, FIELD("Runtime", lambda_shape_text))                                                   \
+    X(CONFIG_ROLE, FIELD("Role", shape_role))                                                                \
+    X(CONFIG_HANDLER, FIELD("Handler", shape_handler))                                                       \
+    X(CONFIG_DESCRIPTION, FIELD("Description", lambda_shape_description))                                    \
+    X(CONFIG_TIMEOUT, FIELD("Timeout", shape_timeout))                                                       \
+    X(CONFIG_MEMORY, FIELD("MemorySize", shape_memory))                                                      \
+    X(CONFIG_VPC, FIELD("VpcConfig", shape_vpc))                                                             \
+    X(CONFIG_DEAD_LETTERS, FIELD("DeadLetterConfig", shape_dead_letters))                                    \
+    X(CONFIG_ENVIRONMENT, FIELD("Environment", shape_environment))                                           \
+    X(CONFIG_KMS_KEY, FIELD("KMSKeyArn", shape_some_arn))                                                    \
+    X(CONFIG_TRACING, FIELD("TracingConfig", shape_tracing))                                                 \
+    X(CONFIG_LAYERS, FIELD("Layers", shape_texts))                                                           \
+    X(CONFIG_FILE_SYSTEMS, FIELD("FileSystemConfigs", shape_file_systems))                                   \
+    X(CONFIG_IMAGE, FIELD("ImageConfig", shape_image))                                                       \
+    X(CONFIG_STORAGE, FIELD("EphemeralStorage", shape_storage))                                              \
+    X(CONFIG_SNAP_START, FIELD("SnapStart", shape_snap))                                                     \
+    X(CONFIG_LOGGING, FIELD("LoggingConfig", shape_logging))                                                 \
+    X(CONFIG_CAPACITY, FIELD("CapacityProviderConfig", shape_capacity))                                      \
+    X(CONFIG_DURABLE, FIELD("DurableConfig", shape_empty))                                                   \
+    X(CONFIG_TENANCY, FIELD("TenancyConfig", shape_empty))                                                   \
+    X(CONFIG_QUIPU, FIELD("Quipu", shape_quipu))
+enum configuration_member { CONFIG_LIST(FIELD_INDEX) CONFIG_MEMBERS };
 extern const struct field configuration_fields[CONFIG_MEMBERS];
 
 /* Checks what the constraints cannot say and puts the given members into the version's document. The
  * document has the code already. False: answered. */
-bool configuration_apply(struct func *func, struct rest_call *call, const struct node *nodes,
-                         struct document *document);
+bool configuration_apply(struct request *request, const struct node *nodes, struct document *document);
 /* What a new function has where nothing was given. */
 void configuration_defaults(struct slice name, struct document *document, struct arena *arena);
 /* The version is another one than before: when, which. */
 void configuration_mark(struct registry *registry, struct document *document, const struct document *before,
                         struct arena *arena);
-/* The members of FunctionConfiguration in braces. The ARN has the qualifier where one is given. */
+/* The members of FunctionConfiguration in braces, behind a comma where one is needed. The ARN has the
+ * qualifier where one is given. */
 void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
                        struct slice qualifier, struct arena *arena);
 
@@ -249,12 +309,11 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
 bool lambda_check_runtimes(struct rest_call *call, const struct node *list);
 /* lambda_layer.c: puts the layers into the version's document, and checks the size of all its code. The
  * document has the code already. False: answered. */
-bool layers_apply(struct func *func, struct rest_call *call, const struct node *layers,
-                  struct document *document);
+bool layers_apply(struct request *request, const struct node *layers, struct document *document);
 
 /* Publishes the version: changes head and documents. Answers its number's text; the same as the last one's
  * when nothing has changed since. NULL data: answered. */
-struct slice version_publish(struct rest_call *call, struct change *change, const struct document *latest,
+struct slice version_publish(struct request *request, struct change *change, const struct document *latest,
                              struct slice description);
 
 /* ---- operations: (func, call), on a thread that may wait ---- */

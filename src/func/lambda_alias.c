@@ -9,310 +9,198 @@ static bool is_number(struct slice text)
     return text.len != 0;
 }
 
-static const struct shape shape_number = {.kind = SHAPE_STRING,
-                                          .has_min = true,
-                                          .min = 1,
-                                          .has_max = true,
-                                          .max = 1024,
-                                          .matches = is_number,
-                                          .pattern = "[0-9]+"};
+static const struct shape shape_number = {TEXT_BETWEEN(1, 1024), .matches = is_number, .pattern = "[0-9]+"};
 static const struct shape shape_weight = {
     .kind = SHAPE_DOUBLE, .has_min = true, .min = 0, .has_max = true, .max = 1};
 static const struct shape shape_weights = {.kind = SHAPE_MAP, .key = &shape_number, .of = &shape_weight};
 static const struct field routing_fields[] = {FIELD("AdditionalVersionWeights", shape_weights)};
 static const struct shape shape_routing = STRUCT_OF(routing_fields);
 
-enum {
-    ALIAS_FUNCTION,
-    ALIAS_NAME,
-    ALIAS_VERSION,
-    ALIAS_DESCRIPTION,
-    ALIAS_ROUTING,
-    ALIAS_REVISION,
-    ALIAS_MEMBERS
-};
+#define ALIAS_REST(X)                                                                                        \
+    X(ALIAS_DESCRIPTION, FIELD("Description", lambda_shape_description))                                     \
+    X(ALIAS_ROUTING, FIELD("RoutingConfig", shape_routing))                                                  \
+    X(ALIAS_REVISION, REVISION_FIELD)
+#define ALIAS_CREATE(X)                                                                                      \
+    X(ALIAS_FUNCTION, NAME_FIELD)                                                                            \
+    X(ALIAS_NAME, REQUIRED("Name", lambda_shape_alias))                                                      \
+    X(ALIAS_VERSION, REQUIRED("FunctionVersion", lambda_shape_version))                                      \
+    ALIAS_REST(X)
+#define ALIAS_GET(X)                                                                                         \
+    X(ALIAS_FUNCTION, NAME_FIELD)                                                                            \
+    X(ALIAS_NAME, PATH_FIELD("Name", lambda_shape_alias, 1))
+#define ALIAS_UPDATE(X)                                                                                      \
+    ALIAS_GET(X) X(ALIAS_VERSION, FIELD("FunctionVersion", lambda_shape_version)) ALIAS_REST(X)
+MEMBERS(ALIAS_CREATE)
 
-static const struct field create_fields[ALIAS_MEMBERS] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [ALIAS_NAME] = REQUIRED("Name", lambda_shape_alias),
-    [ALIAS_VERSION] = REQUIRED("FunctionVersion", lambda_shape_version),
-    [ALIAS_DESCRIPTION] = FIELD("Description", lambda_shape_description),
-    [ALIAS_ROUTING] = FIELD("RoutingConfig", shape_routing),
-    [ALIAS_REVISION] = FIELD("RevisionId", lambda_shape_text),
-};
-
-static const struct field update_fields[ALIAS_MEMBERS] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [ALIAS_NAME] = PATH_FIELD("Name", lambda_shape_alias, 1),
-    [ALIAS_VERSION] = FIELD("FunctionVersion", lambda_shape_version),
-    [ALIAS_DESCRIPTION] = FIELD("Description", lambda_shape_description),
-    [ALIAS_ROUTING] = FIELD("RoutingConfig", shape_routing),
-    [ALIAS_REVISION] = FIELD("RevisionId", lambda_shape_text),
-};
-
-static const struct field name_fields[] = {
-    [ALIAS_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [ALIAS_NAME] = PATH_FIELD("Name", lambda_shape_alias, 1),
-};
-
-struct aliasing {
-    struct func *func;
-    const struct node *nodes;
-};
-
-static bool refuse(struct rest_call *call, const char *message)
-{
-    lambda_error(call, 400, "InvalidParameterValueException", "%s", message);
-    return false;
-}
-
-static void alias_put(struct buf *out, struct func *func, struct slice function, const struct part *part,
-                      struct arena *arena)
+static void put_alias(struct buf *out, const struct request *request, const struct entry *entry,
+                      const struct part *part)
 {
     struct slice name = part_suffix(part, PART_ALIAS);
-    buf_text(out, "{\"AliasArn\":");
-    json_put_string(out, lambda_arn(func, arena, function, name));
-    buf_text(out, ",\"Name\":");
-    json_put_string(out, name);
+    compose(out, "%,{'AliasArn':%s,'Name':%s", lambda_arn(request->func, request->arena, entry->name, name),
+            name);
     document_put_more(out, &part->document);
     buf_byte(out, '}');
 }
 
-/* ---- what an alias must satisfy ---- */
-
-static bool version_is_there(struct func *func, struct rest_call *call, const struct entry *entry,
-                             struct slice version)
+/* "Alias not found: arn...", with the given beginning. */
+static bool answer_alias(const struct request *request, int status, const char *type, const char *sentence)
 {
-    const struct part *part = entry_part(entry, version);
-    if (part && part_is_version(part)) return true;
-    lambda_not_found(func, call, entry->name, version);
-    return false;
+    struct slice arn = lambda_arn(request->func, request->arena, request->name,
+                                  request->nodes[ALIAS_NAME].text);
+    return lambda_error(request->call, status, type, "%s: %.*s", sentence, SLICE_ARG(arn));
 }
 
-static bool check_routing(struct func *func, struct rest_call *call, const struct entry *entry,
-                          const struct node *routing, struct slice version)
+/* ---- what an alias must satisfy ---- */
+
+static bool version_is_there(const struct request *request, const struct entry *entry, struct slice version)
 {
+    const struct part *part = entry_part(entry, version);
+    return (part && part_is_version(part)) || lambda_missing(request, version);
+}
+
+static bool check_routing(const struct request *request, const struct entry *entry, struct slice version)
+{
+    const struct node *routing = &request->nodes[ALIAS_ROUTING];
     if (!routing->present || !routing->nodes[0].count) return true;
     const struct node *weights = &routing->nodes[0];
     if (weights->count > 1)
-        return refuse(call, "Number of items in AdditionalVersionWeights cannot be greater than 1");
-    if (slice_equal(weights->keys[0], version)) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "Invalid function version %.*s. Function version %.*s is already included in routing "
-                     "configuration.",
-                     SLICE_ARG(version), SLICE_ARG(version));
-        return false;
-    }
+        return lambda_refuse(request->call,
+                             "Number of items in AdditionalVersionWeights cannot be greater than 1");
+    if (slice_equal(weights->keys[0], version))
+        return lambda_refuse(
+            request->call,
+            "Invalid function version %.*s. Function version %.*s is already included in routing "
+            "configuration.",
+            SLICE_ARG(version), SLICE_ARG(version));
     if (slice_equal(version, SLICE(PART_LATEST)))
-        return refuse(call, "$LATEST is not supported for an alias pointing to more than 1 version");
-    return version_is_there(func, call, entry, weights->keys[0]);
+        return lambda_refuse(request->call,
+                             "$LATEST is not supported for an alias pointing to more than 1 version");
+    return version_is_there(request, entry, weights->keys[0]);
 }
 
-/* Sets what was given; false: answered. */
-static bool alias_apply(struct func *func, struct rest_call *call, const struct entry *entry,
-                        const struct node *nodes, struct document *alias)
+/* Sets what was given. */
+static enum step alias_apply(struct request *request, struct change *change, struct document *alias)
 {
+    const struct node *nodes = request->nodes;
+    struct arena *arena = request->arena;
     if (nodes[ALIAS_VERSION].present)
-        document_set_text(alias, "FunctionVersion", nodes[ALIAS_VERSION].text, call->arena);
-    struct slice version = document_text(alias, "FunctionVersion", call->arena);
-    if (!check_routing(func, call, entry, &nodes[ALIAS_ROUTING], version)) return false;
-    if (nodes[ALIAS_VERSION].present && !version_is_there(func, call, entry, version)) return false;
+        document_set_text(alias, "FunctionVersion", nodes[ALIAS_VERSION].text, arena);
+    struct slice version = document_text(alias, "FunctionVersion", arena);
+    if (!check_routing(request, change->before, version)) return STEP_ANSWERED;
+    if (nodes[ALIAS_VERSION].present && !version_is_there(request, change->before, version))
+        return STEP_ANSWERED;
     if (nodes[ALIAS_DESCRIPTION].present)
-        document_set_text(alias, "Description", nodes[ALIAS_DESCRIPTION].text, call->arena);
+        document_set_text(alias, "Description", nodes[ALIAS_DESCRIPTION].text, arena);
     if (nodes[ALIAS_ROUTING].present) {
         bool is_empty = !nodes[ALIAS_ROUTING].nodes[0].count; /* which takes the second version away */
-        document_set(alias, "RoutingConfig",
-                     is_empty ? SLICE_NONE : node_json(&nodes[ALIAS_ROUTING], call->arena), call->arena);
+        document_set(alias, "RoutingConfig", is_empty ? SLICE_NONE : node_json(&nodes[ALIAS_ROUTING], arena),
+                     arena);
     }
-    document_set_text(alias, "RevisionId", registry_uuid(func->registry, call->arena), call->arena);
-    return true;
+    document_set_text(alias, "RevisionId", registry_uuid(change->registry, arena), arena);
+    request->part = arena_printf(arena, PART_ALIAS "%.*s", SLICE_ARG(nodes[ALIAS_NAME].text));
+    change_put(change, request->part, alias);
+    return STEP_COMMIT;
 }
 
 /* ---- CreateAlias, UpdateAlias ---- */
 
-static struct slice part_of_alias(struct rest_call *call, struct slice name)
+static enum step create_step(struct request *request, struct change *change, void *context)
 {
-    return arena_printf(call->arena, PART_ALIAS "%.*s", SLICE_ARG(name));
-}
-
-static enum step create_step(struct rest_call *call, struct change *change, void *context)
-{
-    const struct aliasing *aliasing = context;
-    const struct node *nodes = aliasing->nodes;
-    struct slice name = nodes[ALIAS_NAME].text;
     struct document alias = {0};
-    if (!change->before) {
-        lambda_not_found(aliasing->func, call, change->name, nodes[ALIAS_VERSION].text);
-        return STEP_ANSWERED;
-    }
-    if (entry_part_of(change->before, PART_ALIAS, name)) {
-        lambda_error(call, 409, "ResourceConflictException", "Alias already exists: %.*s",
-                     SLICE_ARG(lambda_arn(aliasing->func, call->arena, change->name, name)));
-        return STEP_ANSWERED;
-    }
-    if (change->before->count >= LIMIT_FUNCTION_PARTS) {
-        refuse(call, "This function has as many versions and aliases as it may have. Delete some.");
-        return STEP_ANSWERED;
-    }
-    document_set_text(&alias, "Description", SLICE(""), call->arena);
-    if (!alias_apply(aliasing->func, call, change->before, nodes, &alias)) return STEP_ANSWERED;
-    change_put(change, part_of_alias(call, name), &alias);
-    return STEP_COMMIT;
+    (void)context;
+    if (!change->before) return lambda_missing(request, request->nodes[ALIAS_VERSION].text);
+    if (entry_part_of(change->before, PART_ALIAS, request->nodes[ALIAS_NAME].text))
+        return answer_alias(request, 409, "ResourceConflictException", "Alias already exists");
+    if (change->before->count >= LIMIT_FUNCTION_PARTS)
+        return lambda_refuse(request->call,
+                             "This function has as many versions and aliases as it may have. Delete some.");
+    document_set_text(&alias, "Description", SLICE(""), request->arena);
+    return alias_apply(request, change, &alias);
 }
 
-static enum step update_step(struct rest_call *call, struct change *change, void *context)
+static enum step update_step(struct request *request, struct change *change, void *context)
 {
-    const struct aliasing *aliasing = context;
-    struct slice name = aliasing->nodes[ALIAS_NAME].text;
-    const struct part *part = change->before ? entry_part_of(change->before, PART_ALIAS, name) : NULL;
-    if (!part) {
-        lambda_error(call, 404, "ResourceNotFoundException", "Alias not found: %.*s",
-                     SLICE_ARG(lambda_arn(aliasing->func, call->arena, change->name, name)));
+    const struct part *part = NULL;
+    (void)context;
+    if (change->before) part = entry_part_of(change->before, PART_ALIAS, request->nodes[ALIAS_NAME].text);
+    if (!part) return answer_alias(request, 404, "ResourceNotFoundException", "Alias not found");
+    if (!lambda_revision_fits(request->call, &request->nodes[ALIAS_REVISION], &part->document))
         return STEP_ANSWERED;
-    }
-    if (!lambda_revision_fits(call, &aliasing->nodes[ALIAS_REVISION], &part->document)) return STEP_ANSWERED;
-    struct document alias = document_copy(&part->document, call->arena);
-    if (!alias_apply(aliasing->func, call, change->before, aliasing->nodes, &alias)) return STEP_ANSWERED;
-    change_put(change, part->name, &alias);
-    return STEP_COMMIT;
+    struct document alias = document_copy(&part->document, request->arena);
+    return alias_apply(request, change, &alias);
 }
 
-static void alias_change(struct func *func, struct rest_call *call, const struct field *fields,
-                         lambda_step *step, int status)
+static void change_alias(struct request *request, lambda_step *step, int status)
 {
-    struct node nodes[ALIAS_MEMBERS];
-    struct aliasing aliasing = {func, nodes};
-    struct target target;
     struct change change;
-    if (!lambda_decode(call, fields, ALIAS_MEMBERS, nodes) ||
-        !lambda_whole_target(func, call, &nodes[ALIAS_FUNCTION], &target) ||
-        !lambda_change(func, call, &target, step, &aliasing, &change))
-        return;
-    const struct part *part = change.after ? entry_part_of(change.after, PART_ALIAS, nodes[ALIAS_NAME].text)
-                                           : NULL;
-    if (part) alias_put(call->reply, func, target.name, part, call->arena);
-    bool shown = part != NULL;
-    change_free(&change);
-    if (shown)
-        lambda_done(call, status);
-    else
-        lambda_not_found(func, call, target.name, nodes[ALIAS_NAME].text); /* deleted by somebody else */
+    if (lambda_change(request, step, NULL, &change) && !lambda_show(request, &change, put_alias, status))
+        lambda_missing(request, request->nodes[ALIAS_NAME].text); /* deleted by somebody else */
 }
 
-void lambda_create_alias(struct func *func, struct rest_call *call)
+OPERATION(create_alias, TARGET_WHOLE, ALIAS_CREATE)
 {
-    alias_change(func, call, create_fields, create_step, 201);
+    change_alias(request, create_step, 201);
 }
 
-void lambda_update_alias(struct func *func, struct rest_call *call)
+OPERATION(update_alias, TARGET_WHOLE, ALIAS_UPDATE)
 {
-    alias_change(func, call, update_fields, update_step, 200);
+    change_alias(request, update_step, 200);
 }
 
 /* ---- GetAlias, DeleteAlias ---- */
 
-void lambda_get_alias(struct func *func, struct rest_call *call)
+OPERATION(get_alias, TARGET_WHOLE, ALIAS_GET)
 {
-    struct node nodes[ALIAS_NAME + 1];
-    struct target target;
     bool failed;
-    if (!lambda_decode(call, name_fields, FIELD_COUNT(name_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[ALIAS_FUNCTION], &target))
-        return;
-    struct slice name = nodes[ALIAS_NAME].text;
-    struct entry *entry = registry_look(func->registry, target.name, &failed);
-    const struct part *part = entry ? entry_part_of(entry, PART_ALIAS, name) : NULL;
-    if (part) alias_put(call->reply, func, target.name, part, call->arena);
-    bool shown = part != NULL;
+    struct entry *entry = registry_look(request->func->registry, request->name, &failed);
+    const struct part *part = entry ? entry_part_of(entry, PART_ALIAS, request->nodes[ALIAS_NAME].text)
+                                    : NULL;
+    if (part) {
+        put_alias(request->call->reply, request, entry, part);
+        lambda_done(request->call, 200);
+    } else if (failed) {
+        lambda_unavailable(request->call);
+    } else {
+        answer_alias(request, 404, "ResourceNotFoundException", "Cannot find alias arn");
+    }
     entry_release(entry);
-    if (shown)
-        lambda_done(call, 200);
-    else if (failed)
-        lambda_unavailable(call);
-    else
-        lambda_error(call, 404, "ResourceNotFoundException", "Cannot find alias arn: %.*s",
-                     SLICE_ARG(lambda_arn(func, call->arena, target.name, name)));
 }
 
-static enum step delete_step(struct rest_call *call, struct change *change, void *context)
+static enum step delete_step(struct request *request, struct change *change, void *context)
 {
-    const struct aliasing *aliasing = context;
-    struct slice name = aliasing->nodes[ALIAS_NAME].text;
-    if (!change->before) {
-        lambda_not_found(aliasing->func, call, change->name, SLICE_NONE);
-        return STEP_ANSWERED;
-    }
     static const char *const prefixes[] = {PART_ALIAS, PART_ASYNC, PART_POLICY, PART_RUNTIME};
+    (void)context;
+    if (!change->before) return lambda_missing(request, SLICE_NONE);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        const struct part *part = entry_part_of(change->before, prefixes[i], name);
+        const struct part *part = entry_part_of(change->before, prefixes[i], request->nodes[ALIAS_NAME].text);
         if (part) change_delete(change, part->name);
     }
     return change->count ? STEP_COMMIT : STEP_NOTHING;
 }
 
-void lambda_delete_alias(struct func *func, struct rest_call *call)
+OPERATION(delete_alias, TARGET_WHOLE, ALIAS_GET)
 {
-    struct node nodes[ALIAS_NAME + 1];
-    struct aliasing aliasing = {func, nodes};
-    struct target target;
-    struct change change;
-    if (!lambda_decode(call, name_fields, FIELD_COUNT(name_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[ALIAS_FUNCTION], &target) ||
-        !lambda_change(func, call, &target, delete_step, &aliasing, &change))
-        return;
-    change_free(&change);
-    lambda_done(call, 204);
+    lambda_change_quietly(request, delete_step, NULL);
 }
 
 /* ---- ListAliases ---- */
 
-enum { LIST_FUNCTION, LIST_VERSION, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
+#define ALIAS_LIST(X)                                                                                        \
+    X(LIST_FUNCTION, NAME_FIELD)                                                                             \
+    X(LIST_VERSION, QUERY_FIELD("FunctionVersion", lambda_shape_version))                                    \
+    X(LIST_MARKER, MARKER_FIELD)                                                                             \
+    X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items))
+MEMBERS(ALIAS_LIST)
 
-static const struct field list_fields[] = {
-    [LIST_FUNCTION] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [LIST_VERSION] = QUERY_FIELD("FunctionVersion", lambda_shape_version),
-    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items),
-};
-
-/* Whether the list shows the part: an alias, behind the marker, of the version that was asked for. */
-static bool is_listed(const struct part *part, const struct node *nodes, struct arena *arena)
+static bool has_version(const struct request *request, const struct part *part)
 {
-    struct slice name = part_suffix(part, PART_ALIAS);
-    if (!name.data) return false;
-    if (nodes[LIST_MARKER].present && slice_compare(name, nodes[LIST_MARKER].text) <= 0) return false;
-    return !nodes[LIST_VERSION].present ||
-           slice_equal(document_text(&part->document, "FunctionVersion", arena), nodes[LIST_VERSION].text);
+    const struct node *version = &request->nodes[LIST_VERSION];
+    return !version->present ||
+           slice_equal(document_text(&part->document, "FunctionVersion", request->arena), version->text);
 }
 
-void lambda_list_aliases(struct func *func, struct rest_call *call)
+OPERATION(list_aliases, TARGET_WHOLE | TARGET_ENTRY, ALIAS_LIST)
 {
-    struct node nodes[LIST_MEMBERS];
-    struct target target;
-    struct slice last = SLICE_NONE;
-    uint32_t shown = 0;
-    bool has_more = false;
-    if (!lambda_decode(call, list_fields, FIELD_COUNT(list_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[LIST_FUNCTION], &target))
-        return;
-    struct entry *entry = lambda_entry(func, call, &target);
-    if (!entry) return;
-    int64_t max = nodes[LIST_MAX].present && nodes[LIST_MAX].integer < 50 ? nodes[LIST_MAX].integer : 50;
-    buf_text(call->reply, "{\"Aliases\":[");
-    for (uint32_t i = 0; i < entry->count && !has_more; i++) {
-        if (!is_listed(&entry->parts[i], nodes, call->arena)) continue;
-        has_more = shown == max;
-        if (has_more) break;
-        if (shown++) buf_byte(call->reply, ',');
-        alias_put(call->reply, func, target.name, &entry->parts[i], call->arena);
-        last = part_suffix(&entry->parts[i], PART_ALIAS);
-    }
-    buf_byte(call->reply, ']');
-    if (has_more) {
-        buf_text(call->reply, ",\"NextMarker\":");
-        json_put_string(call->reply, last);
-    }
-    buf_byte(call->reply, '}');
-    entry_release(entry);
-    lambda_done(call, 200);
+    lambda_list_parts(request, "Aliases", PART_ALIAS, &request->nodes[LIST_MARKER], &request->nodes[LIST_MAX],
+                      has_version, put_alias);
 }

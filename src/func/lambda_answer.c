@@ -1,6 +1,7 @@
 /* How Lambda's API answers, and which function a request is about. */
 #include <stdarg.h>
 
+#include "base/fail.h"
 #include "base/limits.h"
 #include "func/lambda.h"
 
@@ -28,26 +29,50 @@ static bool has_type(const char *type)
            !slice_equal(slice_of(type), SLICE("SerializationException"));
 }
 
-void lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
+void lambda_reply(const struct request *request, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    struct slice message = arena_vprintf(call->arena, format, args);
+    compose_list(request->call->reply, format, args);
     va_end(args);
-    call->reply->len = 0;
-    buf_byte(call->reply, '{');
-    if (has_type(type)) buf_printf(call->reply, "\"Type\":\"%s\",", status < 500 ? "User" : "Service");
-    buf_printf(call->reply, "\"%s\":", message_member(type));
-    json_put_string(call->reply, message);
-    buf_byte(call->reply, '}');
-    rest_add_header(call, "X-Amzn-ErrorType: %s", type);
-    lambda_done(call, status);
+    lambda_done(request->call, status);
 }
 
-void lambda_unavailable(struct rest_call *call)
+static bool answer_error(struct rest_call *call, int status, const char *type, const char *format,
+                        va_list args)
 {
-    lambda_error(call, 500, "ServiceException",
-                 "The tables of functions cannot be used now; see the server's log");
+    struct slice message = arena_vprintf(call->arena, format, args);
+    call->reply->len = 0;
+    buf_byte(call->reply, '{');
+    if (has_type(type)) compose(call->reply, "'Type':%s", status < 500 ? SLICE("User") : SLICE("Service"));
+    compose(call->reply, "%,%s:%s}", slice_of(message_member(type)), message);
+    rest_add_header(call, "X-Amzn-ErrorType: %s", type);
+    lambda_done(call, status);
+    return false;
+}
+
+bool lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    answer_error(call, status, type, format, args);
+    va_end(args);
+    return false;
+}
+
+bool lambda_refuse(struct rest_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    answer_error(call, 400, "InvalidParameterValueException", format, args);
+    va_end(args);
+    return false;
+}
+
+bool lambda_unavailable(struct rest_call *call)
+{
+    return lambda_error(call, 500, "ServiceException",
+                        "The tables of functions cannot be used now; see the server's log");
 }
 
 struct slice lambda_arn(struct func *func, struct arena *arena, struct slice name, struct slice qualifier)
@@ -58,20 +83,24 @@ struct slice lambda_arn(struct func *func, struct arena *arena, struct slice nam
     return arena_printf(arena, "%.*s:%.*s", SLICE_ARG(arn), SLICE_ARG(qualifier));
 }
 
-void lambda_not_found(struct func *func, struct rest_call *call, struct slice name, struct slice qualifier)
+bool lambda_not_found(struct func *func, struct rest_call *call, struct slice name, struct slice qualifier)
 {
-    lambda_error(call, 404, "ResourceNotFoundException", "Function not found: %.*s",
-                 SLICE_ARG(lambda_arn(func, call->arena, name, qualifier)));
+    return lambda_error(call, 404, "ResourceNotFoundException", "Function not found: %.*s",
+                        SLICE_ARG(lambda_arn(func, call->arena, name, qualifier)));
+}
+
+bool lambda_missing(const struct request *request, struct slice qualifier)
+{
+    return lambda_not_found(request->func, request->call, request->name, qualifier);
 }
 
 bool lambda_revision_fits(struct rest_call *call, const struct node *given, const struct document *document)
 {
     if (!given->present || slice_equal(given->text, document_text(document, "RevisionId", call->arena)))
         return true;
-    lambda_error(call, 412, "PreconditionFailedException",
-                 "The Revision Id provided does not match the latest Revision Id. Call the "
-                 "GetFunction/GetAlias API to retrieve the latest Revision Id");
-    return false;
+    return lambda_error(call, 412, "PreconditionFailedException",
+                        "The Revision Id provided does not match the latest Revision Id. Call the "
+                        "GetFunction/GetAlias API to retrieve the latest Revision Id");
 }
 
 /* ---- targets ---- */
@@ -82,73 +111,81 @@ static bool is_reachable(struct func *func, struct rest_call *call, struct slice
     if (!slice_starts(text, SLICE("arn:"))) return true;
     for (int i = 0; i < 3; i++) lambda_take_field(&text);
     struct slice region = lambda_take_field(&text), account = lambda_take_field(&text);
-    if (!slice_equal(region, func->region)) {
-        lambda_error(call, 404, "ResourceNotFoundException",
-                     "Functions from '%.*s' are not reachable in this region ('%.*s')", SLICE_ARG(region),
-                     SLICE_ARG(func->region));
-        return false;
-    }
+    if (!slice_equal(region, func->region))
+        return lambda_error(call, 404, "ResourceNotFoundException",
+                            "Functions from '%.*s' are not reachable in this region ('%.*s')",
+                            SLICE_ARG(region), SLICE_ARG(func->region));
     if (slice_equal(account, func->account)) return true;
-    lambda_error(call, 403, "AccessDeniedException",
-                 "The functions of this server are of the account %.*s, not of %.*s",
-                 SLICE_ARG(func->account), SLICE_ARG(account));
-    return false;
+    return lambda_error(call, 403, "AccessDeniedException",
+                        "The functions of this server are of the account %.*s, not of %.*s",
+                        SLICE_ARG(func->account), SLICE_ARG(account));
 }
 
 bool lambda_target(struct func *func, struct rest_call *call, const struct node *name,
                    const struct node *qualifier, struct target *out)
 {
     if (!is_reachable(func, call, name->text)) return false;
-    if (!function_name_parse(name->text, &out->name, &out->qualifier)) {
-        struct slice shown = out->name.len ? out->name : name->text;
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "1 validation error detected: Value '%.*s' at 'functionName' failed to satisfy "
-                     "constraint: Member must have length less than or equal to 64",
-                     SLICE_ARG(shown));
-        return false;
-    }
+    if (!function_name_parse(name->text, &out->name, &out->qualifier))
+        return lambda_refuse(call,
+                             "1 validation error detected: Value '%.*s' at 'functionName' failed to satisfy "
+                             "constraint: Member must have length less than or equal to 64",
+                             SLICE_ARG(out->name.len ? out->name : name->text));
     if (!qualifier || !qualifier->present) return true;
-    if (out->qualifier.len && !slice_equal(out->qualifier, qualifier->text)) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "The derived qualifier from the function name does not match the specified qualifier.");
-        return false;
-    }
+    if (out->qualifier.len && !slice_equal(out->qualifier, qualifier->text))
+        return lambda_refuse(
+            call, "The derived qualifier from the function name does not match the specified qualifier.");
     out->qualifier = qualifier->text;
     return true;
 }
 
-bool lambda_whole_target(struct func *func, struct rest_call *call, const struct node *name,
-                         struct target *out)
+static const struct node *node_named(const struct field *fields, uint32_t count, const struct node *nodes,
+                                     const char *name)
 {
-    if (!lambda_target(func, call, name, NULL, out)) return false;
-    if (!out->qualifier.len) return true;
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "This operation is permitted on Lambda functions only. Aliases and versions do not support "
-                 "this operation. Please specify either a function name or an unqualified function ARN.");
-    return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(fields[i].name, name) == 0) return &nodes[i];
+    return NULL;
 }
 
-struct entry *lambda_entry(struct func *func, struct rest_call *call, const struct target *target)
+bool lambda_find(struct request *request)
 {
     bool failed;
-    struct entry *entry = registry_look(func->registry, target->name, &failed);
-    if (entry) return entry;
-    if (failed)
-        lambda_unavailable(call);
-    else
-        lambda_not_found(func, call, target->name, target->qualifier);
-    return NULL;
+    request->entry = registry_look(request->func->registry, request->name, &failed);
+    if (request->entry) return true;
+    return failed ? lambda_unavailable(request->call) : lambda_missing(request, request->qualifier);
+}
+
+#define MEMBERS_MAX 40 /* more than any request has */
+
+void lambda_run(struct func *func, struct rest_call *call, const struct field *fields, uint32_t count,
+                int target, void (*serve)(struct request *request))
+{
+    struct node nodes[MEMBERS_MAX]; /* not in the arena, which is gone when the call was answered */
+    struct target found = {0};
+    ensure(count <= MEMBERS_MAX);
+    if (!lambda_decode(call, fields, count, nodes)) return;
+    if (target && !lambda_target(func, call, node_named(fields, count, nodes, "FunctionName"),
+                                 node_named(fields, count, nodes, "Qualifier"), &found))
+        return;
+    if (target & TARGET_WHOLE && found.qualifier.len) {
+        lambda_refuse(
+            call, "This operation is permitted on Lambda functions only. Aliases and versions do not support "
+                  "this operation. Please specify either a function name or an unqualified function ARN.");
+        return;
+    }
+    struct request request = {func, call, call->arena, nodes, found.name, found.qualifier, NULL, SLICE_NONE};
+    if (target & TARGET_ENTRY && !lambda_find(&request)) return;
+    serve(&request);
+    entry_release(request.entry);
 }
 
 /* ---- changes ---- */
 
 /* One turn of a change. AGAIN: somebody else was faster. */
-static enum change_end change_once(struct func *func, struct rest_call *call, const struct target *target,
-                                   lambda_step *step, void *context, struct change *change, bool *answered)
+static enum change_end change_once(struct request *request, lambda_step *step, void *context,
+                                   struct change *change, bool *answered)
 {
-    *answered = false;
-    if (!change_begin(change, func->registry, target->name, call->arena)) return CHANGE_FAILED;
-    switch (step(call, change, context)) {
+    if (!change_begin(change, request->func->registry, request->name, request->arena)) return CHANGE_FAILED;
+    switch (step(request, change, context)) {
     case STEP_ANSWERED: *answered = true; return CHANGE_FAILED;
     case STEP_NOTHING: change->after = change->before ? entry_keep(change->seen) : NULL; return CHANGE_DONE;
     case STEP_COMMIT: break;
@@ -156,24 +193,75 @@ static enum change_end change_once(struct func *func, struct rest_call *call, co
     return change_commit(change);
 }
 
-bool lambda_change(struct func *func, struct rest_call *call, const struct target *target, lambda_step *step,
-                   void *context, struct change *change)
+bool lambda_change(struct request *request, lambda_step *step, void *context, struct change *change)
 {
     enum change_end end = CHANGE_AGAIN;
     bool answered = false;
     for (int i = 0; i < LIMIT_CHANGE_ATTEMPTS && end == CHANGE_AGAIN; i++) {
         if (i) change_free(change);
-        end = change_once(func, call, target, step, context, change, &answered);
+        end = change_once(request, step, context, change, &answered);
     }
     if (end == CHANGE_DONE) return true;
     change_free(change);
     if (answered) return false;
-    if (end == CHANGE_AGAIN)
-        lambda_error(call, 409, "ResourceConflictException",
-                     "The operation cannot be performed at this time. An update is in progress for "
-                     "resource: %.*s",
-                     SLICE_ARG(lambda_arn(func, call->arena, target->name, SLICE_NONE)));
+    if (end != CHANGE_AGAIN) return lambda_unavailable(request->call);
+    return lambda_error(
+        request->call, 409, "ResourceConflictException",
+        "The operation cannot be performed at this time. An update is in progress for resource: %.*s",
+        SLICE_ARG(lambda_arn(request->func, request->arena, request->name, SLICE_NONE)));
+}
+
+void lambda_change_quietly(struct request *request, lambda_step *step, void *context)
+{
+    struct change change;
+    if (!lambda_change(request, step, context, &change)) return;
+    change_free(&change);
+    lambda_done(request->call, 204);
+}
+
+bool lambda_show(struct request *request, struct change *change, lambda_put *put, int status)
+{
+    const struct part *part = change->after ? entry_part(change->after, request->part) : NULL;
+    bool is_there = part != NULL;
+    if (part) put(request->call->reply, request, change->after, part);
+    change_free(change);
+    if (is_there) lambda_done(request->call, status);
+    return is_there;
+}
+
+/* ---- lists ---- */
+
+uint32_t lambda_list_max(const struct node *max)
+{
+    return max->present && max->integer < LIST_MOST ? (uint32_t)max->integer : LIST_MOST;
+}
+
+void lambda_list_end(const struct request *request, struct slice marker)
+{
+    if (marker.data)
+        lambda_reply(request, 200, "],'NextMarker':%s}", marker);
     else
-        lambda_unavailable(call);
-    return false;
+        lambda_reply(request, 200, "]}");
+}
+
+void lambda_list_parts(const struct request *request, const char *member, const char *prefix,
+                       const struct node *marker, const struct node *max,
+                       bool (*is_wanted)(const struct request *request, const struct part *part),
+                       lambda_put *put)
+{
+    const struct entry *entry = request->entry;
+    struct slice last = SLICE_NONE;
+    bool has_more = false;
+    compose(request->call->reply, "{%s:[", slice_of(member));
+    for (uint32_t i = 0, shown = 0; i < entry->count && !has_more; i++) {
+        const struct part *part = &entry->parts[i];
+        struct slice name = part_suffix(part, prefix);
+        if (!name.data || (marker->present && slice_compare(name, marker->text) <= 0)) continue;
+        if (is_wanted && !is_wanted(request, part)) continue;
+        has_more = shown++ == lambda_list_max(max);
+        if (has_more) break;
+        put(request->call->reply, request, entry, part);
+        last = name;
+    }
+    lambda_list_end(request, has_more ? last : SLICE_NONE);
 }

@@ -12,48 +12,31 @@
     "--zip-file "                                                                                            \
     "fileb://...`), or name a folder of this machine (Code.Directory)."
 
-static bool refuse(struct rest_call *call, const char *message)
-{
-    lambda_error(call, 400, "InvalidParameterValueException", "%s", message);
-    return false;
-}
-
 /* ---- archives ---- */
-
-static bool refuse_archive(struct rest_call *call, enum archive_end end, const char *error)
-{
-    switch (end) {
-    case ARCHIVE_UNPACKED: return true;
-    case ARCHIVE_BAD:
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "Could not unzip uploaded file. Please check your file, then try to upload again. %s",
-                     error);
-        return false;
-    case ARCHIVE_LARGE: return refuse(call, "Unzipped size must be smaller than 262144000 bytes");
-    case ARCHIVE_FAILED: break;
-    }
-    lambda_error(call, 500, "ServiceException", "%s", error);
-    return false;
-}
 
 static bool read_archive(struct func *func, struct rest_call *call, const struct node *node, struct code *out)
 {
     char error[512] = "";
-    if (base64_decode(call->arena, node->text, &out->zip) != BASE64_OK) {
-        lambda_error(call, 400, "SerializationException", "ZipFile is not valid base64");
-        return false;
-    }
-    if (out->zip.len > LIMIT_CODE_BYTES) {
-        lambda_error(call, 413, "RequestEntityTooLargeException", "Zipped size must be smaller than %d bytes",
-                     LIMIT_CODE_BYTES);
-        return false;
-    }
-    if (!out->zip.len) return refuse(call, "Uploaded file must be a non-empty zip");
+    if (base64_decode(call->arena, node->text, &out->zip) != BASE64_OK)
+        return lambda_error(call, 400, "SerializationException", "ZipFile is not valid base64");
+    if (out->zip.len > LIMIT_CODE_BYTES)
+        return lambda_error(call, 413, "RequestEntityTooLargeException",
+                            "Zipped size must be smaller than %d bytes", LIMIT_CODE_BYTES);
+    if (!out->zip.len) return lambda_refuse(call, "Uploaded file must be a non-empty zip");
     out->sha256 = code_sha256(out->zip, call->arena);
     out->size = (int64_t)out->zip.len;
     out->is_archive = out->needs_runtime = true;
-    struct slice folder = code_folder(func->registry, out->sha256, call->arena);
-    return refuse_archive(call, archive_unpack(out->zip, folder.data, error, sizeof error), error);
+    switch (archive_unpack(out->zip, code_folder(func->registry, out->sha256, call->arena).data, error,
+                           sizeof error)) {
+    case ARCHIVE_UNPACKED: return true;
+    case ARCHIVE_BAD:
+        return lambda_refuse(
+            call, "Could not unzip uploaded file. Please check your file, then try to upload again. %s",
+            error);
+    case ARCHIVE_LARGE: return lambda_refuse(call, "Unzipped size must be smaller than 262144000 bytes");
+    case ARCHIVE_FAILED: break;
+    }
+    return lambda_error(call, 500, "ServiceException", "%s", error);
 }
 
 /* ---- what only we have ---- */
@@ -88,19 +71,19 @@ static bool is_table_name(struct slice name, size_t least, size_t most)
 static bool check_ours(struct rest_call *call, const struct node *nodes)
 {
     const struct node *directory = &nodes[CODE_DIRECTORY], *url = &nodes[CODE_URL];
-    if (nodes[CODE_SECRET].present && !url->present) return refuse(call, "Code.Secret goes with Code.Url.");
-    if (directory->present && !(directory->text.len && is_folder(directory->text, call->arena))) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "Code.Directory must be the absolute path of a folder on the server's machine: %.*s",
-                     SLICE_ARG(directory->text));
-        return false;
-    }
+    if (nodes[CODE_SECRET].present && !url->present)
+        return lambda_refuse(call, "Code.Secret goes with Code.Url.");
+    if (directory->present && !(directory->text.len && is_folder(directory->text, call->arena)))
+        return lambda_refuse(
+            call, "Code.Directory must be the absolute path of a folder on the server's machine: %.*s",
+            SLICE_ARG(directory->text));
     if (url->present && !is_url(url->text))
-        return refuse(call, "Code.Url must begin with http:// or https:// and have no spaces.");
+        return lambda_refuse(call, "Code.Url must begin with http:// or https:// and have no spaces.");
     if (nodes[CODE_TABLE].present && !is_table_name(nodes[CODE_TABLE].text, 3, 255))
-        return refuse(call, "Code.Table must be a table's name: 3 to 255 letters, digits, '-', '_' or '.'.");
+        return lambda_refuse(call,
+                             "Code.Table must be a table's name: 3 to 255 letters, digits, '-', '_' or '.'.");
     if (nodes[CODE_QUEUE].present && !is_table_name(nodes[CODE_QUEUE].text, 1, 255))
-        return refuse(call, "Code.Queue must be 1 to 255 letters, digits, '-', '_' or '.'.");
+        return lambda_refuse(call, "Code.Queue must be 1 to 255 letters, digits, '-', '_' or '.'.");
     return true;
 }
 
@@ -108,62 +91,50 @@ static bool check_pattern(struct func *func, struct rest_call *call, const struc
 {
     const struct node *pattern = &nodes[CODE_PATTERN], *body = &nodes[CODE_BODY];
     struct buf why = {0};
-    if (body->present && !pattern->present) return refuse(call, "Code.Body goes with Code.Pattern.");
+    if (body->present && !pattern->present) return lambda_refuse(call, "Code.Body goes with Code.Pattern.");
     bool fine = !pattern->present ||
                 target_pattern_is_sound(func, pattern->text, body->present ? body->text : SLICE_NONE,
                                         call->arena, &why);
-    if (!fine)
-        lambda_error(call, 400, "InvalidParameterValueException", "Code.Pattern cannot be used: %.*s.",
-                     SLICE_ARG(buf_view(&why)));
+    if (!fine) lambda_refuse(call, "Code.Pattern cannot be used: %.*s.", SLICE_ARG(buf_view(&why)));
     buf_free(&why);
     return fine;
 }
 
-/* The members of ours as one object, kept under the configuration's member Quipu. */
+/* The members of ours as one object. */
 static void read_ours(struct rest_call *call, const struct node *nodes, struct code *out)
 {
-    static const struct {
-        const char *name;
-        enum code_member member;
-    } members[] = {{"Directory", CODE_DIRECTORY},
-                   {"Url", CODE_URL},
-                   {"Secret", CODE_SECRET},
-                   {"Table", CODE_TABLE},
-                   {"Queue", CODE_QUEUE},
-                   {"Pattern", CODE_PATTERN},
-                   {"Body", CODE_BODY}};
+    static const struct field ours[] = {CODE_OURS(FIELD_ROW)};
     struct buf json = {0};
     buf_byte(&json, '{');
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        if (!nodes[members[i].member].present) continue;
-        buf_printf(&json, "%s\"%s\":", json.len > 1 ? "," : "", members[i].name);
-        json_put_string(&json, nodes[members[i].member].text);
-    }
+    for (uint32_t i = 0; i < FIELD_COUNT(ours); i++)
+        if (nodes[CODE_DIRECTORY + i].present)
+            compose(&json, "%,%s:%s", slice_of(ours[i].name), nodes[CODE_DIRECTORY + i].text);
     buf_byte(&json, '}');
-    out->ours = arena_copy(call->arena, buf_view(&json));
+    out->ours = arena_take(call->arena, &json);
     out->sha256 = code_sha256(out->ours, call->arena);
     out->needs_runtime = nodes[CODE_DIRECTORY].present;
-    buf_free(&json);
 }
 
 /* ---- the whole ---- */
 
-bool lambda_code_read(struct func *func, struct rest_call *call, const struct node *nodes, struct code *out)
+bool lambda_code_read(struct request *request, const struct node *nodes, struct code *out)
 {
+    struct func *func = request->func;
+    struct rest_call *call = request->call;
     static const enum code_member sources[] = {CODE_ZIP_FILE, CODE_DIRECTORY, CODE_URL,
                                                CODE_TABLE,    CODE_QUEUE,     CODE_PATTERN};
     unsigned given = 0;
     *out = (struct code){0};
     if (nodes[CODE_S3_BUCKET].present || nodes[CODE_S3_KEY].present || nodes[CODE_S3_VERSION].present)
-        return refuse(call, S3_REFUSAL);
+        return lambda_refuse(call, S3_REFUSAL);
     if (nodes[CODE_IMAGE_URI].present)
-        return refuse(call,
-                      "Functions from container images (Code.ImageUri) are not offered: code is an archive "
-                      "(Code.ZipFile) or a folder (Code.Directory).");
+        return lambda_refuse(
+            call, "Functions from container images (Code.ImageUri) are not offered: code is an archive "
+                  "(Code.ZipFile) or a folder (Code.Directory).");
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) given += nodes[sources[i]].present;
-    if (!given) return refuse(call, "Please provide a source for function code.");
+    if (!given) return lambda_refuse(call, "Please provide a source for function code.");
     if (given > 1)
-        return refuse(
+        return lambda_refuse(
             call,
             "Please provide one source for function code: ZipFile, Directory, Url, Table, Queue or Pattern.");
     if (nodes[CODE_ZIP_FILE].present) return read_archive(func, call, &nodes[CODE_ZIP_FILE], out);
@@ -178,8 +149,7 @@ bool lambda_code_store(struct func *func, struct rest_call *call, struct code *c
     code_claim(func->registry, &code->claim, code->sha256);
     if (code_store(func->registry, code->sha256, code->zip)) return true;
     lambda_code_end(func, code);
-    lambda_unavailable(call);
-    return false;
+    return lambda_unavailable(call);
 }
 
 void lambda_code_end(struct func *func, struct code *code)

@@ -58,8 +58,7 @@ static const struct shape shape_role = {
     .matches = is_role,
     .pattern = "arn:(aws[a-zA-Z-]*)?:iam::\\d{12}:role/?[a-zA-Z_0-9+=,.@\\-_/]+",
 };
-static const struct shape shape_handler = {
-    .kind = SHAPE_STRING, .has_max = true, .max = 128, .matches = has_no_space, .pattern = "[^\\s]+"};
+static const struct shape shape_handler = {TEXT_UP_TO(128), .matches = has_no_space, .pattern = "[^\\s]+"};
 static const struct shape shape_timeout = INTEGER_BETWEEN(1, 900);
 static const struct shape shape_memory = INTEGER_BETWEEN(128, 10240);
 static const struct shape shape_storage_size = INTEGER_BETWEEN(512, 10240);
@@ -83,8 +82,7 @@ static const struct shape shape_apply_on = {.kind = SHAPE_STRING, .choices = sna
 static const struct shape shape_log_format = {.kind = SHAPE_STRING, .choices = log_formats};
 static const struct shape shape_log_level = {.kind = SHAPE_STRING, .choices = log_levels};
 static const struct shape shape_system_level = {.kind = SHAPE_STRING, .choices = system_levels};
-static const struct shape shape_log_group = {
-    .kind = SHAPE_STRING, .has_min = true, .min = 1, .has_max = true, .max = 512};
+static const struct shape shape_log_group = {TEXT_BETWEEN(1, 512)};
 
 static const struct field vpc_fields[] = {FIELD("SubnetIds", shape_subnets),
                                           FIELD("SecurityGroupIds", shape_groups),
@@ -123,46 +121,19 @@ static const struct shape shape_logging = STRUCT_OF(logging_fields);
 static const struct shape shape_capacity = STRUCT_OF(capacity_fields);
 static const struct shape shape_quipu = STRUCT_OF(quipu_fields);
 
-const struct field configuration_fields[CONFIG_MEMBERS] = {
-    [CONFIG_RUNTIME] = FIELD("Runtime", lambda_shape_text),
-    [CONFIG_ROLE] = FIELD("Role", shape_role),
-    [CONFIG_HANDLER] = FIELD("Handler", shape_handler),
-    [CONFIG_DESCRIPTION] = FIELD("Description", lambda_shape_description),
-    [CONFIG_TIMEOUT] = FIELD("Timeout", shape_timeout),
-    [CONFIG_MEMORY] = FIELD("MemorySize", shape_memory),
-    [CONFIG_VPC] = FIELD("VpcConfig", shape_vpc),
-    [CONFIG_DEAD_LETTERS] = FIELD("DeadLetterConfig", shape_dead_letters),
-    [CONFIG_ENVIRONMENT] = FIELD("Environment", shape_environment),
-    [CONFIG_KMS_KEY] = FIELD("KMSKeyArn", shape_some_arn),
-    [CONFIG_TRACING] = FIELD("TracingConfig", shape_tracing),
-    [CONFIG_LAYERS] = FIELD("Layers", shape_texts),
-    [CONFIG_FILE_SYSTEMS] = FIELD("FileSystemConfigs", shape_file_systems),
-    [CONFIG_IMAGE] = FIELD("ImageConfig", shape_image),
-    [CONFIG_STORAGE] = FIELD("EphemeralStorage", shape_storage),
-    [CONFIG_SNAP_START] = FIELD("SnapStart", shape_snap),
-    [CONFIG_LOGGING] = FIELD("LoggingConfig", shape_logging),
-    [CONFIG_CAPACITY] = FIELD("CapacityProviderConfig", shape_capacity),
-    [CONFIG_DURABLE] = FIELD("DurableConfig", shape_empty),
-    [CONFIG_TENANCY] = FIELD("TenancyConfig", shape_empty),
-    [CONFIG_QUIPU] = FIELD("Quipu", shape_quipu),
-};
+const struct field configuration_fields[CONFIG_MEMBERS] = {CONFIG_LIST(FIELD_ROW)};
 
 /* ---- what is not offered ---- */
-
-static bool refuse(struct rest_call *call, const char *message)
-{
-    lambda_error(call, 400, "InvalidParameterValueException", "%s", message);
-    return false;
-}
 
 static bool check_offered(struct rest_call *call, const struct node *nodes)
 {
     if (nodes[CONFIG_FILE_SYSTEMS].count)
-        return refuse(call, "File systems are not offered: the function sees this machine's folders.");
+        return lambda_refuse(call, "File systems are not offered: the function sees this machine's folders.");
     if (nodes[CONFIG_IMAGE].present)
-        return refuse(call, "ImageConfig is not offered: there are no functions from container images.");
-    if (nodes[CONFIG_DURABLE].present) return refuse(call, "Durable functions are not offered.");
-    if (nodes[CONFIG_TENANCY].present) return refuse(call, "Tenant isolation is not offered.");
+        return lambda_refuse(call,
+                             "ImageConfig is not offered: there are no functions from container images.");
+    if (nodes[CONFIG_DURABLE].present) return lambda_refuse(call, "Durable functions are not offered.");
+    if (nodes[CONFIG_TENANCY].present) return lambda_refuse(call, "Tenant isolation is not offered.");
     return true;
 }
 
@@ -175,33 +146,24 @@ static const char *const runtimes[] = {
     "provided.al2023", "java8.al2",  "java11",     "java17",     "java21",     "java25",    "dotnet6",
     "dotnet8",         "dotnet10",   "ruby3.2",    "ruby3.3",    "ruby3.4",    "go1.x",     NULL};
 
-static bool refuse_runtime(struct rest_call *call, struct slice runtime)
+static struct slice runtimes_text(struct arena *arena, bool (*is_listed)(struct slice runtime))
 {
-    struct buf known = {0};
+    struct buf text = {0};
     for (const char *const *name = runtimes; *name; name++)
-        if (runtime_is_known(slice_of(*name))) buf_printf(&known, "%s%s", known.len ? ", " : "", *name);
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "Value %.*s at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: "
-                 "[%.*s] or be a valid ARN",
-                 SLICE_ARG(runtime), SLICE_ARG(buf_view(&known)));
-    buf_free(&known);
-    return false;
+        if (is_listed(slice_of(*name))) buf_printf(&text, "%s%s", text.len ? ", " : "", *name);
+    return arena_take(arena, &text);
 }
 
 bool lambda_check_runtimes(struct rest_call *call, const struct node *list)
 {
-    struct buf named = {0};
     uint32_t i = 0;
     while (i < list->count && runtime_is_named(list->nodes[i].text)) i++;
     if (!list->present || i == list->count) return true;
-    for (const char *const *name = runtimes; *name; name++)
-        buf_printf(&named, "%s%s", named.len ? ", " : "", *name);
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "Value %.*s at 'compatibleRuntimes' failed to satisfy constraint: Member must satisfy enum "
-                 "value set: [%.*s]",
-                 SLICE_ARG(list->nodes[i].text), SLICE_ARG(buf_view(&named)));
-    buf_free(&named);
-    return false;
+    return lambda_refuse(
+        call,
+        "Value %.*s at 'compatibleRuntimes' failed to satisfy constraint: Member must satisfy enum "
+        "value set: [%.*s]",
+        SLICE_ARG(list->nodes[i].text), SLICE_ARG(runtimes_text(call->arena, runtime_is_named)));
 }
 
 /* True when a process runs the version; what has no process needs neither runtime nor handler. */
@@ -219,9 +181,14 @@ static bool check_runtime(struct rest_call *call, const struct document *documen
     struct slice handler = document_text(document, "Handler", call->arena);
     bool needs_handler = !slice_starts(runtime, SLICE("provided"));
     if (!runtime.len || (needs_handler && !handler.len))
-        return refuse(call, "Runtime and Handler are mandatory parameters for functions created with "
-                            "deployment packages.");
-    return runtime_is_known(runtime) || refuse_runtime(call, runtime);
+        return lambda_refuse(call, "Runtime and Handler are mandatory parameters for functions created with "
+                                   "deployment packages.");
+    return runtime_is_known(runtime) ||
+           lambda_refuse(
+               call,
+               "Value %.*s at 'runtime' failed to satisfy constraint: Member must satisfy enum value set: "
+               "[%.*s] or be a valid ARN",
+               SLICE_ARG(runtime), SLICE_ARG(runtimes_text(call->arena, runtime_is_known)));
 }
 
 /* ---- environment ---- */
@@ -256,29 +223,26 @@ static bool is_reserved(struct slice name)
 
 static bool check_environment(struct rest_call *call, const struct node *node)
 {
-    struct buf used = {0};
+    struct buf text = {0};
     if (!node->present || !node->nodes[0].present) return true;
     const struct node *variables = &node->nodes[0];
     for (uint32_t i = 0; i < variables->count; i++)
         if (is_reserved(variables->keys[i]))
-            buf_printf(&used, "%s%.*s", used.len ? ", " : "", SLICE_ARG(variables->keys[i]));
+            buf_printf(&text, "%s%.*s", text.len ? ", " : "", SLICE_ARG(variables->keys[i]));
+    struct slice used = arena_take(call->arena, &text), measured = node_json(variables, call->arena);
     if (used.len)
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "Lambda was unable to configure your environment variables because the environment "
-                     "variables you have provided contains reserved keys that are currently not supported "
-                     "for modification. Reserved keys used in this request: %.*s",
-                     SLICE_ARG(buf_view(&used)));
-    bool is_reserved_used = used.len != 0;
-    buf_free(&used);
-    if (is_reserved_used) return false;
-    struct slice measured = node_json(variables, call->arena);
+        return lambda_refuse(
+            call,
+            "Lambda was unable to configure your environment variables because the environment "
+            "variables you have provided contains reserved keys that are currently not supported "
+            "for modification. Reserved keys used in this request: %.*s",
+            SLICE_ARG(used));
     if (measured.len <= LIMIT_VARIABLES_BYTES) return true;
-    lambda_error(
-        call, 400, "InvalidParameterValueException",
+    return lambda_refuse(
+        call,
         "Lambda was unable to configure your environment variables because the environment variables "
         "you have provided exceeded the 4KB limit. String measured: %.*s",
         measured.len > 8192 ? 8192 : (int)measured.len, measured.data);
-    return false;
 }
 
 /* ---- concurrency of one process ---- */
@@ -297,12 +261,10 @@ static bool apply_concurrency(struct rest_call *call, const struct node *nodes, 
     struct slice runtime = document_text(document, "Runtime", call->arena);
     if (given.data) document_set(&ours, "Concurrency", given, call->arena);
     if (document_integer(&ours, "Concurrency", 1) > 1 && has_process(document, call->arena) &&
-        !runtime_is_concurrent(runtime)) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "The runtime %.*s handles one invocation at a time in a process: Concurrency must be 1.",
-                     SLICE_ARG(runtime));
-        return false;
-    }
+        !runtime_is_concurrent(runtime))
+        return lambda_refuse(
+            call, "The runtime %.*s handles one invocation at a time in a process: Concurrency must be 1.",
+            SLICE_ARG(runtime));
     if (!given.data) return true;
     document_set(document, "Quipu", document_json(&ours, call->arena), call->arena);
     return true;
@@ -314,10 +276,8 @@ static bool check_dead_letters(struct func *func, struct rest_call *call, const 
 {
     if (!node->present || !node->nodes[0].present || !node->nodes[0].text.len) return true;
     const char *fault = destination_fault(func, node->nodes[0].text);
-    if (!fault) return true;
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "The dead-letter target %.*s cannot be used: %s", SLICE_ARG(node->nodes[0].text), fault);
-    return false;
+    return !fault || lambda_refuse(call, "The dead-letter target %.*s cannot be used: %s",
+                                   SLICE_ARG(node->nodes[0].text), fault);
 }
 
 /* An empty ARN takes a setting back. */
@@ -340,8 +300,8 @@ static void set_members(struct rest_call *call, const struct node *nodes, struct
     if (!nodes[CONFIG_SNAP_START].present) return;
     const struct node *apply_on = &nodes[CONFIG_SNAP_START].nodes[0];
     document_set(document, "SnapStart",
-                 arena_printf(call->arena, "{\"ApplyOn\":\"%.*s\",\"OptimizationStatus\":\"Off\"}",
-                              SLICE_ARG(apply_on->present ? apply_on->text : SLICE("None"))),
+                 compose_in(call->arena, "{'ApplyOn':%s,'OptimizationStatus':'Off'}",
+                            apply_on->present ? apply_on->text : SLICE("None")),
                  call->arena);
 }
 
@@ -356,11 +316,9 @@ static bool apply_logging(struct rest_call *call, const struct node *node, struc
     bool is_json = slice_equal(format, SLICE("\"JSON\""));
     bool has_level = document_get(&given, "ApplicationLogLevel").data ||
                      document_get(&given, "SystemLogLevel").data;
-    if (!is_json && has_level) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "ApplicationLogLevel and SystemLogLevel can only be set where LogFormat is JSON");
-        return false;
-    }
+    if (!is_json && has_level)
+        return lambda_refuse(
+            call, "ApplicationLogLevel and SystemLogLevel can only be set where LogFormat is JSON");
     for (uint32_t i = 0; i < given.count; i++)
         document_set(&logging, arena_printf(arena, "%.*s", SLICE_ARG(given.members[i].name)).data,
                      given.members[i].value, arena);
@@ -383,13 +341,13 @@ static void complete_logging(struct slice name, struct document *document, struc
     document_set(document, "LoggingConfig", document_json(&logging, arena), arena);
 }
 
-bool configuration_apply(struct func *func, struct rest_call *call, const struct node *nodes,
-                         struct document *document)
+bool configuration_apply(struct request *request, const struct node *nodes, struct document *document)
 {
+    struct rest_call *call = request->call;
     if (!check_offered(call, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
-        !check_dead_letters(func, call, &nodes[CONFIG_DEAD_LETTERS]) ||
+        !check_dead_letters(request->func, call, &nodes[CONFIG_DEAD_LETTERS]) ||
         !apply_logging(call, &nodes[CONFIG_LOGGING], document) ||
-        !layers_apply(func, call, &nodes[CONFIG_LAYERS], document))
+        !layers_apply(request, &nodes[CONFIG_LAYERS], document))
         return false;
     set_members(call, nodes, document);
     return check_runtime(call, document) && apply_concurrency(call, nodes, document);
@@ -425,30 +383,21 @@ void configuration_mark(struct registry *registry, struct document *document, co
 
 /* ---- showing ---- */
 
-static void put_ours(struct buf *out, const struct document *document, struct arena *arena)
-{
-    struct document ours = document_object(document, "Quipu", arena);
-    document_set(&ours, "Secret", SLICE_NONE, arena); /* who calls may know that there is one, not which */
-    buf_text(out, ",\"Quipu\":");
-    buf_slice(out, document_json(&ours, arena));
-}
-
 void configuration_put(struct buf *out, struct func *func, const struct entry *entry, const struct part *part,
                        struct slice qualifier, struct arena *arena)
 {
-    struct document shown = document_copy(&part->document, arena);
+    struct document shown = document_copy(&part->document, arena),
+                    ours = document_object(&shown, "Quipu", arena);
     bool has_ours = document_get(&shown, "Quipu").data != NULL;
     document_set(&shown, "Revision", SLICE_NONE, arena);
     document_set(&shown, "Quipu", SLICE_NONE, arena);
     document_set(&shown, LAYER_HASHES, SLICE_NONE, arena);
-    buf_text(out, "{\"FunctionName\":");
-    json_put_string(out, entry->name);
-    buf_text(out, ",\"FunctionArn\":");
-    json_put_string(out, lambda_arn(func, arena, entry->name, qualifier));
-    buf_text(out, ",\"Version\":");
-    json_put_string(out, part->name);
-    buf_text(out, ",\"State\":\"Active\",\"LastUpdateStatus\":\"Successful\"");
+    document_set(&ours, "Secret", SLICE_NONE, arena); /* who calls may know that there is one, not which */
+    compose(
+        out,
+        "%,{'FunctionName':%s,'FunctionArn':%s,'Version':%s,'State':'Active','LastUpdateStatus':'Successful'",
+        entry->name, lambda_arn(func, arena, entry->name, qualifier), part->name);
     document_put_more(out, &shown);
-    if (has_ours) put_ours(out, &part->document, arena);
+    if (has_ours) compose(out, ",'Quipu':%A", document_json(&ours, arena));
     buf_byte(out, '}');
 }

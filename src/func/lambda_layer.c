@@ -11,17 +11,10 @@
 #include "base/raw.h"
 #include "func/lambda.h"
 
-#define LIST_DEFAULT 50 /* Lambda answers at most so many at once */
-
-static bool refuse(struct rest_call *call, const char *message)
+static void answer_not_found(const struct request *request)
 {
-    lambda_error(call, 400, "InvalidParameterValueException", "%s", message);
-    return false;
-}
-
-static void answer_not_found(struct rest_call *call)
-{
-    lambda_error(call, 404, "ResourceNotFoundException", "The resource you requested does not exist.");
+    lambda_error(request->call, 404, "ResourceNotFoundException",
+                 "The resource you requested does not exist.");
 }
 
 /* ---- names ---- */
@@ -47,18 +40,20 @@ static bool take_layer_arn(struct func *func, struct slice *text)
            slice_equal(start[4], func->account) && slice_equal(start[5], SLICE("layer"));
 }
 
-/* A layer's name or ARN as the name of its entry; NULL data: answered. */
-static struct slice entry_name(struct func *func, struct rest_call *call, struct slice text)
+/* Finds the entry's name by the layer's name or ARN. False: answered. */
+static bool name_layer(struct request *request, const struct node *node)
 {
-    struct slice name = text;
-    if (slice_starts(text, SLICE("arn:")) && !take_layer_arn(func, &name)) name = SLICE_NONE;
-    if (is_layer_name(name)) return arena_printf(call->arena, LAYER_PREFIX "%.*s", SLICE_ARG(name));
-    lambda_error(call, 400, "ValidationException",
-                 "1 validation error detected: Value '%.*s' at 'layerName' failed to satisfy constraint: "
-                 "Member must satisfy regular expression pattern: "
-                 "(arn:[a-zA-Z0-9-]+:lambda:[a-zA-Z0-9-]+:\\d{12}:layer:[a-zA-Z0-9-_]+)|[a-zA-Z0-9-_]+",
-                 SLICE_ARG(text));
-    return SLICE_NONE;
+    struct slice name = node->text;
+    if (slice_starts(name, SLICE("arn:")) && !take_layer_arn(request->func, &name)) name = SLICE_NONE;
+    if (!is_layer_name(name))
+        return lambda_error(
+            request->call, 400, "ValidationException",
+            "1 validation error detected: Value '%.*s' at 'layerName' failed to satisfy constraint: "
+            "Member must satisfy regular expression pattern: "
+            "(arn:[a-zA-Z0-9-]+:lambda:[a-zA-Z0-9-]+:\\d{12}:layer:[a-zA-Z0-9-_]+)|[a-zA-Z0-9-_]+",
+            SLICE_ARG(node->text));
+    request->name = arena_printf(request->arena, LAYER_PREFIX "%.*s", SLICE_ARG(name));
+    return true;
 }
 
 static struct slice shown_name(const struct entry *entry)
@@ -114,174 +109,135 @@ static const struct part **layer_versions(const struct entry *entry, const struc
     return versions;
 }
 
-static void put_version(struct rest_call *call, struct func *func, const struct entry *entry,
-                        const struct part *part, bool is_whole)
+static void put_brief(struct buf *out, const struct request *request, const struct entry *entry,
+                      const struct part *part)
 {
-    struct buf *out = call->reply;
-    struct slice arn = layer_arn(func, shown_name(entry), call->arena);
-    struct document shown = document_copy(&part->document, call->arena);
-    struct slice sha256 = document_get(&shown, "CodeSha256"), size = document_get(&shown, "CodeSize");
-    document_set(&shown, "CodeSha256", SLICE_NONE, call->arena);
-    document_set(&shown, "CodeSize", SLICE_NONE, call->arena);
-    buf_printf(out, "{\"LayerVersionArn\":\"%.*s:%.*s\",\"Version\":%.*s", SLICE_ARG(arn),
-               SLICE_ARG(part->name), SLICE_ARG(part->name));
-    if (is_whole)
-        buf_printf(out, ",\"LayerArn\":\"%.*s\",\"Content\":{\"CodeSha256\":%.*s,\"CodeSize\":%.*s}",
-                   SLICE_ARG(arn), SLICE_ARG(sha256), SLICE_ARG(size));
+    struct slice arn = layer_arn(request->func, shown_name(entry), request->arena);
+    struct document shown = document_copy(&part->document, request->arena);
+    document_set(&shown, "CodeSha256", SLICE_NONE, request->arena);
+    document_set(&shown, "CodeSize", SLICE_NONE, request->arena);
+    compose(out, "%,{'LayerVersionArn':%s,'Version':%A",
+            arena_printf(request->arena, "%.*s:%.*s", SLICE_ARG(arn), SLICE_ARG(part->name)), part->name);
     document_put_more(out, &shown);
     buf_byte(out, '}');
 }
 
+static void put_whole(struct buf *out, const struct request *request, const struct entry *entry,
+                      const struct part *part)
+{
+    put_brief(out, request, entry, part);
+    out->len--; /* the brace */
+    compose(out, ",'LayerArn':%s,'Content':{'CodeSha256':%A,'CodeSize':%A}}",
+            layer_arn(request->func, shown_name(entry), request->arena),
+            document_get(&part->document, "CodeSha256"), document_get(&part->document, "CodeSize"));
+}
+
 /* ---- PublishLayerVersion ---- */
 
-enum {
-    PUBLISH_NAME,
-    PUBLISH_CONTENT,
-    PUBLISH_DESCRIPTION,
-    PUBLISH_RUNTIMES,
-    PUBLISH_ARCHITECTURES,
-    PUBLISH_LICENSE,
-    PUBLISH_MEMBERS,
-};
-
-static const struct field content_fields[] = {CODE_FIELDS};
+static const struct field content_fields[] = {CODE_MEMBERS(FIELD_ROW)};
 static const struct shape shape_content = STRUCT_OF(content_fields);
 static const struct shape shape_runtimes = {
     .kind = SHAPE_LIST, .has_max = true, .max = 15, .of = &lambda_shape_text};
 static const struct shape shape_architectures = {
     .kind = SHAPE_LIST, .has_max = true, .max = 2, .of = &lambda_shape_text};
-static const struct shape shape_license = {.kind = SHAPE_STRING, .has_max = true, .max = 512};
-static const struct field publish_fields[PUBLISH_MEMBERS] = {
-    [PUBLISH_NAME] = PATH_FIELD("LayerName", lambda_shape_text, 0),
-    [PUBLISH_CONTENT] = REQUIRED("Content", shape_content),
-    [PUBLISH_DESCRIPTION] = FIELD("Description", lambda_shape_description),
-    [PUBLISH_RUNTIMES] = FIELD("CompatibleRuntimes", shape_runtimes),
-    [PUBLISH_ARCHITECTURES] = FIELD("CompatibleArchitectures", shape_architectures),
-    [PUBLISH_LICENSE] = FIELD("LicenseInfo", shape_license),
-};
+static const struct shape shape_license = {TEXT_UP_TO(512)};
 
-struct publication {
-    const struct node *nodes;
-    const struct code *code;
-    struct slice version;
-};
+#define PUBLISH(X)                                                                                           \
+    X(PUBLISH_NAME, PATH_FIELD("LayerName", lambda_shape_text, 0))                                           \
+    X(PUBLISH_CONTENT, REQUIRED("Content", shape_content))                                                   \
+    X(PUBLISH_DESCRIPTION, FIELD("Description", lambda_shape_description))                                   \
+    X(PUBLISH_RUNTIMES, FIELD("CompatibleRuntimes", shape_runtimes))                                         \
+    X(PUBLISH_ARCHITECTURES, FIELD("CompatibleArchitectures", shape_architectures))                          \
+    X(PUBLISH_LICENSE, FIELD("LicenseInfo", shape_license))
+static const struct field publish_fields[] = {PUBLISH(FIELD_ROW)};
+MEMBERS(PUBLISH)
 
-static enum step publish_step(struct rest_call *call, struct change *change, void *context)
+static enum step publish_step(struct request *request, struct change *change, void *context)
 {
-    struct publication *publication = context;
-    struct arena *arena = call->arena;
+    const struct code *code = context;
+    struct arena *arena = request->arena;
     struct document document = {0};
-    if (!change->before && registry_size(change->registry) >= LIMIT_FUNCTIONS) {
-        refuse(call, "There are as many functions and layers as this server can hold.");
-        return STEP_ANSWERED;
-    }
-    if (change->before && change->before->count >= LIMIT_FUNCTION_PARTS) {
-        refuse(call, "This layer has as many versions as it may have. Delete some.");
-        return STEP_ANSWERED;
-    }
+    if (!change->before && registry_size(change->registry) >= LIMIT_FUNCTIONS)
+        return lambda_refuse(request->call,
+                             "There are as many functions and layers as this server can hold.");
+    if (change->before && change->before->count >= LIMIT_FUNCTION_PARTS)
+        return lambda_refuse(request->call, "This layer has as many versions as it may have. Delete some.");
     int64_t number = document_integer(&change->head, "LastVersion", 0) + 1;
     int64_t now = clock_now_ms(change->registry->func->options.clock);
     document_set_text(&document, "Description", SLICE(""), arena);
     document_set_text(&document, "CreatedDate", registry_time_text(now, arena), arena);
-    for (int i = PUBLISH_DESCRIPTION; i < PUBLISH_MEMBERS; i++)
-        if (publication->nodes[i].present)
-            document_set(&document, publish_fields[i].name, node_json(&publication->nodes[i], arena), arena);
-    document_set_text(&document, "CodeSha256", publication->code->sha256, arena);
-    document_set_integer(&document, "CodeSize", publication->code->size, arena);
+    for (int i = PUBLISH_DESCRIPTION; i <= PUBLISH_LICENSE; i++)
+        if (request->nodes[i].present)
+            document_set(&document, publish_fields[i].name, node_json(&request->nodes[i], arena), arena);
+    document_set_text(&document, "CodeSha256", code->sha256, arena);
+    document_set_integer(&document, "CodeSize", code->size, arena);
     document_set_integer(&change->head, "LastVersion", number, arena);
-    publication->version = arena_printf(arena, "%lld", (long long)number);
-    change_put(change, publication->version, &document);
+    request->part = arena_printf(arena, "%lld", (long long)number);
+    change_put(change, request->part, &document);
     return STEP_COMMIT;
 }
 
-void lambda_publish_layer(struct func *func, struct rest_call *call)
+OPERATION(publish_layer, TARGET_NONE, PUBLISH)
 {
-    struct node nodes[PUBLISH_MEMBERS];
-    struct target target = {0};
+    const struct node *nodes = request->nodes;
     struct change change;
     struct code code;
-    if (!lambda_decode(call, publish_fields, PUBLISH_MEMBERS, nodes)) return;
-    target.name = entry_name(func, call, nodes[PUBLISH_NAME].text);
-    if (!target.name.data || !lambda_check_runtimes(call, &nodes[PUBLISH_RUNTIMES]) ||
-        !lambda_code_read(func, call, nodes[PUBLISH_CONTENT].nodes, &code))
+    if (!name_layer(request, &nodes[PUBLISH_NAME]) ||
+        !lambda_check_runtimes(request->call, &nodes[PUBLISH_RUNTIMES]) ||
+        !lambda_code_read(request, nodes[PUBLISH_CONTENT].nodes, &code))
         return;
     if (!code.is_archive) {
-        refuse(call, "A layer is an archive: Content.ZipFile.");
+        lambda_refuse(request->call, "A layer is an archive: Content.ZipFile.");
         return;
     }
-    if (!lambda_code_store(func, call, &code)) return;
-    struct publication publication = {.nodes = nodes, .code = &code};
-    bool published = lambda_change(func, call, &target, publish_step, &publication, &change);
-    lambda_code_end(func, &code);
-    if (!published) return;
-    const struct part *part = change.after ? entry_part(change.after, publication.version) : NULL;
-    if (part) put_version(call, func, change.after, part, true);
-    bool shown = part != NULL;
-    change_free(&change);
-    if (shown)
-        lambda_done(call, 201);
-    else
-        answer_not_found(call); /* deleted again by somebody else */
+    if (!lambda_code_store(request->func, request->call, &code)) return;
+    bool published = lambda_change(request, publish_step, &code, &change);
+    lambda_code_end(request->func, &code);
+    if (published && !lambda_show(request, &change, put_whole, 201))
+        answer_not_found(request); /* deleted again by somebody else */
 }
 
 /* ---- ListLayers, GetLayerVersionByArn ---- */
 
-enum { LIST_RUNTIME, LIST_ARCHITECTURE, LIST_MARKER, LIST_MAX, LIST_NAME, LIST_MEMBERS };
+#define LIST_LAYERS(X)                                                                                       \
+    X(LIST_RUNTIME, QUERY_FIELD("CompatibleRuntime", lambda_shape_text))                                     \
+    X(LIST_ARCHITECTURE, QUERY_FIELD("CompatibleArchitecture", lambda_shape_text))                           \
+    X(LIST_MARKER, MARKER_FIELD)                                                                             \
+    X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items_50))
+#define LIST_VERSIONS(X) LIST_LAYERS(X) X(LIST_NAME, PATH_FIELD("LayerName", lambda_shape_text, 0))
+MEMBERS(LIST_VERSIONS)
 
-static const struct field list_fields[LIST_MEMBERS] = {
-    [LIST_RUNTIME] = QUERY_FIELD("CompatibleRuntime", lambda_shape_text),
-    [LIST_ARCHITECTURE] = QUERY_FIELD("CompatibleArchitecture", lambda_shape_text),
-    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items_50),
-    [LIST_NAME] = PATH_FIELD("LayerName", lambda_shape_text, 0),
-};
-
-static uint32_t list_max(const struct node *nodes)
+static void list_entries(struct request *request)
 {
-    return nodes[LIST_MAX].present ? (uint32_t)nodes[LIST_MAX].integer : LIST_DEFAULT;
-}
-
-static void end_list(struct rest_call *call, struct slice marker)
-{
-    buf_byte(call->reply, ']');
-    if (marker.data) {
-        buf_text(call->reply, ",\"NextMarker\":");
-        json_put_string(call->reply, marker);
-    }
-    buf_byte(call->reply, '}');
-}
-
-static void list_layers(struct func *func, struct rest_call *call)
-{
-    struct node nodes[LIST_MEMBERS];
+    const struct node *nodes = request->nodes;
     struct slice marker = SLICE_NONE, last = SLICE_NONE;
+    struct buf *out = request->call->reply;
     uint32_t count, versions_count, shown = 0;
-    if (!lambda_decode(call, list_fields, LIST_NAME, nodes)) return;
-    if (!registry_refresh(func->registry)) {
-        lambda_unavailable(call);
+    if (!registry_refresh(request->func->registry)) {
+        lambda_unavailable(request->call);
         return;
     }
-    struct slice after = arena_printf(call->arena, LAYER_PREFIX "%.*s", SLICE_ARG(nodes[LIST_MARKER].text));
-    struct entry **list = registry_list(func->registry, after, UINT32_MAX, call->arena, &count);
-    buf_text(call->reply, "{\"Layers\":[");
+    struct slice after = arena_printf(request->arena, LAYER_PREFIX "%.*s",
+                                      SLICE_ARG(nodes[LIST_MARKER].text));
+    struct entry **list = registry_list(request->func->registry, after, UINT32_MAX, request->arena, &count);
+    compose(out, "{'Layers':[");
     for (uint32_t i = 0; i < count && !marker.data; i++) {
         if (!slice_starts(list[i]->name, SLICE(LAYER_PREFIX))) break;
         const struct part **versions = layer_versions(
-            list[i], &nodes[LIST_RUNTIME], &nodes[LIST_ARCHITECTURE], call->arena, &versions_count);
+            list[i], &nodes[LIST_RUNTIME], &nodes[LIST_ARCHITECTURE], request->arena, &versions_count);
         if (!versions_count) continue;
-        if (shown == list_max(nodes)) {
+        if (shown++ == lambda_list_max(&nodes[LIST_MAX])) {
             marker = last;
             continue;
         }
-        last = arena_copy(call->arena, shown_name(list[i]));
-        buf_printf(call->reply, "%s{\"LayerName\":\"%.*s\",\"LayerArn\":\"%.*s\",\"LatestMatchingVersion\":",
-                   shown++ ? "," : "", SLICE_ARG(last), SLICE_ARG(layer_arn(func, last, call->arena)));
-        put_version(call, func, list[i], versions[0], false);
-        buf_byte(call->reply, '}');
+        last = arena_copy(request->arena, shown_name(list[i]));
+        compose(out, "%,{'LayerName':%s,'LayerArn':%s,'LatestMatchingVersion':", last,
+                layer_arn(request->func, last, request->arena));
+        put_brief(out, request, list[i], versions[0]);
+        buf_byte(out, '}');
     }
-    end_list(call, marker);
     for (uint32_t i = 0; i < count; i++) entry_release(list[i]);
-    lambda_done(call, 200);
+    lambda_list_end(request, marker);
 }
 
 /* The version that an ARN names; NULL when there is none. The entry is counted. */
@@ -298,115 +254,102 @@ static const struct part *version_by_arn(struct func *func, struct slice arn, st
     return part && is_version(part) ? part : NULL;
 }
 
-static void reply_version(struct func *func, struct rest_call *call, struct slice arn)
+static void reply_version(struct request *request, struct slice arn)
 {
-    struct entry *entry;
     bool failed;
-    const struct part *part = version_by_arn(func, arn, call->arena, &entry, &failed);
-    if (part) put_version(call, func, entry, part, true);
-    entry_release(entry);
-    if (part)
-        lambda_done(call, 200);
-    else if (failed)
-        lambda_unavailable(call);
-    else
-        answer_not_found(call);
+    const struct part *part = version_by_arn(request->func, arn, request->arena, &request->entry, &failed);
+    if (part) {
+        put_whole(request->call->reply, request, request->entry, part);
+        lambda_done(request->call, 200);
+    } else if (failed) {
+        lambda_unavailable(request->call);
+    } else {
+        answer_not_found(request);
+    }
+}
+
+static void reply_by_arn(struct request *request)
+{
+    struct slice arn = rest_query(request->call, "Arn");
+    reply_version(request, arn.data ? arn : SLICE(""));
 }
 
 /* Both have the same path; GetLayerVersionByArn has a query. */
 void lambda_list_layers(struct func *func, struct rest_call *call)
 {
-    struct slice arn = rest_query(call, "Arn");
-    if (rest_query(call, "find").data)
-        reply_version(func, call, arn.data ? arn : SLICE(""));
-    else
-        list_layers(func, call);
+    static const struct field fields[] = {LIST_LAYERS(FIELD_ROW)};
+    bool finds = rest_query(call, "find").data != NULL;
+    lambda_run(func, call, fields, finds ? 0 : FIELD_COUNT(fields), TARGET_NONE,
+               finds ? reply_by_arn : list_entries);
 }
 
 /* ---- ListLayerVersions ---- */
 
-void lambda_list_layer_versions(struct func *func, struct rest_call *call)
+OPERATION(list_layer_versions, TARGET_NONE, LIST_VERSIONS)
 {
-    struct node nodes[LIST_MEMBERS];
+    const struct node *nodes = request->nodes;
     struct slice marker = SLICE_NONE;
     unsigned long long below = 0, number;
     uint32_t count = 0, shown = 0;
-    bool failed;
-    if (!lambda_decode(call, list_fields, LIST_MEMBERS, nodes)) return;
-    if (nodes[LIST_MARKER].present && !slice_to_u64(nodes[LIST_MARKER].text, UINT32_MAX, &below)) {
-        refuse(call, "Invalid marker");
-        return;
-    }
-    struct slice name = entry_name(func, call, nodes[LIST_NAME].text);
-    if (!name.data) return;
-    struct entry *entry = registry_look(func->registry, name, &failed);
-    if (failed) {
-        lambda_unavailable(call);
-        return;
-    }
     const struct part **versions = NULL;
-    if (entry)
-        versions = layer_versions(entry, &nodes[LIST_RUNTIME], &nodes[LIST_ARCHITECTURE], call->arena,
-                                  &count);
-    buf_text(call->reply, "{\"LayerVersions\":[");
+    bool failed;
+    if (nodes[LIST_MARKER].present && !slice_to_u64(nodes[LIST_MARKER].text, UINT32_MAX, &below)) {
+        lambda_refuse(request->call, "Invalid marker");
+        return;
+    }
+    if (!name_layer(request, &nodes[LIST_NAME])) return;
+    request->entry = registry_look(request->func->registry, request->name, &failed);
+    if (failed) {
+        lambda_unavailable(request->call);
+        return;
+    }
+    if (request->entry)
+        versions = layer_versions(request->entry, &nodes[LIST_RUNTIME], &nodes[LIST_ARCHITECTURE],
+                                  request->arena, &count);
+    compose(request->call->reply, "{'LayerVersions':[");
     for (uint32_t i = 0; i < count; i++) {
         if (!slice_to_u64(versions[i]->name, UINT32_MAX, &number) || (below && number >= below)) continue;
-        if (shown == list_max(nodes)) {
-            marker = arena_copy(call->arena, versions[i - 1]->name);
+        if (shown++ == lambda_list_max(&nodes[LIST_MAX])) {
+            marker = versions[i - 1]->name;
             break;
         }
-        if (shown++) buf_byte(call->reply, ',');
-        put_version(call, func, entry, versions[i], false);
+        put_brief(request->call->reply, request, request->entry, versions[i]);
     }
-    end_list(call, marker);
-    entry_release(entry);
-    lambda_done(call, 200);
+    lambda_list_end(request, marker);
 }
 
 /* ---- GetLayerVersion, DeleteLayerVersion ---- */
 
-enum { GET_NAME, GET_VERSION, GET_MEMBERS };
+static const struct shape shape_number = {TEXT_UP_TO(10)};
 
-static const struct shape shape_number = {.kind = SHAPE_STRING, .has_max = true, .max = 10};
-static const struct field get_fields[GET_MEMBERS] = {
-    [GET_NAME] = PATH_FIELD("LayerName", lambda_shape_text, 0),
-    [GET_VERSION] = PATH_FIELD("VersionNumber", shape_number, 1),
-};
+#define GET(X)                                                                                               \
+    X(GET_NAME, PATH_FIELD("LayerName", lambda_shape_text, 0))                                               \
+    X(GET_VERSION, PATH_FIELD("VersionNumber", shape_number, 1))
+MEMBERS(GET)
 
-void lambda_get_layer_version(struct func *func, struct rest_call *call)
+OPERATION(get_layer_version, TARGET_NONE, GET)
 {
-    struct node nodes[GET_MEMBERS];
-    if (!lambda_decode(call, get_fields, GET_MEMBERS, nodes)) return;
-    struct slice name = entry_name(func, call, nodes[GET_NAME].text);
-    if (!name.data) return;
-    struct slice arn = layer_arn(func, slice_from(name, sizeof LAYER_PREFIX - 1), call->arena);
-    reply_version(func, call,
-                  arena_printf(call->arena, "%.*s:%.*s", SLICE_ARG(arn), SLICE_ARG(nodes[GET_VERSION].text)));
+    if (!name_layer(request, &request->nodes[GET_NAME])) return;
+    struct slice name = slice_from(request->name, sizeof LAYER_PREFIX - 1);
+    struct slice arn = layer_arn(request->func, name, request->arena);
+    reply_version(request, arena_printf(request->arena, "%.*s:%.*s", SLICE_ARG(arn),
+                                        SLICE_ARG(request->nodes[GET_VERSION].text)));
 }
 
 /* The numbers of deleted versions are not used again: the layer's own part stays. */
-static enum step delete_step(struct rest_call *call, struct change *change, void *context)
+static enum step delete_step(struct request *request, struct change *change, void *context)
 {
-    const struct slice *version = context;
-    const struct part *part = change->before ? entry_part(change->before, *version) : NULL;
-    (void)call;
+    const struct part *part = change->before ? entry_part(change->before, request->nodes[GET_VERSION].text)
+                                             : NULL;
+    (void)context;
     if (!part || !is_version(part)) return STEP_NOTHING;
     change_delete(change, part->name);
     return STEP_COMMIT;
 }
 
-void lambda_delete_layer_version(struct func *func, struct rest_call *call)
+OPERATION(delete_layer_version, TARGET_NONE, GET)
 {
-    struct node nodes[GET_MEMBERS];
-    struct target target = {0};
-    struct change change;
-    if (!lambda_decode(call, get_fields, GET_MEMBERS, nodes)) return;
-    target.name = entry_name(func, call, nodes[GET_NAME].text);
-    if (!target.name.data ||
-        !lambda_change(func, call, &target, delete_step, &nodes[GET_VERSION].text, &change))
-        return;
-    change_free(&change);
-    lambda_done(call, 204);
+    if (name_layer(request, &request->nodes[GET_NAME])) lambda_change_quietly(request, delete_step, NULL);
 }
 
 /* ---- layers of a function ---- */
@@ -422,81 +365,73 @@ static bool is_named_twice(const struct node *layers, uint32_t index)
 }
 
 /* Appends one layer to both lists. False: answered. */
-static bool add_layer(struct func *func, struct rest_call *call, struct slice arn, struct buf *shown,
-                      struct buf *hashes)
+static bool add_layer(struct request *request, struct slice arn, struct buf *shown, struct buf *hashes)
 {
+    struct registry *registry = request->func->registry;
     struct entry *entry;
     bool failed;
-    const char *comma = shown->len > 1 ? "," : "";
-    const struct part *part = version_by_arn(func, arn, call->arena, &entry, &failed);
+    const struct part *part = version_by_arn(request->func, arn, request->arena, &entry, &failed);
     if (part) {
-        buf_printf(shown, "%s{\"Arn\":\"%.*s\",\"CodeSize\":%lld}", comma, SLICE_ARG(arn),
-                   (long long)document_integer(&part->document, "CodeSize", 0));
-        buf_printf(hashes, "%s%.*s", comma, SLICE_ARG(document_get(&part->document, "CodeSha256")));
+        struct slice sha256 = document_text(&part->document, "CodeSha256", request->arena);
+        compose(shown, "%,{'Arn':%s,'CodeSize':%d}", arn, document_integer(&part->document, "CodeSize", 0));
+        compose(hashes, "%,%s", sha256);
         /* With other servers: nobody takes the archive for unused now. */
-        failed = !code_store(func->registry, document_text(&part->document, "CodeSha256", call->arena),
-                             SLICE_NONE) ||
-                 !code_unpack(func->registry, document_text(&part->document, "CodeSha256", call->arena));
+        failed = !code_store(registry, sha256, SLICE_NONE) || !code_unpack(registry, sha256);
     }
+    bool is_there = part != NULL;
     entry_release(entry);
-    if (failed)
-        lambda_unavailable(call);
-    else if (!part)
-        lambda_error(call, 400, "InvalidParameterValueException", "Layer version %.*s does not exist.",
-                     SLICE_ARG(arn));
-    return part && !failed;
+    if (failed) return lambda_unavailable(request->call);
+    return is_there || lambda_refuse(request->call, "Layer version %.*s does not exist.", SLICE_ARG(arn));
 }
 
-static bool check_size(struct func *func, struct rest_call *call, const struct document *document)
+static bool check_size(struct request *request, const struct document *document)
 {
+    struct registry *registry = request->func->registry;
     struct slice hashes[LIMIT_LAYERS + 1];
-    uint32_t count = layers_read(document, call->arena, hashes);
+    uint32_t count = layers_read(document, request->arena, hashes);
     uint64_t size = 0;
     if (!count) return true;
     /* Where layers are merged, their own folders need not be there. */
     for (uint32_t i = 0; i < count; i++)
-        if (!code_unpack(func->registry, hashes[i])) {
-            lambda_unavailable(call);
-            return false;
-        }
-    struct document ours = document_object(document, "Quipu", call->arena);
+        if (!code_unpack(registry, hashes[i])) return lambda_unavailable(request->call);
+    struct document ours = document_object(document, "Quipu", request->arena);
     if (!document_get(&ours, "Directory").data)
-        hashes[count++] = document_text(document, "CodeSha256", call->arena);
-    for (uint32_t i = 0; i < count; i++)
-        size += layer_size(code_folder(func->registry, hashes[i], call->arena));
+        hashes[count++] = document_text(document, "CodeSha256", request->arena);
+    for (uint32_t i = 0; i < count; i++) size += layer_size(code_folder(registry, hashes[i], request->arena));
     if (size <= LIMIT_UNPACKED_BYTES) return true;
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "Function code combined with layers exceeds the maximum allowed size of %d bytes. The "
-                 "actual size is %llu bytes.",
-                 LIMIT_UNPACKED_BYTES, (unsigned long long)size);
-    return false;
+    return lambda_refuse(
+        request->call,
+        "Function code combined with layers exceeds the maximum allowed size of %d bytes. The "
+        "actual size is %llu bytes.",
+        LIMIT_UNPACKED_BYTES, (unsigned long long)size);
 }
 
-bool layers_apply(struct func *func, struct rest_call *call, const struct node *layers,
-                  struct document *document)
+bool layers_apply(struct request *request, const struct node *layers, struct document *document)
 {
     struct buf shown = {0}, hashes = {0};
     bool all_well = true;
-    if (!layers->present) return check_size(func, call, document);
-    if (layers->count > LIMIT_LAYERS) return refuse(call, "You cannot reference more than 5 layers.");
+    if (!layers->present) return check_size(request, document);
+    if (layers->count > LIMIT_LAYERS)
+        return lambda_refuse(request->call, "You cannot reference more than 5 layers.");
     buf_byte(&shown, '[');
     buf_byte(&hashes, '[');
     for (uint32_t i = 0; i < layers->count && all_well; i++) {
-        all_well = add_layer(func, call, layers->nodes[i].text, &shown, &hashes);
+        all_well = add_layer(request, layers->nodes[i].text, &shown, &hashes);
         if (all_well && is_named_twice(layers, i))
-            all_well = refuse(call, "Two different versions of the same layer are not allowed to be "
-                                    "referenced in the same function.");
+            all_well = lambda_refuse(request->call,
+                                     "Two different versions of the same layer are not allowed to be "
+                                     "referenced in the same function.");
     }
     buf_byte(&shown, ']');
     buf_byte(&hashes, ']');
     if (all_well) { /* else the call was answered, and may be gone */
+        struct arena *arena = request->arena;
         bool has_any = layers->count != 0;
-        document_set(document, "Layers", has_any ? arena_copy(call->arena, buf_view(&shown)) : SLICE_NONE,
-                     call->arena);
-        document_set(document, LAYER_HASHES,
-                     has_any ? arena_copy(call->arena, buf_view(&hashes)) : SLICE_NONE, call->arena);
+        document_set(document, "Layers", has_any ? arena_copy(arena, buf_view(&shown)) : SLICE_NONE, arena);
+        document_set(document, LAYER_HASHES, has_any ? arena_copy(arena, buf_view(&hashes)) : SLICE_NONE,
+                     arena);
     }
     buf_free(&shown);
     buf_free(&hashes);
-    return all_well && check_size(func, call, document);
+    return all_well && check_size(request, document);
 }

@@ -5,130 +5,80 @@
 
 #define PROCESSES_DEFAULT 100 /* func_options.process_max, where it is 0 */
 
-static const struct field name_fields[] = {PATH_FIELD("FunctionName", lambda_shape_function_name, 0)};
+#define NAME_ONLY(X) X(NAME, NAME_FIELD)
 
-static enum step answer_not_found(struct func *func, struct rest_call *call, struct slice name,
-                                  struct slice qualifier)
-{
-    lambda_not_found(func, call, name, qualifier);
-    return STEP_ANSWERED;
-}
-
-/* Decodes a request that has only the function's name, and finds it; NULL: answered. */
-static struct entry *entry_by_name(struct func *func, struct rest_call *call)
-{
-    struct node nodes[1];
-    struct target target;
-    if (!lambda_decode(call, name_fields, 1, nodes) || !lambda_whole_target(func, call, &nodes[0], &target))
-        return NULL;
-    return lambda_entry(func, call, &target);
-}
-
+/* A member of the function's own document. */
 static struct slice head_member(const struct entry *entry, const char *name)
 {
     const struct part *head = entry_part(entry, SLICE(PART_FUNCTION));
     return head ? document_get(&head->document, name) : SLICE_NONE;
 }
 
-/* ---- a member of the function's own document ---- */
-
 struct setting {
-    struct func *func;
     const char *member;
     struct slice json; /* NULL data: take it away */
 };
 
-static enum step setting_step(struct rest_call *call, struct change *change, void *context)
+static enum step setting_step(struct request *request, struct change *change, void *context)
 {
     const struct setting *setting = context;
-    if (!change->before) return answer_not_found(setting->func, call, change->name, SLICE(PART_LATEST));
-    document_set(&change->head, setting->member, setting->json, call->arena);
+    if (!change->before) return lambda_missing(request, SLICE(PART_LATEST));
+    document_set(&change->head, setting->member, setting->json, request->arena);
     return STEP_COMMIT;
 }
 
-static bool setting_write(struct func *func, struct rest_call *call, const struct target *target,
-                          const char *member, struct slice json)
+/* Writes the member and answers with it. */
+static void setting_put(struct request *request, const char *member, const struct node *node)
 {
-    struct setting setting = {func, member, json};
+    struct setting setting = {member, node_json(node, request->arena)};
     struct change change;
-    if (!lambda_change(func, call, target, setting_step, &setting, &change)) return false;
+    if (!lambda_change(request, setting_step, &setting, &change)) return;
     change_free(&change);
-    return true;
+    lambda_reply(request, 200, "{%s:%A}", slice_of(member), setting.json);
 }
 
 /* ---- reserved concurrency ---- */
 
 static const struct shape shape_reserved = {.kind = SHAPE_INTEGER, .has_min = true, .min = 0};
-static const struct field reserved_fields[] = {
-    PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    REQUIRED("ReservedConcurrentExecutions", shape_reserved),
-};
 
-void lambda_put_concurrency(struct func *func, struct rest_call *call)
+#define RESERVED(X)                                                                                          \
+    X(RESERVED_NAME, NAME_FIELD) X(RESERVED_COUNT, REQUIRED("ReservedConcurrentExecutions", shape_reserved))
+MEMBERS(RESERVED)
+
+OPERATION(put_concurrency, TARGET_WHOLE, RESERVED)
 {
-    struct node nodes[2];
-    struct target target;
-    if (!lambda_decode(call, reserved_fields, FIELD_COUNT(reserved_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[0], &target) ||
-        !setting_write(func, call, &target, "ReservedConcurrentExecutions",
-                       node_json(&nodes[1], call->arena)))
-        return;
-    buf_printf(call->reply, "{\"ReservedConcurrentExecutions\":%lld}", (long long)nodes[1].integer);
-    lambda_done(call, 200);
+    setting_put(request, "ReservedConcurrentExecutions", &request->nodes[RESERVED_COUNT]);
 }
 
-void lambda_get_concurrency(struct func *func, struct rest_call *call)
+OPERATION(get_concurrency, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    struct slice reserved = head_member(entry, "ReservedConcurrentExecutions");
-    if (reserved.data)
-        buf_printf(call->reply, "{\"ReservedConcurrentExecutions\":%.*s}", SLICE_ARG(reserved));
-    else
-        buf_text(call->reply, "{}");
-    entry_release(entry);
-    lambda_done(call, 200);
+    struct slice reserved = head_member(request->entry, "ReservedConcurrentExecutions");
+    lambda_reply(request, 200, reserved.data ? "{'ReservedConcurrentExecutions':%A}" : "{}", reserved);
 }
 
-void lambda_delete_concurrency(struct func *func, struct rest_call *call)
+OPERATION(delete_concurrency, TARGET_WHOLE, NAME_ONLY)
 {
-    struct node nodes[1];
-    struct target target;
-    if (!lambda_decode(call, name_fields, 1, nodes) || !lambda_whole_target(func, call, &nodes[0], &target) ||
-        !setting_write(func, call, &target, "ReservedConcurrentExecutions", SLICE_NONE))
-        return;
-    lambda_done(call, 204);
+    struct setting setting = {"ReservedConcurrentExecutions", SLICE_NONE};
+    lambda_change_quietly(request, setting_step, &setting);
 }
 
 /* ---- recursion ---- */
 
 static const char *const loops[] = {"Terminate", "Allow", NULL};
 static const struct shape shape_loop = {.kind = SHAPE_STRING, .choices = loops};
-static const struct field loop_fields[] = {
-    PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    REQUIRED("RecursiveLoop", shape_loop),
-};
 
-void lambda_put_recursion(struct func *func, struct rest_call *call)
+#define RECURSION(X) X(RECURSION_NAME, NAME_FIELD) X(RECURSION_LOOP, REQUIRED("RecursiveLoop", shape_loop))
+MEMBERS(RECURSION)
+
+OPERATION(put_recursion, TARGET_WHOLE, RECURSION)
 {
-    struct node nodes[2];
-    struct target target;
-    if (!lambda_decode(call, loop_fields, FIELD_COUNT(loop_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[0], &target) ||
-        !setting_write(func, call, &target, "RecursiveLoop", node_json(&nodes[1], call->arena)))
-        return;
-    buf_printf(call->reply, "{\"RecursiveLoop\":\"%.*s\"}", SLICE_ARG(nodes[1].text));
-    lambda_done(call, 200);
+    setting_put(request, "RecursiveLoop", &request->nodes[RECURSION_LOOP]);
 }
 
-void lambda_get_recursion(struct func *func, struct rest_call *call)
+OPERATION(get_recursion, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    struct slice loop = head_member(entry, "RecursiveLoop");
-    buf_printf(call->reply, "{\"RecursiveLoop\":%.*s}", SLICE_ARG(loop.data ? loop : SLICE("\"Terminate\"")));
-    entry_release(entry);
-    lambda_done(call, 200);
+    struct slice loop = head_member(request->entry, "RecursiveLoop");
+    lambda_reply(request, 200, "{'RecursiveLoop':%A}", loop.data ? loop : SLICE("\"Terminate\""));
 }
 
 /* ---- tags ---- */
@@ -145,11 +95,7 @@ static bool is_resource(struct slice text)
 }
 
 static const struct shape shape_resource = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 256,
+    TEXT_BETWEEN(1, 256),
     .matches = is_resource,
     .pattern = "arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1}:\\d{12}:"
                "(function:[a-zA-Z0-9-_]+(:(\\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)|"
@@ -157,111 +103,76 @@ static const struct shape shape_resource = {
                "[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|capacity-provider:[a-zA-Z0-9-_]+)",
 };
 static const struct shape shape_keys = {.kind = SHAPE_LIST, .of = &lambda_shape_text};
-static const struct field resource_fields[] = {PATH_FIELD("Resource", shape_resource, 0)};
-static const struct field tag_fields[] = {
-    PATH_FIELD("Resource", shape_resource, 0),
-    REQUIRED("Tags", lambda_shape_tags),
-};
-static const struct field untag_fields[] = {
-    PATH_FIELD("Resource", shape_resource, 0),
-    {.name = "TagKeys", .shape = &shape_keys, .required = true, .source = IN_QUERY, .wire = "tagKeys"},
-};
 
-static bool resource_target(struct func *func, struct rest_call *call, const struct node *resource,
-                            struct target *target)
+#define RESOURCE(X) X(RESOURCE_ARN, PATH_FIELD("Resource", shape_resource, 0))
+#define TAG(X)      RESOURCE(X) X(RESOURCE_TAGS, REQUIRED("Tags", lambda_shape_tags))
+#define UNTAG(X)                                                                                             \
+    RESOURCE(X)                                                                                              \
+    X(RESOURCE_KEYS,                                                                                         \
+      {.name = "TagKeys", .shape = &shape_keys, .required = true, .source = IN_QUERY, .wire = "tagKeys"})
+enum { RESOURCE_ARN, RESOURCE_TAGS, RESOURCE_KEYS = RESOURCE_TAGS };
+
+/* The function that the resource is; false: answered. */
+static bool resource_target(struct request *request)
 {
+    const struct node *resource = &request->nodes[RESOURCE_ARN];
     struct slice rest = resource->text;
+    struct target target;
     for (int i = 0; i < 5; i++) lambda_take_field(&rest);
-    if (!slice_starts(rest, SLICE("function:"))) {
-        lambda_error(call, 404, "ResourceNotFoundException",
-                     "The resource you requested does not exist: %.*s", SLICE_ARG(resource->text));
-        return false;
-    }
-    if (!lambda_target(func, call, resource, NULL, target)) return false;
-    if (!target->qualifier.len) return true;
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "Tags on function aliases and versions are not supported. Please specify a function ARN.");
-    return false;
+    if (!slice_starts(rest, SLICE("function:")))
+        return lambda_error(request->call, 404, "ResourceNotFoundException",
+                            "The resource you requested does not exist: %.*s", SLICE_ARG(resource->text));
+    if (!lambda_target(request->func, request->call, resource, NULL, &target)) return false;
+    request->name = target.name;
+    if (!target.qualifier.len) return true;
+    return lambda_refuse(
+        request->call,
+        "Tags on function aliases and versions are not supported. Please specify a function ARN.");
 }
 
 struct tagging {
-    struct func *func;
     const struct node *tags; /* to be put; NULL: none */
     const struct node *keys; /* to be taken away; NULL: none */
 };
 
-static void tags_merge(struct document *tags, const struct tagging *tagging, struct arena *arena)
-{
-    for (uint32_t i = 0; tagging->tags && i < tagging->tags->count; i++) {
-        const char *key = arena_printf(arena, "%.*s", SLICE_ARG(tagging->tags->keys[i])).data;
-        document_set(tags, key, node_json(&tagging->tags->nodes[i], arena), arena);
-    }
-    for (uint32_t i = 0; tagging->keys && i < tagging->keys->count; i++) {
-        const char *key = arena_printf(arena, "%.*s", SLICE_ARG(tagging->keys->nodes[i].text)).data;
-        document_set(tags, key, SLICE_NONE, arena);
-    }
-}
-
-static enum step tag_step(struct rest_call *call, struct change *change, void *context)
+static enum step tag_step(struct request *request, struct change *change, void *context)
 {
     const struct tagging *tagging = context;
-    if (!change->before) return answer_not_found(tagging->func, call, change->name, SLICE_NONE);
-    struct document tags = document_object(&change->head, "Tags", call->arena);
-    tags_merge(&tags, tagging, call->arena);
-    if (tags.count > LIMIT_TAGS) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "Number of tags exceeds resource tag limit.");
-        return STEP_ANSWERED;
-    }
-    document_set(&change->head, "Tags", tags.count ? document_json(&tags, call->arena) : SLICE_NONE,
-                 call->arena);
+    struct arena *arena = request->arena;
+    if (!change->before) return lambda_missing(request, SLICE_NONE);
+    struct document tags = document_object(&change->head, "Tags", arena);
+    for (uint32_t i = 0; tagging->tags && i < tagging->tags->count; i++)
+        document_set(&tags, arena_printf(arena, "%.*s", SLICE_ARG(tagging->tags->keys[i])).data,
+                     node_json(&tagging->tags->nodes[i], arena), arena);
+    for (uint32_t i = 0; tagging->keys && i < tagging->keys->count; i++)
+        document_set(&tags, arena_printf(arena, "%.*s", SLICE_ARG(tagging->keys->nodes[i].text)).data,
+                     SLICE_NONE, arena);
+    if (tags.count > LIMIT_TAGS)
+        return lambda_refuse(request->call, "Number of tags exceeds resource tag limit.");
+    document_set(&change->head, "Tags", tags.count ? document_json(&tags, arena) : SLICE_NONE, arena);
     return STEP_COMMIT;
 }
 
-static void tags_change(struct func *func, struct rest_call *call, const struct node *resource,
-                        const struct node *tags, const struct node *keys)
+OPERATION(tag_resource, TARGET_NONE, TAG)
 {
-    struct tagging tagging = {func, tags, keys};
-    struct target target;
-    struct change change;
-    if (!resource_target(func, call, resource, &target) ||
-        !lambda_change(func, call, &target, tag_step, &tagging, &change))
-        return;
-    change_free(&change);
-    lambda_done(call, 204);
+    struct tagging tagging = {&request->nodes[RESOURCE_TAGS], NULL};
+    if (!request->nodes[RESOURCE_TAGS].count)
+        lambda_refuse(request->call, "An error occurred and the request cannot be processed.");
+    else if (resource_target(request))
+        lambda_change_quietly(request, tag_step, &tagging);
 }
 
-void lambda_tag_resource(struct func *func, struct rest_call *call)
+OPERATION(untag_resource, TARGET_NONE, UNTAG)
 {
-    struct node nodes[2];
-    if (!lambda_decode(call, tag_fields, FIELD_COUNT(tag_fields), nodes)) return;
-    if (nodes[1].count)
-        tags_change(func, call, &nodes[0], &nodes[1], NULL);
-    else
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "An error occurred and the request cannot be processed.");
+    struct tagging tagging = {NULL, &request->nodes[RESOURCE_KEYS]};
+    if (resource_target(request)) lambda_change_quietly(request, tag_step, &tagging);
 }
 
-void lambda_untag_resource(struct func *func, struct rest_call *call)
+OPERATION(list_tags, TARGET_NONE, RESOURCE)
 {
-    struct node nodes[2];
-    if (lambda_decode(call, untag_fields, FIELD_COUNT(untag_fields), nodes))
-        tags_change(func, call, &nodes[0], NULL, &nodes[1]);
-}
-
-void lambda_list_tags(struct func *func, struct rest_call *call)
-{
-    struct node nodes[1];
-    struct target target;
-    if (!lambda_decode(call, resource_fields, FIELD_COUNT(resource_fields), nodes) ||
-        !resource_target(func, call, &nodes[0], &target))
-        return;
-    struct entry *entry = lambda_entry(func, call, &target);
-    if (!entry) return;
-    struct slice tags = head_member(entry, "Tags");
-    buf_printf(call->reply, "{\"Tags\":%.*s}", SLICE_ARG(tags.data ? tags : SLICE("{}")));
-    entry_release(entry);
-    lambda_done(call, 200);
+    if (!resource_target(request) || !lambda_find(request)) return;
+    struct slice tags = head_member(request->entry, "Tags");
+    lambda_reply(request, 200, "{'Tags':%A}", tags.data ? tags : SLICE("{}"));
 }
 
 /* ---- runtime management: kept and shown; here the runtime is what the machine has ---- */
@@ -269,82 +180,56 @@ void lambda_list_tags(struct func *func, struct rest_call *call)
 static const char *const update_times[] = {"Auto", "Manual", "FunctionUpdate", NULL};
 static const struct shape shape_update_time = {.kind = SHAPE_STRING, .choices = update_times};
 
-enum { RUNTIME_NAME, RUNTIME_QUALIFIER, RUNTIME_UPDATE, RUNTIME_ARN, RUNTIME_MEMBERS };
+#define RUNTIME_GET(X) X(RUNTIME_NAME, NAME_FIELD) X(RUNTIME_QUALIFIER, QUALIFIER_FIELD)
+#define RUNTIME_PUT(X)                                                                                       \
+    RUNTIME_GET(X)                                                                                           \
+    X(RUNTIME_UPDATE, REQUIRED("UpdateRuntimeOn", shape_update_time))                                        \
+    X(RUNTIME_ARN, FIELD("RuntimeVersionArn", lambda_shape_text))
+MEMBERS(RUNTIME_PUT)
 
-static const struct field runtime_fields[] = {
-    [RUNTIME_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [RUNTIME_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
-    [RUNTIME_UPDATE] = REQUIRED("UpdateRuntimeOn", shape_update_time),
-    [RUNTIME_ARN] = FIELD("RuntimeVersionArn", lambda_shape_text),
-};
-
-struct managing {
-    struct func *func;
-    struct slice qualifier;
-    const struct node *nodes;
-};
-
-static void put_runtime(struct rest_call *call, struct func *func, const struct target *target,
-                        const struct document *document)
+static void reply_runtime(struct request *request, const struct document *document)
 {
-    buf_text(call->reply, "{\"FunctionArn\":");
-    json_put_string(call->reply, lambda_arn(func, call->arena, target->name, target->qualifier));
-    document_put_more(call->reply, document);
-    buf_byte(call->reply, '}');
+    compose(request->call->reply, "{'FunctionArn':%s",
+            lambda_arn(request->func, request->arena, request->name, request->qualifier));
+    document_put_more(request->call->reply, document);
+    lambda_reply(request, 200, "}");
 }
 
-static struct document runtime_document(const struct node *nodes, struct arena *arena)
+static struct slice runtime_qualifier(const struct request *request)
 {
-    struct document document = {0};
-    document_set(&document, "UpdateRuntimeOn", node_json(&nodes[RUNTIME_UPDATE], arena), arena);
-    if (nodes[RUNTIME_ARN].present)
-        document_set(&document, "RuntimeVersionArn", node_json(&nodes[RUNTIME_ARN], arena), arena);
-    return document;
+    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
 }
 
-static enum step runtime_step(struct rest_call *call, struct change *change, void *context)
+static enum step runtime_step(struct request *request, struct change *change, void *context)
 {
-    const struct managing *managing = context;
-    const struct part *part = change->before ? entry_qualified(change->before, managing->qualifier) : NULL;
-    if (!part) return answer_not_found(managing->func, call, change->name, managing->qualifier);
-    struct document document = runtime_document(managing->nodes, call->arena);
-    change_put(change, arena_printf(call->arena, PART_RUNTIME "%.*s", SLICE_ARG(managing->qualifier)),
-               &document);
+    struct slice qualifier = runtime_qualifier(request);
+    if (!change->before || !entry_qualified(change->before, qualifier))
+        return lambda_missing(request, qualifier);
+    change_put(change, arena_printf(request->arena, PART_RUNTIME "%.*s", SLICE_ARG(qualifier)), context);
     return STEP_COMMIT;
 }
 
-void lambda_put_runtime_management(struct func *func, struct rest_call *call)
+OPERATION(put_runtime_management, TARGET_QUALIFIED, RUNTIME_PUT)
 {
-    struct node nodes[RUNTIME_MEMBERS];
-    struct target target;
+    const struct node *nodes = request->nodes;
+    struct document document = {0};
     struct change change;
-    if (!lambda_decode(call, runtime_fields, FIELD_COUNT(runtime_fields), nodes) ||
-        !lambda_target(func, call, &nodes[RUNTIME_NAME], &nodes[RUNTIME_QUALIFIER], &target))
-        return;
-    struct managing managing = {func, target.qualifier.len ? target.qualifier : SLICE(PART_LATEST), nodes};
-    if (!lambda_change(func, call, &target, runtime_step, &managing, &change)) return;
+    document_set(&document, "UpdateRuntimeOn", node_json(&nodes[RUNTIME_UPDATE], request->arena),
+                 request->arena);
+    if (nodes[RUNTIME_ARN].present)
+        document_set(&document, "RuntimeVersionArn", node_json(&nodes[RUNTIME_ARN], request->arena),
+                     request->arena);
+    if (!lambda_change(request, runtime_step, &document, &change)) return;
     change_free(&change);
-    struct document document = runtime_document(nodes, call->arena);
-    put_runtime(call, func, &target, &document);
-    lambda_done(call, 200);
+    reply_runtime(request, &document);
 }
 
-void lambda_get_runtime_management(struct func *func, struct rest_call *call)
+OPERATION(get_runtime_management, TARGET_QUALIFIED | TARGET_ENTRY, RUNTIME_GET)
 {
-    struct node nodes[RUNTIME_MEMBERS];
-    struct target target;
     struct document document = {0};
-    if (!lambda_decode(call, runtime_fields, RUNTIME_UPDATE, nodes) ||
-        !lambda_target(func, call, &nodes[RUNTIME_NAME], &nodes[RUNTIME_QUALIFIER], &target))
-        return;
-    struct entry *entry = lambda_entry(func, call, &target);
-    if (!entry) return;
-    const struct part *part = entry_part_of(entry, PART_RUNTIME,
-                                            target.qualifier.len ? target.qualifier : SLICE(PART_LATEST));
-    document_set(&document, "UpdateRuntimeOn", SLICE("\"Auto\""), call->arena);
-    put_runtime(call, func, &target, part ? &part->document : &document);
-    entry_release(entry);
-    lambda_done(call, 200);
+    const struct part *part = entry_part_of(request->entry, PART_RUNTIME, runtime_qualifier(request));
+    document_set(&document, "UpdateRuntimeOn", SLICE("\"Auto\""), request->arena);
+    reply_runtime(request, part ? &part->document : &document);
 }
 
 /* ---- the account ---- */
@@ -353,7 +238,8 @@ void lambda_get_account_settings(struct func *func, struct rest_call *call)
 {
     uint32_t count;
     int64_t reserved = 0, code_bytes = 0;
-    struct entry **list = registry_list(func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS, call->arena, &count);
+    struct entry **list = registry_list(func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS, call->arena,
+                                        &count);
     int64_t all = func->options.process_max ? func->options.process_max : PROCESSES_DEFAULT;
     for (uint32_t i = 0; i < count; i++) {
         const struct part *head = entry_part(list[i], SLICE(PART_FUNCTION));
@@ -363,56 +249,39 @@ void lambda_get_account_settings(struct func *func, struct rest_call *call)
                 code_bytes += document_integer(&list[i]->parts[j].document, "CodeSize", 0);
         entry_release(list[i]);
     }
-    buf_printf(
-        call->reply,
-        "{\"AccountLimit\":{\"TotalCodeSize\":80530636800,\"CodeSizeUnzipped\":%d,\"CodeSizeZipped\":%d,"
-        "\"ConcurrentExecutions\":%lld,\"UnreservedConcurrentExecutions\":%lld},"
-        "\"AccountUsage\":{\"TotalCodeSize\":%lld,\"FunctionCount\":%u}}",
-        LIMIT_UNPACKED_BYTES, LIMIT_CODE_BYTES, (long long)all,
-        (long long)(reserved < all ? all - reserved : 0), (long long)code_bytes, count);
+    compose(call->reply,
+            "{'AccountLimit':{'TotalCodeSize':80530636800,'CodeSizeUnzipped':%d,'CodeSizeZipped':%d,"
+            "'ConcurrentExecutions':%d,'UnreservedConcurrentExecutions':%d},"
+            "'AccountUsage':{'TotalCodeSize':%d,'FunctionCount':%d}}",
+            (int64_t)LIMIT_UNPACKED_BYTES, (int64_t)LIMIT_CODE_BYTES, all,
+            reserved < all ? all - reserved : (int64_t)0, code_bytes, (int64_t)count);
     lambda_done(call, 200);
 }
 
-/* ---- settings that there are none of: told so in the service's words, since clients ask by themselves ----
- */
+/* ---- settings that there are none of: told so in the service's words, since clients ask by themselves ---- */
 
-void lambda_get_code_signing(struct func *func, struct rest_call *call)
+OPERATION(get_code_signing, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    buf_printf(call->reply, "{\"FunctionName\":\"%.*s\"}", SLICE_ARG(entry->name));
-    entry_release(entry);
-    lambda_done(call, 200);
+    lambda_reply(request, 200, "{'FunctionName':%s}", request->name);
 }
 
-void lambda_get_url_config(struct func *func, struct rest_call *call)
+OPERATION(get_url_config, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    entry_release(entry);
-    lambda_error(call, 404, "ResourceNotFoundException", "The resource you requested does not exist.");
+    lambda_error(request->call, 404, "ResourceNotFoundException",
+                 "The resource you requested does not exist.");
 }
 
-void lambda_list_url_configs(struct func *func, struct rest_call *call)
+OPERATION(list_url_configs, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    entry_release(entry);
-    buf_text(call->reply, "{\"FunctionUrlConfigs\":[]}");
-    lambda_done(call, 200);
+    lambda_reply(request, 200, "{'FunctionUrlConfigs':[]}");
 }
 
 /* GetProvisionedConcurrencyConfig and, by the same path, ListProvisionedConcurrencyConfigs. */
-void lambda_provisioned_concurrency(struct func *func, struct rest_call *call)
+OPERATION(provisioned_concurrency, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {
-    struct entry *entry = entry_by_name(func, call);
-    if (!entry) return;
-    entry_release(entry);
-    if (rest_query(call, "List").data) {
-        buf_text(call->reply, "{\"ProvisionedConcurrencyConfigs\":[]}");
-        lambda_done(call, 200);
-        return;
-    }
-    lambda_error(call, 404, "ProvisionedConcurrencyConfigNotFoundException",
-                 "No Provisioned Concurrency Config found for this function");
+    if (rest_query(request->call, "List").data)
+        lambda_reply(request, 200, "{'ProvisionedConcurrencyConfigs':[]}");
+    else
+        lambda_error(request->call, 404, "ProvisionedConcurrencyConfigNotFoundException",
+                     "No Provisioned Concurrency Config found for this function");
 }

@@ -1,4 +1,5 @@
-/* PublishVersion and ListVersionsByFunction. A published version is a copy of $LATEST that never changes. */
+/* What makes versions: UpdateFunctionCode and UpdateFunctionConfiguration, which make a new $LATEST of the old one, and
+ * PublishVersion. A published version is a copy of $LATEST that never changes. And ListVersionsByFunction. */
 #include "base/limits.h"
 #include "func/lambda.h"
 
@@ -47,144 +48,217 @@ static struct document published_document(struct change *change, const struct do
     return document;
 }
 
-struct slice version_publish(struct rest_call *call, struct change *change, const struct document *latest,
+struct slice version_publish(struct request *request, struct change *change, const struct document *latest,
                              struct slice description)
 {
     int64_t last = document_integer(&change->head, "LastVersion", 0);
     const struct part *previous = NULL;
     if (change->before)
-        previous = entry_part(change->before, arena_printf(call->arena, "%lld", (long long)last));
+        previous = entry_part(change->before, arena_printf(request->arena, "%lld", (long long)last));
     if (previous && is_same_version(&previous->document, latest)) return previous->name;
     if (change->before && change->before->count >= LIMIT_FUNCTION_PARTS) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "This function has as many versions and aliases as it may have (%d). Delete some.",
-                     LIMIT_FUNCTION_PARTS);
+        lambda_refuse(request->call,
+                      "This function has as many versions and aliases as it may have (%d). Delete some.",
+                      LIMIT_FUNCTION_PARTS);
         return SLICE_NONE;
     }
-    struct slice number = arena_printf(call->arena, "%lld", (long long)last + 1);
+    struct slice number = arena_printf(request->arena, "%lld", (long long)last + 1);
     struct document document = published_document(change, latest, description);
-    document_set_integer(&change->head, "LastVersion", last + 1, call->arena);
+    document_set_integer(&change->head, "LastVersion", last + 1, request->arena);
     change_put(change, number, &document);
     return number;
 }
 
+/* The $LATEST there is, whose revision is the one that was given; NULL: answered. */
+static const struct part *latest_part(const struct request *request, const struct change *change,
+                                      const struct node *revision)
+{
+    const struct part *part = change->before ? entry_part(change->before, SLICE(PART_LATEST)) : NULL;
+    if (!part || !part->function) {
+        lambda_missing(request, SLICE_NONE);
+        return NULL;
+    }
+    return lambda_revision_fits(request->call, revision, &part->document) ? part : NULL;
+}
+
+/* With the version in the ARN, where it is a published one. */
+static void put_version(struct buf *out, const struct request *request, const struct entry *entry,
+                        const struct part *part)
+{
+    struct slice qualifier = slice_equal(part->name, SLICE(PART_LATEST)) ? SLICE_NONE : part->name;
+    configuration_put(out, request->func, entry, part, qualifier, request->arena);
+}
+
+static void reply_version(struct request *request, struct change *change, int status)
+{
+    struct slice missing = status == 201 ? request->part : SLICE_NONE;
+    if (!lambda_show(request, change, put_version, status))
+        lambda_missing(request, missing); /* deleted by somebody else */
+}
+
+/* ---- UpdateFunctionCode ---- */
+
+#define UPDATE_CODE(X)                                                                                       \
+    CODE_MEMBERS(X)                                                                                          \
+    X(CODE_NAME, NAME_FIELD)                                                                                 \
+    X(CODE_PUBLISH, FIELD("Publish", lambda_shape_bool))                                                     \
+    X(CODE_DRY_RUN, FIELD("DryRun", lambda_shape_bool))                                                      \
+    X(CODE_REVISION, REVISION_FIELD)                                                                         \
+    X(CODE_ARCHITECTURES, FIELD("Architectures", lambda_shape_architectures))
+enum { CODE_NAME = CODE_MEMBER_COUNT, CODE_PUBLISH, CODE_DRY_RUN, CODE_REVISION, CODE_ARCHITECTURES };
+
+static enum step code_step(struct request *request, struct change *change, void *context)
+{
+    const struct node *nodes = request->nodes;
+    struct node nothing[CONFIG_MEMBERS] = {{0}};
+    const struct part *latest = latest_part(request, change, &nodes[CODE_REVISION]);
+    if (!latest) return STEP_ANSWERED;
+    struct document document = document_copy(&latest->document, request->arena);
+    lambda_code_apply(context, &document, request->arena);
+    if (nodes[CODE_ARCHITECTURES].present)
+        document_set(&document, "Architectures", node_json(&nodes[CODE_ARCHITECTURES], request->arena),
+                     request->arena);
+    /* A URL that becomes an archive needs a runtime now. */
+    if (!configuration_apply(request, nothing, &document)) return STEP_ANSWERED;
+    configuration_mark(change->registry, &document, &latest->document, request->arena);
+    if (nodes[CODE_DRY_RUN].truth) { /* what the function would be, shown without a change */
+        struct part part = *latest;
+        part.document = document;
+        put_version(request->call->reply, request, change->before, &part);
+        return STEP_NOTHING;
+    }
+    request->part = SLICE(PART_LATEST);
+    change_put(change, request->part, &document);
+    if (nodes[CODE_PUBLISH].truth) request->part = version_publish(request, change, &document, SLICE_NONE);
+    return request->part.data ? STEP_COMMIT : STEP_ANSWERED;
+}
+
+/* The archive that $LATEST had before, when it has another one now. */
+static void sweep_old_code(struct func *func, const struct change *change)
+{
+    struct arena arena = {0};
+    const struct part *before = change->before ? entry_part(change->before, SLICE(PART_LATEST)) : NULL;
+    if (before) code_sweep(func->registry, document_text(&before->document, "CodeSha256", &arena));
+    arena_free(&arena);
+}
+
+OPERATION(update_function_code, TARGET_WHOLE, UPDATE_CODE)
+{
+    struct change change;
+    struct code code;
+    if (!lambda_code_read(request, request->nodes, &code) ||
+        !lambda_code_store(request->func, request->call, &code))
+        return;
+    bool updated = lambda_change(request, code_step, &code, &change);
+    lambda_code_end(request->func, &code);
+    if (updated && request->nodes[CODE_DRY_RUN].truth) {
+        change_free(&change);
+        lambda_done(request->call, 200);
+    } else if (updated) {
+        sweep_old_code(request->func, &change);
+        reply_version(request, &change, 200);
+    }
+}
+
+/* ---- UpdateFunctionConfiguration ---- */
+
+#define UPDATE(X) X(UPDATE_NAME, NAME_FIELD) X(UPDATE_REVISION, REVISION_FIELD)
+enum { UPDATE(FIELD_INDEX) UPDATE_CONFIG /* from here on: enum configuration_member */ };
+
+static enum step configuration_step(struct request *request, struct change *change, void *context)
+{
+    const struct part *latest = latest_part(request, change, &request->nodes[UPDATE_REVISION]);
+    (void)context;
+    if (!latest) return STEP_ANSWERED;
+    struct document document = document_copy(&latest->document, request->arena);
+    if (!configuration_apply(request, request->nodes + UPDATE_CONFIG, &document)) return STEP_ANSWERED;
+    configuration_defaults(change->name, &document, request->arena);
+    configuration_mark(change->registry, &document, &latest->document, request->arena);
+    request->part = SLICE(PART_LATEST);
+    change_put(change, request->part, &document);
+    return STEP_COMMIT;
+}
+
+static void update_configuration(struct request *request)
+{
+    struct change change;
+    if (lambda_change(request, configuration_step, NULL, &change)) reply_version(request, &change, 200);
+}
+
+void lambda_update_function_configuration(struct func *func, struct rest_call *call)
+{
+    struct field fields[UPDATE_CONFIG + CONFIG_MEMBERS] = {UPDATE(FIELD_ROW)};
+    memcpy(fields + UPDATE_CONFIG, configuration_fields, sizeof configuration_fields);
+    lambda_run(func, call, fields, FIELD_COUNT(fields), TARGET_WHOLE, update_configuration);
+}
+
 /* ---- PublishVersion ---- */
 
-enum { PUBLISH_NAME, PUBLISH_SHA256, PUBLISH_DESCRIPTION, PUBLISH_REVISION, PUBLISH_MEMBERS };
-
-static const struct field publish_fields[] = {
-    [PUBLISH_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name, 0),
-    [PUBLISH_SHA256] = FIELD("CodeSha256", lambda_shape_text),
-    [PUBLISH_DESCRIPTION] = FIELD("Description", lambda_shape_description),
-    [PUBLISH_REVISION] = FIELD("RevisionId", lambda_shape_text),
-};
-
-struct publication {
-    struct func *func;
-    const struct node *nodes;
-    struct slice version;
-};
-
-static bool check_publication(struct rest_call *call, const struct node *nodes, const struct document *latest)
-{
-    struct slice sha256 = document_text(latest, "CodeSha256", call->arena);
-    if (!lambda_revision_fits(call, &nodes[PUBLISH_REVISION], latest)) return false;
-    if (!nodes[PUBLISH_SHA256].present || slice_equal(nodes[PUBLISH_SHA256].text, sha256)) return true;
-    lambda_error(call, 400, "InvalidParameterValueException",
-                 "CodeSHA256 (%.*s) is different from current CodeSHA256 in $LATEST (%.*s). Please try again "
-                 "with the CodeSHA256 in $LATEST.",
-                 SLICE_ARG(nodes[PUBLISH_SHA256].text), SLICE_ARG(sha256));
-    return false;
-}
+#define PUBLISH(X)                                                                                           \
+    X(PUBLISH_NAME, NAME_FIELD)                                                                              \
+    X(PUBLISH_SHA256, FIELD("CodeSha256", lambda_shape_text))                                                \
+    X(PUBLISH_DESCRIPTION, FIELD("Description", lambda_shape_description))                                   \
+    X(PUBLISH_REVISION, REVISION_FIELD)
+MEMBERS(PUBLISH)
 
 /* Says that the archive gets another user, so that no other server takes it for unused. */
-static bool touch_code(struct rest_call *call, struct func *func, const struct part *latest)
+static bool touch_code(const struct request *request, const struct part *latest)
 {
     const struct function *function = latest->function;
-    if (!func->options.shared || function->kind != FUNCTION_PROCESS || function->in_place) return true;
-    if (code_store(func->registry, document_text(&latest->document, "CodeSha256", call->arena), SLICE_NONE))
-        return true;
-    lambda_unavailable(call);
-    return false;
+    struct slice sha256 = document_text(&latest->document, "CodeSha256", request->arena);
+    return !request->func->options.shared || function->kind != FUNCTION_PROCESS || function->in_place ||
+           code_store(request->func->registry, sha256, SLICE_NONE) || lambda_unavailable(request->call);
 }
 
-static enum step publish_step(struct rest_call *call, struct change *change, void *context)
+static enum step publish_step(struct request *request, struct change *change, void *context)
 {
-    struct publication *publication = context;
-    const struct part *latest = change->before ? entry_part(change->before, SLICE(PART_LATEST)) : NULL;
-    if (!latest || !latest->function) {
-        lambda_not_found(publication->func, call, change->name, SLICE_NONE);
-        return STEP_ANSWERED;
-    }
-    if (!check_publication(call, publication->nodes, &latest->document)) return STEP_ANSWERED;
-    const struct node *description = &publication->nodes[PUBLISH_DESCRIPTION];
-    publication->version = version_publish(call, change, &latest->document,
-                                           description->present ? description->text : SLICE_NONE);
-    if (!publication->version.data) return STEP_ANSWERED;
+    const struct node *nodes = request->nodes, *wanted = &nodes[PUBLISH_SHA256];
+    const struct part *latest = latest_part(request, change, &nodes[PUBLISH_REVISION]);
+    (void)context;
+    if (!latest) return STEP_ANSWERED;
+    struct slice sha256 = document_text(&latest->document, "CodeSha256", request->arena);
+    if (wanted->present && !slice_equal(wanted->text, sha256))
+        return lambda_refuse(
+            request->call,
+            "CodeSHA256 (%.*s) is different from current CodeSHA256 in $LATEST (%.*s). Please try "
+            "again with the CodeSHA256 in $LATEST.",
+            SLICE_ARG(wanted->text), SLICE_ARG(sha256));
+    const struct node *description = &nodes[PUBLISH_DESCRIPTION];
+    request->part = version_publish(request, change, &latest->document,
+                                    description->present ? description->text : SLICE_NONE);
+    if (!request->part.data) return STEP_ANSWERED;
     if (!change->count) return STEP_NOTHING; /* nothing has changed since the last version */
-    if (!touch_code(call, publication->func, latest)) return STEP_ANSWERED;
-    struct document again = document_copy(&latest->document, call->arena);
-    document_set_text(&again, "RevisionId", registry_uuid(change->registry, call->arena), call->arena);
+    if (!touch_code(request, latest)) return STEP_ANSWERED;
+    struct document again = document_copy(&latest->document, request->arena);
+    document_set_text(&again, "RevisionId", registry_uuid(change->registry, request->arena), request->arena);
     change_put(change, SLICE(PART_LATEST), &again);
     return STEP_COMMIT;
 }
 
-void lambda_publish_version(struct func *func, struct rest_call *call)
+OPERATION(publish_version, TARGET_WHOLE, PUBLISH)
 {
-    struct node nodes[PUBLISH_MEMBERS];
-    struct publication publication = {.func = func, .nodes = nodes};
-    struct target target;
     struct change change;
-    if (!lambda_decode(call, publish_fields, FIELD_COUNT(publish_fields), nodes) ||
-        !lambda_whole_target(func, call, &nodes[PUBLISH_NAME], &target) ||
-        !lambda_change(func, call, &target, publish_step, &publication, &change))
-        return;
-    const struct part *part = change.after ? entry_part(change.after, publication.version) : NULL;
-    if (part) configuration_put(call->reply, func, change.after, part, part->name, call->arena);
-    bool shown = part != NULL;
-    change_free(&change);
-    if (shown)
-        lambda_done(call, 201);
-    else
-        lambda_not_found(func, call, target.name, publication.version); /* deleted by somebody else */
+    if (lambda_change(request, publish_step, NULL, &change)) reply_version(request, &change, 201);
 }
 
 /* ---- ListVersionsByFunction ---- */
 
-enum { LIST_NAME, LIST_MARKER, LIST_MAX, LIST_MEMBERS };
+#define LIST(X)                                                                                              \
+    X(LIST_NAME, PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0))                             \
+    X(LIST_MARKER, MARKER_FIELD)                                                                             \
+    X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items))
+MEMBERS(LIST)
 
-static const struct field list_fields[] = {
-    [LIST_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
-    [LIST_MARKER] = QUERY_FIELD("Marker", lambda_shape_text),
-    [LIST_MAX] = QUERY_FIELD("MaxItems", lambda_shape_max_items),
-};
-
-void lambda_list_versions(struct func *func, struct rest_call *call)
+OPERATION(list_versions, TARGET_QUALIFIED | TARGET_ENTRY, LIST)
 {
-    struct node nodes[LIST_MEMBERS];
-    struct target target;
-    uint32_t count, at = 0, shown = 0;
-    if (!lambda_decode(call, list_fields, FIELD_COUNT(list_fields), nodes) ||
-        !lambda_target(func, call, &nodes[LIST_NAME], NULL, &target))
-        return;
-    struct entry *entry = lambda_entry(func, call, &target);
-    if (!entry) return;
-    const struct part **versions = entry_versions(entry, call->arena, &count);
-    uint32_t max = nodes[LIST_MAX].present && nodes[LIST_MAX].integer < 50 ? (uint32_t)nodes[LIST_MAX].integer
-                                                                           : 50;
-    if (nodes[LIST_MARKER].present)
-        while (at < count && !slice_equal(versions[at++]->name, nodes[LIST_MARKER].text)) continue;
-    buf_text(call->reply, "{\"Versions\":[");
-    for (; at < count && shown < max; at++, shown++) {
-        if (shown) buf_byte(call->reply, ',');
-        configuration_put(call->reply, func, entry, versions[at], versions[at]->name, call->arena);
-    }
-    buf_byte(call->reply, ']');
-    if (at < count) {
-        buf_text(call->reply, ",\"NextMarker\":");
-        json_put_string(call->reply, versions[at - 1]->name);
-    }
-    buf_byte(call->reply, '}');
-    entry_release(entry);
-    lambda_done(call, 200);
+    const struct node *marker = &request->nodes[LIST_MARKER];
+    uint32_t count, at = 0, shown = 0, max = lambda_list_max(&request->nodes[LIST_MAX]);
+    const struct part **versions = entry_versions(request->entry, request->arena, &count);
+    if (marker->present)
+        while (at < count && !slice_equal(versions[at++]->name, marker->text)) continue;
+    compose(request->call->reply, "{'Versions':[");
+    for (; at < count && shown < max; at++, shown++)
+        configuration_put(request->call->reply, request->func, request->entry, versions[at],
+                          versions[at]->name, request->arena);
+    lambda_list_end(request, at < count ? versions[at - 1]->name : SLICE_NONE);
 }
