@@ -118,6 +118,9 @@ struct invocation {
     struct slice client_context; /* decoded JSON; empty: none */
     struct slice cause;          /* of what led to it; the function's own name is added for its writes */
     bool wants_log;              /* the last 4 KB of its output */
+    /* Of an asynchronous call; the same for all its attempts. Empty: it is none. */
+    struct slice call_id;
+    int64_t accepted_ms;
     struct arena *arena;
     void (*done)(struct invocation *invocation); /* on some thread; must be quick */
     void *context;
@@ -127,6 +130,8 @@ struct invocation {
     struct buf log;         /* the caller frees it */
     bool is_final;          /* FAILED: it would fail again; who retries need not */
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
+    bool is_repeatable; /* ANSWERED: what it returns are no effects but children of a commit (task.h): a table's or a
+                           queue's writes, which may be made again */
     char request_id[37];
     char version[16];   /* that was executed: "$LATEST", "3" */
     int64_t started_us; /* monotonic: when the process was given the event; 0: never */

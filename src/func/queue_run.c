@@ -162,10 +162,15 @@ static int64_t call_rejected(struct async_call *call, const char *type, struct s
 /* Ends it with what its function returned and what its destination is told, and repeats that until it is decided or the
  * queue ends. What cannot be told is left out; effects that are refused are the function's error. */
 static int64_t call_end(struct async_call *call, const char *condition, struct slice destination,
-                        struct slice effects)
+                        struct slice effects, unsigned effect_count)
 {
     struct queue *queue = call->queue;
     struct slice name, qualifier, told = destination_members(call, destination, condition);
+    bool is_repeatable = effects.len && call->invocation.is_repeatable; /* then they are children */
+    struct slice whole = is_repeatable && told.len
+                             ? arena_printf(call->arena, "%.*s,%.*s", SLICE_ARG(effects), SLICE_ARG(told))
+                         : is_repeatable ? effects
+                                         : told;
     struct buf anchor = {0}, tombstone = {0}, parts = {0};
     bool has_transactions = task_has_transactions();
     call_put_removal(call, &anchor);
@@ -173,9 +178,9 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
     if (has_transactions) call_put_part_removals(call, &parts);
     struct task_commit commit = {.anchor = taken(call, &anchor),
                                  .tombstone = taken(call, &tombstone),
-                                 .children = told,
+                                 .children = whole,
                                  .removals = taken(call, &parts),
-                                 .effects = effects,
+                                 .effects = is_repeatable ? SLICE_NONE : effects,
                                  .source = call->id,
                                  .marker = SLICE("end"),
                                  .in_order = true};
@@ -194,7 +199,9 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
         }
         struct slice why = arena_printf(call->arena, "%.*s: %.*s", SLICE_ARG(reply.error),
                                         SLICE_ARG(reply.message));
-        if (reply.end == COMMIT_REFUSED && reply.part == COMMIT_EFFECT)
+        bool is_of_effects = reply.part == COMMIT_EFFECT ||
+                             (is_repeatable && reply.part == COMMIT_CHILD && reply.number <= effect_count);
+        if (reply.end == COMMIT_REFUSED && is_of_effects)
             return call_rejected(
                 call, "Quipu.EffectsRefused",
                 arena_printf(call->arena, "The returned writes were not applied: %.*s", SLICE_ARG(why)));
@@ -202,7 +209,7 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
         if (reply.end == COMMIT_REFUSED) {
             log_line("the end of a call of %.*s could not be told: %.*s", SLICE_ARG(shown(call)),
                      SLICE_ARG(why));
-            commit.children = SLICE_NONE;
+            commit.children = is_repeatable ? effects : SLICE_NONE;
             if (reply.part == COMMIT_CHILD) continue;
         }
         task_pause_us((reply.is_busy ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
@@ -227,10 +234,10 @@ static int64_t call_failed(struct async_call *call)
     struct queue *queue = call->queue;
     call->pending->throttles = 0;
     if (call->attempts >= call->settings.retries || call->invocation.is_final)
-        return call_end(call, "RetriesExhausted", call->settings.on_failure, SLICE_NONE);
+        return call_end(call, "RetriesExhausted", call->settings.on_failure, SLICE_NONE, 0);
     int64_t due_ms = queue_now_ms(queue) + (int64_t)QUEUE_RETRY_MS * (call->attempts + 1);
     if (due_ms - call->accepted_ms > call->settings.age_max_ms) /* its last answer can still be told */
-        return call_end(call, "EventAgeExceeded", call->settings.on_failure, SLICE_NONE);
+        return call_end(call, "EventAgeExceeded", call->settings.on_failure, SLICE_NONE, 0);
     stats_add(&queue->stats.retried, 1);
     return call_retry(call, call->attempts + 1, due_ms);
 }
@@ -271,7 +278,7 @@ static int64_t call_answered(struct async_call *call)
                                       sizeof error);
     if (found == EFFECTS_BAD) return call_rejected(call, "Quipu.EffectsMalformed", slice_of(error));
     call->pending->throttles = 0;
-    return call_end(call, "Success", call->settings.on_success, effects);
+    return call_end(call, "Success", call->settings.on_success, effects, count);
 }
 
 /* Another server may have made the function a moment ago. */
@@ -282,7 +289,7 @@ static int64_t call_unknown(struct async_call *call)
         return call_put_off(call);
     log_line("a call of %.*s is %s: there is no such function", SLICE_ARG(shown(call)),
              call->failure.len ? "put aside" : "dropped");
-    return call_end(call, "FunctionNotFound", call->failure, SLICE_NONE);
+    return call_end(call, "FunctionNotFound", call->failure, SLICE_NONE, 0);
 }
 
 /* Without having been run this time. */
@@ -290,7 +297,7 @@ static int64_t call_give_up(struct async_call *call, const char *condition)
 {
     buf_free(&call->invocation.reply);
     call->invocation = (struct invocation){.end = INVOCATION_THROTTLED};
-    return call_end(call, condition, call->settings.on_failure, SLICE_NONE);
+    return call_end(call, condition, call->settings.on_failure, SLICE_NONE, 0);
 }
 
 /* Lambda: a function whose reserved concurrency is 0 is switched off, and calls of it are not tried again.
@@ -366,6 +373,8 @@ static int64_t call_run(struct async_call *call)
     call->invocation = (struct invocation){.function = call->function,
                                            .payload = call->payload,
                                            .cause = call->cause,
+                                           .call_id = call->id,
+                                           .accepted_ms = call->accepted_ms,
                                            .arena = call->arena,
                                            .done = invocation_done,
                                            .context = call};

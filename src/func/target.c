@@ -52,6 +52,7 @@ void target_invoke(struct func *func, struct function *function, struct invocati
     ensure(function->kind != FUNCTION_PROCESS); /* that is the pool's */
     invocation->reply = invocation->log = (struct buf){0};
     invocation->error_kind = NULL;
+    invocation->is_repeatable = false;
     if (!invocation->request_id[0]) {
         struct random random;
         random_seed_from_system(&random);

@@ -2,13 +2,11 @@
  * document (queues.c).
  *
  * Ids are times in microseconds that only grow, so that a queue is read in the order in which its documents
- * came; the last digits of the call keep two servers apart. */
-#include <stdio.h>
-
+ * came; the last digits of the call keep two servers apart. Where the database has no transactions a document may be
+ * put again (task.h), so its id follows from the record, or from the asynchronous call, and begins with its time. */
+#include "base/hash.h"
 #include "base/limits.h"
 #include "func/target.h"
-
-#define ID_BYTES 48
 
 struct queue_batch {
     struct json_reader json;
@@ -18,7 +16,7 @@ struct queue_batch {
     int64_t now_ms, id_us;
     uint32_t count;
     size_t bytes; /* of all items */
-    bool has_records, has_failed;
+    bool has_records, has_failed, has_transactions;
 };
 
 /* The next time that no other call of this process has; it runs ahead of the clock when more come than there
@@ -56,17 +54,37 @@ static bool too_many(struct queue_batch *batch)
     return false;
 }
 
+static struct slice document_id(const struct queue_batch *batch, struct slice document)
+{
+    const struct invocation *invocation = batch->invocation;
+    struct arena *arena = invocation->arena;
+    struct slice change = raw_member(arena, document, "dynamodb"),
+                 number = raw_string(arena, raw_member(arena, change, "SequenceNumber")),
+                 made = raw_text(arena, raw_member(arena, change, "ApproximateCreationDateTime")),
+                 event = raw_string(arena, raw_member(arena, document, "eventID"));
+    int64_t made_s = 0;
+    if (batch->has_transactions || (!number.len && !invocation->call_id.len))
+        return arena_printf(arena, "%016lld-%04u-%.8s", (long long)batch->id_us, batch->count,
+                            invocation->request_id);
+    if (!number.len)
+        return arena_printf(arena, "%016lld-%04u-%016llx", (long long)invocation->accepted_ms * 1000,
+                            batch->count, (unsigned long long)hash_bytes(invocation->call_id));
+    for (size_t i = 0; i < made.len && made.data[i] >= '0' && made.data[i] <= '9' && i < 10; i++)
+        made_s = made_s * 10 + made.data[i] - '0';
+    return arena_printf(arena, "%016lld-%0*d%.*s-%016llx", (long long)made_s * 1000000,
+                        number.len < 40 ? (int)(40 - number.len) : 1, 0, SLICE_ARG(number),
+                        (unsigned long long)hash_bytes(event));
+}
+
 static bool put_document(struct queue_batch *batch, struct slice document)
 {
     struct invocation *invocation = batch->invocation;
-    char id[ID_BYTES];
     if (batch->count == LIMIT_EFFECTS) return too_many(batch);
-    snprintf(id, sizeof id, "%016lld-%04u-%.8s", (long long)batch->id_us, batch->count,
-             invocation->request_id);
+    struct slice id = document_id(batch, document);
     if (batch->count) buf_byte(&invocation->reply, ',');
     size_t bytes = queues_put(
         queues_table(batch->func, invocation->arena),
-        &(struct queues_message){batch->queue, slice_of(id), document, SLICE_NONE, 0, batch->now_ms},
+        &(struct queues_message){batch->queue, id, document, SLICE_NONE, 0, batch->now_ms},
         &invocation->reply);
     if (!bytes) return too_large(batch);
     batch->bytes += bytes;
@@ -107,6 +125,7 @@ void target_queue(struct func *func, const struct function *function, struct inv
     struct queue_batch batch = {.func = func, .queue = function->queue, .invocation = invocation};
     batch.now_ms = clock_now_ms(func->options.clock);
     batch.id_us = next_id_us(batch.now_ms);
+    batch.has_transactions = func_has_transactions(func);
     buf_text(&invocation->reply, "{\"quipu\":{\"transact\":[");
     json_begin(&batch.json, event, invocation->arena);
     bool whole = take_event(&batch);
@@ -117,5 +136,6 @@ void target_queue(struct func *func, const struct function *function, struct inv
     if (whole && !batch.has_records) put_document(&batch, event);
     if (batch.has_failed) return;
     buf_text(&invocation->reply, "]}}");
+    invocation->is_repeatable = true;
     invocation->end = INVOCATION_ANSWERED;
 }

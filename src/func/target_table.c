@@ -138,7 +138,8 @@ static bool take_word(struct json_reader *json, struct slice *word)
 static bool check_record(struct table_batch *batch, struct slice source, struct slice event,
                          struct table_write *write)
 {
-    if (source.data && !slice_equal(source, SLICE("aws:dynamodb")))
+    if (source.data && !slice_equal(source, SLICE("aws:dynamodb")) &&
+        !slice_equal(source, SLICE("scylladb:alternator")))
         return bad_record(batch, "is of another source than a DynamoDB stream");
     if (!write->key_count)
         return bad_record(batch, "has no Keys: a table takes records of DynamoDB streams only");
@@ -240,5 +241,6 @@ void target_table(struct func *func, const struct function *function, struct inv
     }
     buf_text(reply, "]}}");
     buf_free(&table);
+    invocation->is_repeatable = true;
     invocation->end = INVOCATION_ANSWERED;
 }

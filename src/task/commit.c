@@ -459,17 +459,24 @@ static struct task_commit_reply write_anchor(struct slice anchor, const struct t
     return commit_reply(&reply, COMMIT_ANCHOR, 1);
 }
 
+static bool is_too_late(const struct task_commit *commit)
+{
+    return commit->until_us && task_host_ticks_us(task_own_host()) >= commit->until_us;
+}
+
 static struct task_commit_reply write_in_order(const struct task_commit *commit)
 {
     struct slice mark = SLICE_NONE, *all;
-    struct task_commit_reply out;
+    struct task_commit_reply out = {.end = COMMIT_MAY_PASS};
     unsigned count;
+    if (is_too_late(commit)) return out;
     if (commit->effects.len) {
         out = write_effect(commit, &mark);
         if (out.end != COMMIT_DONE) return out;
     }
     all = members_split(commit->children, &count);
     for (unsigned i = 0; i < count; i++) {
+        if (is_too_late(commit)) return (struct task_commit_reply){.end = COMMIT_MAY_PASS};
         struct task_reply reply = task_action(all[i]);
         if (reply.fault != DYNAMO_FINE && reply.fault != DYNAMO_CONDITION)
             return commit_reply(&reply, COMMIT_CHILD, i + 1);

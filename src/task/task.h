@@ -166,6 +166,8 @@ struct task_commit {
     struct slice source, marker;
     struct slice cause; /* these two as in dynamo_call */
     bool in_order;
+    /* Without a transaction nothing is written from this moment on, by the host's ticks: a lease ends. 0: whenever. */
+    int64_t until_us;
 };
 
 enum task_commit_end {

@@ -355,7 +355,9 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
                                       &count, why, sizeof why);
     if (found == EFFECTS_BAD) lane_fail(lane, why);
     if (found != EFFECTS_FOUND) return found == EFFECTS_NONE;
-    bool is_watch = lane_mapping(lane)->watch != NULL, has_transactions = is_watch || task_has_transactions();
+    bool is_watch = lane_mapping(lane)->watch != NULL;
+    bool are_children = is_watch || call->invocation.is_repeatable;
+    bool has_transactions = are_children || task_has_transactions();
     uint32_t most = has_transactions ? LIMIT_EFFECTS : 1;
     bool fits = count <= most && members.len <= EFFECTS_BYTES;
     if (!fits && lane->take > 1) {
@@ -371,8 +373,8 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
     if (!count) return true;
     cause = call->invocation.cause;
     if (!is_watch) cause = cause_add(&call->arena, cause, lane->shard->reader->function_name);
-    buf_slice(is_watch ? &settlement->children : &settlement->effects, members);
-    *(is_watch ? &settlement->child_count : &settlement->effect_count) = count;
+    buf_slice(are_children ? &settlement->children : &settlement->effects, members);
+    *(are_children ? &settlement->child_count : &settlement->effect_count) = count;
     buf_slice(&settlement->cause, cause);
     return true;
 }

@@ -424,7 +424,8 @@ static bool commit(struct shard *shard, struct lane *leader)
     struct consumer *consumer = shard->reader->consumer;
     struct watch *watch = leader ? lane_mapping(leader)->watch : NULL;
     int64_t asked_us = consumer_ticks_us(consumer);
-    struct task_commit write = {.in_order = true}; /* effects of several shards may meet in one item */
+    struct task_commit write = {.in_order = true, /* effects of several shards may meet in one item */
+                                .until_us = shard->lease_us};
     const char *why = NULL;
     enum decided decided = DECIDED;
     if (leader) {

@@ -68,6 +68,11 @@ static void note_done(struct invocation *invocation)
     pthread_mutex_unlock(&invoked->lock);
 }
 
+static void note_nothing(struct invocation *invocation)
+{
+    (void)invocation;
+}
+
 static void invoke(struct func *func, struct function *function, struct invoked *invoked, struct slice event)
 {
     memset(invoked, 0, sizeof *invoked);
@@ -364,8 +369,9 @@ static void expect_queue_failure(struct func *func, const struct buf *event, con
 
 TEST(target_queue_refuses_what_does_not_fit)
 {
-    struct func func = {.options.clock = &fixed_clock, .prefix = SLICE("quipu-")};
+    struct func func;
     struct buf event = {0};
+    func_make(&func);
     buf_text(&event, "{\"Records\":[{},\"");
     for (int i = 0; i < LIMIT_ITEM_BYTES; i++) buf_byte(&event, 'x');
     buf_text(&event, "\"]}");
@@ -389,13 +395,15 @@ TEST(target_queue_refuses_what_does_not_fit)
     buf_text(&event, "{\"Records\":[1,]}");
     expect_queue_failure(&func, &event, "the event is no JSON");
     buf_free(&event);
+    func_unmake(&func);
 }
 
 TEST(target_queue_ids_grow)
 {
-    struct func func = {.options.clock = &fixed_clock, .prefix = SLICE("quipu-"), .queues_are_made = true};
+    struct func func;
     struct function function = queue_function();
     char last[32] = "";
+    func_make(&func);
     for (int i = 0; i < 50; i++) {
         struct invoked invoked;
         invoke(&func, &function, &invoked, SLICE("{}"));
@@ -406,6 +414,47 @@ TEST(target_queue_ids_grow)
         if (found) snprintf(last, sizeof last, "%.21s", found + mark.len);
         invoked_free(&invoked);
     }
+    func_unmake(&func);
+}
+
+/* Without transactions a document that is put again is the same one. */
+TEST(target_queue_ids_follow_from_the_cause_without_transactions)
+{
+    static const char *const events[] = {
+        "{\"Records\":[{\"eventID\":\"e\",\"dynamodb\":{\"SequenceNumber\":\"700\","
+        "\"ApproximateCreationDateTime\":1700000000.5}}]}",
+        "{\"whole\":1}",
+    };
+    static const char *const ids[] = {"1700000000000000-0000000000000000000000000000000000000700-",
+                                      "1700000001234000-0000-"};
+    char error[300] = "";
+    struct imitation_options options;
+    struct func func;
+    struct function function = queue_function();
+    func_make(&func);
+    dynamo_close(func.options.dynamo);
+    ensure(imitation_options_read("alternator", &options, error, sizeof error));
+    func.options.dynamo = dynamo_open_imitation(&options, &(struct dynamo_options){0}, error, sizeof error);
+    func.queues_are_made = true;
+    for (size_t i = 0; i < 2; i++) {
+        struct buf first = {0};
+        for (int again = 0; again < 2; again++) {
+            struct invocation invocation = {.payload = slice_of(events[i]),
+                                            .call_id = SLICE("call"),
+                                            .accepted_ms = 1700000001234,
+                                            .arena = &(struct arena){0},
+                                            .done = note_nothing};
+            target_invoke(&func, &function, &invocation);
+            CHECK(invocation.is_repeatable);
+            CHECK(slice_contains(buf_view(&invocation.reply), slice_of(ids[i])));
+            if (again) CHECK(slice_equal(buf_view(&first), buf_view(&invocation.reply)));
+            if (!again) buf_slice(&first, buf_view(&invocation.reply));
+            buf_free(&invocation.reply);
+            arena_free(invocation.arena);
+        }
+        buf_free(&first);
+    }
+    func_unmake(&func);
 }
 
 /* ---- URLs ---- */

@@ -372,6 +372,24 @@ TEST(a_put_that_must_be_the_first_is_found_by_its_repeat)
     }
 }
 
+/* A lease that is over: what was not decided before is not any more. */
+TEST(a_commit_writes_nothing_when_its_time_is_over)
+{
+    struct stage stage;
+    stage_open(&stage, false);
+    stage.commit = whole();
+    stage.commit.until_us = stage_clock(&stage) + 1;
+    stage_run(&stage);
+    CHECK_INT(stage.reply.end, COMMIT_DONE);
+    stage.commit.anchor = SLICE(ANCHOR("1", "2"));
+    stage.commit.until_us = stage_clock(&stage);
+    stage.calls = 0;
+    stage.reply = task_commit_wait(stage.host, &stage.commit, &stage.arena);
+    CHECK_INT(stage.reply.end, COMMIT_MAY_PASS);
+    CHECK_INT(stage.calls, 0);
+    stage_close(&stage);
+}
+
 /* ---- who is at fault ---- */
 
 static void check_fault(struct task_commit commit, enum task_commit_end end, enum task_commit_part part,
