@@ -629,8 +629,8 @@ static const struct flag flags[] = {
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
-     "(on ScyllaDB Alternator, which has no transactions: functions and patterns,\n"
-     "but no histories, triggers and schedules; doc/engines.md)"},
+     "(on ScyllaDB Alternator, which has no transactions: functions, schedules and\n"
+     "patterns, but no histories and triggers; doc/engines.md)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

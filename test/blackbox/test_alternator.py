@@ -5,7 +5,6 @@ import re
 import threading
 import urllib.request
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 from cli import items, output, quipu
@@ -242,15 +241,10 @@ def test_flags_of_functions_are_taken(alternator, flag, value, tmp_path):
         assert lambda_client(server.url).list_functions()["Functions"] == []
 
 
-def test_triggers_and_schedules_are_refused(server, alternator):
+def test_triggers_are_refused(server, alternator):
     with pytest.raises(ClientError) as refused:
         lambda_client(server.url).list_event_source_mappings()
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 501
-    scheduler = boto3.client("scheduler", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="local",
-                             aws_secret_access_key="local")
-    with pytest.raises(ClientError) as refused:
-        scheduler.list_schedules()
-    assert SENTENCE in str(refused.value.response)
     assert send(server.url, "POST", "/v1/queues/aside/redrive", {}) == REFUSAL
     assert not asked(alternator)
     told = quipu("trigger", "ls", on=server.url, env=KEYS)
