@@ -36,22 +36,40 @@ struct number_rule {
 };
 extern const struct number_rule number_rules[SETTING_NUMBERS];
 
+/* All else that is one attribute of the item: texts, flags, whole numbers from 0 on. */
+#define MAPPING_ATTRIBUTES(TEXT, FLAG, WHOLE)                                                                \
+    TEXT(id, "id")                                                                                           \
+    TEXT(stream_arn, "stream")                                                                               \
+    TEXT(function, "function")                                                                               \
+    TEXT(function_arn, "functionArn")                                                                        \
+    TEXT(on_failure, "onFailure")                                                                            \
+    TEXT(kms_key, "kmsKey")                                                                                  \
+    TEXT(tags, "tags") /* a JSON object of texts; empty: none */                                             \
+    FLAG(enabled, "enabled")                                                                                 \
+    FLAG(bisects, "bisect")                                                                                  \
+    FLAG(reports_failures, "reportsFailures")                                                                \
+    FLAG(counts_events, "countsEvents")                                                                      \
+    FLAG(has_followed, "followed") /* the stream is a later one than it was made for, read from its start */ \
+    FLAG(is_deleting, "deleting")                                                                            \
+    WHOLE(created_ms, "created")                                                                             \
+    WHOLE(modified_ms, "modified")                                                                           \
+    WHOLE(revision, "revision")
+
 struct settings {
-    struct slice id, stream_arn, function, function_arn;
+#define TEXT(name, attribute)  struct slice name;
+#define FLAG(name, attribute)  bool name;
+#define WHOLE(name, attribute) int64_t name;
+    MAPPING_ATTRIBUTES(TEXT, FLAG, WHOLE)
+#undef TEXT
+#undef FLAG
+#undef WHOLE
     enum start_position start;
     int64_t numbers[SETTING_NUMBERS];
-    bool enabled, bisects, reports_failures, counts_events;
-    bool has_followed; /* the stream is a later one than it was made for, and is read from its beginning */
     struct slice *filters;
     uint32_t filter_count;
-    struct slice on_failure;
-    struct slice kms_key;
-    struct slice tags; /* a JSON object of texts; empty: none */
-    int64_t created_ms, modified_ms;
-    uint64_t revision;
-    bool is_deleting;
 };
 
+struct slice start_name(enum start_position start);
 void settings_defaults(struct settings *settings);
 /* All that the slices point at, too. */
 void settings_copy(struct settings *to, const struct settings *from, struct arena *arena);
@@ -74,22 +92,26 @@ bool decline(struct refusal *refusal, struct arena *arena, int status, const cha
 
 /* ---- mapping_request.c: the body of a create or update ---- */
 
+/* Settings that a request may give, besides the numbers. */
+enum mapping_given {
+    GIVEN_START = SETTING_NUMBERS,
+    GIVEN_TIMESTAMP,
+    GIVEN_ENABLED,
+    GIVEN_BISECTS,
+    GIVEN_RESPONSE_TYPES,
+    GIVEN_METRICS,
+    GIVEN_FILTERS,
+    GIVEN_ON_FAILURE,
+    GIVEN_ON_SUCCESS,
+    GIVEN_KMS_KEY,
+    GIVEN_NOTHING, /* that is asked for by this */
+    GIVEN_SETTINGS,
+};
+
 struct mapping_request {
     struct slice source, function, starting_position;
-    bool has_timestamp;
-    bool has_number[SETTING_NUMBERS];
-    int64_t numbers[SETTING_NUMBERS];
-    bool has_enabled, enabled, has_bisects, bisects;
-    bool has_response_types, reports_failures;
-    bool has_metrics, counts_events;
-    bool has_filters;
-    struct slice *filters;
-    uint32_t filter_count;
-    bool has_on_failure, has_on_success;
-    struct slice on_failure;
-    bool has_kms_key;
-    struct slice kms_key;
-    struct slice tags;   /* as in settings */
+    struct settings wanted; /* of it what is given */
+    bool given[GIVEN_SETTINGS];
     const char *foreign; /* a setting of other kinds of sources; NULL: none was given */
 };
 
@@ -106,7 +128,7 @@ bool mapping_tags_read(struct json_reader *reader, struct arena *arena, struct s
 
 void put_mapping_item(struct buf *out, const struct settings *settings);
 /* False when it is not one of ours. */
-bool mapping_item_parse(struct json_reader *reader, struct arena *arena, struct settings *out);
+bool mapping_item_parse(struct slice item, struct arena *arena, struct settings *out);
 
 /* ---- mapping_reply.c ---- */
 

@@ -1,4 +1,5 @@
 /* What Lambda's API answers: a mapping's configuration, and errors in its form. */
+#include "base/compose.h"
 #include "trigger/mapping.h"
 
 const char *const mapping_state_names[] = {
@@ -7,71 +8,35 @@ const char *const mapping_state_names[] = {
     [MAPPING_DELETING] = "Deleting",
 };
 
-static void put_text(struct buf *out, const char *name, struct slice text)
-{
-    buf_printf(out, ",\"%s\":", name);
-    json_put_string(out, text);
-}
-
-static void put_flag(struct buf *out, const char *name, bool flag)
-{
-    buf_printf(out, ",\"%s\":%s", name, flag ? "true" : "false");
-}
-
-static void put_filters(struct buf *out, const struct settings *settings)
-{
-    if (!settings->filter_count) return;
-    buf_text(out, ",\"FilterCriteria\":{\"Filters\":[");
-    for (uint32_t i = 0; i < settings->filter_count; i++) {
-        buf_slice(out, i ? SLICE(",{\"Pattern\":") : SLICE("{\"Pattern\":"));
-        json_put_string(out, settings->filters[i]);
-        buf_byte(out, '}');
-    }
-    buf_text(out, "]}");
-}
-
-static void put_destination(struct buf *out, struct slice destination)
-{
-    buf_text(out, ",\"DestinationConfig\":{\"OnFailure\":{");
-    if (destination.len) {
-        buf_text(out, "\"Destination\":");
-        json_put_string(out, destination);
-    }
-    buf_text(out, "}}");
-}
-
-/* Ours is told only where it is used, so that the rest is Lambda's own shape. */
-static void put_numbers(struct buf *out, const struct settings *settings)
-{
-    for (int i = 0; i < SETTING_NUMBERS; i++)
-        if (i != SETTING_RECURSION || settings->numbers[i])
-            buf_printf(out, ",\"%s\":%lld", number_rules[i].member, (long long)settings->numbers[i]);
-}
-
 void put_mapping(struct buf *out, const struct trigger *trigger, const struct mapping_view *view)
 {
     const struct settings *settings = view->settings;
-    buf_text(out, "{\"UUID\":");
-    json_put_string(out, settings->id);
-    put_text(out, "StartingPosition",
-             settings->start == START_LATEST ? SLICE("LATEST") : SLICE("TRIM_HORIZON"));
-    put_numbers(out, settings);
-    put_text(out, "EventSourceArn", settings->stream_arn);
-    put_filters(out, settings);
-    put_text(out, "FunctionArn", settings->function_arn);
-    buf_printf(out, ",\"LastModified\":%lld.%03lld", (long long)(settings->modified_ms / 1000),
-               (long long)(settings->modified_ms % 1000));
-    put_text(out, "LastProcessingResult", slice_of(view->result));
-    put_text(out, "State", slice_of(mapping_state_names[view->state]));
-    /* What the service says for streams; USER_INITIATED is its word for queues. */
-    put_text(out, "StateTransitionReason", SLICE("User action"));
-    put_destination(out, settings->on_failure);
-    put_flag(out, "BisectBatchOnFunctionError", settings->bisects);
-    buf_slice(out, settings->reports_failures
-                       ? SLICE(",\"FunctionResponseTypes\":[\"ReportBatchItemFailures\"]")
-                       : SLICE(",\"FunctionResponseTypes\":[]"));
-    if (settings->counts_events) buf_text(out, ",\"MetricsConfig\":{\"Metrics\":[\"EventCount\"]}");
-    if (settings->kms_key.len) put_text(out, "KMSKeyArn", settings->kms_key);
+    int64_t modified_ms = settings->modified_ms;
+    compose(out, "{'UUID':%s,'StartingPosition':%s", settings->id, start_name(settings->start));
+    for (int i = 0; i < SETTING_NUMBERS;
+         i++) /* ours is told only where it is used: the rest is Lambda's own shape */
+        if (i != SETTING_RECURSION || settings->numbers[i])
+            compose(out, ",%s:%d", slice_of(number_rules[i].member), settings->numbers[i]);
+    compose(out, ",'EventSourceArn':%s", settings->stream_arn);
+    if (settings->filter_count) {
+        compose(out, ",'FilterCriteria':{'Filters':[");
+        for (uint32_t i = 0; i < settings->filter_count; i++)
+            compose(out, "%,{'Pattern':%s}", settings->filters[i]);
+        buf_text(out, "]}");
+    }
+    compose(out, ",'FunctionArn':%s", settings->function_arn);
+    buf_printf(out, ",\"LastModified\":%lld.%03lld", (long long)(modified_ms / 1000),
+               (long long)(modified_ms % 1000));
+    /* StateTransitionReason is what the service says for streams; USER_INITIATED is its word for queues. */
+    compose(out,
+            ",'LastProcessingResult':%s,'State':%s,'StateTransitionReason':'User action',"
+            "'DestinationConfig':{'OnFailure':{",
+            slice_of(view->result), slice_of(mapping_state_names[view->state]));
+    if (settings->on_failure.len) compose(out, "'Destination':%s", settings->on_failure);
+    compose(out, "}},'BisectBatchOnFunctionError':%b,'FunctionResponseTypes':[%A]", settings->bisects,
+            settings->reports_failures ? SLICE("\"ReportBatchItemFailures\"") : SLICE(""));
+    if (settings->counts_events) compose(out, ",'MetricsConfig':{'Metrics':['EventCount']}");
+    if (settings->kms_key.len) compose(out, ",'KMSKeyArn':%s", settings->kms_key);
     buf_printf(out, ",\"EventSourceMappingArn\":\"arn:aws:lambda:%.*s:%.*s:event-source-mapping:%.*s\"}",
                SLICE_ARG(trigger->region), SLICE_ARG(trigger->account), SLICE_ARG(settings->id));
 }
@@ -95,12 +60,10 @@ static bool has_small_message(struct slice type)
 
 void mapping_refuse(struct rest_call *call, const struct refusal *refusal)
 {
-    struct buf *out = call->reply;
-    out->len = 0;
-    buf_printf(out, "{\"Type\":\"%s\",\"%s\":", refusal->status < 500 ? "User" : "Service",
-               has_small_message(slice_of(refusal->type)) ? "message" : "Message");
-    json_put_string(out, refusal->message);
-    buf_byte(out, '}');
+    call->reply->len = 0;
+    compose(call->reply, "{'Type':%s,%s:%s}", refusal->status < 500 ? SLICE("User") : SLICE("Service"),
+            has_small_message(slice_of(refusal->type)) ? SLICE("message") : SLICE("Message"),
+            refusal->message);
     rest_add_header(call, "X-Amzn-ErrorType: %s", refusal->type);
     mapping_answer(call, refusal->status);
 }

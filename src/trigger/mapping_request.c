@@ -6,6 +6,7 @@
  * sources are refused by name; members that it does not have at all are ignored, as it does. */
 #include <ctype.h>
 
+#include "base/compose.h"
 #include "base/limits.h"
 #include "trigger/mapping.h"
 
@@ -66,11 +67,10 @@ static bool read_text(struct parse *parse, struct slice *out)
     return json_string(&parse->reader, out);
 }
 
-static bool read_flag(struct parse *parse, bool *has, bool *out)
+static bool read_flag(struct parse *parse, bool *out)
 {
     enum json_kind kind = json_peek(&parse->reader);
     if (kind != JSON_TRUE && kind != JSON_FALSE) return refuse_type(parse, "a Boolean");
-    *has = true;
     *out = kind == JSON_TRUE;
     return json_skip(&parse->reader);
 }
@@ -88,8 +88,8 @@ static bool read_number(struct parse *parse, enum setting_number which)
         return decline(parse->refusal, parse->arena, 400, "SerializationException",
                        "NUMBER_VALUE '%.*s' can not be converted to an Integer", SLICE_ARG(text));
     int64_t number = negative ? -(int64_t)value : (int64_t)value;
-    parse->out->has_number[which] = true;
-    parse->out->numbers[which] = number;
+    parse->out->given[which] = true;
+    parse->out->wanted.numbers[which] = number;
     char words[80];
     if (number < rule->min)
         snprintf(words, sizeof words, "Member must have value greater than or equal to %lld",
@@ -127,7 +127,7 @@ static size_t characters_of(struct slice text)
 
 static bool read_pattern(struct parse *parse, struct slice name)
 {
-    struct mapping_request *out = parse->out;
+    struct settings *out = &parse->out->wanted;
     struct slice pattern;
     char path[64];
     if (!slice_equal(name, SLICE("Pattern"))) return json_skip(&parse->reader);
@@ -141,7 +141,7 @@ static bool read_pattern(struct parse *parse, struct slice name)
 
 static bool read_filter_list(struct parse *parse, struct slice name)
 {
-    struct mapping_request *out = parse->out;
+    struct settings *out = &parse->out->wanted;
     if (!slice_equal(name, SLICE("Filters"))) return json_skip(&parse->reader);
     if (json_peek(&parse->reader) != JSON_ARRAY) return refuse_type(parse, "a list");
     out->filters = arena_array(parse->arena, struct slice, LIMIT_FILTERS);
@@ -158,19 +158,13 @@ static bool read_filter_list(struct parse *parse, struct slice name)
     return !json_failed(&parse->reader);
 }
 
-static bool read_filters(struct parse *parse)
-{
-    parse->out->has_filters = true;
-    return read_members(parse, read_filter_list);
-}
-
 /* Each filter must compile; one without a pattern would match nothing that anybody can mean. */
 static bool check_filters(struct parse *parse)
 {
     char error[256];
-    for (uint32_t i = 0; i < parse->out->filter_count; i++) {
+    for (uint32_t i = 0; i < parse->out->wanted.filter_count; i++) {
         struct arena arena = {0};
-        struct slice pattern = parse->out->filters[i];
+        struct slice pattern = parse->out->wanted.filters[i];
         bool good = pattern.len && pattern_compile(&arena, pattern, error, sizeof error);
         arena_free(&arena);
         if (!pattern.len)
@@ -185,7 +179,7 @@ static bool check_filters(struct parse *parse)
 
 static bool read_destination(struct parse *parse, struct slice name)
 {
-    struct slice *out = &parse->out->on_failure;
+    struct slice *out = &parse->out->wanted.on_failure;
     if (!slice_equal(name, SLICE("Destination"))) return json_skip(&parse->reader);
     if (!read_text(parse, out)) return false;
     if (characters_of(*out) > LIMIT_DESTINATION_CHARACTERS)
@@ -197,11 +191,11 @@ static bool read_destination(struct parse *parse, struct slice name)
 static bool read_destinations(struct parse *parse, struct slice name)
 {
     if (slice_equal(name, SLICE("OnSuccess"))) {
-        parse->out->has_on_success = true;
+        parse->out->given[GIVEN_ON_SUCCESS] = true;
         return json_skip(&parse->reader);
     }
     if (!slice_equal(name, SLICE("OnFailure"))) return json_skip(&parse->reader);
-    parse->out->has_on_failure = true;
+    parse->out->given[GIVEN_ON_FAILURE] = true;
     return read_members(parse, read_destination);
 }
 
@@ -229,11 +223,10 @@ static bool read_words(struct parse *parse, const char *path, const char *word, 
 
 static bool read_response_types(struct parse *parse)
 {
-    parse->out->has_response_types = true;
     return read_words(parse, "functionResponseTypes", "ReportBatchItemFailures",
                       "Member must satisfy constraint: [Member must satisfy enum value set: "
                       "[ReportBatchItemFailures]]",
-                      &parse->out->reports_failures);
+                      &parse->out->wanted.reports_failures);
 }
 
 static bool read_metrics_list(struct parse *parse, struct slice name)
@@ -241,14 +234,7 @@ static bool read_metrics_list(struct parse *parse, struct slice name)
     if (!slice_equal(name, SLICE("Metrics"))) return json_skip(&parse->reader);
     return read_words(parse, "metricsConfig.metrics", "EventCount",
                       "Member must satisfy constraint: [Member must satisfy enum value set: [EventCount]]",
-                      &parse->out->counts_events);
-}
-
-static bool read_metrics(struct parse *parse)
-{
-    parse->out->has_metrics = true;
-    parse->out->counts_events = false;
-    return read_members(parse, read_metrics_list);
+                      &parse->out->wanted.counts_events);
 }
 
 /* ---- tags ---- */
@@ -266,10 +252,7 @@ bool mapping_tags_read(struct json_reader *reader, struct arena *arena, struct s
                characters_of(name) <= LIMIT_TAG_NAME && characters_of(value) <= LIMIT_TAG_VALUE &&
                ++count <= LIMIT_TAGS;
         if (!good) break;
-        if (text.len > 1) buf_byte(&text, ',');
-        json_put_string(&text, name);
-        buf_byte(&text, ':');
-        json_put_string(&text, value);
+        compose(&text, "%,%s:%s", name, value);
     }
     buf_byte(&text, '}');
     good = good && !json_failed(reader);
@@ -292,13 +275,8 @@ static bool read_starting_position(struct parse *parse)
         !slice_equal(*out, SLICE("AT_TIMESTAMP")))
         violate(parse, "startingPosition", *out,
                 "Member must satisfy enum value set: [LATEST, AT_TIMESTAMP, TRIM_HORIZON]");
+    parse->out->wanted.start = slice_equal(*out, SLICE("LATEST")) ? START_LATEST : START_TRIM_HORIZON;
     return true;
-}
-
-static bool read_timestamp(struct parse *parse)
-{
-    parse->out->has_timestamp = true;
-    return json_skip(&parse->reader);
 }
 
 static bool read_function_name(struct parse *parse)
@@ -322,54 +300,20 @@ static bool read_function_name(struct parse *parse)
     return true;
 }
 
-static bool read_tags(struct parse *parse)
-{
-    return mapping_tags_read(&parse->reader, parse->arena, &parse->out->tags, parse->refusal);
-}
-
-static bool read_source(struct parse *parse)
-{
-    return read_text(parse, &parse->out->source);
-}
-
-static bool read_enabled(struct parse *parse)
-{
-    return read_flag(parse, &parse->out->has_enabled, &parse->out->enabled);
-}
-
-static bool read_bisects(struct parse *parse)
-{
-    return read_flag(parse, &parse->out->has_bisects, &parse->out->bisects);
-}
-
-static bool read_destination_config(struct parse *parse)
-{
-    return read_members(parse, read_destinations);
-}
-
-static bool read_kms_key(struct parse *parse)
-{
-    parse->out->has_kms_key = true;
-    return read_text(parse, &parse->out->kms_key);
-}
-
-static const struct {
-    const char *name;
-    bool (*read)(struct parse *parse);
-} members[] = {
-    {"EventSourceArn", read_source},
-    {"FunctionName", read_function_name},
-    {"StartingPosition", read_starting_position},
-    {"StartingPositionTimestamp", read_timestamp},
-    {"Enabled", read_enabled},
-    {"BisectBatchOnFunctionError", read_bisects},
-    {"FunctionResponseTypes", read_response_types},
-    {"FilterCriteria", read_filters},
-    {"DestinationConfig", read_destination_config},
-    {"MetricsConfig", read_metrics},
-    {"KMSKeyArn", read_kms_key},
-    {"Tags", read_tags},
-};
+/* Each member of a request that is no number: what it gives, and how it is read. */
+#define MAPPING_MEMBERS(X)                                                                                   \
+    X("EventSourceArn", NOTHING, read_text(parse, &out->source))                                             \
+    X("FunctionName", NOTHING, read_function_name(parse))                                                    \
+    X("StartingPosition", START, read_starting_position(parse))                                              \
+    X("StartingPositionTimestamp", TIMESTAMP, json_skip(&parse->reader))                                     \
+    X("Enabled", ENABLED, read_flag(parse, &out->wanted.enabled))                                            \
+    X("BisectBatchOnFunctionError", BISECTS, read_flag(parse, &out->wanted.bisects))                         \
+    X("FunctionResponseTypes", RESPONSE_TYPES, read_response_types(parse))                                   \
+    X("FilterCriteria", FILTERS, read_members(parse, read_filter_list))                                      \
+    X("DestinationConfig", NOTHING, read_members(parse, read_destinations))                                  \
+    X("MetricsConfig", METRICS, read_members(parse, read_metrics_list))                                      \
+    X("KMSKeyArn", KMS_KEY, read_text(parse, &out->wanted.kms_key))                                          \
+    X("Tags", NOTHING, mapping_tags_read(&parse->reader, parse->arena, &out->wanted.tags, parse->refusal))
 
 /* Settings of queues, brokers and other databases. */
 static const char *const foreign[] = {
@@ -386,13 +330,19 @@ static const char *const foreign[] = {
 
 static bool read_member(struct parse *parse, struct slice name)
 {
+    struct mapping_request *out = parse->out;
     for (int i = 0; i < SETTING_NUMBERS; i++)
         if (slice_equal(name, slice_of(number_rules[i].member)))
             return read_number(parse, (enum setting_number)i);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (slice_equal(name, slice_of(members[i].name))) return members[i].read(parse);
+#define X(member, what, reading)                                                                             \
+    if (slice_equal(name, SLICE(member))) {                                                                  \
+        out->given[GIVEN_##what] = true;                                                                     \
+        return reading;                                                                                      \
+    }
+    MAPPING_MEMBERS(X)
+#undef X
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (slice_equal(name, slice_of(foreign[i]))) parse->out->foreign = foreign[i];
+        if (slice_equal(name, slice_of(foreign[i]))) out->foreign = foreign[i];
     return json_skip(&parse->reader);
 }
 
@@ -408,7 +358,7 @@ static bool check_start(struct parse *parse)
     if (slice_equal(out->starting_position, SLICE("AT_TIMESTAMP")))
         return REFUSE_VALUE(parse->refusal, parse->arena, "Unsupported starting position for arn type: %.*s",
                             SLICE_ARG(out->source));
-    if (out->has_timestamp)
+    if (out->given[GIVEN_TIMESTAMP])
         return REFUSE_VALUE(parse->refusal, parse->arena,
                             "Timestamp only valid with StartingPosition AT_TIMESTAMP");
     return true;
@@ -417,17 +367,17 @@ static bool check_start(struct parse *parse)
 static bool check_together(struct parse *parse, bool is_create)
 {
     struct mapping_request *out = parse->out;
-    int64_t age = out->numbers[SETTING_RECORD_AGE];
+    int64_t age = out->wanted.numbers[SETTING_RECORD_AGE];
     if (out->foreign)
         return REFUSE_VALUE(parse->refusal, parse->arena,
                             "Unsupported %s parameter for given event source mapping type.", out->foreign);
-    if (out->has_on_success)
+    if (out->given[GIVEN_ON_SUCCESS])
         return REFUSE_VALUE(parse->refusal, parse->arena,
                             "Unsupported DestinationConfig parameter for given event source mapping type.");
     if (is_create && !out->source.len)
         return REFUSE_VALUE(parse->refusal, parse->arena, "Unrecognized event source.");
     if (is_create && !check_start(parse)) return false;
-    if (out->has_number[SETTING_RECORD_AGE] && age >= 0 && age < 60)
+    if (out->given[SETTING_RECORD_AGE] && age >= 0 && age < 60)
         return REFUSE_VALUE(
             parse->refusal, parse->arena,
             "Invalid request provided: MaximumRecordAgeInSeconds must be -1 or between 60 and "
@@ -461,18 +411,17 @@ bool mapping_request_parse(struct slice body, bool is_create, struct arena *aren
 
 void mapping_request_apply(const struct mapping_request *request, struct settings *settings)
 {
+    const struct settings *wanted = &request->wanted;
     for (int i = 0; i < SETTING_NUMBERS; i++)
-        if (request->has_number[i]) settings->numbers[i] = request->numbers[i];
-    if (request->starting_position.data)
-        settings->start = slice_equal(request->starting_position, SLICE("LATEST")) ? START_LATEST
-                                                                                   : START_TRIM_HORIZON;
-    if (request->has_enabled) settings->enabled = request->enabled;
-    if (request->has_bisects) settings->bisects = request->bisects;
-    if (request->has_response_types) settings->reports_failures = request->reports_failures;
-    if (request->has_metrics) settings->counts_events = request->counts_events;
-    if (request->has_on_failure) settings->on_failure = request->on_failure;
-    if (request->has_kms_key) settings->kms_key = request->kms_key;
-    if (!request->has_filters) return;
-    settings->filters = request->filters;
-    settings->filter_count = request->filter_count;
+        if (request->given[i]) settings->numbers[i] = wanted->numbers[i];
+    if (request->given[GIVEN_START]) settings->start = wanted->start;
+    if (request->given[GIVEN_ENABLED]) settings->enabled = wanted->enabled;
+    if (request->given[GIVEN_BISECTS]) settings->bisects = wanted->bisects;
+    if (request->given[GIVEN_RESPONSE_TYPES]) settings->reports_failures = wanted->reports_failures;
+    if (request->given[GIVEN_METRICS]) settings->counts_events = wanted->counts_events;
+    if (request->given[GIVEN_ON_FAILURE]) settings->on_failure = wanted->on_failure;
+    if (request->given[GIVEN_KMS_KEY]) settings->kms_key = wanted->kms_key;
+    if (!request->given[GIVEN_FILTERS]) return;
+    settings->filters = wanted->filters;
+    settings->filter_count = wanted->filter_count;
 }

@@ -107,7 +107,7 @@ static bool create(struct mappings *mappings, const struct mapping_request *requ
     struct trigger *trigger = mappings->trigger;
     settings_defaults(settings);
     mapping_request_apply(request, settings);
-    settings->tags = request->tags;
+    settings->tags = request->wanted.tags;
     settings->id = new_id(mappings, arena);
     settings->revision = 1;
     settings->created_ms = settings->modified_ms = clock_now_ms(trigger->options.clock);
@@ -216,7 +216,7 @@ static bool make_update(struct mapping_change *change, struct settings *settings
     if (settings->is_deleting) return refuse_busy(refusal, arena, "update");
     mapping_request_apply(change->request, settings);
     if (!settle_function(change->mappings, change->request->function, arena, settings, refusal)) return false;
-    if (change->request->has_on_failure && !check_destination(change->mappings, settings, arena, refusal))
+    if (change->request->given[GIVEN_ON_FAILURE] && !check_destination(change->mappings, settings, arena, refusal))
         return false;
     if (change->request->function.data && is_taken(change->mappings, settings, arena, refusal)) return false;
     change->state = was_enabled == settings->enabled ? MAPPING_UPDATING
@@ -237,7 +237,7 @@ static void work_update(void *room, struct rest_call *call)
         return;
     }
     /* Where a mapping begins to read is settled once. */
-    request.starting_position = SLICE_NONE;
+    request.given[GIVEN_START] = false;
     if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
 }
 

@@ -19,12 +19,19 @@ void settings_defaults(struct settings *settings)
     for (int i = 0; i < SETTING_NUMBERS; i++) settings->numbers[i] = number_rules[i].otherwise;
 }
 
+struct slice start_name(enum start_position start)
+{
+    return start == START_LATEST ? SLICE("LATEST") : SLICE("TRIM_HORIZON");
+}
+
 void settings_copy(struct settings *to, const struct settings *from, struct arena *arena)
 {
     *to = *from;
-    struct slice *texts[] = {&to->id,         &to->stream_arn, &to->function, &to->function_arn,
-                             &to->on_failure, &to->kms_key,    &to->tags};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = arena_copy(arena, *texts[i]);
+#define TEXT(name, attribute) to->name = arena_copy(arena, from->name);
+#define OTHER(name, attribute)
+    MAPPING_ATTRIBUTES(TEXT, OTHER, OTHER)
+#undef TEXT
+#undef OTHER
     to->filters = arena_array(arena, struct slice, from->filter_count);
     for (uint32_t i = 0; i < from->filter_count; i++) to->filters[i] = arena_copy(arena, from->filters[i]);
 }
@@ -59,7 +66,7 @@ struct mapping *mapping_new(const struct settings *settings, char *error, size_t
     mapping->function_arn = own.function_arn;
     mapping->start = own.has_followed ? START_TRIM_HORIZON : own.start;
     mapping->created_ms = own.created_ms;
-    mapping->revision = own.revision;
+    mapping->revision = (uint64_t)own.revision;
     mapping->enabled = own.enabled;
     mapping->batch_size = (uint32_t)own.numbers[SETTING_BATCH_SIZE];
     mapping->window_ms = ms_of(own.numbers[SETTING_BATCH_WINDOW]);

@@ -1,6 +1,8 @@
 /* Tags of mappings. Lambda has one resource for the tags of everything, /2017-03-31/tags/ARN; functions are
  * the business of another room, so that only paths with a mapping's ARN are taken here. */
+#include "base/compose.h"
 #include "base/limits.h"
+#include "base/raw.h"
 #include "trigger/mapping.h"
 
 /* ---- one object of texts made of another ---- */
@@ -13,36 +15,21 @@ static bool is_among(struct rest_call *call, struct slice name)
     return false;
 }
 
-static bool has_member(struct slice object, struct slice wanted, struct arena *arena)
-{
-    struct json_reader reader;
-    struct slice name;
-    if (!object.len) return false;
-    json_begin(&reader, object, arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return false;
-    while (json_member(&reader, &name)) {
-        if (slice_equal(name, wanted)) return true;
-        json_skip(&reader);
-    }
-    return false;
-}
-
-/* Appends the members of an object; but not those that `without` has, or that the query names. */
+/* Appends the members of an object, as they stand; but not those that `without` has, or that the query names. */
 static unsigned put_members(struct buf *out, struct slice object, struct slice without,
                             struct rest_call *call)
 {
-    struct json_reader reader;
-    struct slice name, value;
+    struct raw_look look, others;
+    struct slice name, other, value, ignored;
     unsigned count = 0;
-    if (!object.len) return 0;
-    json_begin(&reader, object, call->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return 0;
-    while (json_member(&reader, &name) && json_string(&reader, &value)) {
-        if (has_member(without, name, call->arena) || is_among(call, name)) continue;
-        if (out->data[out->len - 1] != '{') buf_byte(out, ',');
-        json_put_string(out, name);
-        buf_byte(out, ':');
-        json_put_string(out, value);
+    raw_look_begin(&look, call->arena, object);
+    while (raw_look_next(&look, &name, &value)) {
+        bool is_left_out = is_among(call, name);
+        raw_look_begin(&others, call->arena, without);
+        while (!is_left_out && raw_look_next(&others, &other, &ignored))
+            is_left_out = slice_equal(other, name);
+        if (is_left_out) continue;
+        compose(out, "%,%s:%A", name, value);
         count++;
     }
     return count;
@@ -85,25 +72,19 @@ static void serve_tags(void *room, struct rest_call *call)
         mapping_refuse_missing(call);
         return;
     }
-    buf_text(call->reply, "{\"Tags\":");
-    buf_slice(call->reply, settings.tags.len ? settings.tags : SLICE("{}"));
-    buf_byte(call->reply, '}');
+    compose(call->reply, "{'Tags':%A}", settings.tags.len ? settings.tags : SLICE("{}"));
     mapping_answer(call, 200);
 }
 
 static bool read_body(struct rest_call *call, struct slice *tags, struct refusal *refusal)
 {
     struct json_reader reader;
-    struct slice name;
-    json_begin(&reader, call->body, call->arena);
-    if (json_peek(&reader) == JSON_OBJECT && json_enter(&reader))
-        while (json_member(&reader, &name)) {
-            if (!slice_equal(name, SLICE("Tags")))
-                json_skip(&reader);
-            else if (!mapping_tags_read(&reader, call->arena, tags, refusal))
-                return false;
-        }
-    if (json_done(&reader) && tags->len) return true;
+    struct slice given = SLICE_NONE;
+    if (raw_members(call->arena, call->body, (const char *const[]){"Tags"}, &given, 1) && given.data) {
+        json_begin(&reader, given, call->arena);
+        if (!mapping_tags_read(&reader, call->arena, tags, refusal)) return false;
+        if (tags->len) return true;
+    }
     return decline(refusal, call->arena, 400, "InvalidRequestContentException",
                    "Could not parse request body into json: an object with Tags was expected");
 }

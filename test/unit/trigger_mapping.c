@@ -570,6 +570,31 @@ TEST(two_servers_see_each_others_changes)
     dynamo_close(dynamo);
 }
 
+/* A door that repeats a put whose reply was lost: the condition fails then, and it is stored all the same. */
+TEST(a_mapping_that_was_put_twice_is_stored)
+{
+    struct dynamo *dynamo = open_database();
+    struct fixture fixture;
+    struct arena arena = {0};
+    struct refusal refusal;
+    struct settings settings;
+    fixture_open(&fixture, dynamo, false);
+    settings_defaults(&settings);
+    settings.id = SLICE("14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11");
+    settings.stream_arn = settings.function = settings.function_arn = SLICE("x");
+    settings.filters = &(struct slice){"{\"a\":[\"'\"]}", 11};
+    settings.filter_count = 1;
+    for (settings.revision = 1; settings.revision <= 2; settings.revision++) {
+        CHECK_INT(mapping_table_put(&fixture.trigger, &settings, &arena, &refusal), STORED);
+        CHECK_INT(mapping_table_put(&fixture.trigger, &settings, &arena, &refusal), STORED);
+        settings.modified_ms++; /* another's */
+        CHECK_INT(mapping_table_put(&fixture.trigger, &settings, &arena, &refusal), STORED_CONFLICT);
+    }
+    fixture_close(&fixture);
+    dynamo_close(dynamo);
+    arena_free(&arena);
+}
+
 TEST(an_item_that_is_no_mapping_is_left_alone)
 {
     struct dynamo *dynamo = open_database();

@@ -311,9 +311,7 @@ TEST(what_is_given_again_as_nothing_is_nothing)
 
 static bool parse_item(struct slice text, struct settings *out, struct arena *arena)
 {
-    struct json_reader reader;
-    json_begin(&reader, text, arena);
-    return mapping_item_parse(&reader, arena, out);
+    return mapping_item_parse(text, arena, out);
 }
 
 TEST(items_give_back_what_went_in)
