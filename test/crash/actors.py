@@ -25,6 +25,7 @@ RETRY_SECONDS = 0.02
 ANSWER_SECONDS = 120
 COUNTERS, LEASES, DOCUMENTS, BOARDS = 4, 4, 3, 3
 LEASE_MS = 300
+LIMIT = {"rate": 40, "per": "1s", "burst": 10}
 GROUP_SIZE, GROUP_EVENTS = 10, 20  # events of a generation; events that an actor adds to one key
 CHANGES = 100  # of an item
 JOB_SIZES = (1, 2, 255, 256, 257, 300, 700)
@@ -264,6 +265,50 @@ class Holder(Actor):
                 self.expect(reply.status in (200, 409), reply.json)
 
 
+class Doer(Actor):
+    """All do one thing after the other, each once: who may begins it and ends it, gives it up, or just goes away."""
+    many = 3
+
+    def run(self):
+        thing = self.last[0] if self.last else 0
+        while True:
+            path, owner = f"/v1/once/things/{thing}", f"{self.name}-{self.rng.randrange(1 << 40)}"
+            reply = yield Request("once", "POST", path, {"owner": owner, "for": f"{LEASE_MS}ms", "wait": "1s"})
+            if reply.status == 200:
+                self.note(thing, "told", reply.json["result"])
+                thing += 1
+                continue
+            if reply.status != 201:
+                self.expect(reply.status == 409, reply.json)
+                continue
+            fence, luck = reply.json["fence"], self.rng.random()
+            self.note(thing, "begun", fence)
+            if luck < 0.1:
+                continue
+            end = "fail" if luck < 0.3 else "finish"
+            body = {"fence": fence, "result": owner} if end == "finish" else {"fence": fence}
+            reply = yield Request("once", "POST", f"{path}/{end}", body)
+            self.expect(reply.status in (200, 409), reply.json)
+            if end == "finish" and reply.status == 200:
+                self.note(thing, "told", owner)
+                thing += 1
+
+
+class Taker(Actor):
+    """Takes from one limit as fast as it may; what it was given stands with the time of its call."""
+    many = 3
+
+    def run(self):
+        while True:
+            begun = int(time.time() * 1000)
+            reply = yield Request("limit", "POST", "/v1/limits/crash", {**LIMIT, "count": self.rng.choice((1, 1, 3))})
+            self.expect(reply.status in (200, 429), reply.json)
+            if reply.status == 200:
+                self.note(begun, int(time.time() * 1000), reply.json["given"])
+            else:
+                yield Sleep(min(reply.json["retryAfter"], 500) / 1000)
+
+
 class Patcher(Actor):
     """Its own member of documents that all patch. A process that is started again takes another member: what the killed
     one had asked for last may still be written after what is asked for now."""
@@ -395,8 +440,8 @@ class Changer(Actor):
             n += 1
 
 
-KINDS = (Keyed, Plain, Job, Group, Producer, Consumer, Holder, Patcher, Writer, Submitter, Labourer, Poster, Collector,
-         Changer)
+KINDS = (Keyed, Plain, Job, Group, Producer, Consumer, Holder, Doer, Taker, Patcher, Writer, Submitter, Labourer,
+         Poster, Collector, Changer)
 
 
 # ---- the process ----

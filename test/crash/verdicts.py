@@ -8,7 +8,7 @@ import http.client
 import json
 import time
 
-from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, Collector, Group, Job, Keyed
+from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, LIMIT, Collector, Group, Job, Keyed
 from actors import Poster, Producer, Submitter, dynamo_headers, journal_records
 
 SETTLE_SECONDS = 240
@@ -255,6 +255,44 @@ def leases(_, records):
             yield f"{name}: {fence} held it until {grant}, the next {following}"
 
 
+# ---- once ----
+
+def once(server, records):
+    """A thing has one result, which all are told, and a fence one caller."""
+    results, fences = {}, set()
+    for thing, what, told in records.all("doer"):
+        if what == "told":
+            results.setdefault(thing, set()).add(told)
+        elif (thing, told) in fences:
+            yield f"thing {thing}: fence {told} twice"
+        else:
+            fences.add((thing, told))
+    yield from (f"thing {thing} has the results {some}" for thing, some in results.items() if len(some) > 1)
+    for thing in sorted(results)[-50:]:
+        stored = server.get(f"/v1/once/things/{thing}")
+        if {stored.get("result")} != results[thing]:
+            yield f"thing {thing}: {stored}, and {results[thing]} was told"
+
+
+# ---- limits ----
+
+def limits(_, records):
+    """Between any two moments no more was given than a burst and what the rate allows; what was given stands by the
+    call's begin and end, between which it was."""
+    taken = sorted(records.all("taker"))
+    if not taken:
+        yield "nothing was given"
+    for first in range(0, len(taken), max(1, len(taken) // 100)):
+        begin, given = taken[first][0], 0
+        by_end = sorted(((end, count) for start, end, count in taken[first:]))
+        for end, count in by_end:
+            given += count
+            most = LIMIT["burst"] + LIMIT["rate"] * (end - begin + CLOCK_MS) / 1000
+            if given > most:
+                yield f"{given} were given from {begin} to {end}, {most:.0f} are allowed"
+                break
+
+
 # ---- documents ----
 
 def documents(server, records):
@@ -402,6 +440,8 @@ VERDICTS = {
     "groups: one completion, each event in one generation": groups,
     "logs: no gap, nothing twice, order of keys, acknowledged once, read to the end": logs,
     "leases: one holder at a time, fences grow": leases,
+    "once: one result, which all are told": once,
+    "limits: no more than a burst and the rate": limits,
     "documents: no patch lost, versions once": documents,
     "work: finished once, by one fence": work,
     "boards: every message once": boards,
