@@ -70,10 +70,7 @@ static void post_message(struct flow *flow)
         struct slice sent = token_digest(flow, flow_compose(flow, "%s%r", text, author));
         struct slice before = token_keep(flow, "board", board, key,
                                          flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", id, time, sent));
-        if (before.data && !slice_equal(item_text(flow->arena, before, "sent"), sent)) {
-            token_refuse(flow);
-            return;
-        }
+        if (before.data && !slice_equal(item_text(flow->arena, before, "sent"), sent)) token_refuse(flow);
         if (before.data) {
             id = item_text(flow->arena, before, "id");
             time = item_text(flow->arena, before, "time");
@@ -111,55 +108,40 @@ static const struct field list_fields[] = {
                    .help = "wait so long for a message"},
 };
 
-static void put_messages(struct flow *flow, struct slice items)
-{
-    struct slice item;
-    bool first = true;
-    raw_each (flow->arena, items, &item) {
-        struct slice author = item_text(flow->arena, item, "author");
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r{'id':%s,'time':%s,'text':%s%r}", first ? SLICE("") : SLICE(","),
-                               item_text(flow->arena, item, "id"), item_text(flow->arena, item, "time"),
-                               item_text(flow->arena, item, "text"),
-                               author.data ? flow_compose(flow, ",'author':%s", author) : SLICE("")));
-        first = false;
-    }
-}
-
 /* A page with at least one message, where there is one: what is left of deleted messages may fill others. */
 static void list_page(struct flow *flow)
 {
     bool back = flow_given(flow, LIST_BEFORE);
     struct slice board = flow_text(flow, NAME), edge = flow_text(flow, back ? LIST_BEFORE : LIST_AFTER),
-                 start = SLICE("");
+                 start = SLICE_NONE;
     struct slice more = flow_compose(flow, ",'Limit':%d,'ScanIndexForward':%b",
                                      flow_int_or(flow, LIST_LIMIT, LIST_USUAL), (int)!back);
     if (edge.len && !(back && slice_equal(edge, SLICE("now"))))
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'board':%S,'id':%S}", board, edge);
-    for (;;) {
-        board_list(flow, board, flow_compose(flow, "%A%A", more, start));
-        struct slice last = flow_last_key(flow);
-        if (raw_count(flow->arena, flow_items(flow)) || !last.data) return;
-        start = flow_compose(flow, ",'ExclusiveStartKey':%A", last);
-    }
+        start = flow_compose(flow, "{'board':%S,'id':%S}", board, edge);
+    do {
+        board_list(flow, board, flow_compose(flow, "%A%A", more, page_from(flow, start)));
+        start = flow_last_key(flow);
+    } while (!raw_first(flow->arena, flow_items(flow)).data && start.data);
 }
 
 static void list_messages(struct flow *flow)
 {
-    struct slice board = flow_text(flow, NAME);
+    struct slice board = flow_text(flow, NAME), item;
     int64_t until_ms = flow->now_ms + flow_int_or(flow, LIST_WAIT, 0);
     for (;;) {
         flow_look(flow);
         list_page(flow);
-        if (raw_count(flow->arena, flow_items(flow)) || flow->now_ms >= until_ms) break;
+        if (raw_first(flow->arena, flow_items(flow)).data || flow->now_ms >= until_ms) break;
         task_watch(flow, topic_of(board), flow_item_thing(&boards, board, SLICE("")), until_ms);
     }
-    struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"messages\":[");
-    put_messages(flow, flow_items(flow));
-    buf_slice(flow->body, last.data ? flow_compose(flow, "],'next':%s}", item_text(flow->arena, last, "id"))
-                                    : SLICE("]}"));
-    flow_finish(flow, 200);
+    raw_each (flow->arena, flow_items(flow), &item) {
+        page_comma(flow);
+        flow_put(flow, flow->body, "{'id':%s", item_text(flow->arena, item, "id"));
+        plain_put_members(flow->body, flow->arena, item, "time text author");
+        buf_byte(flow->body, '}');
+    }
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "id"));
 }
 
 /* ---- deleting ---- */
@@ -178,24 +160,20 @@ static bool bury(struct flow *flow, struct slice board, struct slice id)
 static int64_t delete_page(struct flow *flow, struct slice board)
 {
     struct slice items = flow_items(flow), item, keys[SWEEP_REMOVED];
-    struct raw_look look;
     size_t count = 0;
     int64_t deleted = 0;
-    bool more = true;
-    raw_look_begin(&look, flow->arena, items);
-    while (more) {
-        more = raw_look_next(&look, NULL, &item);
-        if (more && item_has(flow->arena, item, "key")) {
-            bury(flow, board, item_text(flow->arena, item, "id"));
-            deleted++;
-        } else if (more)
-            keys[count++] = flow_compose(flow, "{'board':%S,'id':%A}", board,
-                                         item_attribute(flow->arena, item, "id"));
-        if (!count || (more && count < SWEEP_REMOVED)) continue;
+    raw_each (flow->arena, items, &item) {
+        struct slice id = item_text(flow->arena, item, "id");
+        deleted++;
+        if (item_has(flow->arena, item, "key"))
+            bury(flow, board, id);
+        else
+            keys[count++] = flow_compose(flow, "{'board':%S,'id':%S}", board, id);
+        if (count < SWEEP_REMOVED) continue;
         delete_items(flow, &boards, keys, count);
-        deleted += (int64_t)count;
         count = 0;
     }
+    if (count) delete_items(flow, &boards, keys, count);
     return deleted;
 }
 

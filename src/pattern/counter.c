@@ -55,9 +55,9 @@ static int64_t origin_of(const struct flow *flow)
     return flow_int(flow, NEXT_START) - (flow_given(flow, NEXT_BLOCK) ? 1 : by_of(flow));
 }
 
-static void refuse_no_number(struct flow *flow, struct slice value)
+static _Noreturn void refuse_no_number(struct flow *flow, struct slice value)
 {
-    flow_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
+    task_refuse(flow, 409, "no-whole-number", "The counter's value is no whole number of 63 bits: %.*s.",
                 SLICE_ARG(value));
 }
 
@@ -69,7 +69,6 @@ static struct slice value_of(struct flow *flow, struct slice item)
     struct slice number = raw_member(flow->arena, attribute, "N");
     if (number.data) return raw_text(flow->arena, number);
     refuse_no_number(flow, flow_compose(flow, "%P", attribute));
-    task_end(flow);
 }
 
 static void tell(struct flow *flow, struct slice value)
@@ -83,23 +82,23 @@ static void tell(struct flow *flow, struct slice value)
         refuse_no_number(flow, value);
 }
 
-static void refuse_end(struct flow *flow, struct slice value, bool rises)
+static _Noreturn void refuse_end(struct flow *flow, struct slice value, bool rises)
 {
-    flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
+    task_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
                      "The counter stands at %.*s; counters end at %s%lld (2^53 - 1), beyond which JSON's "
                      "numbers are not exact.",
                      SLICE_ARG(value), rises ? "" : "-", (long long)NUMBER_MOST);
 }
 
-static void refuse_limit(struct flow *flow, struct slice value)
+/* `value`: where the counter stands; SLICE_NONE: it is not there. */
+static _Noreturn void refuse_limit(struct flow *flow, struct slice value)
 {
     bool rises = by_of(flow) > 0;
-    if (flow_given(flow, rises ? NEXT_MAX : NEXT_MIN))
-        flow_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
-                         "The counter stands at %.*s; its next value would pass the given %s.",
-                         SLICE_ARG(value), rises ? "max" : "min");
-    else
-        refuse_end(flow, value, rises);
+    if (!value.data) value = flow_compose(flow, "%d", origin_of(flow));
+    if (!flow_given(flow, rises ? NEXT_MAX : NEXT_MIN)) refuse_end(flow, value, rises);
+    task_refuse_with(flow, flow_compose(flow, "'value':%r", value), 409, "limit-reached",
+                     "The counter stands at %.*s; its next value would pass the given %s.", SLICE_ARG(value),
+                     rises ? "max" : "min");
 }
 
 /* The limit that counts in the direction of the call. */
@@ -125,11 +124,6 @@ static struct slice limit_condition(struct flow *flow)
                   : SLICE("attribute_not_exists(#value) or #value >= :bound");
 }
 
-static int64_t bound_of(struct flow *flow)
-{
-    return limit_of(flow) - by_of(flow);
-}
-
 struct slice counter_add_one(struct flow *flow, struct slice name)
 {
     task_call(flow, "UpdateItem",
@@ -139,9 +133,8 @@ struct slice counter_add_one(struct flow *flow, struct slice name)
               "'ReturnValues':'UPDATED_NEW',%O}",
               &counters, name);
     struct slice value = value_of(flow, flow_item(flow));
-    if (!flow_failed(flow)) return value;
-    refuse_end(flow, value, true);
-    task_end(flow);
+    if (flow_failed(flow)) refuse_end(flow, value, true);
+    return value;
 }
 
 /* ADD begins at 0 by itself and is the shorter request. */
@@ -157,13 +150,11 @@ static void next_without_key(struct flow *flow)
               "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
               &counters, flow_text(flow, NEXT_NAME),
               start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
-              limit_condition(flow), by_of(flow), bound_of(flow),
+              limit_condition(flow), by_of(flow), limit_of(flow) - by_of(flow),
               start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
     struct slice value = value_of(flow, flow_item(flow));
-    if (!flow_failed(flow))
-        tell(flow, value);
-    else
-        refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", start));
+    if (flow_failed(flow)) refuse_limit(flow, value);
+    tell(flow, value);
 }
 
 /* ---- with a key ---- */
@@ -186,10 +177,8 @@ static void put_token(struct flow *flow, struct slice counter)
 
 static void tell_again(struct flow *flow, struct slice token)
 {
-    if (item_int(flow->arena, token, "by", 0) != by_of(flow))
-        token_refuse(flow);
-    else
-        tell(flow, item_text(flow->arena, token, "value"));
+    if (item_int(flow->arena, token, "by", 0) != by_of(flow)) token_refuse(flow);
+    tell(flow, item_text(flow->arena, token, "value"));
 }
 
 static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter)
@@ -201,7 +190,7 @@ static bool add_with_key(struct flow *flow, const struct intent *intent, struct 
             "#value = if_not_exists(#value, :start) + :by"),
         .condition = limit_condition(flow),
         .values = flow_compose(flow, ",':keys':%S,':start':%N,':by':%N,':bound':%N", flow_new_id(flow),
-                               origin_of(flow), by_of(flow), bound_of(flow))};
+                               origin_of(flow), by_of(flow), limit_of(flow) - by_of(flow))};
     return intent_write(flow, intent, counter, &change);
 }
 
@@ -214,8 +203,7 @@ static uint64_t memory_of(struct slice name)
 static void remember(struct flow *flow, struct slice name, struct slice counter)
 {
     flow_remember(flow, memory_of(name),
-                  flow_compose(flow, "{'keys':%A,'intent':%A}", item_attribute(flow->arena, counter, "keys"),
-                               item_attribute(flow->arena, counter, "intent")));
+                  flow_compose(flow, "{%A}", item_members(flow->arena, counter, "keys intent")));
 }
 
 static void next_with_key(struct flow *flow)
@@ -247,11 +235,7 @@ static void next_with_key(struct flow *flow)
             return;
         }
         is_guess = false;
-        if (intent_is_same(flow, before, counter)) {
-            struct slice value = value_of(flow, counter);
-            refuse_limit(flow, value.data ? value : flow_compose(flow, "%d", origin_of(flow)));
-            return;
-        }
+        if (intent_is_same(flow, before, counter)) refuse_limit(flow, value_of(flow, counter));
         task_again(flow);
         counter = intent_finish(flow, &intent, counter);
     }
@@ -260,10 +244,9 @@ static void next_with_key(struct flow *flow)
 static void next_number(struct flow *flow)
 {
     if (flow_given(flow, NEXT_BLOCK) && flow_given(flow, NEXT_BY))
-        flow_refuse(flow, 400, "bad-request", "by and block exclude each other.");
-    else if (by_of(flow) == 0)
-        flow_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
-    else if (flow_given(flow, NEXT_KEY))
+        task_refuse(flow, 400, "bad-request", "by and block exclude each other.");
+    if (by_of(flow) == 0) task_refuse(flow, 400, "bad-request", "by must not be 0: GET reads a counter.");
+    if (flow_given(flow, NEXT_KEY))
         next_with_key(flow);
     else
         next_without_key(flow);
@@ -273,9 +256,9 @@ static void next_number(struct flow *flow)
 
 static const struct field name_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "the counter"}};
 
-static void refuse_unknown(struct flow *flow)
+static _Noreturn void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-counter", "There is no counter '%.*s'; its first number makes it.",
+    task_refuse(flow, 404, "no-such-counter", "There is no counter '%.*s'; its first number makes it.",
                 SLICE_ARG(flow_text(flow, NEXT_NAME)));
 }
 
@@ -284,10 +267,8 @@ static void read_value(struct flow *flow)
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &counters,
               flow_text(flow, 0));
     struct slice value = value_of(flow, flow_item(flow));
-    if (value.data)
-        flow_answer(flow, 200, "{'value':%r}", value);
-    else
-        refuse_unknown(flow);
+    if (!value.data) refuse_unknown(flow);
+    flow_answer(flow, 200, "{'value':%r}", value);
 }
 
 enum { SET_NAME, SET_VALUE };
@@ -312,10 +293,8 @@ static void delete_counter(struct flow *flow)
 {
     task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}", &counters,
               flow_text(flow, 0));
-    if (flow_item(flow).data)
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        refuse_unknown(flow);
+    if (!flow_item(flow).data) refuse_unknown(flow);
+    flow_answer(flow, 200, "{'deleted':true}");
 }
 
 /* ---- rows ---- */

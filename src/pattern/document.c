@@ -253,10 +253,9 @@ static bool is_own(struct flow *flow, struct slice item, unsigned token_field)
 
 static void tell_again(struct flow *flow, struct slice item)
 {
-    if (slice_equal(item_text(flow->arena, item, "sent"), token_digest(flow, flow->request->body)))
-        tell_written(flow, version_of(flow, item));
-    else
+    if (!slice_equal(item_text(flow->arena, item, "sent"), token_digest(flow, flow->request->body)))
         token_refuse(flow);
+    tell_written(flow, version_of(flow, item));
 }
 
 static void put_document(struct flow *flow)

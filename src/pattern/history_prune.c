@@ -139,19 +139,18 @@ static size_t walk_page(struct flow *flow, struct prune *prune, struct excess **
 static struct slice bound_by_number(struct flow *flow, const struct excess *excess)
 {
     int64_t left = excess->rule->versions;
-    struct slice start = SLICE(""), version, oldest = SLICE_NONE, last;
-    struct raw_look look;
+    struct slice version, oldest = SLICE_NONE, last = SLICE_NONE;
     do {
         task_call(
             flow, "Query",
             "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#item, "
             "#version',%#,'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d%A}",
-            &history_table, excess->item, left, start);
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        for (; raw_look_next(&look, NULL, &version); left--)
+            &history_table, excess->item, left, page_from(flow, last));
+        raw_each (flow->arena, flow_items(flow), &version) {
             oldest = item_text(flow->arena, version, "version");
+            left--;
+        }
         last = flow_last_key(flow);
-        start = flow_compose(flow, ",'ExclusiveStartKey':%A", last);
     } while (left > 0 && last.data);
     return left ? SLICE_NONE : oldest;
 }
@@ -185,10 +184,7 @@ static void delete_before(struct flow *flow, struct slice item, struct slice bou
 static void prune_item(struct flow *flow, const struct excess *excess)
 {
     const struct rule *rule = excess->rule;
-    if (rule->deleted.data) {
-        delete_before(flow, excess->item, SLICE("~"));
-        return;
-    }
+    if (rule->deleted.data) delete_before(flow, excess->item, SLICE("~"));
     if (rule->versions) delete_before(flow, excess->item, bound_by_number(flow, excess));
     if (rule->cutoff.data) delete_before(flow, excess->item, bound_by_age(flow, excess));
 }

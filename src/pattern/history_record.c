@@ -53,13 +53,11 @@ static bool put_key(struct arena *arena, struct slice table, struct slice keys, 
 {
     struct history_part parts[KEY_PARTS];
     struct slice name, value;
-    struct raw_look look;
     size_t count = 0;
-    raw_look_begin(&look, arena, keys);
-    for (; raw_look_next(&look, &name, &value); count++) {
+    raw_each_member (arena, keys, &name, &value) {
         if (count == KEY_PARTS) return false;
         parts[count] = (struct history_part){name, scalar_text(arena, value)};
-        if (!parts[count].value.data) return false;
+        if (!parts[count++].value.data) return false;
     }
     if (count) history_put_key(out, table, parts, count);
     return count > 0;

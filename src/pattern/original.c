@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "pattern/board.h"
 #include "pattern/counter.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define TEXT_BYTES (300 * 1024) /* of a message: it must fit an item */
@@ -46,12 +47,11 @@ static void put_wall_page(struct flow *flow)
 
 static void wall_show(struct flow *flow)
 {
-    struct slice start = SLICE(""), last;
+    struct slice last = SLICE_NONE;
     do {
-        board_list(flow, wall, start);
+        board_list(flow, wall, page_from(flow, last));
         put_wall_page(flow);
         last = flow_last_key(flow);
-        if (last.data) start = flow_compose(flow, ",'ExclusiveStartKey':%r", last);
     } while (last.data);
     if (flow->body->len == flow->body_start) buf_text(flow->body, "No message yet.");
     flow->content_type = plain_text;

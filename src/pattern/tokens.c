@@ -32,9 +32,9 @@ struct slice token_digest(struct flow *flow, struct slice sent)
     return arena_printf(flow->arena, "%016llx", (unsigned long long)hash_bytes(sent));
 }
 
-void token_refuse(struct flow *flow)
+_Noreturn void token_refuse(struct flow *flow)
 {
-    flow_refuse(flow, 422, "key-reused", "This Idempotency-Key belongs to a call that sent something else.");
+    task_refuse(flow, 422, "key-reused", "This Idempotency-Key belongs to a call that sent something else.");
 }
 
 struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key)

@@ -20,8 +20,8 @@ struct slice token_keep(struct flow *flow, const char *kind, struct slice name, 
                         struct slice attributes);
 /* A few characters that stand for what a call has sent: a key may come again, but not with something else. */
 struct slice token_digest(struct flow *flow, struct slice sent);
-/* 422 key-reused: it came with something else. */
-void token_refuse(struct flow *flow);
+/* 422 key-reused: it came with something else. The task ends. */
+_Noreturn void token_refuse(struct flow *flow);
 /* What the call with this key has left; SLICE_NONE: it was not done. For tasks. */
 struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key);
 
