@@ -14,6 +14,7 @@
 #define LOOK_AGAIN_MS 60000 /* at an expression that cannot be read here: its zone may come */
 #define PAUSE_MIN_MS  500   /* after a failure; twice as long after each further one ... */
 #define PAUSE_MAX_MS  60000
+#define UNKNOWN_MS    10000 /* how long a function that is not there is waited for, where others may make it */
 
 /* A schedule in hand. Lives as long as its task. */
 struct firing {
@@ -24,7 +25,7 @@ struct firing {
     int64_t now_ms;
     struct arena *arena;
     struct slice children; /* the call, or what becomes of it when it cannot be delivered */
-    bool is_queued, is_unqueueable;
+    bool is_queued, is_put_off;
     const char *undelivered; /* why; NULL: it was delivered */
 };
 
@@ -93,11 +94,13 @@ static void put_children(void *argument)
                         (entry->failures &&
                          firing->now_ms - entry->failing_since_ms > schedule->age_max_s * 1000);
     struct buf members = {0};
+    firing->is_put_off = !is_found && trigger->options.shared &&
+                         (!entry->failures || firing->now_ms - entry->failing_since_ms < UNKNOWN_MS);
+    if (firing->is_put_off) return;
     /* What may have been put already, and only the schedule was not moved on, is no failure. */
     firing->is_queued = is_found && (!is_exhausted || entry->put_ms == attempt.due_ms);
     if (firing->is_queued)
-        firing->is_unqueueable = !doors->queue_put(doors->self, function, event, attempt.execution_id,
-                                                   &members);
+        firing->is_put_off = !doors->queue_put(doors->self, function, event, attempt.execution_id, &members);
     else
         put_letter(firing, &attempt, is_found, event, &members);
     firing->children = arena_take(firing->arena, &members);
@@ -125,7 +128,7 @@ static int64_t fire(struct firing *firing)
 
     firing->verdict = schedule_judge(schedule, timetable, firing->now_ms);
     if (firing->verdict.due_ms != SCHEDULE_NONE) task_outside(put_children, firing);
-    if (firing->is_unqueueable) return SCHEDULE_NONE;
+    if (firing->is_put_off) return SCHEDULE_NONE;
     struct task_commit commit = {.anchor = anchor_of(firing), .children = firing->children};
     struct task_commit_reply reply = task_commit(&commit);
     if (reply.end == COMMIT_CONDITION)

@@ -445,6 +445,26 @@ TEST(a_function_that_is_not_there)
     world_close(&world);
 }
 
+/* Another server may have made it a moment ago: it is waited for. */
+TEST(a_function_that_is_not_there_yet)
+{
+    for (int comes = 0; comes < 2; comes++) {
+        struct world world;
+        world_open(&world);
+        world.servers[0].trigger.options.shared = true;
+        server_open(&world, 0);
+        schedule_make(&world, "s", "cron(0 * * * ? *)", "");
+        world.has_function = false;
+        server_run(&world, 0, world.now_ms + 5000, 1000);
+        CHECK_INT(calls_count(&world) + letters_count(&world), 0);
+        world.has_function = comes;
+        server_run(&world, 0, world.now_ms + 2 * MINUTE, 1000);
+        CHECK_INT(calls_count(&world), comes ? 1 : 0);
+        CHECK_INT(letters_count(&world), comes ? 0 : 1);
+        world_close(&world);
+    }
+}
+
 /* ---- two servers ---- */
 
 TEST(two_servers_share_the_work)
