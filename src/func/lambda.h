@@ -71,9 +71,6 @@ struct node {
 
 /* Reads and checks a request. False: it was refused, and answered. */
 bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t count, struct node *nodes);
-/* The same without an answer: the exception, and its text in *message. NULL: all is well. */
-const char *lambda_decode_request(struct rest_call *call, const struct field *fields, uint32_t count,
-                                  struct node *nodes, struct slice *message);
 /* The node as JSON, as it came but without what is unknown. */
 void node_put_json(struct buf *out, const struct node *node);
 struct slice node_json(const struct node *node, struct arena *arena);

@@ -109,97 +109,79 @@ static int64_t length_of(struct slice text)
     return count;
 }
 
-static bool is_choice(const struct shape *shape, struct slice text)
+enum rule { RULE_MAX, RULE_MIN, RULE_PATTERN, RULE_CHOICES, RULES };
+
+static bool has_rule(const struct shape *shape, enum rule rule)
 {
-    for (const char *const *choice = shape->choices; *choice; choice++)
-        if (slice_equal(slice_of(*choice), text)) return true;
-    return false;
+    return rule == RULE_MAX       ? shape->has_max
+           : rule == RULE_MIN     ? shape->has_min
+           : rule == RULE_PATTERN ? shape->pattern != NULL
+                                  : shape->choices != NULL;
 }
 
-static bool is_below(const struct shape *shape, const struct node *node)
+static bool breaks_rule(const struct node *node, enum rule rule)
 {
-    if (!shape->has_min) return false;
-    if (shape->kind == SHAPE_DOUBLE) return node->real < (double)shape->min;
-    int64_t size = shape->kind == SHAPE_STRING    ? length_of(node->text)
-                   : shape->kind == SHAPE_INTEGER ? node->integer
-                                                  : node->count;
-    return size < shape->min;
+    const struct shape *shape = node->shape;
+    if (!has_rule(shape, rule)) return false;
+    if (rule == RULE_PATTERN) return !shape->matches(node->text);
+    if (rule == RULE_CHOICES) {
+        const char *const *choice = shape->choices;
+        while (*choice && !slice_equal(slice_of(*choice), node->text)) choice++;
+        return !*choice;
+    }
+    double size = shape->kind == SHAPE_DOUBLE    ? node->real
+                  : shape->kind == SHAPE_STRING  ? (double)length_of(node->text)
+                  : shape->kind == SHAPE_INTEGER ? (double)node->integer
+                                                 : (double)node->count;
+    return rule == RULE_MAX ? size > (double)shape->max : size < (double)shape->min;
 }
 
-static bool is_above(const struct shape *shape, const struct node *node)
-{
-    if (!shape->has_max) return false;
-    if (shape->kind == SHAPE_DOUBLE) return node->real > (double)shape->max;
-    int64_t size = shape->kind == SHAPE_STRING    ? length_of(node->text)
-                   : shape->kind == SHAPE_INTEGER ? node->integer
-                                                  : node->count;
-    return size > shape->max;
-}
-
-static void put_bound(struct buf *out, const struct shape *shape, bool upper)
+static void put_rule(struct buf *out, const struct shape *shape, enum rule rule)
 {
     bool is_value = shape->kind == SHAPE_INTEGER || shape->kind == SHAPE_DOUBLE;
-    buf_printf(out, "Member must have %s %s than or equal to %lld%s", is_value ? "value" : "length",
-               upper ? "less" : "greater", (long long)(upper ? shape->max : shape->min),
-               shape->kind == SHAPE_DOUBLE ? ".0" : "");
-}
-
-static void put_choices(struct buf *out, const struct shape *shape)
-{
-    buf_text(out, "Member must satisfy enum value set: [");
-    for (const char *const *choice = shape->choices; *choice; choice++)
-        buf_printf(out, "%s%s", choice == shape->choices ? "" : ", ", *choice);
-    buf_byte(out, ']');
-}
-
-static void put_pattern(struct buf *out, const struct shape *shape)
-{
-    buf_printf(out, "Member must satisfy regular expression pattern: %s", shape->pattern);
-}
-
-static bool is_text(const struct shape *shape)
-{
-    return shape->kind == SHAPE_STRING;
-}
-
-static bool breaks_pattern(const struct shape *shape, struct slice text)
-{
-    return is_text(shape) && shape->matches && !shape->matches(text);
-}
-
-static bool breaks_choices(const struct shape *shape, struct slice text)
-{
-    return is_text(shape) && shape->choices && !is_choice(shape, text);
+    switch (rule) {
+    case RULE_MAX:
+    case RULE_MIN:
+        buf_printf(out, "Member must have %s %s than or equal to %lld%s", is_value ? "value" : "length",
+                   rule == RULE_MAX ? "less" : "greater",
+                   (long long)(rule == RULE_MAX ? shape->max : shape->min),
+                   shape->kind == SHAPE_DOUBLE ? ".0" : "");
+        return;
+    case RULE_PATTERN:
+        buf_printf(out, "Member must satisfy regular expression pattern: %s", shape->pattern);
+        return;
+    case RULE_CHOICES:
+        buf_text(out, "Member must satisfy enum value set: [");
+        for (const char *const *choice = shape->choices; *choice; choice++)
+            buf_printf(out, "%s%s", choice == shape->choices ? "" : ", ", *choice);
+        buf_byte(out, ']');
+        return;
+    case RULES: return;
+    }
 }
 
 /* ---- what is in a list or a map ---- */
 
 /* All that an element must satisfy, in brackets. */
-static void put_rules(struct buf *out, const struct shape *shape, bool may_be_null)
+static void put_rules(struct buf *out, const char *begin, const struct shape *shape, bool may_be_null)
 {
-    size_t start = out->len;
-    if (shape->has_max) put_bound(out, shape, true);
-    if (shape->has_min) {
-        if (out->len > start) buf_text(out, ", ");
-        put_bound(out, shape, false);
+    const char *comma = "";
+    buf_printf(out, "%s must satisfy constraint: [", begin);
+    for (enum rule rule = 0; rule < RULES; rule++) {
+        if (!has_rule(shape, rule)) continue;
+        buf_slice(out, slice_of(comma));
+        put_rule(out, shape, rule);
+        comma = ", ";
     }
-    if (shape->pattern) {
-        if (out->len > start) buf_text(out, ", ");
-        put_pattern(out, shape);
-    }
-    if (shape->choices) {
-        if (out->len > start) buf_text(out, ", ");
-        put_choices(out, shape);
-    }
-    if (may_be_null) return;
-    if (out->len > start) buf_text(out, ", ");
-    buf_text(out, "Member must not be null");
+    if (!may_be_null) buf_printf(out, "%sMember must not be null", comma);
+    buf_byte(out, ']');
 }
 
-static bool is_broken(const struct shape *shape, const struct node *node)
+static bool is_broken(const struct node *node)
 {
-    return !node->present || is_below(shape, node) || is_above(shape, node) ||
-           breaks_pattern(shape, node->text) || breaks_choices(shape, node->text);
+    bool broken = !node->present;
+    for (enum rule rule = 0; rule < RULES && !broken; rule++) broken = breaks_rule(node, rule);
+    return broken;
 }
 
 static void check_elements(struct checker *checker, const struct place *place, const struct node *node)
@@ -207,20 +189,15 @@ static void check_elements(struct checker *checker, const struct place *place, c
     const struct shape *shape = node->shape;
     for (uint32_t i = 0; shape->key && i < node->count; i++) {
         struct node key = {.shape = shape->key, .present = true, .text = node->keys[i]};
-        if (!is_broken(shape->key, &key)) continue;
+        if (!is_broken(&key)) continue;
         if (!violation(checker, place, node)) return;
-        buf_text(checker->out, "Map keys must satisfy constraint: [");
-        put_rules(checker->out, shape->key, true);
-        buf_byte(checker->out, ']');
+        put_rules(checker->out, "Map keys", shape->key, true);
         break;
     }
     for (uint32_t i = 0; i < node->count; i++) {
-        if (!is_broken(shape->of, &node->nodes[i])) continue;
-        if (!violation(checker, place, node)) return;
-        buf_slice(checker->out, shape->key ? SLICE("Map value must satisfy constraint: [")
-                                           : SLICE("Member must satisfy constraint: ["));
-        put_rules(checker->out, shape->of, false);
-        buf_byte(checker->out, ']');
+        if (!is_broken(&node->nodes[i])) continue;
+        if (violation(checker, place, node))
+            put_rules(checker->out, shape->key ? "Map value" : "Member", shape->of, false);
         return;
     }
 }
@@ -230,17 +207,6 @@ static void check_elements(struct checker *checker, const struct place *place, c
 static void check_fields(struct checker *checker, const struct place *parent, const struct field *fields,
                          uint32_t count, const struct node *nodes);
 
-static void check_bounds(struct checker *checker, const struct place *place, const struct node *node)
-{
-    const struct shape *shape = node->shape;
-    if (is_above(shape, node) && violation(checker, place, node)) put_bound(checker->out, shape, true);
-    if (is_below(shape, node) && violation(checker, place, node)) put_bound(checker->out, shape, false);
-    if (breaks_pattern(shape, node->text) && violation(checker, place, node))
-        put_pattern(checker->out, shape);
-    if (breaks_choices(shape, node->text) && violation(checker, place, node))
-        put_choices(checker->out, shape);
-}
-
 static void check_one(struct checker *checker, const struct place *place, const struct field *field,
                       const struct node *node)
 {
@@ -249,7 +215,9 @@ static void check_one(struct checker *checker, const struct place *place, const 
             buf_text(checker->out, "Member must not be null");
         return;
     }
-    check_bounds(checker, place, node);
+    for (enum rule rule = 0; rule < RULES; rule++)
+        if (breaks_rule(node, rule) && violation(checker, place, node))
+            put_rule(checker->out, node->shape, rule);
     if (node->shape->kind == SHAPE_STRUCT)
         check_fields(checker, place, node->shape->fields, node->shape->field_count, node->nodes);
     else if (node->shape->kind == SHAPE_LIST || node->shape->kind == SHAPE_MAP)

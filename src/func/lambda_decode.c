@@ -37,8 +37,6 @@ static bool mismatch(struct decoder *decoder, const char *wanted)
     return false;
 }
 
-/* ---- scalars ---- */
-
 static bool text_to_integer(struct slice text, int64_t *out)
 {
     unsigned long long value;
@@ -47,40 +45,6 @@ static bool text_to_integer(struct slice text, int64_t *out)
     if (!slice_to_u64(text, INT32_MAX, &value)) return false;
     *out = negative ? -(int64_t)value : (int64_t)value;
     return true;
-}
-
-static bool decode_integer(struct decoder *decoder, struct node *node)
-{
-    struct slice text;
-    if (json_peek(&decoder->reader) != JSON_NUMBER) return mismatch(decoder, "an Integer");
-    if (!json_number(&decoder->reader, &text)) return false;
-    if (text_to_integer(text, &node->integer)) return true;
-    decoder->wanted = "an Integer";
-    decoder->found = "NUMBER_VALUE";
-    return false;
-}
-
-static bool decode_double(struct decoder *decoder, struct node *node)
-{
-    struct slice text;
-    if (json_peek(&decoder->reader) != JSON_NUMBER) return mismatch(decoder, "a Double");
-    if (!json_number(&decoder->reader, &text)) return false;
-    node->real = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
-    return true;
-}
-
-static bool decode_string(struct decoder *decoder, struct node *node)
-{
-    if (json_peek(&decoder->reader) != JSON_STRING) return mismatch(decoder, "a String");
-    return json_string(&decoder->reader, &node->text);
-}
-
-static bool decode_bool(struct decoder *decoder, struct node *node)
-{
-    enum json_kind kind = json_peek(&decoder->reader);
-    if (kind != JSON_TRUE && kind != JSON_FALSE) return mismatch(decoder, "a Boolean");
-    node->truth = kind == JSON_TRUE;
-    return json_skip(&decoder->reader);
 }
 
 /* ---- what holds others ---- */
@@ -139,25 +103,37 @@ static bool decode_fields(struct decoder *decoder, const struct field *fields, u
     return true;
 }
 
-static bool decode_struct(struct decoder *decoder, const struct shape *shape, struct node *node)
-{
-    if (json_peek(&decoder->reader) != JSON_OBJECT) return mismatch(decoder, "an Object");
-    node->nodes = arena_zero(decoder->arena, shape->field_count * sizeof *node->nodes);
-    for (uint32_t i = 0; i < shape->field_count; i++) node->nodes[i].shape = shape->fields[i].shape;
-    return decode_fields(decoder, shape->fields, shape->field_count, node->nodes);
-}
-
 static bool decode_value(struct decoder *decoder, const struct shape *shape, struct node *node)
 {
-    *node = (struct node){.shape = shape, .present = json_peek(&decoder->reader) != JSON_NULL};
-    if (!node->present) return json_skip(&decoder->reader);
+    struct json_reader *reader = &decoder->reader;
+    enum json_kind kind = json_peek(reader);
+    struct slice text;
+    *node = (struct node){.shape = shape, .present = kind != JSON_NULL};
+    if (!node->present) return json_skip(reader);
     switch (shape->kind) {
     case SHAPE_STRING:
-    case SHAPE_BLOB: return decode_string(decoder, node);
-    case SHAPE_INTEGER: return decode_integer(decoder, node);
-    case SHAPE_DOUBLE: return decode_double(decoder, node);
-    case SHAPE_BOOL: return decode_bool(decoder, node);
-    case SHAPE_STRUCT: return decode_struct(decoder, shape, node);
+    case SHAPE_BLOB:
+        return kind == JSON_STRING ? json_string(reader, &node->text) : mismatch(decoder, "a String");
+    case SHAPE_INTEGER:
+        if (kind != JSON_NUMBER) return mismatch(decoder, "an Integer");
+        if (!json_number(reader, &text)) return false;
+        if (text_to_integer(text, &node->integer)) return true;
+        decoder->wanted = "an Integer";
+        decoder->found = "NUMBER_VALUE";
+        return false;
+    case SHAPE_DOUBLE:
+        if (kind != JSON_NUMBER) return mismatch(decoder, "a Double");
+        if (!json_number(reader, &text)) return false;
+        node->real = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
+        return true;
+    case SHAPE_BOOL:
+        node->truth = kind == JSON_TRUE;
+        return node->truth || kind == JSON_FALSE ? json_skip(reader) : mismatch(decoder, "a Boolean");
+    case SHAPE_STRUCT:
+        if (kind != JSON_OBJECT) return mismatch(decoder, "an Object");
+        node->nodes = arena_zero(decoder->arena, shape->field_count * sizeof *node->nodes);
+        for (uint32_t i = 0; i < shape->field_count; i++) node->nodes[i].shape = shape->fields[i].shape;
+        return decode_fields(decoder, shape->fields, shape->field_count, node->nodes);
     case SHAPE_LIST: return decode_list(decoder, shape, node);
     case SHAPE_MAP: return decode_map(decoder, shape, node);
     }
@@ -166,28 +142,22 @@ static bool decode_value(struct decoder *decoder, const struct shape *shape, str
 
 /* ---- path, query, headers ---- */
 
-/* A list stands in the query as a name that is repeated. */
-static void take_repeated(struct rest_call *call, const struct field *field, struct node *node)
-{
-    const char *wire = field->wire ? field->wire : field->name;
-    struct slice text;
-    while (node->count < LIMIT_TAGS * 2 && (text = rest_query_nth(call, wire, node->count)).data) {
-        node->nodes = grow(call->arena, node->nodes, node->count, sizeof *node->nodes);
-        node->nodes[node->count++] = (struct node){.shape = field->shape->of, .present = true, .text = text};
-    }
-    node->present = node->count != 0;
-}
-
 static const char *take_outside(struct rest_call *call, const struct field *field, struct node *node)
 {
     const char *wire = field->wire ? field->wire : field->name;
-    if (field->shape->kind == SHAPE_LIST) {
-        take_repeated(call, field, node);
+    struct slice text;
+    if (field->shape->kind == SHAPE_LIST) { /* it stands in the query as a name that is repeated */
+        while (node->count < LIMIT_TAGS * 2 && (text = rest_query_nth(call, wire, node->count)).data) {
+            node->nodes = grow(call->arena, node->nodes, node->count, sizeof *node->nodes);
+            node->nodes[node->count++] = (struct node){
+                .shape = field->shape->of, .present = true, .text = text};
+        }
+        node->present = node->count != 0;
         return NULL;
     }
-    struct slice text = field->source == IN_PATH    ? call->parameters[field->index]
-                        : field->source == IN_QUERY ? rest_query(call, wire)
-                                                    : call->header(call, slice_of(wire));
+    text = field->source == IN_PATH    ? call->parameters[field->index]
+           : field->source == IN_QUERY ? rest_query(call, wire)
+                                       : call->header(call, slice_of(wire));
     if (!text.data || (field->source != IN_PATH && !text.len)) return NULL;
     node->present = true;
     node->text = text;
@@ -223,7 +193,8 @@ static const char *decode_body(struct rest_call *call, const struct field *field
     return "InvalidRequestContentException";
 }
 
-const char *lambda_decode_request(struct rest_call *call, const struct field *fields, uint32_t count,
+/* The exception, and its text in *message. NULL: all is well. */
+static const char *decode_request(struct rest_call *call, const struct field *fields, uint32_t count,
                                   struct node *nodes, struct slice *message)
 {
     struct buf violations = {0};
@@ -232,52 +203,39 @@ const char *lambda_decode_request(struct rest_call *call, const struct field *fi
     for (uint32_t i = 0; i < count; i++) {
         nodes[i].shape = fields[i].shape;
         const char *bad = fields[i].source == IN_BODY ? NULL : take_outside(call, &fields[i], &nodes[i]);
-        if (bad) {
-            *message = arena_printf(call->arena, "STRING_VALUE can not be converted to an Integer: %s", bad);
-            return "SerializationException";
-        }
+        if (!bad) continue;
+        *message = arena_printf(call->arena, "STRING_VALUE can not be converted to an Integer: %s", bad);
+        return "SerializationException";
     }
     const char *fault = decode_body(call, fields, count, nodes, message);
     if (fault) return fault;
     lambda_check(&violations, &violation_count, fields, count, nodes);
-    if (violation_count)
-        *message = arena_printf(call->arena, "%u validation error%s detected: %.*s", violation_count,
-                                violation_count == 1 ? "" : "s", SLICE_ARG(buf_view(&violations)));
-    buf_free(&violations);
-    return violation_count ? "ValidationException" : NULL;
+    struct slice text = arena_take(call->arena, &violations);
+    if (!violation_count) return NULL;
+    *message = arena_printf(call->arena, "%u validation error%s detected: %.*s", violation_count,
+                            violation_count == 1 ? "" : "s", SLICE_ARG(text));
+    return "ValidationException";
 }
 
 bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t count, struct node *nodes)
 {
     struct slice message = SLICE_NONE;
-    const char *fault = lambda_decode_request(call, fields, count, nodes, &message);
-    if (fault) lambda_error(call, 400, fault, "%.*s", SLICE_ARG(message));
-    return !fault;
+    const char *fault = decode_request(call, fields, count, nodes, &message);
+    return !fault || lambda_error(call, 400, fault, "%.*s", SLICE_ARG(message));
 }
 
 /* ---- nodes as JSON ---- */
 
-static void put_struct(struct buf *out, const struct node *node)
-{
-    bool first = true;
-    for (uint32_t i = 0; i < node->shape->field_count; i++) {
-        if (!node->nodes[i].present) continue;
-        if (!first) buf_byte(out, ',');
-        first = false;
-        json_put_string(out, slice_of(node->shape->fields[i].name));
-        buf_byte(out, ':');
-        node_put_json(out, &node->nodes[i]);
-    }
-}
-
+/* Of a list, a map, or the members of a struct that are there. */
 static void put_many(struct buf *out, const struct node *node)
 {
-    for (uint32_t i = 0; i < node->count; i++) {
-        if (i) buf_byte(out, ',');
-        if (node->keys) {
-            json_put_string(out, node->keys[i]);
-            buf_byte(out, ':');
-        }
+    const struct shape *shape = node->shape;
+    uint32_t count = shape->kind == SHAPE_STRUCT ? shape->field_count : node->count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (shape->kind == SHAPE_STRUCT && !node->nodes[i].present) continue;
+        compose(out, "%,");
+        if (shape->kind == SHAPE_STRUCT) compose(out, "%s:", slice_of(shape->fields[i].name));
+        if (shape->kind == SHAPE_MAP) compose(out, "%s:", node->keys[i]);
         node_put_json(out, &node->nodes[i]);
     }
 }
@@ -293,23 +251,14 @@ void node_put_json(struct buf *out, const struct node *node)
     case SHAPE_BLOB: json_put_string(out, node->text); return;
     case SHAPE_INTEGER: json_put_int(out, node->integer); return;
     case SHAPE_DOUBLE: json_put_double(out, node->real); return;
-    case SHAPE_BOOL: buf_slice(out, node->truth ? SLICE("true") : SLICE("false")); return;
-    case SHAPE_STRUCT:
-        buf_byte(out, '{');
-        put_struct(out, node);
-        buf_byte(out, '}');
-        return;
+    case SHAPE_BOOL: compose(out, "%b", node->truth); return;
     case SHAPE_LIST:
-        buf_byte(out, '[');
-        put_many(out, node);
-        buf_byte(out, ']');
-        return;
-    case SHAPE_MAP:
-        buf_byte(out, '{');
-        put_many(out, node);
-        buf_byte(out, '}');
-        return;
+    case SHAPE_STRUCT:
+    case SHAPE_MAP: break;
     }
+    buf_byte(out, node->shape->kind == SHAPE_LIST ? '[' : '{');
+    put_many(out, node);
+    buf_byte(out, node->shape->kind == SHAPE_LIST ? ']' : '}');
 }
 
 struct slice node_json(const struct node *node, struct arena *arena)
@@ -317,7 +266,5 @@ struct slice node_json(const struct node *node, struct arena *arena)
     struct buf json = {0};
     if (!node->present) return SLICE_NONE;
     node_put_json(&json, node);
-    struct slice copy = arena_copy(arena, buf_view(&json));
-    buf_free(&json);
-    return copy;
+    return arena_take(arena, &json);
 }

@@ -153,19 +153,13 @@ static bool is_destination(struct slice text)
 static const char *const architectures[] = {"x86_64", "arm64", NULL};
 static const struct shape shape_architecture = {.kind = SHAPE_STRING, .choices = architectures};
 static const struct shape shape_tag_key = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 128,
+    TEXT_BETWEEN(1, 128),
     .matches = has_no_controls,
     .pattern = "[\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*",
 };
-static const struct shape shape_tag_value = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
+static const struct shape shape_tag_value = {TEXT_UP_TO(256)};
 static const struct shape shape_destination = {
-    .kind = SHAPE_STRING,
-    .has_max = true,
-    .max = 350,
+    TEXT_UP_TO(350),
     .matches = is_destination,
     .pattern = "$|kafka://([^.]([a-zA-Z0-9\\-_.]{0,248}))|" ARN_PATTERN,
 };
@@ -180,51 +174,31 @@ const struct shape lambda_shape_text = {.kind = SHAPE_STRING};
 const struct shape lambda_shape_bool = {.kind = SHAPE_BOOL};
 const struct shape lambda_shape_blob = {.kind = SHAPE_BLOB};
 const struct shape lambda_shape_function_name = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 140,
+    TEXT_BETWEEN(1, 140),
     .matches = is_function_name,
     .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_]+)(:(\\$LATEST|[a-zA-Z0-9-_]+))?",
 };
 const struct shape lambda_shape_function_name_long = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 170,
+    TEXT_BETWEEN(1, 170),
     .matches = is_function_name_long,
     .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_\\.]+)(:(\\$LATEST(\\.PUBLISHED)?|[a-zA-Z0-9-_]+))?",
 };
 const struct shape lambda_shape_qualifier = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 128,
+    TEXT_BETWEEN(1, 128),
     .matches = is_qualifier,
     .pattern = "\\$(LATEST(\\.PUBLISHED)?)|[a-zA-Z0-9-_$]+",
 };
 const struct shape lambda_shape_version = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 1024,
+    TEXT_BETWEEN(1, 1024),
     .matches = is_version,
     .pattern = "(\\$LATEST|[0-9]+)",
 };
 const struct shape lambda_shape_alias = {
-    .kind = SHAPE_STRING,
-    .has_min = true,
-    .min = 1,
-    .has_max = true,
-    .max = 128,
+    TEXT_BETWEEN(1, 128),
     .matches = is_alias,
     .pattern = "(?!^[0-9]+$)([a-zA-Z0-9-_]+)",
 };
-const struct shape lambda_shape_description = {.kind = SHAPE_STRING, .has_max = true, .max = 256};
+const struct shape lambda_shape_description = {TEXT_UP_TO(256)};
 const struct shape lambda_shape_max_items = INTEGER_BETWEEN(1, 10000);
 const struct shape lambda_shape_max_items_50 = INTEGER_BETWEEN(1, 50);
 const struct shape lambda_shape_tags = {.kind = SHAPE_MAP, .key = &shape_tag_key, .of = &shape_tag_value};
