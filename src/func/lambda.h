@@ -164,6 +164,10 @@ extern const struct shape lambda_shape_qualifier, lambda_shape_version, lambda_s
 extern const struct shape lambda_shape_max_items, lambda_shape_max_items_50, lambda_shape_tags,
     lambda_shape_destinations;
 extern const struct shape lambda_shape_architectures;
+/* One or more of letters, digits and the given others. */
+bool text_consists_of(struct slice text, const char *others);
+bool text_is_number(struct slice text);
+bool text_is_account(struct slice text); /* twelve digits */
 /* Takes what stands before the next colon off the front. */
 struct slice lambda_take_field(struct slice *rest);
 

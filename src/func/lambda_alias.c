@@ -2,14 +2,8 @@
 #include "base/limits.h"
 #include "func/lambda.h"
 
-static bool is_number(struct slice text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] < '0' || text.data[i] > '9') return false;
-    return text.len != 0;
-}
-
-static const struct shape shape_number = {TEXT_BETWEEN(1, 1024), .matches = is_number, .pattern = "[0-9]+"};
+static const struct shape shape_number = {TEXT_BETWEEN(1, 1024), .matches = text_is_number,
+                                          .pattern = "[0-9]+"};
 static const struct shape shape_weight = {
     .kind = SHAPE_DOUBLE, .has_min = true, .min = 0, .has_max = true, .max = 1};
 static const struct shape shape_weights = {.kind = SHAPE_MAP, .key = &shape_number, .of = &shape_weight};

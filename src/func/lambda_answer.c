@@ -39,7 +39,7 @@ void lambda_reply(const struct request *request, int status, const char *format,
 }
 
 static bool answer_error(struct rest_call *call, int status, const char *type, const char *format,
-                        va_list args)
+                         va_list args)
 {
     struct slice message = arena_vprintf(call->arena, format, args);
     call->reply->len = 0;

@@ -59,13 +59,7 @@ static bool is_url(struct slice url)
 
 static bool is_table_name(struct slice name, size_t least, size_t most)
 {
-    if (name.len < least || name.len > most) return false;
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_letter && c != '-' && c != '_' && c != '.') return false;
-    }
-    return true;
+    return name.len >= least && name.len <= most && text_consists_of(name, "-_.");
 }
 
 static bool check_ours(struct rest_call *call, const struct node *nodes)

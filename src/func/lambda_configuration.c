@@ -17,19 +17,9 @@ static bool is_role(struct slice text)
 {
     struct slice arn = lambda_take_field(&text), partition = lambda_take_field(&text);
     struct slice service = lambda_take_field(&text), region = lambda_take_field(&text);
-    struct slice account = lambda_take_field(&text);
-    unsigned long long number;
-    if (!slice_equal(arn, SLICE("arn")) || (partition.len && !slice_starts(partition, SLICE("aws"))) ||
-        !slice_equal(service, SLICE("iam")) || region.len || account.len != 12 ||
-        !slice_to_u64(account, 999999999999, &number))
-        return false;
-    if (!slice_starts(text, SLICE("role")) || text.len < 5) return false;
-    for (size_t i = 4; i < text.len; i++) {
-        char c = text.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_letter && (!c || !strchr("_+=,.@-/", c))) return false;
-    }
-    return true;
+    return slice_equal(arn, SLICE("arn")) && (!partition.len || slice_starts(partition, SLICE("aws"))) &&
+           slice_equal(service, SLICE("iam")) && !region.len && text_is_account(lambda_take_field(&text)) &&
+           slice_starts(text, SLICE("role")) && text_consists_of(slice_from(text, 4), "_+=,.@-/");
 }
 
 static bool is_arn_or_empty(struct slice text)
@@ -39,12 +29,8 @@ static bool is_arn_or_empty(struct slice text)
 
 static bool is_variable_name(struct slice text)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && (i == 0 || !((c >= '0' && c <= '9') || c == '_'))) return false;
-    }
-    return text.len >= 2;
+    char first = text.len >= 2 ? text.data[0] : 0;
+    return ((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z')) && text_consists_of(text, "_");
 }
 
 static const char *const tracing_modes[] = {"Active", "PassThrough", NULL};

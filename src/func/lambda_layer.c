@@ -21,13 +21,7 @@ static void answer_not_found(const struct request *request)
 
 static bool is_layer_name(struct slice text)
 {
-    if (!text.len || text.len > 64) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_letter && c != '-' && c != '_') return false;
-    }
-    return true;
+    return text.len <= 64 && text_consists_of(text, "-_");
 }
 
 /* Takes "arn:aws:lambda:REGION:ACCOUNT:layer:" off the front; false when it is of somebody else. */

@@ -3,30 +3,20 @@
 #include "base/limits.h"
 #include "func/lambda.h"
 
-static bool consists_of(struct slice text, const char *others)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_letter && (!c || !strchr(others, c))) return false;
-    }
-    return text.len != 0;
-}
-
 static bool is_statement_id(struct slice text)
 {
-    return consists_of(text, "-_");
+    return text_consists_of(text, "-_");
 }
 
 static bool is_any_statement_id(struct slice text)
 {
-    return consists_of(text, "-_.");
+    return text_consists_of(text, "-_.");
 }
 
 static bool is_action(struct slice text)
 {
     if (slice_equal(text, SLICE("*")) || slice_equal(text, SLICE("lambda:*"))) return true;
-    return slice_starts(text, SLICE("lambda:")) && consists_of(slice_from(text, 7), "");
+    return slice_starts(text, SLICE("lambda:")) && text_consists_of(slice_from(text, 7), "");
 }
 
 static bool is_principal(struct slice text)
@@ -39,12 +29,6 @@ static bool is_principal(struct slice text)
 static bool is_arn(struct slice text)
 {
     return slice_starts(text, SLICE("arn:aws"));
-}
-
-static bool is_account(struct slice text)
-{
-    unsigned long long number;
-    return text.len == 12 && slice_to_u64(text, 999999999999, &number);
 }
 
 static const char *const auth_types[] = {"NONE", "AWS_IAM", NULL};
@@ -62,7 +46,7 @@ static const struct shape shape_source_arn = {
     .pattern =
         "arn:(aws[a-zA-Z0-9-]*):([a-zA-Z0-9\\-])+:((eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1})?"
         ":(\\d{12})?:(.*)"};
-static const struct shape shape_account = {TEXT_UP_TO(12), .matches = is_account, .pattern = "\\d{12}"};
+static const struct shape shape_account = {TEXT_UP_TO(12), .matches = text_is_account, .pattern = "\\d{12}"};
 static const struct shape shape_token = {TEXT_UP_TO(256)};
 static const struct shape shape_organization = {TEXT_BETWEEN(12, 34)};
 static const struct shape shape_auth_type = {.kind = SHAPE_STRING, .choices = auth_types};
@@ -85,9 +69,8 @@ MEMBERS(ADD)
 
 static struct slice principal_json(struct slice principal, struct arena *arena)
 {
-    unsigned long long number;
     if (slice_equal(principal, SLICE("*"))) return SLICE("\"*\"");
-    if (principal.len == 12 && slice_to_u64(principal, 999999999999, &number))
+    if (text_is_account(principal))
         return compose_in(arena, "{'AWS':%s}",
                           arena_printf(arena, "arn:aws:iam::%.*s:root", SLICE_ARG(principal)));
     bool is_service = memchr(principal.data, '.', principal.len) && !slice_starts(principal, SLICE("arn:"));

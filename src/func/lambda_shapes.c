@@ -14,8 +14,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* One or more of letters, digits and the given others. */
-static bool consists_of(struct slice text, const char *others)
+bool text_consists_of(struct slice text, const char *others)
 {
     for (size_t i = 0; i < text.len; i++)
         if (!is_letter(text.data[i]) && !is_digit(text.data[i]) &&
@@ -24,7 +23,7 @@ static bool consists_of(struct slice text, const char *others)
     return text.len != 0;
 }
 
-static bool is_number(struct slice text)
+bool text_is_number(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (!is_digit(text.data[i])) return false;
@@ -65,9 +64,9 @@ static bool take_if(struct slice *rest, bool (*fits)(struct slice))
     return true;
 }
 
-static bool is_account(struct slice text)
+bool text_is_account(struct slice text)
 {
-    return text.len == 12 && is_number(text);
+    return text.len == 12 && text_is_number(text);
 }
 
 static bool is_word_function(struct slice text)
@@ -89,12 +88,12 @@ static bool is_function_text(struct slice text, const char *others)
         if (!slice_equal(service, SLICE("lambda"))) return false;
     }
     take_if(&rest, is_region);
-    take_if(&rest, is_account);
+    take_if(&rest, text_is_account);
     take_if(&rest, is_word_function);
     bool is_qualified = rest.len && memchr(rest.data, ':', rest.len);
     struct slice name = lambda_take_field(&rest);
-    if (!consists_of(name, others)) return false;
-    return !is_qualified || slice_equal(rest, SLICE("$LATEST")) || consists_of(rest, "-_");
+    if (!text_consists_of(name, others)) return false;
+    return !is_qualified || slice_equal(rest, SLICE("$LATEST")) || text_consists_of(rest, "-_");
 }
 
 static bool is_function_name(struct slice text)
@@ -109,17 +108,17 @@ static bool is_function_name_long(struct slice text)
 
 static bool is_qualifier(struct slice text)
 {
-    return consists_of(text, "-_$");
+    return text_consists_of(text, "-_$");
 }
 
 static bool is_version(struct slice text)
 {
-    return slice_equal(text, SLICE("$LATEST")) || is_number(text);
+    return slice_equal(text, SLICE("$LATEST")) || text_is_number(text);
 }
 
 static bool is_alias(struct slice text)
 {
-    return consists_of(text, "-_") && !is_number(text);
+    return text_consists_of(text, "-_") && !text_is_number(text);
 }
 
 /* The service has the letters of all scripts and a few signs; here everything but controls will do. */
@@ -142,8 +141,8 @@ static bool is_destination(struct slice text)
     struct slice service = lambda_take_field(&rest), region = lambda_take_field(&rest);
     struct slice account = lambda_take_field(&rest);
     return slice_equal(arn, SLICE("arn")) && slice_starts(partition, SLICE("aws")) &&
-           consists_of(service, "-") && (!region.len || is_region(region)) &&
-           (!account.len || is_account(account)) && rest.len;
+           text_consists_of(service, "-") && (!region.len || is_region(region)) &&
+           (!account.len || text_is_account(account)) && rest.len;
 }
 
 #define REGION_PATTERN   "(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1}"
