@@ -1,6 +1,9 @@
 /* The pull reader and the writers. Speed matters here: every request and every reply passes through. */
 #include "base/json.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,11 +61,21 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* The first byte that is not plain, or the end. Strings are read many times on their way, so eight bytes at a
- * time: the sum has the high bit of each byte that is below 0x20, a quote, a backslash or above 0x7f, and a
+/* The first byte that is not plain, or the end. Strings are read many times on their way, so sixteen or eight
+ * bytes at a time: the sum has the high bit of each byte that is below 0x20, a quote, a backslash or above 0x7f, and a
  * borrow can only mark bytes behind one of these. */
 static inline const char *plain_end(const char *at, const char *end)
 {
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i marks = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)); /* signed: those from 0x80 on as well */
+        marks = _mm_or_si128(marks, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+        marks = _mm_or_si128(marks, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+        int found = _mm_movemask_epi8(marks);
+        if (found) return at + __builtin_ctz((unsigned)found);
+    }
+#endif
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     const uint64_t ones = UINT64_MAX / 255, highs = ones * 0x80;
     for (; end - at >= 8; at += 8) {

@@ -240,3 +240,28 @@ TEST(json_tagged_strings_are_taken_whole_or_not_at_all)
     buf_free(&deep);
     arena_free(&arena);
 }
+
+/* Strings are read by the block: wherever a byte stands, it counts as what it is. */
+TEST(json_strings_end_at_their_quote_wherever_it_stands)
+{
+    struct arena arena = {0};
+    static const struct {
+        unsigned char byte;
+        bool is_fine, is_end;
+    } cases[] = {{0x1f, false, false}, {0x20, true, false},  {'"', true, true},    {'\\', false, false},
+                 {0x7f, true, false},  {0x80, false, false}, {0xff, false, false}, {0, false, false}};
+    for (size_t before = 0; before <= 40; before++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            char text[80];
+            struct json_reader reader;
+            struct slice string = SLICE_NONE;
+            memset(text, 'a', sizeof text);
+            text[0] = '"';
+            text[1 + before] = (char)cases[i].byte;
+            text[1 + before + 3] = '"';
+            json_begin(&reader, (struct slice){text, before + 5}, &arena);
+            CHECK(json_string(&reader, &string) == cases[i].is_fine);
+            if (cases[i].is_fine) CHECK_INT(string.len, before + (cases[i].is_end ? 0 : 3));
+        }
+    arena_free(&arena);
+}
