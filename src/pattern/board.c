@@ -136,8 +136,7 @@ static void list_messages(struct flow *flow)
     }
     buf_text(flow->body, "{\"messages\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
-        page_comma(flow);
-        flow_put(flow, flow->body, "{'id':%s", item_text(flow->arena, item, "id"));
+        flow_put(flow, flow->body, "%,{'id':%s", item_text(flow->arena, item, "id"));
         plain_put_members(flow->body, flow->arena, item, "time text author");
         buf_byte(flow->body, '}');
     }

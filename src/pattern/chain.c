@@ -146,8 +146,7 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
         if (item.data) repeat_take(flow, wanted[0], item);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        keys = flow_compose(flow, "%A%A{'token':%S}", keys, i ? SLICE(",") : SLICE(""), names[i]);
+    for (size_t i = 0; i < count; i++) keys = flow_compose(flow, "%A%,{'token':%S}", keys, names[i]);
     left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &token_table, keys);
     for (;;) {
         task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
@@ -221,8 +220,7 @@ static void tokens_write(struct flow *flow, const struct chain *chain, struct ch
                                 token_text(flow, chain->token_kind, chain->token_name, token),
                                 flow->now_ms / 1000 + TOKEN_KEPT_S, chain->key, end->first + offset,
                                 space ? slice_from(text, digits + 1) : SLICE(""));
-            puts = flow_compose(flow, "%A%A{'PutRequest':{'Item':%A}}", puts, count ? SLICE(",") : SLICE(""),
-                                item);
+            puts = flow_compose(flow, "%A%,{'PutRequest':{'Item':%A}}", puts, item);
             has_more = raw_look_next(&look, &token, &value);
         }
         if (count == 1)

@@ -373,8 +373,7 @@ static void list_documents(struct flow *flow)
               &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"documents\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
-        page_comma(flow);
-        flow_put(flow, flow->body, "{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
+        flow_put(flow, flow->body, "%,{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
                  version_of(flow, item), item_attribute(flow->arena, item, "data"));
     }
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));

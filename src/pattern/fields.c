@@ -1,30 +1,26 @@
 /* The fields of a request, checked against its row before the first step: what a step reads is well-formed
  * and within its limits. Each fault has its sentence. */
-#include <stdio.h>
-
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/flow.h"
 #include "pattern/pattern.h"
 
 #define NAME_BYTES  255
-#define SHOWN_BYTES 80 /* of what is not known, in a sentence */
-#define JSON_BYTES                                                                                           \
-    (6 *                                                                                                     \
-     LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped                 \
-                            */
+#define SHOWN_BYTES 80                     /* of what is not known, in a sentence */
+#define JSON_BYTES  (6 * LIMIT_ITEM_BYTES) /* of a value: an item's worth of characters, all of them escaped */
+
+/* Refuses the request; false. */
+#define REFUSED(flow, ...) (flow_refuse(flow, __VA_ARGS__), false)
 
 static bool fault(struct flow *flow, const struct field *field, const char *what)
 {
-    flow_refuse(flow, 400, "bad-request", "%s %s.", field->name, what);
-    return false;
+    return REFUSED(flow, 400, "bad-request", "%s %s.", field->name, what);
 }
 
 static bool too_large(struct flow *flow, const struct field *field)
 {
-    flow_refuse(flow, 413, "too-large", "%s does not fit: an item of DynamoDB holds at most 400 KB.",
-                field->name);
-    return false;
+    return REFUSED(flow, 413, "too-large", "%s does not fit: an item of DynamoDB holds at most 400 KB.",
+                   field->name);
 }
 
 static bool has_controls(struct slice text)
@@ -40,26 +36,21 @@ static bool take_text(struct flow *flow, const struct field *field, struct slice
     bool is_name = field->type == FIELD_NAME;
     int64_t most = field->max ? field->max : is_name ? NAME_BYTES : LIMIT_ITEM_BYTES;
     int64_t least = is_name && !field->min ? 1 : field->min;
-    char sentence[120];
     out->text = text;
     if ((int64_t)text.len < least) return fault(flow, field, "must not be empty");
-    if ((int64_t)text.len > most) {
-        snprintf(sentence, sizeof sentence, "has %zu bytes, at most %lld are possible", text.len,
-                 (long long)most);
-        return fault(flow, field, sentence);
-    }
+    if ((int64_t)text.len > most)
+        return REFUSED(flow, 400, "bad-request", "%s has %zu bytes, at most %lld are possible.", field->name,
+                       text.len, (long long)most);
     if (is_name && has_controls(text)) return fault(flow, field, "must not hold control characters");
     return true;
 }
 
 static bool take_number(struct flow *flow, const struct field *field, int64_t number, struct field_value *out)
 {
-    char sentence[120];
     out->number = number;
     if ((!field->min && !field->max) || (number >= field->min && number <= field->max)) return true;
-    snprintf(sentence, sizeof sentence, "must be between %lld and %lld", (long long)field->min,
-             (long long)field->max);
-    return fault(flow, field, sentence);
+    return REFUSED(flow, 400, "bad-request", "%s must be between %lld and %lld.", field->name,
+                   (long long)field->min, (long long)field->max);
 }
 
 /* Digits with a sign at most, as people type them. */
@@ -87,9 +78,8 @@ static bool take_duration(struct flow *flow, const struct field *field, struct s
     out->number = ms;
     if (ms >= field->min && ms <= field->max) return true;
     struct slice least = duration_text(arena, field->min), most = duration_text(arena, field->max);
-    flow_refuse(flow, 400, "bad-request", "%s must be between %.*s and %.*s.", field->name, SLICE_ARG(least),
-                SLICE_ARG(most));
-    return false;
+    return REFUSED(flow, 400, "bad-request", "%s must be between %.*s and %.*s.", field->name,
+                   SLICE_ARG(least), SLICE_ARG(most));
 }
 
 static bool take_choice(struct flow *flow, const struct field *field, struct slice text,
@@ -103,8 +93,7 @@ static bool take_choice(struct flow *flow, const struct field *field, struct sli
         if (slice_equal(word, text)) return true;
         rest = slice_from(rest, word.len + (bar != NULL));
     }
-    flow_refuse(flow, 400, "bad-request", "%s must be one of %s.", field->name, field->words);
-    return false;
+    return REFUSED(flow, 400, "bad-request", "%s must be one of %s.", field->name, field->words);
 }
 
 /* A value that came as bare text: of the path, the query or a header. */
@@ -164,11 +153,11 @@ static bool take_then(struct flow *flow, const struct field *field, const struct
     if (wrong) return fault(flow, field, wrong);
     for (unsigned i = 0; i < count; i++) {
         if (flow->request->role == ROLE_ADMIN || is_for_data(flow, &targets[i])) continue;
-        flow_refuse(flow, 403, "access-denied",
-                    "This key has the role %s: its %s may name calls of patterns, but no functions, no URLs, "
-                    "no history and no calls with a then of their own.",
-                    rest_role_name(flow->request->role), field->name);
-        return false;
+        return REFUSED(
+            flow, 403, "access-denied",
+            "This key has the role %s: its %s may name calls of patterns, but no functions, no URLs, "
+            "no history and no calls with a then of their own.",
+            rest_role_name(flow->request->role), field->name);
     }
     return true;
 }
@@ -215,9 +204,8 @@ static bool is_json(struct flow *flow, struct slice body)
     struct json_reader reader;
     json_begin(&reader, body, flow->arena);
     if (json_skip(&reader) && json_done(&reader)) return true;
-    flow_refuse(flow, 400, "bad-json", "The body is not JSON: %s at byte %zu.",
-                reader.fault ? reader.fault : "something behind its end", json_offset(&reader));
-    return false;
+    return REFUSED(flow, 400, "bad-json", "The body is not JSON: %s at byte %zu.",
+                   reader.fault ? reader.fault : "something behind its end", json_offset(&reader));
 }
 
 static bool take_whole(struct flow *flow, const struct field *field, struct field_value *out)
@@ -298,14 +286,12 @@ static bool read_body(struct flow *flow)
     struct slice body = flow->request->body, unknown = SLICE_NONE;
     if (!body.len) return true;
     if (raw_kind(body) != JSON_OBJECT) {
-        if (is_json(flow, body)) flow_refuse(flow, 400, "bad-json", "The body must be a JSON object.");
-        return false;
+        if (is_json(flow, body)) return REFUSED(flow, 400, "bad-json", "The body must be a JSON object.");
     }
     if (!members_find(flow, &unknown)) return false;
     if (!unknown.data) return members_take(flow);
-    flow_refuse(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
-                SLICE_ARG(flow_shown(unknown)));
-    return false;
+    return REFUSED(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
+                   SLICE_ARG(flow_shown(unknown)));
 }
 
 /* ---- all of them ---- */
@@ -321,11 +307,11 @@ static bool table_is_allowed(struct flow *flow, const struct field *field, struc
     if (flow->request->role == ROLE_ADMIN || strcmp(field->name, "table") != 0 ||
         !rest_role_owns_table(text, flow->world->prefix))
         return true;
-    flow_refuse(flow, 403, "access-denied",
-                "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "
-                "server's own.",
-                rest_role_name(flow->request->role), SLICE_ARG(flow->world->prefix));
-    return false;
+    return REFUSED(
+        flow, 403, "access-denied",
+        "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "
+        "server's own.",
+        rest_role_name(flow->request->role), SLICE_ARG(flow->world->prefix));
 }
 
 static bool read_bare(struct flow *flow)
@@ -367,10 +353,9 @@ static bool knows_query(struct flow *flow)
     if (!flow->request->query.len || strncmp(row->path, "/v1/", 4) != 0) return true;
     struct slice name = rest_query_unknown(flow->request, knows_name, row);
     if (!name.data) return true;
-    flow_refuse(flow, 400, "bad-request", "The query has a parameter that is not known here: %.*s%s.",
-                SLICE_ARG(flow_shown(name)),
-                field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
-    return false;
+    return REFUSED(flow, 400, "bad-request", "The query has a parameter that is not known here: %.*s%s.",
+                   SLICE_ARG(flow_shown(name)),
+                   field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
 }
 
 static bool wants_body(const struct flow_row *row)

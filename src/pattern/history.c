@@ -231,8 +231,7 @@ static void list_histories(struct flow *flow)
         &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"histories\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
-        page_comma(flow);
-        flow_put(flow, flow->body, "{%A}", settings_members(flow, item));
+        flow_put(flow, flow->body, "%,{%A}", settings_members(flow, item));
     }
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "table"));
 }

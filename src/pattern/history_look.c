@@ -109,8 +109,7 @@ static struct slice second_of(struct flow *flow, struct slice moment)
 static void put_change(struct flow *flow, struct slice name, struct slice before, struct slice after)
 {
     if (before.data && after.data && attribute_equal(flow->arena, before, after)) return;
-    page_comma(flow);
-    flow_put(flow, flow->body, "{'name':%s", name);
+    flow_put(flow, flow->body, "%,{'name':%s", name);
     if (before.data) flow_put(flow, flow->body, ",'before':%P", before);
     if (after.data) flow_put(flow, flow->body, ",'after':%P", after);
     buf_byte(flow->body, '}');
@@ -215,7 +214,7 @@ static void tell_list(struct flow *flow, struct slice key, struct slice from, st
     if (diff && version.data) old = last_version(flow, key, "<", version);
     buf_text(flow->body, "{\"versions\":[");
     raw_each (flow->arena, items, &version) {
-        page_comma(flow);
+        flow_put(flow, flow->body, "%,");
         put_version(flow, version, diff ? &old : NULL);
         old = version;
     }

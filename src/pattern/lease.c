@@ -426,8 +426,7 @@ static void show_lease(struct flow *flow)
              (int)hold_is_on(flow, item), holder_members(flow, item));
     raw_each (flow->arena, item_content(flow->arena, item, "waiting"), &place) {
         if (place_until(flow, place) < flow->now_ms) continue;
-        page_comma(flow);
-        flow_put(flow, flow->body, "%s", place_owner(flow, place));
+        flow_put(flow, flow->body, "%,%s", place_owner(flow, place));
     }
     buf_byte(flow->body, ']');
     if (hold_is_on(flow, item)) plain_put_members(flow->body, flow->arena, item, "data");

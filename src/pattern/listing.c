@@ -8,11 +8,6 @@ struct slice page_from(struct flow *flow, struct slice key)
     return key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", key) : SLICE("");
 }
 
-void page_comma(struct flow *flow)
-{
-    if (flow->body->data[flow->body->len - 1] != '[') buf_byte(flow->body, ',');
-}
-
 void page_finish(struct flow *flow, struct slice next)
 {
     buf_byte(flow->body, ']');

@@ -7,8 +7,6 @@
 
 /* ,"ExclusiveStartKey":KEY of a request; empty for SLICE_NONE. */
 struct slice page_from(struct flow *flow, struct slice key);
-/* Appends a comma to the body, but not behind the [ of a list. */
-void page_comma(struct flow *flow);
 /* Appends ],"next":...} to the body, for SLICE_NONE only ]}, and ends the flow. */
 void page_finish(struct flow *flow, struct slice next);
 

@@ -132,8 +132,7 @@ struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *c
     *count = 0;
     raw_look_begin(&look, flow->arena, raw_member(flow->arena, seal, "L"));
     for (; raw_look_next(&look, NULL, &child); ++*count)
-        list = flow_compose(flow, "%r%r%s", list, *count ? SLICE(",") : SLICE(""),
-                            raw_text(flow->arena, raw_member(flow->arena, child, "N")));
+        list = flow_compose(flow, "%r%,%s", list, raw_text(flow->arena, raw_member(flow->arena, child, "N")));
     return list;
 }
 

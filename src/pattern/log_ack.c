@@ -225,8 +225,7 @@ void log_parked_begin(struct flow *flow)
               &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"parked\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
-        page_comma(flow);
-        flow_put(flow, flow->body, "{'partition':%P", item_attribute(flow->arena, item, "partition"));
+        flow_put(flow, flow->body, "%,{'partition':%P", item_attribute(flow->arena, item, "partition"));
         plain_put_members(flow->body, flow->arena, item, "sequence key reason parked data");
         buf_byte(flow->body, '}');
     }

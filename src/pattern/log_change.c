@@ -39,11 +39,11 @@ static struct slice change_text(struct flow *flow, const struct change *change)
 {
     struct slice olds = SLICE(""), news = SLICE("");
     for (unsigned i = 0; i < change->old_count; i++)
-        olds = flow_compose(flow, "%A%A%N", olds, i ? SLICE(",") : SLICE(""), change->olds[i]);
+        olds = flow_compose(flow, "%A%,%N", olds, change->olds[i]);
     for (unsigned i = 0; i < change->new_count; i++)
-        news = flow_compose(flow, "%A%A{'M':{'partition':%N,'from':%S,'to':%S}}", news,
-                            i ? SLICE(",") : SLICE(""), change->news[i].partition,
-                            log_hex(flow, change->news[i].from), log_hex(flow, change->news[i].to));
+        news = flow_compose(flow, "%A%,{'M':{'partition':%N,'from':%S,'to':%S}}", news,
+                            change->news[i].partition, log_hex(flow, change->news[i].from),
+                            log_hex(flow, change->news[i].to));
     return flow_compose(flow, "{'M':{'olds':{'L':[%A]},'news':{'L':[%A]}}}", olds, news);
 }
 
@@ -64,7 +64,7 @@ static struct slice children_of(struct flow *flow, const struct change *change)
 {
     struct slice list = SLICE("");
     for (unsigned i = 0; i < change->new_count; i++)
-        list = flow_compose(flow, "%A%A%N", list, i ? SLICE(",") : SLICE(""), change->news[i].partition);
+        list = flow_compose(flow, "%A%,%N", list, change->news[i].partition);
     return flow_compose(flow, "{'L':[%A]}", list);
 }
 
@@ -125,8 +125,7 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
             task_refuse(flow, 409, "being-deleted", "This log is being deleted.");
         struct slice head = log_head_get(flow, layout, change.olds[i]);
         struct slice list = parents_of(flow, head, change.olds[i], end.next - 1, &count);
-        parents = flow_compose(flow, "%A%A%A", parents, parents.len && list.len ? SLICE(",") : SLICE(""),
-                               list);
+        if (list.len) parents = flow_compose(flow, "%A%,%A", parents, list);
         if (end.time_ms > time_ms) time_ms = end.time_ms;
     }
     for (unsigned i = 0; i < change.new_count; i++)

@@ -52,9 +52,7 @@ static void get_read(struct flow *flow, struct get *get)
             }
             if (slice_equal(part, SLICE("log"))) get->item = item;
             if (slice_starts(part, SLICE("group/")))
-                get->consumers = flow_compose(flow, "%A%A%s", get->consumers,
-                                              get->consumers.len ? SLICE(",") : SLICE(""),
-                                              slice_from(part, 6));
+                get->consumers = flow_compose(flow, "%A%,%s", get->consumers, slice_from(part, 6));
         }
         last = flow_last_key(flow);
     } while (last.data);
@@ -81,7 +79,7 @@ static struct slice get_heads(struct flow *flow, struct get *get)
 {
     struct slice keys = SLICE("");
     for (unsigned i = 0; i < get->shown_count; i++)
-        keys = flow_compose(flow, "%A%A{'partition':%S}", keys, i ? SLICE(",") : SLICE(""),
+        keys = flow_compose(flow, "%A%,{'partition':%S}", keys,
                             log_key(flow, &get->layout, get->shown[i].partition));
     log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
     return log_batch_items(flow, &log_heads);
@@ -110,8 +108,7 @@ void log_get_begin(struct flow *flow)
         struct log_end end = {0};
         if (head_is_there(flow, heads, log_key(flow, &get->layout, range->partition)))
             end = log_end_get(flow, &get->layout, range->partition);
-        page_comma(flow);
-        flow_put(flow, flow->body, "{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+        flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
                  log_partition_text(flow, range->partition), log_hex(flow, range->from),
                  log_hex(flow, range->to), end.sequence);
     }
@@ -137,7 +134,7 @@ static struct slice parents_member(struct flow *flow, struct slice head)
     if (!item_has(flow->arena, head, "parents")) return list;
     raw_each (flow->arena, item_content(flow->arena, head, "parents"), &parent) {
         struct slice map = raw_member(flow->arena, parent, "M");
-        list = flow_compose(flow, "%r%r{'partition':%s,'end':%d}", list, list.len ? SLICE(",") : SLICE(""),
+        list = flow_compose(flow, "%r%,{'partition':%s,'end':%d}", list,
                             item_text(flow->arena, map, "partition"), item_int(flow->arena, map, "end", 0));
     }
     return flow_compose(flow, ",'parents':[%r]", list);

@@ -279,10 +279,9 @@ void log_lag_begin(struct flow *flow)
             int64_t last = last_number(flow, scan, at->partition);
             if (last < first) continue;
             total += last - first + 1;
-            if (shown >= LAG_MOST) continue;
-            flow_put(flow, flow->body, "%A{'partition':%s,'lag':%d,'position':%d,'sequence':%d",
-                     shown++ ? SLICE(",") : SLICE(""), log_partition_text(flow, at->partition),
-                     last - first + 1, at->position, last);
+            if (shown++ >= LAG_MOST) continue;
+            flow_put(flow, flow->body, "%,{'partition':%s,'lag':%d,'position':%d,'sequence':%d",
+                     log_partition_text(flow, at->partition), last - first + 1, at->position, last);
             if (hold_is_on(flow, at->item))
                 flow_put(flow, flow->body, ",'owner':%s,'until':%s", hold_of(flow, at->item).owner,
                          hold_until_text(flow, at->item));

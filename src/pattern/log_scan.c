@@ -103,7 +103,7 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
     struct slice group = log_group_key(flow), item;
     struct buf keys = {0};
     for (unsigned i = 0; i < count; i++)
-        flow_put(flow, &keys, "%A{'group':%S,'partition':%S}", i ? SLICE(",") : SLICE(""), group,
+        flow_put(flow, &keys, "%,{'group':%S,'partition':%S}", group,
                  log_partition_text(flow, partitions[i]));
     struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_positions,
                                         buf_view(&keys));
@@ -154,8 +154,8 @@ void log_scan_check(struct flow *flow, struct log_scan *scan)
     for (unsigned i = 0; i < scan->count; i++) {
         struct log_candidate *candidate = &scan->candidates[i];
         if (candidate->news != LOG_UNSURE) continue;
-        flow_put(flow, &keys, "%A{'chain':%S,'first':%N}", keys.len ? SLICE(",") : SLICE(""),
-                 log_key(flow, &scan->layout, candidate->partition), candidate->position + 1);
+        flow_put(flow, &keys, "%,{'chain':%S,'first':%N}", log_key(flow, &scan->layout, candidate->partition),
+                 candidate->position + 1);
         candidate->news = LOG_READ;
     }
     bool has_keys = keys.len > 0;

@@ -1,32 +1,13 @@
 /* /v1/openapi.json: the description of all routes, made of the rows that serve them. */
 #include "pattern/pattern.h"
 
-#include "base/fail.h"
+#include "base/compose.h"
 #include "pattern/rows.h"
-
-static void put_string(struct buf *out, const char *text)
-{
-    json_put_string(out, slice_of(text));
-}
 
 /* JSON of ours, with ' for ". */
 static void put_quoted(struct buf *out, const char *json)
 {
     for (; *json; json++) buf_byte(out, *json == '\'' ? '"' : (unsigned char)*json);
-}
-
-static void put_words(struct buf *out, const char *words)
-{
-    struct slice rest = slice_of(words);
-    buf_text(out, ",\"enum\":[");
-    while (rest.len) {
-        const char *bar = memchr(rest.data, '|', rest.len);
-        struct slice word = {rest.data, bar ? (size_t)(bar - rest.data) : rest.len};
-        json_put_string(out, word);
-        if (bar) buf_byte(out, ',');
-        rest = slice_from(rest, word.len + (bar != NULL));
-    }
-    buf_byte(out, ']');
 }
 
 /* clang-format off */
@@ -39,23 +20,22 @@ static const char *const type_names[] = {
 
 static void put_schema(struct buf *out, const struct field *field)
 {
-    buf_text(out, "{\"description\":");
-    put_string(out, field->help ? field->help : field->name);
-    if (field->takes_number) {
-        buf_text(out, ",\"type\":[\"string\",\"number\"]");
-    } else if (type_names[field->type]) {
-        buf_text(out, ",\"type\":");
-        put_string(out, type_names[field->type]);
+    struct slice words = slice_of(field->type == FIELD_CHOICE ? field->words : "");
+    compose(out, "{'description':%s", slice_of(field->help ? field->help : field->name));
+    if (field->takes_number)
+        compose(out, ",'type':['string','number']");
+    else if (type_names[field->type])
+        compose(out, ",'type':%s", slice_of(type_names[field->type]));
+    if (field->type == FIELD_DURATION) compose(out, ",'type':['string','integer'],'examples':['30s',30000]");
+    if (words.len) compose(out, ",'enum':[");
+    while (words.len) {
+        const char *bar = memchr(words.data, '|', words.len);
+        struct slice word = {words.data, bar ? (size_t)(bar - words.data) : words.len};
+        compose(out, "%,%s%r", word, bar ? SLICE("") : SLICE("]"));
+        words = slice_from(words, word.len + (bar != NULL));
     }
-    if (field->type == FIELD_DURATION)
-        buf_text(out, ",\"type\":[\"string\",\"integer\"],\"examples\":[\"30s\",30000]");
-    if (field->type == FIELD_CHOICE) put_words(out, field->words);
-    if (field->type == FIELD_INT && field->max) {
-        buf_text(out, ",\"minimum\":");
-        json_put_int(out, field->min);
-        buf_text(out, ",\"maximum\":");
-        json_put_int(out, field->max);
-    }
+    if (field->type == FIELD_INT && field->max)
+        compose(out, ",'minimum':%d,'maximum':%d", field->min, field->max);
     buf_byte(out, '}');
 }
 
@@ -65,13 +45,8 @@ static void put_parameter(struct buf *out, const struct field *field)
 {
     static const char *const places[] = {
         [IN_PATH] = "path", [IN_QUERY] = "query", [IN_HEADER] = "header", [IN_BODY] = "query"};
-    buf_text(out, "{\"name\":");
-    put_string(out, field->name);
-    buf_text(out, ",\"in\":");
-    put_string(out, places[field->place]);
-    buf_text(out, ",\"required\":");
-    buf_slice(out, field->required ? SLICE("true") : SLICE("false"));
-    buf_text(out, ",\"schema\":");
+    compose(out, "%,{'name':%s,'in':%s,'required':%b,'schema':", slice_of(field->name),
+            slice_of(places[field->place]), (int)field->required);
     put_schema(out, field);
     buf_byte(out, '}');
 }
@@ -80,12 +55,10 @@ static void put_parameters(struct buf *out, const struct flow_row *row)
 {
     static const struct field cost = {"cost", IN_QUERY, FIELD_BOOL,
                                       .help = "tell what the call costs on AWS"};
-    buf_text(out, ",\"parameters\":[");
-    for (uint32_t i = 0; i < row->field_count; i++) {
-        if (row->fields[i].place >= IN_BODY && !field_is_in_query(&row->fields[i])) continue;
-        put_parameter(out, &row->fields[i]);
-        buf_byte(out, ',');
-    }
+    compose(out, ",'parameters':[");
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place < IN_BODY || field_is_in_query(&row->fields[i]))
+            put_parameter(out, &row->fields[i]);
     put_parameter(out, &cost);
     buf_byte(out, ']');
 }
@@ -94,28 +67,20 @@ static void put_parameters(struct buf *out, const struct flow_row *row)
 
 static void put_members(struct buf *out, const struct flow_row *row)
 {
-    bool first = true;
-    buf_text(out, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
+    compose(out, "{'type':'object','additionalProperties':false,'properties':{");
     for (uint32_t i = 0; i < row->field_count; i++) {
         if (row->fields[i].place != IN_BODY && row->fields[i].place != IN_REPLY) continue;
-        if (!first) buf_byte(out, ',');
-        first = false;
-        put_string(out, row->fields[i].name);
-        buf_byte(out, ':');
+        compose(out, "%,%s:", slice_of(row->fields[i].name));
         put_schema(out, &row->fields[i]);
         if (row->fields[i].place != IN_REPLY) continue;
         out->len--; /* the schema's brace */
-        buf_text(out, ",\"readOnly\":true}");
+        compose(out, ",'readOnly':true}");
     }
-    buf_text(out, "},\"required\":[");
-    first = true;
-    for (uint32_t i = 0; i < row->field_count; i++) {
-        if (row->fields[i].place != IN_BODY || !row->fields[i].required) continue;
-        if (!first) buf_byte(out, ',');
-        first = false;
-        put_string(out, row->fields[i].name);
-    }
-    buf_text(out, "]}");
+    compose(out, "},'required':[");
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place == IN_BODY && row->fields[i].required)
+            compose(out, "%,%s", slice_of(row->fields[i].name));
+    compose(out, "]}");
 }
 
 static void put_request(struct buf *out, const struct flow_row *row)
@@ -127,14 +92,13 @@ static void put_request(struct buf *out, const struct flow_row *row)
         if (row->fields[i].place == WHOLE_BODY) whole = &row->fields[i];
     }
     if (!whole && !has_members) return;
-    buf_text(out, ",\"requestBody\":{\"content\":{");
-    put_string(out, whole && whole->type == FIELD_RAW ? "text/plain" : "application/json");
-    buf_text(out, ":{\"schema\":");
+    compose(out, ",'requestBody':{'content':{%s:{'schema':",
+            whole && whole->type == FIELD_RAW ? SLICE("text/plain") : SLICE("application/json"));
     if (whole)
         put_schema(out, whole);
     else
         put_members(out, row);
-    buf_text(out, "}}}");
+    compose(out, "}}}");
 }
 
 /* ---- replies ---- */
@@ -159,15 +123,11 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
 static void put_properties(struct buf *out, struct arena *arena, struct slice example)
 {
     struct slice name, value;
-    bool first = true;
-    buf_text(out, "\"type\":\"object\",\"properties\":{");
+    compose(out, "'type':'object','properties':{");
     raw_each_member (arena, example, &name, &value) {
-        if (!first) buf_byte(out, ',');
-        first = false;
-        json_put_string(out, name);
-        buf_byte(out, ':');
+        compose(out, "%,%s:", name);
         if (holds_anything(name))
-            buf_text(out, "{}");
+            compose(out, "{}");
         else
             put_shape(out, arena, value, false);
     }
@@ -176,12 +136,10 @@ static void put_properties(struct buf *out, struct arena *arena, struct slice ex
 
 static void put_items(struct buf *out, struct arena *arena, struct slice example)
 {
-    struct raw_look look;
-    struct slice element;
-    buf_text(out, "\"type\":\"array\"");
-    raw_look_begin(&look, arena, example);
-    if (!raw_look_next(&look, NULL, &element)) return;
-    buf_text(out, ",\"items\":");
+    struct slice element = raw_first(arena, example);
+    compose(out, "'type':'array'");
+    if (!element.data) return;
+    compose(out, ",'items':");
     put_shape(out, arena, element, true);
 }
 
@@ -195,12 +153,12 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
         break;
     case JSON_ARRAY: put_items(out, arena, example); break;
     case JSON_STRING:
-        buf_text(out, "\"type\":\"string\"");
-        if (is_time(raw_string(arena, example))) buf_text(out, ",\"format\":\"date-time\"");
+        compose(out, "'type':'string'");
+        if (is_time(raw_string(arena, example))) compose(out, ",'format':'date-time'");
         break;
     case JSON_NUMBER: put_quoted(out, is_in_list ? "'type':['integer','string']" : "'type':'integer'"); break;
     case JSON_TRUE:
-    case JSON_FALSE: buf_text(out, "\"type\":\"boolean\""); break;
+    case JSON_FALSE: compose(out, "'type':'boolean'"); break;
     default: break;
     }
     buf_byte(out, '}');
@@ -209,37 +167,27 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
 static void put_json_reply(struct buf *out, const char *reply)
 {
     struct arena arena = {0};
-    struct buf example = {0};
-    put_quoted(&example, reply);
-    buf_text(out, "\"application/json\":{\"schema\":");
-    put_shape(out, &arena, buf_view(&example), false);
-    buf_text(out, ",\"example\":");
-    buf_slice(out, buf_view(&example));
-    buf_byte(out, '}');
-    buf_free(&example);
+    struct buf quoted = {0};
+    put_quoted(&quoted, reply);
+    struct slice example = arena_take(&arena, &quoted);
+    compose(out, "'application/json':{'schema':");
+    put_shape(out, &arena, example, false);
+    compose(out, ",'example':%A}", example);
     arena_free(&arena);
-}
-
-static void put_text_reply(struct buf *out, const char *reply)
-{
-    put_string(out, strncmp(reply, "event:", 6) == 0 ? "text/event-stream" : "text/plain");
-    buf_text(out, ":{\"schema\":{\"type\":\"string\"},\"example\":");
-    put_string(out, reply);
-    buf_byte(out, '}');
 }
 
 static void put_replies(struct buf *out, const struct flow_row *row)
 {
-    buf_text(out, ",\"responses\":{\"2XX\":{\"description\":\"200 done, 201 made, 204 nothing to be had\"");
-    if (row->reply) {
-        buf_text(out, ",\"content\":{");
-        if (strchr("{[0123456789", row->reply[0]))
-            put_json_reply(out, row->reply);
-        else
-            put_text_reply(out, row->reply);
-        buf_byte(out, '}');
-    }
-    buf_text(out, "},\"default\":{\"$ref\":\"#/components/responses/refused\"}}");
+    compose(out, ",'responses':{'2XX':{'description':'200 done, 201 made, 204 nothing to be had'");
+    if (row->reply) compose(out, ",'content':{");
+    if (row->reply && strchr("{[0123456789", row->reply[0]))
+        put_json_reply(out, row->reply);
+    else if (row->reply)
+        compose(out, "%s:{'schema':{'type':'string'},'example':%s}",
+                strncmp(row->reply, "event:", 6) == 0 ? SLICE("text/event-stream") : SLICE("text/plain"),
+                slice_of(row->reply));
+    compose(out, "%r},'default':{'$ref':'%r/components/responses/refused'}}",
+            row->reply ? SLICE("}") : SLICE(""), SLICE("#"));
 }
 
 /* ---- paths ---- */
@@ -270,24 +218,18 @@ static void put_tag(struct buf *out, const struct flow_row *row)
     path = slice_from(path, 1);
     const char *end = memchr(path.data, '/', path.len);
     if (end) path.len = (size_t)(end - path.data);
-    buf_text(out, ",\"tags\":[");
-    json_put_string(out, path);
-    buf_byte(out, ']');
+    compose(out, ",'tags':[%s]", path);
 }
 
 static void put_operation(struct buf *out, const struct flow_row *row)
 {
-    buf_byte(out, '"');
+    compose(out, "%,'");
     for (const char *at = row->method; *at; at++) buf_byte(out, (unsigned char)(*at | 32));
-    buf_text(out, "\":{");
+    compose(out, "':{");
     put_operation_id(out, row);
     put_tag(out, row);
-    buf_text(out, ",\"summary\":");
-    put_string(out, row->summary);
-    if (row->command) {
-        buf_text(out, ",\"x-command\":");
-        put_string(out, row->command);
-    }
+    compose(out, ",'summary':%s", slice_of(row->summary));
+    if (row->command) compose(out, ",'x-command':%s", slice_of(row->command));
     put_parameters(out, row);
     put_request(out, row);
     put_replies(out, row);
@@ -304,14 +246,9 @@ static bool is_new_path(size_t number)
 static void put_path(struct buf *out, size_t number)
 {
     const struct flow_row *first = row_at(number), *row;
-    put_string(out, first->path);
-    buf_text(out, ":{");
-    put_operation(out, first);
-    while ((row = row_at(++number))) {
-        if (strcmp(row->path, first->path) != 0) continue;
-        buf_byte(out, ',');
-        put_operation(out, row);
-    }
+    compose(out, "%,%s:{", slice_of(first->path));
+    for (; (row = row_at(number)); number++)
+        if (strcmp(row->path, first->path) == 0) put_operation(out, row);
     buf_byte(out, '}');
 }
 
@@ -319,11 +256,8 @@ void pattern_put_openapi(struct buf *out)
 {
     put_quoted(out, "{'openapi':'3.1.0','info':{'title':'Quipu','version':'1',"
                     "'description':'Coordination patterns over DynamoDB, one call each.'},'paths':{");
-    for (size_t i = 0; row_at(i); i++) {
-        if (!is_new_path(i)) continue;
-        if (i) buf_byte(out, ',');
-        put_path(out, i);
-    }
+    for (size_t i = 0; row_at(i); i++)
+        if (is_new_path(i)) put_path(out, i);
     put_quoted(
         out,
         "},'components':{'responses':{'refused':{'description':'refused, and nothing has changed: 400 not "

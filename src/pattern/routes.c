@@ -2,6 +2,7 @@
  * a reply. */
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "pattern/internal.h"
 #include "pattern/memory.h"
@@ -67,11 +68,7 @@ static void routes_make(struct pattern *pattern)
 static void put_refusal(struct rest_call *call, int status, const char *code, const char *sentence)
 {
     call->status = status;
-    buf_text(call->reply, "{\"error\":");
-    json_put_string(call->reply, slice_of(code));
-    buf_text(call->reply, ",\"message\":");
-    json_put_string(call->reply, slice_of(sentence));
-    buf_text(call->reply, "}");
+    compose(call->reply, "{'error':%s,'message':%s}", slice_of(code), slice_of(sentence));
 }
 
 /* "GET, PUT": what the path of the call can be asked by. */

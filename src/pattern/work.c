@@ -289,7 +289,7 @@ static void list_units(struct flow *flow)
               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "\"work\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
-        page_comma(flow);
+        flow_put(flow, flow->body, "%,");
         work_put(flow, item);
     }
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "id"));
