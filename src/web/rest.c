@@ -195,7 +195,7 @@ static bool is_of_functions(struct slice path)
 /* What is refused where the database has no transactions. */
 static bool needs_transactions(struct slice path)
 {
-    static const struct slice starts[] = {SLICE("/2015-03-31/event-source-mappings"), SLICE("/v1/queues/")};
+    static const struct slice starts[] = {SLICE("/2015-03-31/event-source-mappings")};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (slice_starts(path, starts[i])) return true;
     return false;
