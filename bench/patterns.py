@@ -123,7 +123,7 @@ def check(bench, quipu):
     done = bench.numbers
     time.sleep(0.1)
     found = {"counter-next": ask(quipu, "/v1/counters/bench")["value"],
-             "job-done": ask(quipu, "/v1/jobs/bench?progress=1")["done"] + FIRST_TASK,
+             "job-done": ask(quipu, "/v1/jobs/bench?exact=1")["done"] + FIRST_TASK,
              "log-append": ask(quipu, "/v1/logs/bench/partitions/0")["sequence"]}
     wanted = {"counter-next": done["counter-next"], "job-done": done["job-done"],
               "log-append": done["log-append"] + BATCH_EVENTS * done["log-append-25"]}
