@@ -111,6 +111,7 @@ bool api_put_encoded_item_json(struct buf *out, struct slice encoded)
     struct arena arena = {.at = memory, .end = memory + sizeof memory};
     struct map item;
     bool is_sound = item_decode(&arena, encoded, &item);
+    buf_reserve(out, 2 * encoded.len + 64); /* enough for most: it grows once */
     if (is_sound) put_map(out, &item);
     arena_free(&arena);
     return is_sound;

@@ -5,20 +5,21 @@
 
 static void values_put(struct flow *flow, struct buf *out, const char *format, va_list args)
 {
-    struct composer composer = {.out = out, .arena = flow->arena};
+    struct composer composer; /* its names need not be cleared */
+    composer.out = out;
+    composer.arena = flow->arena;
+    composer.put_other = NULL;
     if (format) compose_with(&composer, format, args);
 }
 
 static bool write_item(struct flow *flow, const struct flow_table *table, struct slice key,
                        struct slice update, struct slice condition, struct buf *values, const char *returns)
 {
-    struct slice call = flow_compose(
-        flow,
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'%r',"
-        "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s,%O}",
-        table, key, update, condition, buf_view(values), slice_of(returns));
-    buf_free(values);
-    task_call(flow, "UpdateItem", "%A", call);
+    struct slice text = arena_take(flow->arena, values); /* the task may end while it waits */
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'%r',"
+              "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s,%O}",
+              table, key, update, condition, text, slice_of(returns));
     return !flow_failed(flow);
 }
 

@@ -43,6 +43,8 @@
  *  5. `failures` is the sum of what the head knows of its branches: both change by the same write. */
 #include "pattern/job.h"
 
+#include <stddef.h>
+
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/limits.h"
@@ -111,8 +113,9 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
 #define HEAD(X)                                                                                              \
     X(state)                                                                                                 \
     X(run)                                                                                                   \
-    X(last_caller) X(total) X(first) X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep)         \
-        X(reach) X(revived) X(epoch) X(changing) X(changing_ms)
+    X(last_caller)                                                                                           \
+    X(total) X(first) X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep) X(reach) X(revived)    \
+        X(epoch) X(changing) X(changing_ms)
 
 static void head_read(struct flow *flow, struct slice item)
 {
@@ -174,6 +177,39 @@ static uint64_t head_topic(struct slice id)
     return flow_topic("job head", id, SLICE(""));
 }
 
+/* What the process remembers of a head is what was read of it, the members from `item` on, and behind them their texts:
+ * tasks that are done need not read it again. */
+#define HEAD_AT    offsetof(struct job, item)
+#define HEAD_BYTES (sizeof(struct job) - HEAD_AT)
+
+static void head_remember(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    struct buf kept = {0};
+    if (job->item.data) {
+        buf_put(&kept, (const char *)job + HEAD_AT, HEAD_BYTES);
+        buf_slice(&kept, job->item);
+        buf_slice(&kept, job->run);
+        buf_slice(&kept, job->last_caller);
+    }
+    flow_remember(flow, head_topic(job->id), buf_view(&kept));
+    buf_free(&kept);
+}
+
+static bool head_recall(struct flow *flow)
+{
+    struct job *job = flow->state;
+    struct slice kept = flow_recall(flow, head_topic(job->id)),
+                 *texts[] = {&job->item, &job->run, &job->last_caller};
+    if (!kept.data) return false;
+    memcpy((char *)job + HEAD_AT, kept.data, HEAD_BYTES);
+    const char *at = kept.data + HEAD_BYTES;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; at += texts[i++]->len)
+        if (texts[i]->data) texts[i]->data = at;
+    ensure(at == kept.data + kept.len);
+    return true;
+}
+
 void job_take(struct flow *flow, struct slice item)
 {
     struct job *job = flow->state;
@@ -181,7 +217,7 @@ void job_take(struct flow *flow, struct slice item)
     job->is_fresh = true;
     job->is_recalled = false;
     refuse_old_layout(flow);
-    flow_remember(flow, head_topic(job->id), item);
+    head_remember(flow);
 }
 
 bool job_took(struct flow *flow, bool is_written)
@@ -218,12 +254,10 @@ void job_glance(struct flow *flow)
 void job_recall(struct flow *flow)
 {
     struct job *job = flow->state;
-    struct slice item = flow_recall(flow, head_topic(job->id));
-    if (!item.data) {
+    if (!head_recall(flow)) {
         job_glance(flow);
         return;
     }
-    head_read(flow, item);
     job->is_recalled = true;
     job->is_fresh = false;
 }

@@ -47,6 +47,7 @@ static void mark_numbers(struct slice set, uint8_t mark, struct leaf *leaf)
         for (; at < end && (digit = (unsigned char)(*at - '0')) <= 9; at++)
             if (offset < JOB_SET_MOST) offset = offset * 10 + digit;
         if (offset < leaf->count) leaf->marks[offset] |= mark;
+        if (end - at > 3) at += 3 * (at[0] == '"' && at[1] == ',' && at[2] == '"');
     }
 }
 
