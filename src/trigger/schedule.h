@@ -287,6 +287,9 @@ enum dynamo_fault schedule_get(struct schedules *schedules, struct slice group, 
                                struct slice *item);
 enum dynamo_fault schedule_load(struct schedules *schedules, struct slice group, struct slice name,
                                 struct schedule *out);
+/* As it was read; CONDITION: it is not that one any more. */
+enum dynamo_fault schedule_delete(struct schedules *schedules, struct slice group, struct slice name,
+                                  int64_t revision);
 
 /* Through one group, or all (NULL data). What a page showed is gone with the next one. */
 struct schedule_walk {
@@ -315,9 +318,8 @@ typedef void schedule_handler(struct trigger *trigger, struct rest_call *call);
 void schedule_error(struct rest_call *call, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void schedule_fault_reply(struct rest_call *call, const struct schedule_fault *fault);
-/* What a failed call of the door is to the client. */
-void schedule_door_error(struct rest_call *call);
-void schedule_no_such_group(struct rest_call *call, struct slice name);
+/* What the end of a call of the door is to the client; false after an error. What: "Schedule", "Schedule group". */
+bool schedule_is_fine(struct rest_call *call, enum dynamo_fault fault, const char *what, struct slice name);
 void schedule_done(struct rest_call *call);
 
 /* MaxResults and NextToken of a listing; false after an error. */
@@ -332,8 +334,8 @@ bool schedule_page_read(struct rest_call *call, struct schedule_page *out);
 /* Whether this one is shown; has_more: the page is full. */
 bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, struct slice group,
                          struct slice name, struct slice state);
-/* Ends the array and the reply. */
-void schedule_page_end(const struct schedule_page *page, struct rest_call *call);
+/* Ends the array and the reply, or tells what the walk's fault was. */
+void schedule_page_end(const struct schedule_page *page, struct rest_call *call, enum dynamo_fault fault);
 /* Whether there is such a group; after an error when there is none. */
 bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, struct slice group);
 

@@ -41,14 +41,20 @@ void schedule_fault_reply(struct rest_call *call, const struct schedule_fault *f
     schedule_error(call, fault->type, "%s", fault->text);
 }
 
-void schedule_door_error(struct rest_call *call)
+bool schedule_is_fine(struct rest_call *call, enum dynamo_fault fault, const char *what, struct slice name)
 {
-    schedule_error(call, "InternalServerException", "The schedules' table cannot be reached.");
+    if (fault == DYNAMO_MISSING)
+        schedule_error(call, "ResourceNotFoundException", "%s %.*s does not exist.", what, SLICE_ARG(name));
+    else if (fault != DYNAMO_FINE)
+        schedule_error(call, "InternalServerException", "The schedules' table cannot be reached.");
+    return fault == DYNAMO_FINE;
 }
 
-static void no_such_schedule(struct rest_call *call, struct slice name)
+static void reply_arn(struct rest_call *call, const struct trigger *trigger, const struct schedule *schedule)
 {
-    schedule_error(call, "ResourceNotFoundException", "Schedule %.*s does not exist.", SLICE_ARG(name));
+    compose(call->reply, "{'ScheduleArn':%s}",
+            schedule_arn(call->arena, trigger, schedule->group, schedule->name));
+    schedule_done(call);
 }
 
 /* ---- timing ---- */
@@ -98,9 +104,13 @@ static bool timing_go_on(struct schedule *schedule, const struct schedule *befor
 
 /* ---- creating ---- */
 
-static bool is_same_request(const struct schedule *a, const struct schedule *b)
+/* What is there is what was asked for: by a request before this one, or by this one, whose write the door has made and
+ * not heard of. */
+static bool is_done_already(const struct schedule *asked, const struct schedule *found)
 {
-    return a->token.len && slice_equal(a->token, b->token) && a->token_sum == b->token_sum;
+    bool is_own = asked->created_ms == found->created_ms && asked->revision == found->revision;
+    return slice_equal(asked->token, found->token) && asked->token_sum == found->token_sum &&
+           (asked->token.len || is_own);
 }
 
 /* Puts the item if there is none, or if the one that is there was never finished. */
@@ -173,27 +183,28 @@ static void create(struct trigger *trigger, struct rest_call *call)
     enum dynamo_fault end = DYNAMO_IN_USE;
     for (int i = 0; end == DYNAMO_IN_USE && i < CHANGE_ROUNDS; i++)
         end = schedule_table_make(schedules) ? schedule_insert(schedules, &schedule) : DYNAMO_REFUSED;
-    bool is_new = end == DYNAMO_FINE;
     if (end == DYNAMO_CONDITION) {
         end = schedule_load(schedules, schedule.group, schedule.name, &found);
-        if (end == DYNAMO_FINE && !is_same_request(&schedule, &found)) end = DYNAMO_CONDITION;
-        if (end == DYNAMO_MISSING) end = DYNAMO_CONDITION; /* it was deleted just now */
+        if (end == DYNAMO_MISSING || (end == DYNAMO_FINE && !is_done_already(&schedule, &found)))
+            end = DYNAMO_CONDITION;
+        else if (end == DYNAMO_FINE)
+            schedule = found;
     }
-    if (end == DYNAMO_MISSING) {
-        schedule_no_such_group(call, schedule.group);
-    } else if (end == DYNAMO_CONDITION || end == DYNAMO_IN_USE) {
+    if (end == DYNAMO_CONDITION || end == DYNAMO_IN_USE) {
         schedule_error(call, "ConflictException", "Schedule %.*s already exists.", SLICE_ARG(schedule.name));
-    } else if (end != DYNAMO_FINE) {
-        schedule_door_error(call);
-    } else {
-        if (is_new) schedules_note(schedules, &schedule);
-        compose(call->reply, "{'ScheduleArn':%s}",
-                schedule_arn(call->arena, trigger, schedule.group, schedule.name));
-        schedule_done(call);
+    } else if (schedule_is_fine(call, end, "Schedule group", schedule.group)) {
+        schedules_note(schedules, &schedule);
+        reply_arn(call, trigger, &schedule);
     }
 }
 
 /* ---- updating ---- */
+
+static void schedule_busy(struct rest_call *call, struct slice name)
+{
+    schedule_error(call, "ConflictException", "Schedule %.*s is being changed by somebody else.",
+                   SLICE_ARG(name));
+}
 
 /* Replaces the item if it still is what was read: also its `next`, or what was fired meanwhile would be fired
  * again. */
@@ -220,24 +231,20 @@ static void update(struct trigger *trigger, struct rest_call *call)
     bool fine = schedule_read(task_arena(), call->body, call->parameters[0], &schedule, &fault);
     for (int i = 0; fine && end == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
         end = schedule_load(schedules, schedule.group, schedule.name, &before);
-        if (end != DYNAMO_FINE || is_same_request(&schedule, &before)) break;
-        fine = timing_go_on(&schedule, &before, task_host_now_ms(schedules->host), &fault);
-        if (fine) end = schedule_replace(schedules, &schedule, &before);
-        if (fine && end == DYNAMO_FINE) schedules_note(schedules, &schedule);
+        if (end != DYNAMO_FINE) break;
+        if (is_done_already(&schedule, &before)) {
+            schedule = before;
+        } else if ((fine = timing_go_on(&schedule, &before, task_host_now_ms(schedules->host), &fault))) {
+            end = schedule_replace(schedules, &schedule, &before);
+        }
     }
     if (!fine) {
         schedule_fault_reply(call, &fault);
-    } else if (end == DYNAMO_MISSING) {
-        no_such_schedule(call, schedule.name);
     } else if (end == DYNAMO_CONDITION) {
-        schedule_error(call, "ConflictException", "Schedule %.*s is being changed by somebody else.",
-                       SLICE_ARG(schedule.name));
-    } else if (end != DYNAMO_FINE) {
-        schedule_door_error(call);
-    } else {
-        compose(call->reply, "{'ScheduleArn':%s}",
-                schedule_arn(call->arena, trigger, schedule.group, schedule.name));
-        schedule_done(call);
+        schedule_busy(call, schedule.name);
+    } else if (schedule_is_fine(call, end, "Schedule", schedule.name)) {
+        schedules_note(schedules, &schedule);
+        reply_arn(call, trigger, &schedule);
     }
 }
 
@@ -261,35 +268,30 @@ static void get(struct trigger *trigger, struct rest_call *call)
     struct schedule schedule;
     struct slice group, name;
     if (!names_read(call, &group, &name)) return;
-    enum dynamo_fault fault = schedule_load(trigger->schedules, group, name, &schedule);
-    if (fault == DYNAMO_MISSING) {
-        no_such_schedule(call, name);
-    } else if (fault != DYNAMO_FINE) {
-        schedule_door_error(call);
-    } else {
-        schedule_put_reply(call->reply, call->arena, trigger, &schedule, SHOWN);
-        schedule_done(call);
-    }
+    if (!schedule_is_fine(call, schedule_load(trigger->schedules, group, name, &schedule), "Schedule", name))
+        return;
+    schedule_put_reply(call->reply, call->arena, trigger, &schedule, SHOWN);
+    schedule_done(call);
 }
 
+/* As it was read: a late repeat must not delete another one of that name. */
 static void delete_schedule(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
+    struct schedule schedule;
     struct slice group, name, token = rest_query(call, "clientToken");
+    enum dynamo_fault fault = DYNAMO_CONDITION;
     if (!names_read(call, &group, &name)) return;
-    enum dynamo_fault fault =
-        schedules_call(
-            schedules, "DeleteItem",
-            "{'TableName':%s,'Key':{'group':%S,'name':%S},"
-            "'ConditionExpression':'attribute_exists(#name) AND attribute_not_exists(#pending)',%#}",
-            schedules->table, group, name)
-            .fault;
-    bool is_gone = fault == DYNAMO_CONDITION || fault == DYNAMO_MISSING;
-    if (fault != DYNAMO_FINE && !is_gone) {
-        schedule_door_error(call);
-    } else if (is_gone && !schedules_has_deleted(schedules, token, name)) {
-        no_such_schedule(call, name);
-    } else {
+    for (int i = 0; fault == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
+        fault = schedule_load(schedules, group, name, &schedule);
+        if (fault == DYNAMO_FINE)
+            fault = schedule_delete(schedules, group, name, schedule.revision);
+        else if (fault == DYNAMO_MISSING && (i || schedules_has_deleted(schedules, token, name)))
+            fault = DYNAMO_FINE;
+    }
+    if (fault == DYNAMO_CONDITION) {
+        schedule_busy(call, name);
+    } else if (schedule_is_fine(call, fault, "Schedule", name)) {
         schedules_forget(schedules, group, name);
         schedules_note_deletion(schedules, token, name);
         buf_text(call->reply, "{}");
@@ -344,8 +346,10 @@ bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, str
     return true;
 }
 
-void schedule_page_end(const struct schedule_page *page, struct rest_call *call)
+void schedule_page_end(const struct schedule_page *page, struct rest_call *call, enum dynamo_fault fault)
 {
+    if (fault == DYNAMO_MISSING) fault = DYNAMO_FINE; /* no table yet */
+    if (!schedule_is_fine(call, fault, "", SLICE(""))) return;
     buf_byte(call->reply, ']');
     if (page->has_more) {
         buf_text(call->reply, ",\"NextToken\":");
@@ -373,10 +377,7 @@ static void list(struct trigger *trigger, struct rest_call *call)
         compose(call->reply, "%,");
         schedule_put_reply(call->reply, call->arena, trigger, &schedule, LISTED);
     }
-    if (walk.fault == DYNAMO_FINE || walk.fault == DYNAMO_MISSING)
-        schedule_page_end(&page, call);
-    else
-        schedule_door_error(call);
+    schedule_page_end(&page, call, walk.fault);
 }
 
 /* ---- routes ---- */

@@ -34,19 +34,11 @@ static enum dynamo_fault group_load(struct schedules *schedules, struct slice na
     return DYNAMO_FINE; /* the default group of a table that is not yet there */
 }
 
-void schedule_no_such_group(struct rest_call *call, struct slice name)
+/* The end of a request about a group; false after an error. */
+static bool group_is_fine(struct rest_call *call, enum dynamo_fault fault, struct slice name)
 {
-    schedule_error(call, "ResourceNotFoundException", "Schedule group %.*s does not exist.", SLICE_ARG(name));
-}
-
-/* The end of a request that changed a group; false after an error. */
-static bool group_end(struct rest_call *call, enum dynamo_fault fault, struct slice name)
-{
-    if (fault == DYNAMO_MISSING || fault == DYNAMO_CONDITION)
-        schedule_no_such_group(call, name);
-    else if (fault != DYNAMO_FINE)
-        schedule_door_error(call);
-    return fault == DYNAMO_FINE;
+    if (fault == DYNAMO_CONDITION) fault = DYNAMO_MISSING;
+    return schedule_is_fine(call, fault, "Schedule group", name);
 }
 
 static bool name_read(struct rest_call *call, struct slice name, const char *member)
@@ -61,7 +53,7 @@ bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, 
 {
     struct group found;
     return name_read(call, group, "groupName") &&
-           group_end(call, group_load(schedules, group, &found), group);
+           group_is_fine(call, group_load(schedules, group, &found), group);
 }
 
 static struct slice group_arn(struct arena *arena, const struct trigger *trigger, struct slice group)
@@ -151,15 +143,14 @@ void schedule_group_create(struct trigger *trigger, struct rest_call *call)
                                "'state':{'S':'ACTIVE'},'created':%N,'changed':%N,'tags':{'M':{%A}}%A},"
                                "'ConditionExpression':'attribute_not_exists(#name)',%#,%O}",
                                schedules->table, name, now_ms, now_ms, all, token);
-    bool is_repeated = reply.fault == DYNAMO_CONDITION && body->token.len &&
-                       slice_equal(
-                           item_text(task_arena(), raw_member(task_arena(), reply.body, "Item"), "token"),
-                           body->token);
-    if (reply.fault == DYNAMO_CONDITION && !is_repeated) {
+    struct slice found = raw_member(task_arena(), reply.body, "Item");
+    if (reply.fault == DYNAMO_CONDITION && /* by a request before this one, or by the door's first attempt */
+        slice_equal(item_text(task_arena(), found, "token"), body->token) &&
+        (body->token.len || item_int(task_arena(), found, "created", SCHEDULE_NONE) == now_ms))
+        reply.fault = DYNAMO_FINE;
+    if (reply.fault == DYNAMO_CONDITION) {
         schedule_error(call, "ConflictException", "Schedule group %.*s already exists.", SLICE_ARG(name));
-    } else if (reply.fault != DYNAMO_FINE && !is_repeated) {
-        schedule_door_error(call);
-    } else {
+    } else if (group_is_fine(call, reply.fault, name)) {
         compose(call->reply, "{'ScheduleGroupArn':%s}", group_arn(call->arena, trigger, name));
         schedule_done(call);
     }
@@ -170,7 +161,7 @@ void schedule_group_get(struct trigger *trigger, struct rest_call *call)
     struct group group;
     struct slice name = call->parameters[0];
     if (!name_read(call, name, "name") ||
-        !group_end(call, group_load(trigger->schedules, name, &group), name))
+        !group_is_fine(call, group_load(trigger->schedules, name, &group), name))
         return;
     put_group(call->reply, call->arena, trigger, &group);
     schedule_done(call);
@@ -217,14 +208,10 @@ static enum dynamo_fault schedules_delete(struct schedules *schedules, struct sl
         raw_look_begin(&look, arena, items);
         while (fault == DYNAMO_FINE && raw_look_next(&look, NULL, &item)) {
             struct slice name = item_text(arena, item, "name");
-            fault = schedules_call(schedules, "DeleteItem",
-                                   "{'TableName':%s,'Key':{'group':%S,'name':%S},"
-                                   "'ConditionExpression':'#revision = :revision',%#,"
-                                   "'ExpressionAttributeValues':{':revision':%A}}",
-                                   schedules->table, group, name, item_attribute(arena, item, "revision"))
-                        .fault;
-            if (fault == DYNAMO_FINE) schedules_forget(schedules, group, name);
-            if (fault == DYNAMO_CONDITION) fault = DYNAMO_FINE; /* it has changed: the next look finds it */
+            fault = schedule_delete(schedules, group, name, item_int(arena, item, "revision", SCHEDULE_NONE));
+            if (fault == DYNAMO_CONDITION)
+                fault = DYNAMO_FINE; /* it is gone, or has changed: the next look tells */
+            schedules_forget(schedules, group, name);
         }
         if (fault != DYNAMO_FINE) return fault;
     }
@@ -243,7 +230,7 @@ void schedule_group_delete(struct trigger *trigger, struct rest_call *call)
     enum dynamo_fault fault = group_mark(schedules, name, &created_ms);
     bool is_gone = fault == DYNAMO_CONDITION || fault == DYNAMO_MISSING;
     if (is_gone && schedules_has_deleted(schedules, token, name)) fault = DYNAMO_FINE;
-    if (!group_end(call, fault, name)) return;
+    if (!group_is_fine(call, fault, name)) return;
     if (!is_gone) fault = schedules_delete(schedules, name, created_ms);
     if (!is_gone && fault == DYNAMO_FINE)
         fault = schedules_call(schedules, "DeleteItem",
@@ -252,10 +239,7 @@ void schedule_group_delete(struct trigger *trigger, struct rest_call *call)
                                "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':created':%N}}",
                                schedules->table, name, created_ms)
                     .fault;
-    if (fault != DYNAMO_FINE && fault != DYNAMO_CONDITION) {
-        schedule_door_error(call);
-        return;
-    }
+    if (!group_is_fine(call, fault == DYNAMO_CONDITION ? DYNAMO_FINE : fault, name)) return;
     schedules_note_deletion(schedules, token, name);
     buf_text(call->reply, "{}");
     schedule_done(call);
@@ -281,10 +265,7 @@ void schedule_group_list(struct trigger *trigger, struct rest_call *call)
     }
     if (walk.fault == DYNAMO_MISSING && group_load(schedules, SLICE(SCHEDULE_DEFAULT), &group) == DYNAMO_FINE)
         put_group(call->reply, call->arena, trigger, &group); /* there is no table yet, but always this one */
-    if (walk.fault == DYNAMO_FINE || walk.fault == DYNAMO_MISSING)
-        schedule_page_end(&page, call);
-    else
-        schedule_door_error(call);
+    schedule_page_end(&page, call, walk.fault);
 }
 
 /* ---- tags ---- */
@@ -327,7 +308,7 @@ static void tags_change(struct schedules *schedules, struct rest_call *call, str
                                sets ? compose_in(task_arena(), ",'ExpressionAttributeValues':{%A}", all)
                                     : SLICE(""))
                     .fault;
-    if (!group_end(call, fault, group)) return;
+    if (!group_is_fine(call, fault, group)) return;
     buf_text(call->reply, "{}");
     schedule_done(call);
 }
@@ -341,9 +322,8 @@ void schedule_tag_add(struct trigger *trigger, struct rest_call *call)
     if (!schedule_group_read(task_arena(), call->body, body, &fault) ||
         (!body->has_tags && !schedule_constraint(&fault, "tags", SLICE_NONE, "Member must not be null")))
         schedule_fault_reply(call, &fault);
-    else if (!schedule_table_make(trigger->schedules))
-        schedule_door_error(call);
-    else
+    else if (schedule_is_fine(call, schedule_table_make(trigger->schedules) ? DYNAMO_FINE : DYNAMO_REFUSED,
+                              "", group))
         tags_change(trigger->schedules, call, group, body, true);
 }
 
@@ -369,7 +349,7 @@ void schedule_tag_list(struct trigger *trigger, struct rest_call *call)
     struct slice name, key, value;
     struct group group;
     struct raw_look look;
-    if (!arn_read(call, &name) || !group_end(call, group_load(trigger->schedules, name, &group), name))
+    if (!arn_read(call, &name) || !group_is_fine(call, group_load(trigger->schedules, name, &group), name))
         return;
     buf_text(call->reply, "{\"Tags\":[");
     raw_look_begin(&look, task_arena(), group.tags);

@@ -83,6 +83,20 @@ enum dynamo_fault schedule_load(struct schedules *schedules, struct slice group,
     return fault;
 }
 
+enum dynamo_fault schedule_delete(struct schedules *schedules, struct slice group, struct slice name,
+                                  int64_t revision)
+{
+    bool has_one = revision != SCHEDULE_NONE; /* what others have put there may have none */
+    return schedules_call(
+               schedules, "DeleteItem",
+               "{'TableName':%s,'Key':{'group':%S,'name':%S},'ConditionExpression':'%r',%#%A}",
+               schedules->table, group, name,
+               has_one ? SLICE("#revision = :revision") : SLICE("attribute_not_exists(#revision)"),
+               has_one ? compose_in(task_arena(), ",'ExpressionAttributeValues':{':revision':%N}", revision)
+                       : SLICE(""))
+        .fault;
+}
+
 /* ---- walking ---- */
 
 struct schedule_walk schedule_walk_from(struct schedules *schedules, struct slice group,

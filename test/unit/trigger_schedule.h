@@ -28,6 +28,7 @@ struct world {
     unsigned fail_at; /* the nth call of the door from now on */
     unsigned calls;
     _Atomic unsigned wakes;
+    bool repeats; /* each write is made twice, as by a door whose first attempt got no reply */
     void (*before_write)(struct world *world);                   /* called once, before the next write */
     bool (*hold)(struct world *world, struct dynamo_call *call); /* true: it is kept, and answered later */
     struct world_server servers[SERVERS];

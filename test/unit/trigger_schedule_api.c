@@ -206,6 +206,28 @@ TEST(the_same_request_twice)
     world_close(&world);
 }
 
+/* A write that was made, but whose reply was lost, is repeated by the door: its own deed is no conflict. */
+TEST(a_door_that_repeats_itself)
+{
+    begin();
+    world.repeats = true;
+    expect(&world, "POST", "/schedule-groups/work", "{}", 200, NULL);
+    expect(&world, "POST", "/schedules/s", "{\"ScheduleExpression\":\"rate(1 day)\"," TARGET "}", 200, NULL);
+    expect(&world, "POST", "/schedules/s",
+           "{\"ScheduleExpression\":\"rate(1 day)\",\"GroupName\":\"work\"," TARGET "}", 200, NULL);
+    server_turn(&world, 0);
+    CHECK_INT(calls_count(&world), 2);
+    world.now_ms++;
+    expect(&world, "PUT", "/schedules/s", "{\"ScheduleExpression\":\"rate(2 days)\"," TARGET "}", 200, NULL);
+    server_turn(&world, 0);
+    CHECK_INT(calls_count(&world), 3);
+    expect(&world, "DELETE", "/schedules/s", "", 200, "{}");
+    expect(&world, "DELETE", "/schedules/s", "", 404, NULL);
+    expect(&world, "DELETE", "/schedule-groups/work", "", 200, "{}");
+    expect(&world, "DELETE", "/schedule-groups/work", "", 404, NULL);
+    world_close(&world);
+}
+
 /* ---- updates ---- */
 
 TEST(an_update_replaces_everything)

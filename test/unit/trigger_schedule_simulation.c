@@ -16,6 +16,7 @@
 #define LATE     64
 #define REQUESTS 4
 #define STABLE   3
+#define PLAYS    30
 #define MINUTE   INT64_C(60000)
 
 struct held {
@@ -309,14 +310,14 @@ static void run(uint64_t seed, bool has_transactions, unsigned steps)
 static void simulate(bool has_transactions)
 {
     unsigned crashes = 0, lost = 0, made = 0, deleted = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= PLAYS; seed++) {
         run(seed, has_transactions, 2000);
         crashes += play.crashes;
         lost += play.lost;
         made += play.made;
         deleted += play.deleted;
     }
-    CHECK(crashes > 60 && lost > 600 && made > 60 && deleted > 60);
+    CHECK(crashes > PLAYS && lost > PLAYS && made > PLAYS && deleted > PLAYS);
 }
 
 TEST(schedules_in_a_storm)
