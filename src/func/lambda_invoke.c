@@ -6,20 +6,19 @@
 #include "base/limits.h"
 #include "func/lambda.h"
 
-enum { INVOKE_NAME, INVOKE_QUALIFIER, INVOKE_TYPE, INVOKE_LOG, INVOKE_CONTEXT, INVOKE_MEMBERS };
-
 static const char *const invocation_types[] = {"Event", "RequestResponse", "DryRun", NULL};
 static const char *const log_types[] = {"None", "Tail", NULL};
 static const struct shape shape_type = {.kind = SHAPE_STRING, .choices = invocation_types};
 static const struct shape shape_log = {.kind = SHAPE_STRING, .choices = log_types};
 
-static const struct field invoke_fields[] = {
-    [INVOKE_NAME] = PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0),
-    [INVOKE_QUALIFIER] = QUERY_FIELD("Qualifier", lambda_shape_qualifier),
-    [INVOKE_TYPE] = HEADER_FIELD("InvocationType", shape_type, "X-Amz-Invocation-Type"),
-    [INVOKE_LOG] = HEADER_FIELD("LogType", shape_log, "X-Amz-Log-Type"),
-    [INVOKE_CONTEXT] = HEADER_FIELD("ClientContext", lambda_shape_text, "X-Amz-Client-Context"),
-};
+#define INVOKE(X)                                                                                            \
+    X(INVOKE_NAME, PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0))                           \
+    X(INVOKE_QUALIFIER, QUALIFIER_FIELD)                                                                     \
+    X(INVOKE_TYPE, HEADER_FIELD("InvocationType", shape_type, "X-Amz-Invocation-Type"))                      \
+    X(INVOKE_LOG, HEADER_FIELD("LogType", shape_log, "X-Amz-Log-Type"))                                      \
+    X(INVOKE_CONTEXT, HEADER_FIELD("ClientContext", lambda_shape_text, "X-Amz-Client-Context"))
+enum { INVOKE(FIELD_INDEX) INVOKE_MEMBERS };
+static const struct field invoke_fields[] = {INVOKE(FIELD_ROW)};
 
 enum kind { KIND_REQUEST, KIND_EVENT, KIND_DRY_RUN };
 
@@ -44,21 +43,19 @@ static bool payload_is_json(struct rest_call *call, struct slice payload)
     struct json_reader reader;
     json_begin(&reader, payload, call->arena);
     if (json_skip(&reader) && json_done(&reader)) return true;
-    lambda_error(call, 400, "InvalidRequestContentException",
-                 "Could not parse request body into json: Could not parse payload into json: %s at byte %zu",
-                 reader.fault ? reader.fault : "more than one value", json_offset(&reader));
-    return false;
+    return lambda_error(
+        call, 400, "InvalidRequestContentException",
+        "Could not parse request body into json: Could not parse payload into json: %s at byte %zu",
+        reader.fault ? reader.fault : "more than one value", json_offset(&reader));
 }
 
 static bool payload_read(struct invoking *invoking, struct slice *payload)
 {
     struct rest_call *call = invoking->call;
     size_t max = invoking->kind == KIND_EVENT ? LIMIT_ASYNC_EVENT_BYTES : LIMIT_EVENT_BYTES;
-    if (call->body.len > max) {
-        lambda_error(call, 413, "RequestTooLargeException",
-                     "Request must be smaller than %zu bytes for the InvokeFunction operation", max);
-        return false;
-    }
+    if (call->body.len > max)
+        return lambda_error(call, 413, "RequestTooLargeException",
+                            "Request must be smaller than %zu bytes for the InvokeFunction operation", max);
     *payload = call->body.len ? call->body : SLICE("{}");
     return payload_is_json(call, *payload);
 }
@@ -70,9 +67,8 @@ static bool context_read(struct rest_call *call, const struct node *node, struct
     if (base64_decode(call->arena, node->text, context) == BASE64_OK &&
         document_parse(*context, call->arena, &document))
         return true;
-    lambda_error(call, 400, "InvalidRequestContentException",
-                 "Client context must be a valid Base64-encoded JSON object.");
-    return false;
+    return lambda_error(call, 400, "InvalidRequestContentException",
+                        "Client context must be a valid Base64-encoded JSON object.");
 }
 
 static enum kind kind_of(const struct node *type)

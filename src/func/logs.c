@@ -26,7 +26,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "func/internal.h"
-#include "func/logs_times.h"
 
 #define BUCKETS          256
 #define GENERATION_BYTES (LIMIT_LOG_BYTES / 2)
@@ -42,8 +41,7 @@ struct log {
     struct logs_waiter *waiters;
     /* under files_lock */
     bool is_open;
-    uint64_t end, older_end,
-        older_bytes; /* positions: the end of all that is in files; the end of the older one */
+    uint64_t end, older_end, older_bytes; /* positions: the end of all that is in files; the end of the older one */
     char name[];
 };
 
@@ -203,6 +201,68 @@ static void log_open(const struct logs *logs, struct log *log)
     log->end = log->older_end + file_bytes(path);
 }
 
+/* ---- when it was written: a file of lines "POSITION TIME" beside it, one for each write, in the order of positions. A
+ * line that was cut off by a crash is passed over. Under files_lock. ---- */
+
+/* Notes that what stands from the position on was written then. */
+static void times_append(const char *path, uint64_t position, int64_t time_ms)
+{
+    char line[64];
+    int len = snprintf(line, sizeof line, "%llu %lld\n", (unsigned long long)position, (long long)time_ms);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) return; /* what cannot be written is told by the log itself */
+    ssize_t written = write(fd, line, (size_t)len);
+    (void)written;
+    close(fd);
+}
+
+/* In the arena, in order. */
+static struct log_time *times_read(const char *path, struct arena *arena, uint32_t *count)
+{
+    struct log_time *times = NULL;
+    uint32_t room = 0;
+    char line[64];
+    unsigned long long position;
+    long long time_ms;
+    *count = 0;
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%llu %lld", &position, &time_ms) != 2 || !strchr(line, '\n')) continue;
+        if (*count && times[*count - 1].position >= position) continue;
+        if (*count == room) {
+            struct log_time *more = arena_array(arena, struct log_time, room ? room * 2 : 256);
+            if (*count) memcpy(more, times, *count * sizeof *more);
+            times = more;
+            room = room ? room * 2 : 256;
+        }
+        times[(*count)++] = (struct log_time){position, time_ms};
+    }
+    if (file) fclose(file);
+    return times;
+}
+
+/* Forgets what was written before the position: whole or not at all. */
+static void times_cut(const char *path, uint64_t first)
+{
+    struct arena arena = {0};
+    uint32_t count;
+    struct log_time *times = times_read(path, &arena, &count);
+    const char *fresh = arena_printf(&arena, "%s.new", path).data;
+    FILE *file = fopen(fresh, "we");
+    bool fine = file != NULL;
+    for (uint32_t i = 0; i < count && file; i++) {
+        bool is_needed = i + 1 == count || times[i + 1].position > first;
+        if (is_needed)
+            fine &= fprintf(file, "%llu %lld\n", (unsigned long long)times[i].position,
+                            (long long)times[i].time_ms) > 0;
+    }
+    if (file) fine &= fclose(file) == 0;
+    if (!fine || rename(fresh, path) != 0) unlink(fresh);
+    arena_free(&arena);
+}
+
+/* ---- writing ---- */
+
 static void log_turn_over(const struct logs *logs, struct log *log)
 {
     char path[PATH_BYTES], before[PATH_BYTES], after[PATH_BYTES];
@@ -327,13 +387,19 @@ static void log_read(struct logs *logs, struct log *log, uint64_t from, size_t m
     *next = at;
 }
 
-void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
-               uint64_t *next)
+static struct log *log_find(struct logs *logs, struct slice function)
 {
-    *next = from == UINT64_MAX ? 0 : from;
     pthread_mutex_lock(&logs->lock);
     struct log *log = log_of(logs, function);
     pthread_mutex_unlock(&logs->lock);
+    return log;
+}
+
+void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t max, struct buf *out,
+               uint64_t *next)
+{
+    struct log *log = log_find(logs, function);
+    *next = from == UINT64_MAX ? 0 : from;
     if (!log) return;
     pthread_mutex_lock(&logs->files_lock);
     log_read(logs, log, from, max, out, next);
@@ -343,10 +409,8 @@ void logs_read(struct logs *logs, struct slice function, uint64_t from, size_t m
 struct log_time *logs_times(struct logs *logs, struct slice function, struct arena *arena, uint32_t *count)
 {
     char path[PATH_BYTES];
+    struct log *log = log_find(logs, function);
     *count = 0;
-    pthread_mutex_lock(&logs->lock);
-    struct log *log = log_of(logs, function);
-    pthread_mutex_unlock(&logs->lock);
     if (!log) return NULL;
     log_flush(logs, log);
     pthread_mutex_lock(&logs->files_lock);

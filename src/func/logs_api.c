@@ -5,6 +5,7 @@
  * written, to some milliseconds; its id is its position in the log, so it is the same each time. */
 #include <stdio.h>
 
+#include "base/compose.h"
 #include "base/limits.h"
 #include "base/raw.h"
 #include "func/document.h"
@@ -25,22 +26,18 @@ struct asked {
     struct slice group; /* empty: none was named */
 };
 
-static void fail(struct rest_call *call, const char *type, const char *message)
+static void finish(struct rest_call *call, int status)
 {
-    call->reply->len = 0;
-    buf_printf(call->reply, "{\"__type\":\"%s\",\"message\":", type);
-    json_put_string(call->reply, slice_of(message));
-    buf_byte(call->reply, '}');
-    call->status = 400;
+    call->status = status;
     call->content_type = SLICE("application/x-amz-json-1.1");
     call->done(call);
 }
 
-static void finish(struct rest_call *call)
+static void fail(struct rest_call *call, const char *type, const char *message)
 {
-    call->status = 200;
-    call->content_type = SLICE("application/x-amz-json-1.1");
-    call->done(call);
+    call->reply->len = 0;
+    compose(call->reply, "{'__type':%s,'message':%s}", slice_of(type), slice_of(message));
+    finish(call, 400);
 }
 
 static struct slice text_of(struct asked *asked, const char *name)
@@ -68,8 +65,8 @@ static struct function **functions_of(struct asked *asked, struct slice group, u
 {
     uint32_t all;
     struct arena *arena = asked->call->arena;
-    struct entry **entries = registry_list(asked->func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS,
-                                           arena, &all);
+    struct entry **entries = registry_list(asked->func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS, arena,
+                                           &all);
     struct function **functions = arena_array(arena, struct function *, all + 1);
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
@@ -101,10 +98,11 @@ static struct function **group_find(struct asked *asked, uint32_t *count)
     return NULL;
 }
 
-static void put_group_arn(struct buf *out, const struct func *func, struct slice group)
+static struct slice arn_of(struct asked *asked, struct slice group, const char *kind, struct slice name)
 {
-    buf_printf(out, "\"arn:aws:logs:%.*s:%.*s:log-group:%.*s", SLICE_ARG(func->region),
-               SLICE_ARG(func->account), SLICE_ARG(group));
+    return arena_printf(asked->call->arena, "arn:aws:logs:%.*s:%.*s:log-group:%.*s%s%.*s",
+                        SLICE_ARG(asked->func->region), SLICE_ARG(asked->func->account), SLICE_ARG(group),
+                        kind, SLICE_ARG(name));
 }
 
 static void describe_groups(struct asked *asked)
@@ -117,7 +115,7 @@ static void describe_groups(struct asked *asked)
     uint32_t count, shown = 0;
     bool has_more = false;
     struct function **functions = functions_of(asked, SLICE_NONE, &count);
-    buf_text(out, "{\"logGroups\":[");
+    compose(out, "{'logGroups':[");
     for (uint32_t i = 0; i < count && !has_more; i++) {
         struct slice group = functions[i]->log_group, name = functions[i]->name;
         bool is_known = false;
@@ -131,50 +129,45 @@ static void describe_groups(struct asked *asked)
         struct buf last_byte = {0};
         logs_read(asked->func->logs, name, UINT64_MAX, 1, &last_byte, &bytes);
         buf_free(&last_byte);
-        buf_printf(out, "%s{\"logGroupName\":", shown++ ? "," : "");
-        json_put_string(out, group);
-        buf_printf(out, ",\"creationTime\":%lld,\"metricFilterCount\":0,\"storedBytes\":%llu,\"arn\":",
-                   (long long)logs_begun_ms(asked->func->logs, name), (unsigned long long)bytes);
-        put_group_arn(out, asked->func, group);
-        buf_text(out, ":*\",\"logGroupArn\":");
-        put_group_arn(out, asked->func, group);
-        buf_text(out, "\",\"logGroupClass\":\"STANDARD\"}");
+        compose(out,
+                "%,{'logGroupName':%s,'creationTime':%d,'metricFilterCount':0,'storedBytes':%d,'arn':%s,"
+                "'logGroupArn':%s,'logGroupClass':'STANDARD'}",
+                group, logs_begun_ms(asked->func->logs, name), (int64_t)bytes,
+                arn_of(asked, group, ":*", SLICE("")), arn_of(asked, group, "", SLICE("")));
         last = arena_copy(asked->call->arena, name);
+        shown++;
     }
-    buf_byte(out, ']');
-    if (has_more) {
-        buf_text(out, ",\"nextToken\":");
-        json_put_string(out, last);
-    }
-    buf_byte(out, '}');
+    if (has_more)
+        compose(out, "],'nextToken':%s}", last);
+    else
+        compose(out, "]}");
     release_all(functions, count);
-    finish(asked->call);
+    finish(asked->call, 200);
 }
 
 static void describe_streams(struct asked *asked)
 {
-    uint32_t count, shown = 0;
+    uint32_t count;
     struct slice prefix = text_of(asked, "logStreamNamePrefix");
     struct buf *out = asked->call->reply;
     struct function **functions = group_find(asked, &count);
     if (!functions) return;
-    buf_text(out, "{\"logStreams\":[");
+    compose(out, "{'logStreams':[");
     for (uint32_t i = 0; i < count; i++) {
         struct slice name = functions[i]->name;
         uint32_t time_count;
         struct log_time *times = logs_times(asked->func->logs, name, asked->call->arena, &time_count);
         if (!slice_starts(name, prefix) || !time_count) continue;
-        buf_printf(out, "%s{\"logStreamName\":\"%.*s\",\"creationTime\":%lld,\"firstEventTimestamp\":%lld",
-                   shown++ ? "," : "", SLICE_ARG(name), (long long)times[0].time_ms,
-                   (long long)times[0].time_ms);
-        buf_printf(out, ",\"lastEventTimestamp\":%lld,\"lastIngestionTime\":%lld,\"storedBytes\":0,\"arn\":",
-                   (long long)times[time_count - 1].time_ms, (long long)times[time_count - 1].time_ms);
-        put_group_arn(out, asked->func, asked->group);
-        buf_printf(out, ":log-stream:%.*s\"}", SLICE_ARG(name));
+        int64_t first_ms = times[0].time_ms, last_ms = times[time_count - 1].time_ms;
+        compose(out,
+                "%,{'logStreamName':%s,'creationTime':%d,'firstEventTimestamp':%d,'lastEventTimestamp':%d,"
+                "'lastIngestionTime':%d,'storedBytes':0,'arn':%s}",
+                name, first_ms, first_ms, last_ms, last_ms,
+                arn_of(asked, asked->group, ":log-stream:", name));
     }
-    buf_text(out, "]}");
+    compose(out, "]}");
     release_all(functions, count);
-    finish(asked->call);
+    finish(asked->call, 200);
 }
 
 /* ---- filter patterns: words ---- */
@@ -258,12 +251,11 @@ static int64_t time_at(struct search *search, uint64_t position)
 static void put_event(struct search *search, uint64_t position, int64_t time_ms, struct slice line)
 {
     struct buf *out = search->asked->call->reply;
-    if (search->found++) buf_byte(out, ',');
-    buf_byte(out, '{');
-    if (search->with_ids) buf_printf(out, "\"logStreamName\":\"%.*s\",", SLICE_ARG(search->function));
-    buf_printf(out, "\"timestamp\":%lld,\"message\":", (long long)time_ms);
-    json_put_string(out, utf8_valid(line) ? line : SLICE("(not UTF-8)"));
-    buf_printf(out, ",\"ingestionTime\":%lld", (long long)time_ms);
+    struct slice message = utf8_valid(line) ? line : SLICE("(not UTF-8)");
+    search->found++;
+    compose(out, "%,{");
+    if (search->with_ids) compose(out, "'logStreamName':%s", search->function);
+    compose(out, "%,'timestamp':%d,'message':%s,'ingestionTime':%d", time_ms, message, time_ms);
     if (search->with_ids) buf_printf(out, ",\"eventId\":\"%" ID_DIGITS "llu\"", (unsigned long long)position);
     buf_byte(out, '}');
 }
@@ -378,7 +370,7 @@ static void filter_events(struct asked *asked)
     if (!search_begin(&search, asked)) return;
     struct function **functions = group_find(asked, &count);
     if (!functions) return;
-    buf_text(out, "{\"events\":[");
+    compose(out, "{'events':[");
     uint32_t i = 0;
     for (; i < count && !has_more; i++) {
         struct slice name = functions[i]->name;
@@ -387,13 +379,13 @@ static void filter_events(struct asked *asked)
         bool goes_on = next_name.len && slice_equal(name, next_name);
         next = search_run(&search, goes_on ? next : search_start(&search), &has_more);
     }
-    buf_text(out, "],\"searchedLogStreams\":[]");
+    compose(out, "],'searchedLogStreams':[]");
     if (has_more)
         buf_printf(out, ",\"nextToken\":\"%.*s/%llu\"", SLICE_ARG(functions[i - 1]->name),
                    (unsigned long long)next);
     buf_byte(out, '}');
     release_all(functions, count);
-    finish(asked->call);
+    finish(asked->call, 200);
 }
 
 /* Forward from a token, from the beginning, or the last `limit` events. */
@@ -422,7 +414,7 @@ static void get_events(struct asked *asked)
     }
     search_in(&search, stream);
     if (!token.len || backward) position = search_start(&search);
-    buf_text(out, "{\"events\":[");
+    compose(out, "{'events':[");
     size_t start = out->len;
     uint64_t first = position, end = search_run(&search, position, &has_more);
     while (has_more && !from_head) { /* only the last page counts */
@@ -433,7 +425,7 @@ static void get_events(struct asked *asked)
     }
     buf_printf(out, "],\"nextForwardToken\":\"f/%0*llu\",\"nextBackwardToken\":\"b/%0*llu\"}", TOKEN_DIGITS,
                (unsigned long long)end, TOKEN_DIGITS, (unsigned long long)first);
-    finish(asked->call);
+    finish(asked->call, 200);
 }
 
 /* ---- which ---- */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "func/pool.h"
 #include "func/runtime.h"
@@ -64,12 +64,10 @@ static void reply_refused(struct http_exchange *exchange, bool to_dynamodb, cons
                           struct slice message)
 {
     exchange->reply.len = 0;
-    buf_printf(&exchange->reply,
-               to_dynamodb ? "{\"__type\":\"com.amazon.coral.service#%s\",\"message\":"
-                           : "{\"Type\":\"User\",\"__type\":\"%s\",\"Message\":",
-               fault);
-    json_put_string(&exchange->reply, message);
-    buf_byte(&exchange->reply, '}');
+    compose(&exchange->reply,
+            to_dynamodb ? "{'__type':%s,'message':%s}" : "{'Type':'User','__type':%s,'Message':%s}",
+            arena_printf(&exchange->arena, "%s%s", to_dynamodb ? "com.amazon.coral.service#" : "", fault),
+            message);
     http_reply(exchange, to_dynamodb ? 400 : 403,
                to_dynamodb ? SLICE("application/x-amz-json-1.0") : SLICE("application/json"),
                arena_printf(&exchange->arena, "X-Amzn-ErrorType: %s\r\n", fault));
@@ -157,8 +155,9 @@ static void log_refusal(struct instance *instance, enum sandbox_peer peer)
                  : "it is not from a process of the function");
 }
 
-static void arrival_decide(struct arrival *arrival, enum sandbox_peer peer)
+static void on_answer(struct sandbox_question *question, enum sandbox_peer peer)
 {
+    struct arrival *arrival = (struct arrival *)question;
     struct instance *instance = arrival->instance;
     struct pool *pool = instance->pool;
     if (peer == SANDBOX_PEER_STRANGER || peer == SANDBOX_PEER_UNKNOWN) {
@@ -170,11 +169,6 @@ static void arrival_decide(struct arrival *arrival, enum sandbox_peer peer)
     pool_lock(pool);
     instance_drop(instance);
     pool_unlock(pool);
-}
-
-static void on_answer(struct sandbox_question *question, enum sandbox_peer peer)
-{
-    arrival_decide((struct arrival *)question, peer);
 }
 
 void instance_guard(void *context, struct net_guest *guest)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
-#include "base/json.h"
 #include "func/pool.h"
 
 /* ---- names ---- */
@@ -99,10 +99,8 @@ void run_fail(struct run *run, const char *type, const char *format, ...)
     run->end = INVOCATION_FAILED;
     run->error_type = arena_printf(&run->arena, "%s", type).data;
     run->error = message;
-    buf_printf(&run->reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
-    json_put_string(&run->reply,
-                    arena_printf(&run->arena, "RequestId: %s Error: %.*s", run->id, SLICE_ARG(message)));
-    buf_byte(&run->reply, '}');
+    compose(&run->reply, "{'errorType':%s,'errorMessage':%s}", slice_of(type),
+            arena_printf(&run->arena, "RequestId: %s Error: %.*s", run->id, SLICE_ARG(message)));
 }
 
 void run_leave(struct run *run, struct after *after)

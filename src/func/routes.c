@@ -6,7 +6,7 @@
 #include "func/routes.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/compose.h"
 #include "base/limits.h"
 #include "func/pool.h"
 
@@ -47,11 +47,8 @@ static bool bound_parse(struct rest_call *call, const char *name, uint64_t max, 
     struct slice text = rest_query(call, name);
     unsigned long long value;
     if (!text.data) return true;
-    if (!slice_to_u64(text, max, &value)) {
-        lambda_error(call, 400, "InvalidParameterValueException", "%s must be a number up to %llu", name,
-                     (unsigned long long)max);
-        return false;
-    }
+    if (!slice_to_u64(text, max, &value))
+        return lambda_refuse(call, "%s must be a number up to %llu", name, (unsigned long long)max);
     *out = value;
     return true;
 }
@@ -61,9 +58,8 @@ static bool name_parse(struct func *func, struct rest_call *call, struct slice *
 {
     struct slice arn;
     if (func_resolve(func, call->parameters[0], call->arena, &arn, name)) return true;
-    lambda_error(call, 404, "ResourceNotFoundException", "Function not found: %.*s",
-                 SLICE_ARG(call->parameters[0]));
-    return false;
+    return lambda_error(call, 404, "ResourceNotFoundException", "Function not found: %.*s",
+                        SLICE_ARG(call->parameters[0]));
 }
 
 /* ---- logs ---- */
@@ -117,8 +113,7 @@ static void serve_logs(void *room, struct rest_call *call)
         !bound_parse(call, "max", LIMIT_LOG_READ_BYTES, &max))
         return;
     if (wait.data && !wait_parse(wait, &wait_ms)) {
-        lambda_error(call, 400, "InvalidParameterValueException",
-                     "wait must be a time up to %d seconds, like 30s", LIMIT_LOG_WAIT_MS / 1000);
+        lambda_refuse(call, "wait must be a time up to %d seconds, like 30s", LIMIT_LOG_WAIT_MS / 1000);
         return;
     }
     reader->max = max ? max : 1;
@@ -163,30 +158,23 @@ static void serve_debug(void *room, struct rest_call *call)
     int64_t for_ms = LIMIT_DEBUG_MS;
     if (!name_parse(func, call, &name) || !bound_parse(call, "port", UINT16_MAX, &port)) return;
     if (length.data && (!wait_parse(length, &for_ms) || !for_ms || for_ms > LIMIT_DEBUG_MS)) {
-        lambda_error(call, 400, "InvalidParameterValueException", "for must be a time up to %d seconds, like 30s",
-                     LIMIT_DEBUG_MS / 1000);
+        lambda_refuse(call, "for must be a time up to %d seconds, like 30s", LIMIT_DEBUG_MS / 1000);
         return;
     }
     if (port < DEBUG_PORT_MIN) {
-        lambda_error(call, 400, "InvalidParameterValueException", "port must be a number from %d to 65535",
-                     DEBUG_PORT_MIN);
+        lambda_refuse(call, "port must be a number from %d to 65535", DEBUG_PORT_MIN);
         return;
     }
     struct function *function = registry_function(func, name, SLICE("$LATEST"), 0);
     if (!function || function->kind != FUNCTION_PROCESS) {
-        lambda_error(call, 400, "InvalidParameterValueException", "%.*s has no process to debug",
-                     SLICE_ARG(name));
+        lambda_refuse(call, "%.*s has no process to debug", SLICE_ARG(name));
         if (function) function_release(function);
         return;
     }
     enum debug_begun begun = pool_debug_begin(func->pool, function, (uint16_t)port, for_ms);
     if (begun == DEBUG_BEGUN || begun == DEBUG_GOES_ON) {
-        buf_text(call->reply, "{\"FunctionName\":");
-        json_put_string(call->reply, name);
-        buf_text(call->reply, ",\"Runtime\":");
-        json_put_string(call->reply, function->runtime);
-        buf_printf(call->reply, ",\"Port\":%u,\"Begun\":%s}\n", (unsigned)port,
-                   begun == DEBUG_BEGUN ? "true" : "false");
+        compose(call->reply, "{'FunctionName':%s,'Runtime':%s,'Port':%d,'Begun':%b}\n", name,
+                function->runtime, (int64_t)port, begun == DEBUG_BEGUN);
         call->status = 200;
         call->done(call);
     } else {
