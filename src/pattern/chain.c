@@ -162,6 +162,16 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
     }
 }
 
+/* What a page says of a token: "OFFSET MARK". False: nothing that can be read. */
+static bool token_split(struct flow *flow, struct slice value, int64_t *offset, struct slice *mark)
+{
+    struct slice text = attribute_text(flow->arena, value);
+    const char *space = text.data ? memchr(text.data, ' ', text.len) : NULL;
+    size_t digits = space ? (size_t)(space - text.data) : 0;
+    *mark = slice_from(text, space ? digits + 1 : text.len);
+    return space && raw_int((struct slice){text.data, digits}, offset);
+}
+
 /* The tokens that stand in the last page. */
 static void tokens_compare(struct flow *flow, const struct chain_end *end, struct chain_entry *entries,
                            size_t count)
@@ -169,17 +179,14 @@ static void tokens_compare(struct flow *flow, const struct chain_end *end, struc
     struct slice token, value;
     if (!end->tokens.data) return;
     raw_each_member (flow->arena, end->tokens, &token, &value) {
-        struct slice text = attribute_text(flow->arena, value);
-        const char *space = text.data ? memchr(text.data, ' ', text.len) : NULL;
-        unsigned long long offset;
-        if (!space ||
-            !slice_to_u64((struct slice){text.data, (size_t)(space - text.data)}, INT32_MAX, &offset))
-            continue;
+        struct slice mark;
+        int64_t offset;
+        if (!token_split(flow, value, &offset, &mark)) continue;
         for (size_t i = 0; i < count; i++) {
             if (!is_left(&entries[i]) || !entries[i].token.data || !slice_equal(entries[i].token, token))
                 continue;
-            entries[i].number = end->first + (int64_t)offset;
-            entries[i].first_mark = slice_from(text, (size_t)(space - text.data) + 1);
+            entries[i].number = end->first + offset;
+            entries[i].first_mark = mark;
             entries[i].is_repeated = true;
         }
     }
@@ -211,15 +218,12 @@ static void tokens_write(struct flow *flow, const struct chain *chain, struct ch
         struct slice puts = SLICE(""), item = SLICE("");
         size_t count = 0;
         for (; has_more && count < LIMIT_BATCH_WRITE_REQUESTS; count++) {
-            struct slice text = attribute_text(flow->arena, value);
-            const char *space = memchr(text.data, ' ', text.len);
-            size_t digits = space ? (size_t)(space - text.data) : text.len;
+            struct slice mark;
             int64_t offset = 0;
-            raw_int((struct slice){text.data, digits}, &offset);
+            token_split(flow, value, &offset, &mark);
             item = flow_compose(flow, "{'token':%S,'expires':%N,'chain':%S,'number':%N,'mark':%S}",
                                 token_text(flow, chain->token_kind, chain->token_name, token),
-                                flow->now_ms / 1000 + TOKEN_KEPT_S, chain->key, end->first + offset,
-                                space ? slice_from(text, digits + 1) : SLICE(""));
+                                flow->now_ms / 1000 + TOKEN_KEPT_S, chain->key, end->first + offset, mark);
             puts = flow_compose(flow, "%A%,{'PutRequest':{'Item':%A}}", puts, item);
             has_more = raw_look_next(&look, &token, &value);
         }
@@ -292,17 +296,11 @@ static struct page page_make(struct flow *flow, const struct chain *chain, struc
     return page;
 }
 
-static bool has_token(const struct chain_entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (entries[i].token.data && is_left(&entries[i])) return true;
-    return false;
-}
-
-static size_t left_count(const struct chain_entry *entries, size_t count)
+/* How many are not there yet; of those with a token only, where that is asked for. */
+static size_t left_count(const struct chain_entry *entries, size_t count, bool with_token)
 {
     size_t left = 0;
-    for (size_t i = 0; i < count; i++) left += is_left(&entries[i]);
+    for (size_t i = 0; i < count; i++) left += is_left(&entries[i]) && (!with_token || entries[i].token.data);
     return left;
 }
 
@@ -311,7 +309,7 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
 {
     struct arena_mark mark = arena_mark(flow->arena);
     struct slice limit = flow_compose(flow, ",'Limit':%d", (int64_t)PAGES_AT_ONCE); /* it is mostly near */
-    for (bool more = true; more && !end->is_sealed && left_count(entries, count);) {
+    for (bool more = true; more && !end->is_sealed && left_count(entries, count, false);) {
         struct slice page;
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
@@ -323,7 +321,7 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
             end_take(flow, end, page);
             tokens_compare(flow, end, entries, count);
         }
-        if (!more || left_count(entries, count) < count) continue;
+        if (!more || left_count(entries, count, false) < count) continue;
         end->tokens = SLICE_NONE; /* they were compared, and are gone with the reply */
         flow_rewind(flow, mark);
     }
@@ -349,7 +347,7 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
             tokens_compare(flow, end, entries, count);
             if (++lost % RACES_IN_PLACE) continue;
             task_again(flow); /* far behind, or one of very many */
-            if (!chain->token_kind && has_token(entries, count)) {
+            if (!chain->token_kind && left_count(entries, count, true)) {
                 chain_catch_up(flow, chain, end, entries, count);
             } else { /* the pages between are not read */
                 chain_read_end(flow, chain, end);

@@ -276,7 +276,9 @@ static void feed_records(struct flow *flow)
     if (fault) task_refuse(flow, 400, "bad-request", "Records cannot be taken: %s.", fault);
     for (size_t i = 0; i < count; i++) {
         size_t other = i + 1;
-        while (other < count && !history_item_is(&items[i], &items[other])) other++;
+        while (other < count && (!slice_equal(items[i].key, items[other].key) ||
+                                 !slice_equal(items[i].version, items[other].version)))
+            other++;
         if (other == count) texts[distinct++] = items[i].text;
     }
     put_items(flow, &history_table, texts, distinct);

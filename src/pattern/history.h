@@ -44,10 +44,6 @@ struct history_item {
     struct slice key, version; /* its two keys */
     struct slice text;         /* {"item":{"S":...},...} */
 };
-static inline bool history_item_is(const struct history_item *a, const struct history_item *b)
-{
-    return slice_equal(a->key, b->key) && slice_equal(a->version, b->version);
-}
 /* Makes an item of each record of the array. NULL, or a sentence: one of them is none. */
 const char *history_items(struct arena *arena, struct slice table, struct slice records,
                           struct history_item *items);
@@ -57,10 +53,15 @@ const char *history_items(struct arena *arena, struct slice table, struct slice 
 flow_step history_get, history_restore;
 extern const struct field history_get_fields[11], history_restore_fields[6];
 
+/* Appends ,"NAME":image, or null, to the answer. */
+void history_put_image(struct flow *flow, const char *name, struct slice image);
+/* The attribute of an image, by its name. */
+static inline struct slice history_attribute(struct arena *arena, struct slice image, struct slice name)
+{
+    return raw_member(arena, image, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
+}
 /* A version's image as it was put; SLICE_NONE: the item was removed by it. */
 struct slice history_image(struct flow *flow, struct slice version);
-/* The first of the versions that were found; SLICE_NONE: none. */
-struct slice history_first(struct flow *flow);
 /* The moment that a field means, as the begin of a version's range key; SLICE_NONE where it is not given. What is no
  * time ends the task. */
 struct slice history_bound(struct flow *flow, unsigned field);

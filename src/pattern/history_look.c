@@ -41,9 +41,10 @@ struct slice history_image(struct flow *flow, struct slice version)
     return image.data ? image : item_text(flow->arena, version, "imageText");
 }
 
-struct slice history_first(struct flow *flow)
+void history_put_image(struct flow *flow, const char *name, struct slice image)
 {
-    return raw_first(flow->arena, flow_items(flow));
+    flow_put(flow, flow->body, ",%s:%r", slice_of(name), image.data ? SLICE("") : SLICE("null"));
+    if (image.data) plain_put_item(flow->body, flow->arena, image);
 }
 
 struct slice history_bound(struct flow *flow, unsigned field)
@@ -64,7 +65,7 @@ static struct slice last_version(struct flow *flow, struct slice key, const char
               "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ScanIndexForward':false,'Limit':1,"
               "'ConsistentRead':true}",
               &history_table, slice_of(than), key, bound);
-    return history_first(flow);
+    return raw_first(flow->arena, flow_items(flow));
 }
 
 struct slice history_last(struct flow *flow, struct slice key, struct slice bound)
@@ -91,7 +92,7 @@ struct slice history_at(struct flow *flow, struct slice key, struct slice moment
                   "':version':%A,':moment':%S},'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
                   &history_table, key, item_attribute(flow->arena, last_key, "version"), moment,
                   (int64_t)WALK_PAGE);
-        found = history_first(flow);
+        found = raw_first(flow->arena, flow_items(flow));
         last_key = flow_last_key(flow);
     } while (!found.data && last_key.data);
     return found;
@@ -115,16 +116,6 @@ static void put_change(struct flow *flow, struct slice name, struct slice before
     buf_byte(flow->body, '}');
 }
 
-static struct slice attribute_of(struct flow *flow, struct slice image, struct slice name)
-{
-    return raw_member(flow->arena, image, arena_printf(flow->arena, "%.*s", SLICE_ARG(name)).data);
-}
-
-static bool image_is_known(struct flow *flow, struct slice version)
-{
-    return version.data && !item_has(flow->arena, version, "lost");
-}
-
 /* The attributes that differ; of images that were not kept nobody knows. */
 static void put_changes(struct flow *flow, struct slice old, struct slice version)
 {
@@ -132,22 +123,22 @@ static void put_changes(struct flow *flow, struct slice old, struct slice versio
     bool is_insert = item_says(flow->arena, version, "event", "INSERT");
     struct slice own = item_content(flow->arena, version, "before");
     if (!own.data) own = item_text(flow->arena, version, "beforeText");
-    bool is_alone = !image_is_known(flow, old) && !flow_given(flow, GET_AGAINST);
+    bool is_alone = (!old.data || item_has(flow->arena, old, "lost")) && !flow_given(flow, GET_AGAINST);
     if (item_has(flow->arena, version, "lost") || (is_alone && !own.data && !is_insert)) return;
     if (!is_alone && item_has(flow->arena, old, "lost")) return;
     buf_text(flow->body, ",\"changes\":[");
     if (is_alone && own.data) { /* what it says itself of its change (history_record.c) */
         raw_each_member (flow->arena, own, &name, &value)
-            put_change(flow, name, value, attribute_of(flow, after, name));
+            put_change(flow, name, value, history_attribute(flow->arena, after, name));
         raw_each (flow->arena, item_content(flow->arena, version, "added"), &value) {
             name = raw_text(flow->arena, value);
-            put_change(flow, name, SLICE_NONE, attribute_of(flow, after, name));
+            put_change(flow, name, SLICE_NONE, history_attribute(flow->arena, after, name));
         }
     } else {
         raw_each_member (flow->arena, after, &name, &value)
-            put_change(flow, name, attribute_of(flow, before, name), value);
+            put_change(flow, name, history_attribute(flow->arena, before, name), value);
         raw_each_member (flow->arena, before, &name, &value)
-            if (!attribute_of(flow, after, name).data) put_change(flow, name, value, SLICE_NONE);
+            if (!history_attribute(flow->arena, after, name).data) put_change(flow, name, value, SLICE_NONE);
     }
     buf_byte(flow->body, ']');
 }
@@ -161,11 +152,7 @@ static void put_version(struct flow *flow, struct slice version, const struct sl
     plain_put_members(flow->body, flow->arena, version, "event time cause transaction by lost");
     if (flow_given(flow, GET_AT)) buf_printf(flow->body, ",\"precision\":\"%s\"", is_exact ? "1ms" : "1s");
     if (old) put_changes(flow, *old, version);
-    buf_text(flow->body, ",\"item\":");
-    if (image.data)
-        plain_put_item(flow->body, flow->arena, image);
-    else
-        buf_text(flow->body, "null");
+    history_put_image(flow, "item", image);
     buf_byte(flow->body, '}');
 }
 
@@ -210,7 +197,7 @@ static void tell_list(struct flow *flow, struct slice key, struct slice from, st
               &history_table, key, second_of(flow, from), up_to(flow, to), from, to,
               flow_int_or(flow, GET_LIMIT, LIST_USUAL), page_from(flow, after));
     struct slice items = flow_items(flow), last_key = flow_last_key(flow);
-    version = item_text(flow->arena, history_first(flow), "version");
+    version = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "version");
     if (diff && version.data) old = last_version(flow, key, "<", version);
     buf_text(flow->body, "{\"versions\":[");
     raw_each (flow->arena, items, &version) {

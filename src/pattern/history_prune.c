@@ -163,7 +163,8 @@ static struct slice bound_by_age(struct flow *flow, const struct excess *excess)
               "'ProjectionExpression':'#version, #event',%#,'ExpressionAttributeValues':{':item':%S,"
               "':cutoff':%S},'ScanIndexForward':false,'Limit':1}",
               &history_table, excess->item, excess->rule->cutoff);
-    struct slice last = history_first(flow), version = item_text(flow->arena, last, "version");
+    struct slice last = raw_first(flow->arena, flow_items(flow)),
+                 version = item_text(flow->arena, last, "version");
     if (!item_says(flow->arena, last, "event", "REMOVE")) return version;
     return arena_printf(flow->arena, "%.*s~", SLICE_ARG(version));
 }

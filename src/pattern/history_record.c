@@ -5,17 +5,16 @@
 
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/digest.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/internal.h"
 
-#define KEY_PARTS 2
-#define SEQUENCE_BYTES                                                                                       \
-    40                  /* of a sequence number, filled with zeros in front: the service's have 21 to 40     \
-                         */
-#define IMAGE_DEPTH 56  /* of brackets: a value in a list or map stands in two, and an item has 32 levels */
-#define ITEM_SLACK  512 /* of what stands beside key and image */
+#define KEY_PARTS      2
+#define SEQUENCE_BYTES 40 /* of a sequence number, filled with zeros in front: the service's have 21 to 40 */
+#define IMAGE_DEPTH    56 /* of brackets: a value in a list or map stands in two, and an item has 32 levels */
+#define ITEM_SLACK     512 /* of what stands beside key and image */
 
 /* The characters of {"S":"x"}, {"N":"1"}, {"B":"eA=="}. */
 static struct slice scalar_text(struct arena *arena, struct slice attribute)
@@ -61,13 +60,6 @@ static bool put_key(struct arena *arena, struct slice table, struct slice keys, 
     }
     if (count) history_put_key(out, table, parts, count);
     return count > 0;
-}
-
-static void put_member(struct buf *out, const char *name, char type, struct slice text)
-{
-    buf_printf(out, ",\"%s\":{\"%c\":", name, type);
-    json_put_string(out, text);
-    buf_byte(out, '}');
 }
 
 /* "2026-11-15T04:13:25.000Z-0000...0042": sorts by time, then by the stream's order. The time is the one that
@@ -117,23 +109,15 @@ static unsigned depth_of(struct slice text)
 /* A map of attributes by its name, or as text by another where it is nested too deep for one more level. */
 static void put_map(struct buf *out, const char *name, const char *text_name, struct slice map)
 {
-    if (depth_of(map) > IMAGE_DEPTH) {
-        put_member(out, text_name, 'S', map);
-    } else {
-        buf_printf(out, ",\"%s\":{\"M\":", name);
-        buf_slice(out, map);
-        buf_byte(out, '}');
-    }
+    if (depth_of(map) > IMAGE_DEPTH)
+        compose(out, ",%s:%S", slice_of(text_name), map);
+    else
+        compose(out, ",%s:{'M':%A}", slice_of(name), map);
 }
 
 static uint64_t map_bytes(struct arena *arena, struct slice map)
 {
     return depth_of(map) > IMAGE_DEPTH ? map.len : item_bytes(arena, map);
-}
-
-static struct slice attribute_of(struct arena *arena, struct slice image, struct slice name)
-{
-    return raw_member(arena, image, arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
 }
 
 /* What the change has replaced, by the stream's old image: `before`, the attributes that were changed or
@@ -147,22 +131,15 @@ static void put_before(struct arena *arena, struct slice old, struct slice image
     struct slice name, value;
     buf_byte(&before, '{');
     raw_each_member (arena, old, &name, &value) {
-        struct slice now = attribute_of(arena, image, name);
-        if (now.data && attribute_equal(arena, value, now)) continue;
-        if (before.len > 1) buf_byte(&before, ',');
-        json_put_string(&before, name);
-        buf_byte(&before, ':');
-        buf_slice(&before, value);
+        struct slice now = history_attribute(arena, image, name);
+        if (!now.data || !attribute_equal(arena, value, now)) compose(&before, "%,%s:%A", name, value);
     }
     buf_byte(&before, '}');
-    raw_each_member (arena, image, &name, &value) {
-        if (attribute_of(arena, old, name).data) continue;
-        if (added.len) buf_byte(&added, ',');
-        json_put_string(&added, name);
-    }
+    raw_each_member (arena, image, &name, &value)
+        if (!history_attribute(arena, old, name).data) compose(&added, "%,%s", name);
     if (map_bytes(arena, buf_view(&before)) + added.len <= room) {
         put_map(out, "before", "beforeText", buf_view(&before));
-        if (added.len) buf_printf(out, ",\"added\":{\"SS\":[%.*s]}", SLICE_ARG(buf_view(&added)));
+        if (added.len) compose(out, ",'added':{'SS':[%A]}", buf_view(&added));
     }
     buf_free(&before);
     buf_free(&added);
@@ -180,7 +157,7 @@ static void put_images(struct arena *arena, struct slice change, bool is_removed
         room -= bytes;
     } else if (!is_removed) {
         /* without one the stream was made another one */
-        put_member(out, "lost", 'S', image.data ? SLICE("large") : SLICE("no-image"));
+        compose(out, ",'lost':%S", image.data ? SLICE("large") : SLICE("no-image"));
         return;
     }
     if (old.data) put_before(arena, old, image, room, out);
@@ -189,33 +166,24 @@ static void put_images(struct arena *arena, struct slice change, bool is_removed
 static void put_item(struct arena *arena, struct slice table, struct slice record,
                      const struct history_item *item, struct buf *out)
 {
-    struct slice key = item->key;
-    struct slice change = raw_member(arena, record, "dynamodb");
+    struct slice change = raw_member(arena, record, "dynamodb"), keys = raw_member(arena, change, "Keys");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
-    struct slice keys = raw_member(arena, change, "Keys");
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);
     int64_t exact_ms = 0;
     bool is_exact = raw_int(raw_text(arena, raw_member(arena, record, "time")), &exact_ms) && exact_ms > 0;
-    buf_text(out, "{\"item\":{\"S\":");
-    json_put_string(out, key);
-    buf_byte(out, '}');
-    put_member(out, "version", 'S', item->version);
-    put_member(out, "table", 'S', table);
-    put_member(out, "event", 'S', event);
-    put_member(out, "time", 'S', moment_text(arena, is_exact ? exact_ms : time_of(arena, change)));
-    if (is_exact) buf_text(out, ",\"exact\":{\"BOOL\":true}");
-    put_member(out, "sequence", 'S', sequence);
-    if (cause.len) put_member(out, "cause", 'S', cause);
-    if (transaction.len) put_member(out, "transaction", 'S', transaction);
-    if (principal.len) put_member(out, "by", 'S', principal);
-    buf_text(out, ",\"keys\":{\"M\":");
-    buf_slice(out, keys);
-    buf_byte(out, '}');
+    compose(out, "{'item':%S,'version':%S,'table':%S,'event':%S,'time':%S", item->key, item->version, table,
+            event, moment_text(arena, is_exact ? exact_ms : time_of(arena, change)));
+    if (is_exact) compose(out, ",'exact':{'BOOL':true}");
+    compose(out, ",'sequence':%S", sequence);
+    if (cause.len) compose(out, ",'cause':%S", cause);
+    if (transaction.len) compose(out, ",'transaction':%S", transaction);
+    if (principal.len) compose(out, ",'by':%S", principal);
+    compose(out, ",'keys':{'M':%A}", keys);
     put_images(arena, change, slice_equal(event, SLICE("REMOVE")),
-               key.len + item_bytes(arena, keys) + cause.len, out);
+               item->key.len + item_bytes(arena, keys) + cause.len, out);
     buf_byte(out, '}');
 }
 
@@ -268,13 +236,35 @@ bool pattern_history(struct pattern *pattern, struct slice table, struct slice e
         buf_slice(reply, slice_of(fault));
         return false;
     }
-    buf_text(reply, "{\"quipu\":{\"transact\":[");
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(reply, "%s{\"Put\":{\"TableName\":\"%s%s\",\"Item\":", i ? "," : "", pattern->prefix,
-                   history_table.name);
-        buf_slice(reply, items[i].text);
-        buf_text(reply, "}}");
-    }
-    buf_text(reply, "]}}");
+    compose(reply, "{'quipu':{'transact':[");
+    for (size_t i = 0; i < count; i++)
+        compose(reply, "%,{'Put':{'TableName':'%r%r','Item':%A}}", slice_of(pattern->prefix),
+                slice_of(history_table.name), items[i].text);
+    compose(reply, "]}}");
     return true;
+}
+
+/* A table of settings that is not there is the same as one without items. */
+bool pattern_histories(struct pattern *pattern, void (*each)(void *context, struct slice table),
+                       void *context)
+{
+    struct arena arena = {0};
+    struct slice start = SLICE_NONE, name, message, item;
+    int status;
+    do {
+        struct buf request = {0}, reply = {0};
+        compose(&request, "{'TableName':'%r%r','ConsistentRead':true%r%A}", slice_of(pattern->prefix),
+                slice_of(history_settings_table.name),
+                start.data ? SLICE(",\"ExclusiveStartKey\":") : SLICE(""), start);
+        status = dynamo_call(pattern->dynamo, SLICE("Scan"), buf_view(&request), &reply);
+        buf_free(&request);
+        struct slice page = arena_take(&arena, &reply);
+        if (status != 200) dynamo_error(page, &arena, &name, &message);
+        if (status != 200 && slice_equal(name, SLICE("ResourceNotFoundException"))) status = 200;
+        raw_each (&arena, raw_member(&arena, page, "Items"), &item)
+            if (item_has(&arena, item, "hash")) each(context, item_text(&arena, item, "table"));
+        start = raw_member(&arena, page, "LastEvaluatedKey");
+    } while (start.data);
+    arena_free(&arena);
+    return status == 200;
 }

@@ -30,37 +30,26 @@ static bool images_equal(struct flow *flow, struct slice a, struct slice b)
 /* The item is what the image says, as members of the request; for one that is not there: it is not. */
 static struct slice condition_of(struct flow *flow, struct slice image, struct slice hash)
 {
-    struct raw_look look;
-    struct slice name, value, result;
+    struct slice name, value;
     struct buf condition = {0}, names = {0}, values = {0};
+    int i = 0;
     if (!image.data)
         return flow_compose(
             flow, "'ConditionExpression':'attribute_not_exists(#a)','ExpressionAttributeNames':{'#a':%s}",
             hash);
-    raw_look_begin(&look, flow->arena, image);
-    for (int i = 0; i < COMPARED_MOST && raw_look_next(&look, &name, &value); i++) {
+    raw_each_member (flow->arena, image, &name, &value) {
+        if (i == COMPARED_MOST) break;
         buf_printf(&condition, "%s#a%d = :a%d", i ? " and " : "", i, i);
         buf_printf(&names, "%s\"#a%d\":", i ? "," : "", i);
         json_put_string(&names, name);
         buf_printf(&values, "%s\":a%d\":", i ? "," : "", i);
         buf_slice(&values, value);
+        i++;
     }
-    result = flow_compose(
+    return flow_compose(
         flow, "'ConditionExpression':'%A','ExpressionAttributeNames':{%A},'ExpressionAttributeValues':{%A}",
-        buf_view(&condition), buf_view(&names), buf_view(&values));
-    buf_free(&condition);
-    buf_free(&names);
-    buf_free(&values);
-    return result;
-}
-
-static void put_image(struct flow *flow, const char *name, struct slice image)
-{
-    buf_printf(flow->body, ",\"%s\":", name);
-    if (image.data)
-        plain_put_item(flow->body, flow->arena, image);
-    else
-        buf_text(flow->body, "null");
+        arena_take(flow->arena, &condition), arena_take(flow->arena, &names),
+        arena_take(flow->arena, &values));
 }
 
 static _Noreturn void refuse_changed(struct flow *flow, struct slice version)
@@ -113,8 +102,8 @@ void history_restore(struct flow *flow)
         if (images_equal(flow, flow_item(flow), image)) break;
     }
     flow_put(flow, flow->body, "{'restored':%s", item_text(flow->arena, wanted, "version"));
-    put_image(flow, "item", image);
-    put_image(flow, "replaced", present);
+    history_put_image(flow, "item", image);
+    history_put_image(flow, "replaced", present);
     buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }

@@ -162,13 +162,6 @@ static bool grant_write(struct flow *flow, struct slice condition, struct slice 
     return hold_take(flow, &held, grant_owner(flow), grant_ms(flow), HOLD_FREE, &also);
 }
 
-/* In the hope that nobody holds it and nobody waits. */
-static bool grant_at_once(struct flow *flow)
-{
-    return grant_write(flow, SLICE(" and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
-                       SLICE(""), SLICE(""));
-}
-
 /* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
  * now. */
 static bool grant_again(struct flow *flow, struct slice item)
@@ -312,7 +305,9 @@ static void grant_lease(struct flow *flow)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
     task_outlives_client(flow); /* those behind must not wait for one who is not there */
     flow_look(flow);
-    bool is_granted = grant_at_once(flow);
+    /* in the hope that nobody holds it and nobody waits */
+    bool is_granted = grant_write(
+        flow, SLICE(" and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""), SLICE(""));
     while (!is_granted) is_granted = grant_try(flow, until_ms);
     tell_grant(flow, flow_item(flow));
 }

@@ -173,7 +173,7 @@ bool log_read_event(struct flow *flow, struct log_reader *reader)
 
 void log_reader_put(struct flow *flow, const struct log_reader *reader)
 {
-    flow_put(flow, flow->body, "{'sequence':%d,'key':%s,'time':%s", reader->sequence, reader->key,
+    flow_put(flow, flow->body, "%,{'sequence':%d,'key':%s,'time':%s", reader->sequence, reader->key,
              moment_text(flow->arena, reader->time_ms));
     if (reader->origin.data)
         flow_put(flow, flow->body, ",'origin':%P,'reason':%P", reader->origin, reader->reason);

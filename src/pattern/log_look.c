@@ -22,22 +22,11 @@ struct route {
     struct route *next;
 };
 
-struct get {
-    struct log_layout layout;
-    struct slice item, consumers; /* names, each behind a comma but the first */
-    struct route *routes;         /* in order, without gaps of their own making */
-    struct log_range shown[LIST_MOST];
-    unsigned shown_count;
-    bool is_all;
-};
-
-/* All items of the log: itself, its routes and its groups. */
-static void get_read(struct flow *flow, struct get *get)
+/* All items of the log: itself, its routes in the order of their hashes, and the names of its groups. */
+static struct slice get_read(struct flow *flow, struct route **routes, struct slice *consumers)
 {
-    struct slice last = SLICE_NONE, item;
-    struct route **routes_end = &get->routes;
+    struct slice log = SLICE_NONE, last = SLICE_NONE, item;
     struct log_range range;
-    get->consumers = SLICE("");
     do {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
@@ -45,46 +34,20 @@ static void get_read(struct flow *flow, struct get *get)
                   &log_table, flow_text(flow, LOG_NAME), page_from(flow, last));
         raw_each (flow->arena, flow_items(flow), &item) {
             struct slice part = item_text(flow->arena, item, "part");
-            if (slice_starts(part, SLICE("from/")) && log_range_read(flow, item, &range)) {
-                *routes_end = arena_new(flow->arena, struct route);
-                (*routes_end)->range = range;
-                routes_end = &(*routes_end)->next;
-            }
-            if (slice_equal(part, SLICE("log"))) get->item = item;
+            if (slice_equal(part, SLICE("log"))) log = item;
             if (slice_starts(part, SLICE("group/")))
-                get->consumers = flow_compose(flow, "%A%,%s", get->consumers, slice_from(part, 6));
+                *consumers = flow_compose(flow, "%A%,%s", *consumers, slice_from(part, 6));
+            if (!slice_starts(part, SLICE("from/")) || !log_range_read(flow, item, &range)) continue;
+            *routes = arena_new(flow->arena, struct route);
+            (*routes)->range = range;
+            routes = &(*routes)->next;
         }
         last = flow_last_key(flow);
     } while (last.data);
+    return log;
 }
 
-/* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
-static void get_choose(struct flow *flow, struct get *get)
-{
-    uint64_t at = 0;
-    const struct route *route = get->routes;
-    get->is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
-    while (!get->is_all && get->shown_count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
-        while (route && route->range.to < at) route = route->next;
-        bool is_route = route && route->range.from <= at;
-        struct log_range range = is_route ? route->range : log_range_of(&get->layout, at);
-        get->shown[get->shown_count++] = range;
-        get->is_all = range.to == UINT64_MAX;
-        at = range.to + 1;
-    }
-}
-
-/* Those of the shown partitions that something was ever put into. */
-static struct slice get_heads(struct flow *flow, struct get *get)
-{
-    struct slice keys = SLICE("");
-    for (unsigned i = 0; i < get->shown_count; i++)
-        keys = flow_compose(flow, "%A%,{'partition':%S}", keys,
-                            log_key(flow, &get->layout, get->shown[i].partition));
-    log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
-    return log_batch_items(flow, &log_heads);
-}
-
+/* Whether something was ever put into the partition; `heads` are those of all that were. */
 static bool head_is_there(struct flow *flow, struct slice heads, struct slice key)
 {
     struct slice item;
@@ -93,26 +56,38 @@ static bool head_is_there(struct flow *flow, struct slice heads, struct slice ke
     return false;
 }
 
+/* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
 void log_get_begin(struct flow *flow)
 {
-    struct get *get = arena_new(flow->arena, struct get);
-    get_read(flow, get);
-    log_layout_read(flow, get->item, &get->layout);
-    get_choose(flow, get);
-    struct slice heads = get_heads(flow, get);
-    flow_put(flow, flow->body, "{%A,'created':%P,'version':%d,'consumers':[%A],'open':[",
-             log_settings(flow, &get->layout), item_attribute(flow->arena, get->item, "created"),
-             get->layout.version, get->consumers);
-    for (unsigned i = 0; i < get->shown_count; i++) {
-        const struct log_range *range = &get->shown[i];
-        struct log_end end = {0};
-        if (head_is_there(flow, heads, log_key(flow, &get->layout, range->partition)))
-            end = log_end_get(flow, &get->layout, range->partition);
-        flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
-                 log_partition_text(flow, range->partition), log_hex(flow, range->from),
-                 log_hex(flow, range->to), end.sequence);
+    struct route *route = NULL;
+    struct slice keys = SLICE(""), consumers = SLICE(""), log = get_read(flow, &route, &consumers);
+    struct log_layout layout;
+    struct log_range shown[LIST_MOST];
+    unsigned count = 0;
+    uint64_t at = 0;
+    log_layout_read(flow, log, &layout);
+    bool is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
+    while (!is_all && count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
+        while (route && route->range.to < at) route = route->next;
+        struct log_range range = route && route->range.from <= at ? route->range : log_range_of(&layout, at);
+        keys = flow_compose(flow, "%A%,{'partition':%S}", keys, log_key(flow, &layout, range.partition));
+        shown[count++] = range;
+        is_all = range.to == UINT64_MAX;
+        at = range.to + 1;
     }
-    page_finish(flow, get->is_all ? SLICE_NONE : log_hex(flow, get->shown[get->shown_count - 1].to));
+    log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
+    struct slice heads = log_batch_items(flow, &log_heads);
+    flow_put(flow, flow->body, "{%A,'created':%s,'version':%d,'consumers':[%A],'open':[",
+             log_settings(flow, &layout), layout.created, layout.version, consumers);
+    for (unsigned i = 0; i < count; i++) {
+        struct log_end end = {0};
+        if (head_is_there(flow, heads, log_key(flow, &layout, shown[i].partition)))
+            end = log_end_get(flow, &layout, shown[i].partition);
+        flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+                 log_partition_text(flow, shown[i].partition), log_hex(flow, shown[i].from),
+                 log_hex(flow, shown[i].to), end.sequence);
+    }
+    page_finish(flow, is_all ? SLICE_NONE : log_hex(flow, shown[count - 1].to));
 }
 
 /* ---- looking into it ---- */
@@ -162,12 +137,7 @@ void log_events_begin(struct flow *flow)
     flow_put(flow, flow->body, "{'partition':%s,'state':%s,'sequence':%d%A%A,'events':[",
              log_partition_text(flow, reader.partition), end.is_sealed ? SLICE("SEALED") : SLICE("OPEN"),
              end.sequence, parents_member(flow, head), children_member(flow, end.seal));
-    for (; log_read_event(flow, &reader); count++) {
-        if (count) buf_byte(flow->body, ',');
-        log_reader_put(flow, &reader);
-    }
-    buf_byte(flow->body, ']');
-    if (count == reader.most) flow_put(flow, flow->body, ",'next':%d", reader.sequence);
-    buf_byte(flow->body, '}');
+    for (; log_read_event(flow, &reader); count++) log_reader_put(flow, &reader);
+    flow_put(flow, flow->body, count == reader.most ? "],'next':%d}" : "]}", reader.sequence);
     flow_finish(flow, 200);
 }

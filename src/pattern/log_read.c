@@ -82,15 +82,15 @@ static void read_events(struct flow *flow, const struct log_layout *layout,
                                 .page = page_is_known ? item_int(flow->arena, candidate->item, "page", 0) : 0,
                                 .most = left + 1};
     *given = (struct given){0};
+    buf_byte(flow->body, '[');
     while (log_read_event(flow, &reader)) {
         given->has_more = !left-- || flow->body->len - start >= READ_BYTES;
         if (given->has_more) break;
-        if (flow->body->len > start) buf_byte(flow->body, ',');
         log_reader_put(flow, &reader);
         given->last = reader.sequence;
         given->page = reader.page_of;
     }
-    given->events = arena_copy(flow->arena, slice_from(buf_view(flow->body), start));
+    given->events = arena_copy(flow->arena, slice_from(buf_view(flow->body), start + 1));
     flow->body->len = start;
 }
 
