@@ -48,7 +48,8 @@ struct async_call {
     struct async_settings settings;
     struct task_completion completion;
     struct invocation invocation;
-    bool has_ended; /* a tombstone was read */
+    struct slice effects, told; /* the outcome that was read */
+    bool has_outcome, has_ended; /* it has one; it is a tombstone */
     bool rejected; /* it was answered, but what it returned was not taken */
 };
 
@@ -122,6 +123,8 @@ bool call_read(struct async_call *call, struct slice reply);
 void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out);
 void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out);
 void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out);
+/* Keeps what is about to be written, on the condition of its fence. */
+void call_put_outcome(const struct async_call *call, struct slice effects, struct slice told, struct buf *out);
 /* Actions that end it, on the condition of its fence: it is removed, or becomes a tombstone. */
 void call_put_removal(const struct async_call *call, struct buf *out);
 void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out);

@@ -21,7 +21,10 @@
  *   open      (S)  its id again, on part 0 while there is something to do. An index by this attribute holds the calls
  *                  that are open, and only those, however many have ended: so they are found without a look at the rest
  *   ended     (N)  when it was over. Such an item is a tombstone: whatever else a late repeat has put is removed
- *   expires   (N)  the table's time to live, in seconds: of a tombstone, and of parts, whose part 0 may never come */
+ *   expires   (N)  the table's time to live, in seconds: of a tombstone, and of parts, whose part 0 may never come
+ *   effects, told  (S)  its outcome, written before anything of it: what its function returned and what its destination
+ *                  is told, as members of a commit. Whoever takes the call over carries that out and does not run the
+ *                  function again, which might return something else */
 #include "base/attribute.h"
 #include "base/compose.h"
 #include "base/limits.h"
@@ -146,11 +149,20 @@ void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf 
 
 void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out)
 {
+    compose(
+        out,
+        "{" KEY ",'UpdateExpression':'SET #attempts = :a, #due = :d REMOVE #owner, #until, #effects, #told',"
+        "'ConditionExpression':'" HOLD_ACT "',%#,'ExpressionAttributeValues':{':fence':%N,':a':%N,':d':%N}}",
+        KEY_OF(call, 0), (int64_t)call->fence, (int64_t)attempts, due_ms);
+}
+
+void call_put_outcome(const struct async_call *call, struct slice effects, struct slice told, struct buf *out)
+{
     compose(out,
-            "{" KEY ",'UpdateExpression':'SET #attempts = :a, #due = :d REMOVE #owner, #until',"
-            "'ConditionExpression':'" HOLD_ACT
-            "',%#,'ExpressionAttributeValues':{':fence':%N,':a':%N,':d':%N}}",
-            KEY_OF(call, 0), (int64_t)call->fence, (int64_t)attempts, due_ms);
+            "{" KEY ",'UpdateExpression':'SET #effects = :e, #told = :t','ConditionExpression':'" HOLD_ACT
+            "',%#,"
+            "'ExpressionAttributeValues':{':fence':%N,':e':%S,':t':%S}}",
+            KEY_OF(call, 0), (int64_t)call->fence, effects, told);
 }
 
 void call_put_removal(const struct async_call *call, struct buf *out)
@@ -166,14 +178,16 @@ void call_put_removal(const struct async_call *call, struct buf *out)
 void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out)
 {
     int64_t now_ms = queue_now_ms(call->queue);
-    compose(out,
-            "{'Update':{" KEY
-            ",'UpdateExpression':'SET #ended = :now, #expires = :expires, #fence = :fence + :one "
-            "REMOVE #function, #payload, #cause, #failure, #accepted, #due, #attempts, #owner, #until%r',"
-            "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':"
-            "{':now':%N,':expires':%N,':fence':%N,':one':{'N':'1'}}}}",
-            KEY_OF(call, 0), is_listed ? SLICE_NONE : SLICE(", #parts, #open"), slice_of(condition), now_ms,
-            (now_ms + QUEUE_TOMBSTONE_MS) / 1000, (int64_t)call->fence);
+    compose(
+        out,
+        "{'Update':{" KEY
+        ",'UpdateExpression':'SET #ended = :now, #expires = :expires, #fence = :fence + :one "
+        "REMOVE #function, #payload, #cause, #failure, #accepted, #due, #attempts, #owner, #until, #effects, "
+        "#told%r',"
+        "'ConditionExpression':'%r',%#,'ExpressionAttributeValues':"
+        "{':now':%N,':expires':%N,':fence':%N,':one':{'N':'1'}}}}",
+        KEY_OF(call, 0), is_listed ? SLICE_NONE : SLICE(", #parts, #open"), slice_of(condition), now_ms,
+        (now_ms + QUEUE_TOMBSTONE_MS) / 1000, (int64_t)call->fence);
 }
 
 void call_put_part_removals(const struct async_call *call, struct buf *members)
@@ -213,7 +227,7 @@ bool call_read(struct async_call *call, struct slice reply)
 {
     static const char *const names[] = {"part",  "payload",  "function", "cause",    "failure",
                                         "owner", "accepted", "due",      "attempts", "parts",
-                                        "fence", "until",    "ended"};
+                                        "fence", "until",    "ended",    "effects",  "told"};
     struct arena *arena = call->arena;
     struct slice item, at[sizeof names / sizeof *names], payloads[QUEUE_PARTS + 1] = {0};
     struct raw_look look;
@@ -238,6 +252,9 @@ bool call_read(struct async_call *call, struct slice reply)
         call->fence = (uint64_t)attribute_int(arena, at[10], 0);
         call->until_ms = attribute_int(arena, at[11], 0);
         call->has_ended = at[12].data != NULL;
+        call->effects = attribute_text(arena, at[13]);
+        call->told = attribute_text(arena, at[14]);
+        call->has_outcome = at[14].data != NULL;
     }
     return has_first && (call->has_ended || (call->function.len && payload_join(call, payloads)));
 }

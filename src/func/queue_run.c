@@ -91,9 +91,7 @@ static struct slice document_of(struct async_call *call, const char *condition)
         out.len = 0;
         put_document(&out, call, condition, false);
     }
-    struct slice document = arena_copy(call->arena, buf_view(&out));
-    buf_free(&out);
-    return document;
+    return arena_take(call->arena, &out);
 }
 
 /* What the destination is told: members of the commit. */
@@ -138,14 +136,6 @@ static struct slice destination_members(struct async_call *call, struct slice de
 
 /* ---- the end of a call ---- */
 
-/* In the arena. */
-static struct slice taken(struct async_call *call, struct buf *text)
-{
-    struct slice copy = arena_copy(call->arena, buf_view(text));
-    buf_free(text);
-    return copy;
-}
-
 /* A tombstone in the list of open calls: its further parts are removed, and what else a late repeat may have put. One
  * that cannot be done with now is found again. */
 static int64_t call_bury(struct async_call *call)
@@ -153,33 +143,33 @@ static int64_t call_bury(struct async_call *call)
     struct buf parts = {0}, tombstone = {0};
     call_put_part_removals(call, &parts);
     call_put_tombstone(call, "attribute_exists(ended)", false, &tombstone);
-    task_commit(&(struct task_commit){.anchor = taken(call, &tombstone), .children = taken(call, &parts)});
+    task_commit(&(struct task_commit){.anchor = arena_take(call->arena, &tombstone),
+                                      .children = arena_take(call->arena, &parts)});
     return QUEUE_OVER;
 }
 
 static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason);
 
-/* Ends it with what its function returned and what its destination is told, and repeats that until it is decided or the
- * queue ends. What cannot be told is left out; effects that are refused are the function's error. */
-static int64_t call_end(struct async_call *call, const char *condition, struct slice destination,
-                        struct slice effects, unsigned effect_count)
+/* Ends it with its outcome, and repeats that until it is decided or the queue ends. What cannot be told is left out;
+ * effects that are refused are the function's error. */
+static int64_t call_commit(struct async_call *call, struct slice effects, unsigned effect_count,
+                           struct slice told)
 {
     struct queue *queue = call->queue;
-    struct slice name, qualifier, told = destination_members(call, destination, condition);
-    bool is_repeatable = effects.len && call->invocation.is_repeatable; /* then they are children */
-    struct slice whole = is_repeatable && told.len
-                             ? arena_printf(call->arena, "%.*s,%.*s", SLICE_ARG(effects), SLICE_ARG(told))
-                         : is_repeatable ? effects
-                                         : told;
-    struct buf anchor = {0}, tombstone = {0}, parts = {0};
+    struct slice name, qualifier;
+    struct buf anchor = {0}, tombstone = {0}, parts = {0}, children = {0};
     bool has_transactions = task_has_transactions();
+    bool is_repeatable = effects.len && call->invocation.is_repeatable; /* then they are children */
     call_put_removal(call, &anchor);
     call_put_tombstone(call, HOLD_ACT, call->parts > 1, &tombstone);
     if (has_transactions) call_put_part_removals(call, &parts);
-    struct task_commit commit = {.anchor = taken(call, &anchor),
-                                 .tombstone = taken(call, &tombstone),
-                                 .children = whole,
-                                 .removals = taken(call, &parts),
+    if (is_repeatable) buf_slice(&children, effects);
+    if (is_repeatable && told.len) buf_byte(&children, ',');
+    buf_slice(&children, told);
+    struct task_commit commit = {.anchor = arena_take(call->arena, &anchor),
+                                 .tombstone = arena_take(call->arena, &tombstone),
+                                 .children = arena_take(call->arena, &children),
+                                 .removals = arena_take(call->arena, &parts),
                                  .effects = is_repeatable ? SLICE_NONE : effects,
                                  .source = call->id,
                                  .marker = SLICE("end"),
@@ -214,6 +204,26 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
         }
         task_pause_us((reply.is_busy ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
     }
+}
+
+/* Ends it with what its function returned and what its destination is told. Where that is not written at once it is
+ * kept first; an outcome that is too large for the call's item is not. */
+static int64_t call_end(struct async_call *call, const char *condition, struct slice destination,
+                        struct slice effects, unsigned effect_count)
+{
+    struct slice told = destination_members(call, destination, condition);
+    bool is_kept = (told.len || (effects.len && !call->invocation.is_repeatable)) && !task_has_transactions();
+    while (is_kept) {
+        struct task_call *write = task_call_new("UpdateItem");
+        call_put_outcome(call, call->invocation.is_repeatable ? SLICE_NONE : effects, told,
+                         task_call_request(write));
+        struct task_reply reply = task_send(write);
+        if (reply.fault == DYNAMO_CONDITION) return QUEUE_OVER;
+        if (!dynamo_fault_may_pass(reply.fault)) break;
+        if (call->queue->is_stopping) return queue_now_ms(call->queue);
+        task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
+    }
+    return call_commit(call, effects, effect_count, told);
 }
 
 /* ---- another attempt ---- */
@@ -430,5 +440,8 @@ int64_t call_work(struct async_call *call)
         if (reply.fault != DYNAMO_FINE) return queue_now_ms(queue) + QUEUE_WRITE_AGAIN_MS;
         call->fence++;
     }
-    return call_run(call);
+    if (!call->has_outcome) return call_run(call);
+    task_outside(read_settings, call);
+    call->invocation.end = call->effects.len ? INVOCATION_ANSWERED : INVOCATION_FAILED;
+    return call_commit(call, call->effects, 1, call->told);
 }

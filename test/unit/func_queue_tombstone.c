@@ -320,3 +320,36 @@ TEST(tombstone_of_a_call_whose_letter_holds_it)
     arena_free(&arena);
     close_answering(&stage);
 }
+
+/* Whoever ran the call has died before its outcome was written: the function is not run again, since it might return
+ * something else. */
+TEST(tombstone_of_a_call_whose_outcome_was_kept)
+{
+    struct stage stage;
+    struct answering answering;
+    struct arena arena = {0};
+    struct buf request = {0}, reply = {0};
+    open_answering(&stage, &answering, "{}");
+    CHECK(queue_table_make(stage.func->queue));
+    buf_text(
+        &request,
+        "{\"TableName\":\"quipu-invocations\",\"Item\":{\"id\":{\"S\":\"e1\"},\"part\":{\"N\":\"0\"},"
+        "\"open\":{\"S\":\"e1\"},\"payload\":{\"S\":\"{}\"},\"accepted\":{\"N\":\"1\"},\"due\":{\"N\":\"1\"},"
+        "\"attempts\":{\"N\":\"0\"},\"parts\":{\"N\":\"1\"},\"fence\":{\"N\":\"3\"},\"owner\":{\"S\":\"dead\"},"
+        "\"until\":{\"N\":\"2\"},\"told\":{\"S\":\"\"},\"function\":{\"S\":");
+    json_put_string(&request, SLICE(CALL));
+    buf_text(&request, "},\"effects\":{\"S\":");
+    json_put_string(&request, SLICE(COUNT_UP));
+    buf_text(&request, "}}}");
+    CHECK_INT(dynamo_call(stage.dynamo, SLICE("PutItem"), buf_view(&request), &reply), 200);
+    stage_restart(&stage);
+    func_set_pattern(stage.func, answer, &answering);
+    CHECK(stage_until(is_idle, &stage));
+    CHECK_INT(answering.calls, 0);
+    CHECK_INT(counted(&stage), 1);
+    check_tombstone(&stage);
+    buf_free(&request);
+    buf_free(&reply);
+    arena_free(&arena);
+    close_answering(&stage);
+}
