@@ -149,11 +149,6 @@ struct entry *registry_read_anyway(struct registry *registry, struct slice name)
 /* Calls the door; a missing table is made when `makes_tables`, and the call repeated. */
 int registry_call(struct registry *registry, const char *operation, struct slice request, struct buf *reply,
                   bool makes_tables);
-/* Begins a request: {"TableName":"...", with the brace and the comma. */
-void registry_put_table(struct buf *out, struct slice table);
-/* "name":{"S":...},"part":{"S":...} */
-void registry_put_key(struct buf *out, struct slice name, struct slice part);
-
 /* The most that a change puts or deletes one by one: an alias and what is set for it. */
 #define CHANGE_PARTS_MAX 4
 

@@ -7,10 +7,11 @@
  * a server that dies in between another one does it. */
 #include <stdio.h>
 
+#include "base/attribute.h"
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/raw.h"
 #include "func/registry.h"
 
 #define RECENT_BYTES 200           /* of marks in a head: of the last eight changes or so */
@@ -19,22 +20,6 @@
 #define UNDER_WAY_MS (60 * 1000)   /* a change that takes longer is taken for a dead one's, and told */
 
 /* ---- calling the door ---- */
-
-void registry_put_table(struct buf *out, struct slice table)
-{
-    buf_text(out, "{\"TableName\":");
-    json_put_string(out, table);
-    buf_byte(out, ',');
-}
-
-void registry_put_key(struct buf *out, struct slice name, struct slice part)
-{
-    buf_text(out, "\"name\":{\"S\":");
-    json_put_string(out, name);
-    buf_text(out, "},\"part\":{\"S\":");
-    json_put_string(out, part);
-    buf_byte(out, '}');
-}
 
 static bool make_tables(struct registry *registry)
 {
@@ -104,14 +89,17 @@ void change_free(struct change *change)
 static bool tell_others(struct registry *registry, struct slice what, bool ends)
 {
     struct buf request = {0}, reply = {0};
-    registry_put_table(&request, registry->functions_table);
-    buf_text(&request, "\"Key\":{");
-    registry_put_key(&request, SLICE("*changes"), SLICE("count"));
-    buf_printf(&request, "},\"UpdateExpression\":\"%s\",\"ExpressionAttributeNames\":{\"#u\":\"Under\"%s},",
-               ends ? "ADD #c :one DELETE #u :u" : "ADD #u :u", ends ? ",\"#c\":\"Changes\"" : "");
-    buf_text(&request, "\"ExpressionAttributeValues\":{\":u\":{\"SS\":[");
-    json_put_string(&request, what);
-    buf_printf(&request, "]}%s}}", ends ? ",\":one\":{\"N\":\"1\"}" : "");
+    compose(&request, "{'TableName':%s,'Key':{'name':{'S':'*changes'},'part':{'S':'count'}},",
+            registry->functions_table);
+    if (ends)
+        compose(&request,
+                "'UpdateExpression':'ADD #Changes :one DELETE #Under :what',%#,"
+                "'ExpressionAttributeValues':{':what':{'SS':[%s]},':one':%N}}",
+                what, INT64_C(1));
+    else
+        compose(&request,
+                "'UpdateExpression':'ADD #Under :what',%#,'ExpressionAttributeValues':{':what':{'SS':[%s]}}}",
+                what);
     int status = registry_call(registry, "UpdateItem", buf_view(&request), &reply, true);
     if (status != 200)
         log_line("the change of %.*s cannot be told: %.*s", SLICE_ARG(what), SLICE_ARG(buf_view(&reply)));
@@ -149,30 +137,24 @@ int64_t registry_changes(struct registry *registry)
     struct buf request = {0}, reply = {0};
     struct slice error = SLICE_NONE, message, one;
     struct raw_look look;
-    unsigned long long count = 0;
-    registry_put_table(&request, registry->functions_table);
-    buf_text(&request, "\"ConsistentRead\":true,\"Key\":{");
-    registry_put_key(&request, SLICE("*changes"), SLICE("count"));
-    buf_text(&request, "}}");
+    compose(&request,
+            "{'TableName':%s,'ConsistentRead':true,'Key':{'name':{'S':'*changes'},'part':{'S':'count'}}}",
+            registry->functions_table);
     int status = registry_call(registry, "GetItem", buf_view(&request), &reply, false);
-    if (status == 200) {
-        struct slice item = raw_member(&arena, buf_view(&reply), "Item");
-        struct slice number = raw_member(&arena, raw_member(&arena, item, "Changes"), "N");
-        slice_to_u64(raw_string(&arena, number), INT64_MAX, &count);
-        raw_look_begin(&look, &arena, raw_member(&arena, raw_member(&arena, item, "Under"), "SS"));
-        while (raw_look_next(&look, NULL, &one)) {
-            struct slice what = raw_string(&arena, one);
-            if (is_older(registry, what, UNDER_WAY_MS)) tell_others(registry, what, true);
-        }
-    } else {
-        dynamo_error(buf_view(&reply), &arena, &error, &message);
+    if (status != 200) dynamo_error(buf_view(&reply), &arena, &error, &message);
+    struct slice item = raw_member(&arena, buf_view(&reply), "Item");
+    int64_t count = item_int(&arena, item, "Changes", 0);
+    raw_look_begin(&look, &arena, item_content(&arena, item, "Under"));
+    while (raw_look_next(&look, NULL, &one)) {
+        struct slice what = raw_string(&arena, one);
+        if (is_older(registry, what, UNDER_WAY_MS)) tell_others(registry, what, true);
     }
     bool is_known = status == 200 ||
                     dynamo_fault(status, error) == DYNAMO_MISSING; /* no table yet: no changes */
     buf_free(&request);
     buf_free(&reply);
     arena_free(&arena);
-    return is_known ? (int64_t)count : -1;
+    return is_known ? count : -1;
 }
 
 /* ---- committing ---- */
@@ -182,14 +164,6 @@ static struct slice key_of(const struct change *change, struct slice part, struc
     return mark.len ? arena_printf(change->arena, "%.*s@%.*s", SLICE_ARG(part), SLICE_ARG(mark)) : part;
 }
 
-/* Begins a PutItem; what follows are attributes, each with a comma before it, and two braces. */
-static void begin_put(const struct change *change, struct buf *out, struct slice key)
-{
-    registry_put_table(out, change->registry->functions_table);
-    buf_text(out, "\"Item\":{");
-    registry_put_key(out, change->name, key);
-}
-
 static bool put_parts(const struct change *change)
 {
     struct buf request = {0}, reply = {0};
@@ -197,7 +171,8 @@ static bool put_parts(const struct change *change)
     for (uint32_t i = 0; i < change->count && status == 200; i++) {
         if (change->parts[i].is_deleted) continue;
         request.len = reply.len = 0;
-        begin_put(change, &request, key_of(change, change->parts[i].name, slice_of(change->mark)));
+        compose(&request, "{'TableName':%s,'Item':{'name':%S,'part':%S", change->registry->functions_table,
+                change->name, key_of(change, change->parts[i].name, slice_of(change->mark)));
         if (change->parts[i].document.count) buf_byte(&request, ',');
         document_put_attributes(&request, &change->parts[i].document, change->arena);
         buf_text(&request, "}}");
@@ -233,15 +208,11 @@ static struct document new_head(const struct change *change)
     for (uint32_t i = 0; i < change->seen->count; i++) {
         const struct part *part = &change->seen->parts[i];
         if (is_head(part) || is_deleted(change, part->name)) continue;
-        if (parts.len > 1) buf_byte(&parts, ',');
-        json_put_string(&parts, part->name);
-        buf_printf(&parts, ":\"%.*s\"", SLICE_ARG(part->mark));
+        compose(&parts, "%,%s:%s", part->name, part->mark);
     }
     for (uint32_t i = 0; i < change->count; i++) {
-        if (change->parts[i].is_deleted) continue;
-        if (parts.len > 1) buf_byte(&parts, ',');
-        json_put_string(&parts, change->parts[i].name);
-        buf_printf(&parts, ":\"%s\"", change->mark);
+        if (!change->parts[i].is_deleted)
+            compose(&parts, "%,%s:%s", change->parts[i].name, slice_of(change->mark));
     }
     buf_byte(&parts, '}');
     if (change->removes) {
@@ -262,8 +233,7 @@ static struct document new_head(const struct change *change)
 /* After a condition that did not hold: it may be our own earlier attempt that has changed the head. */
 static bool was_ours(const struct change *change, struct slice reply)
 {
-    struct slice recent = raw_member(change->arena, raw_member(change->arena, reply, "Item"), "Recent");
-    struct slice marks = raw_string(change->arena, raw_member(change->arena, recent, "S"));
+    struct slice marks = item_text(change->arena, raw_member(change->arena, reply, "Item"), "Recent");
     return marks.len && slice_contains(marks, arena_printf(change->arena, "%s ", change->mark));
 }
 
@@ -273,18 +243,15 @@ static enum change_end put_head(const struct change *change)
     struct slice error, message;
     struct document head = new_head(change);
     enum change_end end = CHANGE_DONE;
-    begin_put(change, &request, SLICE(PART_FUNCTION));
-    buf_byte(&request, ',');
+    compose(&request, "{'TableName':%s,'Item':{'name':%S,'part':%S,", change->registry->functions_table,
+            change->name, SLICE(PART_FUNCTION));
     document_put_attributes(&request, &head, change->arena);
-    buf_text(&request, "},\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\",");
     if (change->seen->stamp || change->before)
-        buf_printf(&request,
-                   "\"ConditionExpression\":\"#s = :s\",\"ExpressionAttributeNames\":{\"#s\":\"Stamp\"},"
-                   "\"ExpressionAttributeValues\":{\":s\":{\"N\":\"%llu\"}}}",
-                   (unsigned long long)change->seen->stamp);
+        compose(&request,
+                "},%O,'ConditionExpression':'#Stamp = :stamp',%#,'ExpressionAttributeValues':{':stamp':%N}}",
+                (int64_t)change->seen->stamp);
     else
-        buf_text(&request, "\"ConditionExpression\":\"attribute_not_exists(#n)\","
-                           "\"ExpressionAttributeNames\":{\"#n\":\"name\"}}");
+        compose(&request, "},%O,'ConditionExpression':'attribute_not_exists(#name)',%#}");
     int status = registry_call(change->registry, "PutItem", buf_view(&request), &reply, true);
     if (status != 200) {
         dynamo_error(buf_view(&reply), change->arena, &error, &message);
@@ -321,18 +288,11 @@ static void send_removals(struct removal *removal)
 
 static void remove_key(struct removal *removal, struct slice key)
 {
-    struct buf *out = &removal->request;
     if (removal->count == BATCH) send_removals(removal);
-    if (removal->count++) {
-        buf_byte(out, ',');
-    } else {
-        buf_text(out, "{\"RequestItems\":{");
-        json_put_string(out, removal->change->registry->functions_table);
-        buf_text(out, ":[");
-    }
-    buf_text(out, "{\"DeleteRequest\":{\"Key\":{");
-    registry_put_key(out, removal->change->name, key);
-    buf_text(out, "}}}");
+    if (!removal->count++)
+        compose(&removal->request, "{'RequestItems':{%s:[", removal->change->registry->functions_table);
+    compose(&removal->request, "%,{'DeleteRequest':{'Key':{'name':%S,'part':%S}}}", removal->change->name,
+            key);
 }
 
 static void remove_old_parts(const struct change *change)
@@ -369,13 +329,11 @@ enum change_end change_commit(struct change *change)
 static void remove_head(const struct change *change)
 {
     struct buf request = {0}, reply = {0};
-    registry_put_table(&request, change->registry->functions_table);
-    buf_text(&request, "\"Key\":{");
-    registry_put_key(&request, change->name, SLICE(PART_FUNCTION));
-    buf_printf(&request,
-               "},\"ConditionExpression\":\"#s = :s\",\"ExpressionAttributeNames\":{\"#s\":\"Stamp\"},"
-               "\"ExpressionAttributeValues\":{\":s\":{\"N\":\"%llu\"}}}",
-               (unsigned long long)change->seen->stamp);
+    compose(&request,
+            "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConditionExpression':'#Stamp = :stamp',%#,"
+            "'ExpressionAttributeValues':{':stamp':%N}}",
+            change->registry->functions_table, change->name, SLICE(PART_FUNCTION),
+            (int64_t)change->seen->stamp);
     registry_call(change->registry, "DeleteItem", buf_view(&request), &reply, false);
     buf_free(&request);
     buf_free(&reply);

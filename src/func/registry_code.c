@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/attribute.h"
+#include "base/compose.h"
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/limits.h"
@@ -106,124 +108,103 @@ static bool is_needed(struct registry *registry, struct slice sha256)
 
 /* ---- the item of the whole ---- */
 
-static void put_head_key(struct buf *out, struct registry *registry, struct slice sha256)
+static struct code_head head_of(struct slice item, struct arena *arena)
 {
-    registry_put_table(out, registry->functions_table);
-    buf_text(out, "\"Key\":{");
-    registry_put_key(out, SLICE(CODE_NAME), sha256);
-    buf_text(out, "},");
-}
-
-static struct code_head head_of(const struct document *document, struct arena *arena)
-{
+    struct slice whole = raw_member(arena, item_attribute(arena, item, "Whole"), "BOOL");
     return (struct code_head){
-        .sha256 = document_text(document, "part", arena),
-        .upload = document_text(document, "Upload", arena),
-        .size = document_integer(document, "Size", 0),
-        .parts = document_integer(document, "Parts", 0),
-        .used = document_integer(document, "Used", 0),
-        .is_whole = slice_equal(document_get(document, "Whole"), SLICE("true")),
+        .sha256 = item_text(arena, item, "part"),
+        .upload = item_text(arena, item, "Upload"),
+        .size = item_int(arena, item, "Size", 0),
+        .parts = item_int(arena, item, "Parts", 0),
+        .used = item_int(arena, item, "Used", 0),
+        .is_whole = slice_equal(whole, SLICE("true")),
     };
 }
 
-/* The item in a reply's member ("Item", "Attributes"); false when there is none. */
-static bool head_in_reply(struct slice reply, const char *member, struct arena *arena, struct code_head *head)
+/* Calls the door, in the arena; a missing table is made for what writes archives. */
+static struct slice call(struct registry *registry, const char *operation, struct arena *arena,
+                         bool makes_tables, struct slice request, int *status)
 {
-    struct document document, item;
-    struct json_reader reader;
-    if (!document_parse(reply, arena, &document)) return false;
-    struct slice json = document_get(&document, member);
-    if (!json.data) return false;
-    json_begin(&reader, json, arena);
-    if (!document_of_item(&reader, &item)) return false;
-    *head = head_of(&item, arena);
-    return true;
+    struct buf reply = {0};
+    *status = registry_call(registry, operation, request, &reply, makes_tables);
+    return arena_take(arena, &reply);
 }
 
-static void log_failure(const char *what, struct slice sha256, struct slice reply)
+static void log_failure(const char *what, struct slice sha256, struct slice reply, struct arena *arena)
 {
-    struct arena arena = {0};
     struct slice name, message;
-    dynamo_error(reply, &arena, &name, &message);
+    dynamo_error(reply, arena, &name, &message);
     log_line("the code %.*s cannot be %s: %.*s", SLICE_ARG(sha256), what, SLICE_ARG(message));
-    arena_free(&arena);
 }
 
 /* Says that the archive is needed now, and makes its item where there is none. */
 static bool head_touch(struct registry *registry, struct slice sha256, int64_t size, struct arena *arena,
                        struct code_head *head)
 {
-    struct buf request = {0}, reply = {0};
-    struct slice upload = registry_uuid(registry, arena);
-    long long parts = (size + LIMIT_CODE_PART_BYTES - 1) / LIMIT_CODE_PART_BYTES;
-    put_head_key(&request, registry, sha256);
-    buf_text(&request, "\"UpdateExpression\":\"SET #u = :u, #l = if_not_exists(#l, :l), #s = :s, #p = :p\","
-                       "\"ExpressionAttributeNames\":{\"#u\":\"Used\",\"#l\":\"Upload\",\"#s\":\"Size\","
-                       "\"#p\":\"Parts\"},\"ReturnValues\":\"ALL_NEW\",\"ExpressionAttributeValues\":");
-    buf_printf(&request, "{\":u\":{\"N\":\"%lld\"},\":l\":{\"S\":\"%.*s\"},\":s\":{\"N\":\"%lld\"},",
-               (long long)clock_now_ms(registry->func->options.clock), SLICE_ARG(upload), (long long)size);
-    buf_printf(&request, "\":p\":{\"N\":\"%lld\"}}}", parts);
-    int status = registry_call(registry, "UpdateItem", buf_view(&request), &reply, true);
-    bool touched = status == 200 &&
-                   head_in_reply(arena_copy(arena, buf_view(&reply)), "Attributes", arena, head);
-    if (!touched) log_failure("stored", sha256, buf_view(&reply));
-    buf_free(&request);
-    buf_free(&reply);
-    return touched;
+    int status;
+    struct slice reply = call(
+        registry, "UpdateItem", arena, true,
+        compose_in(
+            arena,
+            "{'TableName':%s,'Key':{'name':%S,'part':%S},'ReturnValues':'ALL_NEW','UpdateExpression':'SET "
+            "#Used = :used, #Upload = if_not_exists(#Upload, :upload), #Size = :size, #Parts = :parts',%#,"
+            "'ExpressionAttributeValues':{':used':%N,':upload':%S,':size':%N,':parts':%N}}",
+            registry->functions_table, SLICE(CODE_NAME), sha256, clock_now_ms(registry->func->options.clock),
+            registry_uuid(registry, arena), size, (size + LIMIT_CODE_PART_BYTES - 1) / LIMIT_CODE_PART_BYTES),
+        &status);
+    if (status == 200)
+        *head = head_of(raw_member(arena, reply, "Attributes"), arena);
+    else
+        log_failure("stored", sha256, reply, arena);
+    return status == 200;
 }
 
 /* Says that all parts are there; false when the item is gone or another's meanwhile. */
-static bool head_finish(struct registry *registry, const struct code_head *head)
+static bool head_finish(struct registry *registry, const struct code_head *head, struct arena *arena)
 {
-    struct buf request = {0}, reply = {0};
-    put_head_key(&request, registry, head->sha256);
-    buf_printf(&request,
-               "\"UpdateExpression\":\"SET #w = :t\",\"ConditionExpression\":\"#l = :l\","
-               "\"ExpressionAttributeNames\":{\"#w\":\"Whole\",\"#l\":\"Upload\"},"
-               "\"ExpressionAttributeValues\":{\":t\":{\"BOOL\":true},\":l\":{\"S\":\"%.*s\"}}}",
-               SLICE_ARG(head->upload));
-    int status = registry_call(registry, "UpdateItem", buf_view(&request), &reply, false);
-    buf_free(&request);
-    buf_free(&reply);
+    int status;
+    call(registry, "UpdateItem", arena, false,
+         compose_in(arena,
+                    "{'TableName':%s,'Key':{'name':%S,'part':%S},'UpdateExpression':'SET #Whole = :true',"
+                    "'ConditionExpression':'#Upload = :upload',%#,"
+                    "'ExpressionAttributeValues':{':true':{'BOOL':true},':upload':%S}}",
+                    registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload),
+         &status);
     return status == 200;
 }
 
 static bool head_read(struct registry *registry, struct slice sha256, struct arena *arena,
                       struct code_head *head)
 {
-    struct buf request = {0}, reply = {0};
-    put_head_key(&request, registry, sha256);
-    buf_text(&request, "\"ConsistentRead\":true}");
-    int status = registry_call(registry, "GetItem", buf_view(&request), &reply, false);
-    bool found = status == 200 && head_in_reply(arena_copy(arena, buf_view(&reply)), "Item", arena, head);
-    buf_free(&request);
-    buf_free(&reply);
-    return found;
+    int status;
+    struct slice reply = call(registry, "GetItem", arena, false,
+                              compose_in(arena,
+                                         "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConsistentRead':true}",
+                                         registry->functions_table, SLICE(CODE_NAME), sha256),
+                              &status);
+    struct slice item = raw_member(arena, reply, "Item");
+    if (status != 200 || !item.data) return false;
+    *head = head_of(item, arena);
+    return true;
 }
 
 /* ---- parts ---- */
 
-static void put_part_key(struct buf *out, struct slice sha256, int64_t part)
-{
-    buf_text(out, "\"sha256\":{\"S\":");
-    json_put_string(out, sha256);
-    buf_printf(out, "},\"part\":{\"N\":\"%lld\"}", (long long)part);
-}
-
 static bool part_put(struct registry *registry, const struct code_head *head, int64_t part,
                      struct slice bytes)
 {
-    struct buf request = {0}, reply = {0};
-    registry_put_table(&request, registry->code_table);
-    buf_text(&request, "\"Item\":{");
-    put_part_key(&request, head->sha256, part);
-    buf_printf(&request, ",\"upload\":{\"S\":\"%.*s\"},\"bytes\":{\"B\":", SLICE_ARG(head->upload));
+    struct arena arena = {0};
+    struct buf request = {0};
+    int status;
+    compose(&request,
+            "{'TableName':%s,'Item':{'sha256':%S,'part':%N,'upload':%S,'bytes':{'B':", registry->code_table,
+            head->sha256, part, head->upload);
     json_put_base64(&request, bytes);
     buf_text(&request, "}}}");
-    int status = registry_call(registry, "PutItem", buf_view(&request), &reply, true);
-    if (status != 200) log_failure("stored", head->sha256, buf_view(&reply));
+    struct slice reply = call(registry, "PutItem", &arena, true, buf_view(&request), &status);
+    if (status != 200) log_failure("stored", head->sha256, reply, &arena);
     buf_free(&request);
-    buf_free(&reply);
+    arena_free(&arena);
     return status == 200;
 }
 
@@ -251,7 +232,7 @@ bool code_store(struct registry *registry, struct slice sha256, struct slice byt
     }
     for (int i = 0; i < STORE_ATTEMPTS && !stored; i++) {
         if (!head_touch(registry, sha256, (int64_t)bytes.len, &arena, &head)) break;
-        stored = head.is_whole || (parts_put(registry, &head, bytes) && head_finish(registry, &head));
+        stored = head.is_whole || (parts_put(registry, &head, bytes) && head_finish(registry, &head, &arena));
     }
     arena_free(&arena);
     return stored;
@@ -260,23 +241,18 @@ bool code_store(struct registry *registry, struct slice sha256, struct slice byt
 /* Appends the bytes of one part. */
 static bool part_get(struct registry *registry, struct slice sha256, int64_t part, struct buf *bytes)
 {
-    struct buf request = {0}, reply = {0};
     struct arena arena = {0};
-    struct document document = {0};
-    struct slice piece;
-    registry_put_table(&request, registry->code_table);
-    buf_text(&request, "\"Key\":{");
-    put_part_key(&request, sha256, part);
-    buf_text(&request, "},\"ConsistentRead\":true}");
-    int status = registry_call(registry, "GetItem", buf_view(&request), &reply, false);
-    if (status == 200) document_parse(buf_view(&reply), &arena, &document);
-    struct document item = document_object(&document, "Item", &arena);
-    struct document value = document_object(&item, "bytes", &arena);
-    struct slice text = document_text(&value, "B", &arena);
-    bool got = text.data && base64_decode(&arena, text, &piece) == BASE64_OK;
+    struct slice piece = SLICE_NONE;
+    int status;
+    struct slice reply = call(
+        registry, "GetItem", &arena, false,
+        compose_in(&arena, "{'TableName':%s,'Key':{'sha256':%S,'part':%N},'ConsistentRead':true}",
+                   registry->code_table, sha256, part),
+        &status);
+    struct slice value = item_attribute(&arena, raw_member(&arena, reply, "Item"), "bytes");
+    struct slice text = raw_string(&arena, raw_member(&arena, value, "B"));
+    bool got = status == 200 && text.data && base64_decode(&arena, text, &piece) == BASE64_OK;
     if (got) buf_slice(bytes, piece);
-    buf_free(&request);
-    buf_free(&reply);
     arena_free(&arena);
     return got;
 }
@@ -314,42 +290,29 @@ bool code_unpack(struct registry *registry, struct slice sha256)
 
 /* ---- removing ---- */
 
-static bool head_delete(struct registry *registry, const struct code_head *head)
-{
-    struct buf request = {0}, reply = {0};
-    put_head_key(&request, registry, head->sha256);
-    buf_printf(&request,
-               "\"ConditionExpression\":\"#l = :l AND #u = :u\","
-               "\"ExpressionAttributeNames\":{\"#l\":\"Upload\",\"#u\":\"Used\"},"
-               "\"ExpressionAttributeValues\":{\":l\":{\"S\":\"%.*s\"},\":u\":{\"N\":\"%lld\"}}}",
-               SLICE_ARG(head->upload), (long long)head->used);
-    int status = registry_call(registry, "DeleteItem", buf_view(&request), &reply, false);
-    buf_free(&request);
-    buf_free(&reply);
-    return status == 200;
-}
-
-static void part_delete(struct registry *registry, const struct code_head *head, int64_t part)
-{
-    struct buf request = {0}, reply = {0};
-    registry_put_table(&request, registry->code_table);
-    buf_text(&request, "\"Key\":{");
-    put_part_key(&request, head->sha256, part);
-    buf_printf(&request,
-               "},\"ConditionExpression\":\"#l = :l\",\"ExpressionAttributeNames\":{\"#l\":\"upload\"},"
-               "\"ExpressionAttributeValues\":{\":l\":{\"S\":\"%.*s\"}}}",
-               SLICE_ARG(head->upload));
-    registry_call(registry, "DeleteItem", buf_view(&request), &reply, false);
-    buf_free(&request);
-    buf_free(&reply);
-}
-
-static void sweep_head(struct registry *registry, const struct code_head *head)
+static void sweep_head(struct registry *registry, const struct code_head *head, struct arena *arena)
 {
     int64_t age_ms = clock_now_ms(registry->func->options.clock) - head->used;
+    int status;
     if (registry->func->options.shared && age_ms < UNUSED_MS_SHARED) return;
-    if (is_needed(registry, head->sha256) || !head_delete(registry, head)) return;
-    for (int64_t part = 1; part <= head->parts; part++) part_delete(registry, head, part);
+    if (is_needed(registry, head->sha256)) return;
+    call(
+        registry, "DeleteItem", arena, false,
+        compose_in(arena,
+                   "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConditionExpression':'#Upload = :upload AND "
+                   "#Used = :used',%#,'ExpressionAttributeValues':{':upload':%S,':used':%N}}",
+                   registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload, head->used),
+        &status);
+    for (int64_t part = 1; status == 200 && part <= head->parts; part++) {
+        int ignored; /* of another upload, or gone */
+        call(registry, "DeleteItem", arena, false,
+             compose_in(
+                 arena,
+                 "{'TableName':%s,'Key':{'sha256':%S,'part':%N},'ConditionExpression':'#upload = :upload',%#,"
+                 "'ExpressionAttributeValues':{':upload':%S}}",
+                 registry->code_table, head->sha256, part, head->upload),
+             &ignored);
+    }
 }
 
 void code_sweep(struct registry *registry, struct slice sha256)
@@ -358,45 +321,33 @@ void code_sweep(struct registry *registry, struct slice sha256)
     struct code_head head;
     /* With other servers the thread that looks at the tables does it, when nobody can be about to use it. */
     if (!registry->func->options.shared && head_read(registry, sha256, &arena, &head))
-        sweep_head(registry, &head);
+        sweep_head(registry, &head, &arena);
     arena_free(&arena);
-}
-
-static void sweep_page(struct registry *registry, struct slice list, struct arena *arena)
-{
-    struct json_reader reader;
-    struct document item;
-    json_begin(&reader, list, arena);
-    if (json_peek(&reader) != JSON_ARRAY || !json_enter(&reader)) return;
-    while (json_element(&reader)) {
-        if (!document_of_item(&reader, &item)) return;
-        struct code_head head = head_of(&item, arena);
-        sweep_head(registry, &head);
-    }
 }
 
 void code_sweep_all(struct registry *registry)
 {
     struct arena arena = {0};
-    struct buf request = {0}, reply = {0};
-    struct slice start = SLICE_NONE;
+    struct slice start = SLICE(""), item;
+    int status;
     do {
-        struct document page;
-        request.len = reply.len = 0;
-        registry_put_table(&request, registry->functions_table);
-        buf_text(&request, "\"ConsistentRead\":true,\"KeyConditionExpression\":\"#n = :n\","
-                           "\"ExpressionAttributeNames\":{\"#n\":\"name\"},"
-                           "\"ExpressionAttributeValues\":{\":n\":{\"S\":\"" CODE_NAME "\"}}");
-        if (start.data) buf_printf(&request, ",\"ExclusiveStartKey\":%.*s", SLICE_ARG(start));
-        buf_byte(&request, '}');
-        if (registry_call(registry, "Query", buf_view(&request), &reply, false) != 200) break;
-        if (!document_parse(arena_copy(&arena, buf_view(&reply)), &arena, &page)) break;
-        start = document_get(&page, "LastEvaluatedKey");
-        struct slice list = document_get(&page, "Items");
-        if (list.data) sweep_page(registry, list, &arena);
+        struct raw_look look;
+        struct slice reply = call(
+            registry, "Query", &arena, false,
+            compose_in(&arena,
+                       "{'TableName':%s,'ConsistentRead':true,'KeyConditionExpression':'#name = "
+                       ":name',%#,'ExpressionAttributeValues':{':name':%S}%A}",
+                       registry->functions_table, SLICE(CODE_NAME), start),
+            &status);
+        if (status != 200) break;
+        raw_look_begin(&look, &arena, raw_member(&arena, reply, "Items"));
+        while (raw_look_next(&look, NULL, &item)) {
+            struct code_head head = head_of(item, &arena);
+            sweep_head(registry, &head, &arena);
+        }
+        struct slice last = raw_member(&arena, reply, "LastEvaluatedKey");
+        start = last.data ? compose_in(&arena, ",'ExclusiveStartKey':%A", last) : SLICE_NONE;
     } while (start.data);
-    buf_free(&request);
-    buf_free(&reply);
     arena_free(&arena);
 }
 

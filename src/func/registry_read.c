@@ -3,6 +3,7 @@
  * again (G1). What cannot be understood (somebody wrote into the table by hand) is left out. */
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -262,45 +263,33 @@ static bool items_read(struct items *items, struct slice reply)
     return !json_failed(&reader);
 }
 
-/* Asks for all pages of a query or a scan; `rest` is what the request says besides the table and the start.
- * A table that is not there has no items. */
-static bool items_collect(struct registry *registry, const char *operation, struct slice rest,
-                          struct items *items)
+/* Asks for all pages of a scan, or of a query for one name. A table that is not there has no items. */
+static bool items_collect(struct registry *registry, struct slice name, struct items *items)
 {
     struct buf request = {0}, reply = {0};
     bool all_well = true;
     do {
-        struct slice start = items->last_key, name, message;
+        struct slice start = items->last_key, error, message;
         request.len = reply.len = 0;
-        registry_put_table(&request, registry->functions_table);
-        buf_text(&request, "\"ConsistentRead\":true");
-        if (start.data) buf_printf(&request, ",\"ExclusiveStartKey\":%.*s", SLICE_ARG(start));
-        buf_slice(&request, rest);
+        compose(&request, "{'TableName':%s,'ConsistentRead':true", registry->functions_table);
+        if (start.data) compose(&request, ",'ExclusiveStartKey':%A", start);
+        if (name.data)
+            compose(&request,
+                    ",'KeyConditionExpression':'#name = :name',%#,'ExpressionAttributeValues':{':name':%S}",
+                    name);
         buf_byte(&request, '}');
-        int status = registry_call(registry, operation, buf_view(&request), &reply, false);
+        int status = registry_call(registry, name.data ? "Query" : "Scan", buf_view(&request), &reply, false);
         if (status == 200) {
             all_well = items_read(items, arena_copy(items->arena, buf_view(&reply)));
             continue;
         }
-        dynamo_error(buf_view(&reply), items->arena, &name, &message);
-        all_well = slice_equal(name, SLICE("ResourceNotFoundException"));
+        dynamo_error(buf_view(&reply), items->arena, &error, &message);
+        all_well = dynamo_fault(status, error) == DYNAMO_MISSING;
         items->last_key = SLICE_NONE;
         if (!all_well) log_line("functions cannot be read: %.*s", SLICE_ARG(message));
     } while (all_well && items->last_key.data);
     buf_free(&request);
     buf_free(&reply);
-    return all_well;
-}
-
-static bool collect_name(struct registry *registry, struct slice name, struct items *items)
-{
-    struct buf rest = {0};
-    buf_text(&rest, ",\"KeyConditionExpression\":\"#n = :n\",\"ExpressionAttributeNames\":{\"#n\":\"name\"},"
-                    "\"ExpressionAttributeValues\":{\":n\":{\"S\":");
-    json_put_string(&rest, name);
-    buf_text(&rest, "}}");
-    bool all_well = items_collect(registry, "Query", buf_view(&rest), items);
-    buf_free(&rest);
     return all_well;
 }
 
@@ -313,7 +302,7 @@ static bool collect_whole(struct registry *registry, struct slice name, struct i
     int64_t last_stamp = -1;
     for (int tries = 0, still = 0; tries < READ_TRIES; tries++) {
         items->count = 0;
-        if (!collect_name(registry, name, items)) return false;
+        if (!items_collect(registry, name, items)) return false;
         struct naming naming = naming_of(items->documents, items->count, items->arena);
         uint32_t missing = count_missing(&naming, items->documents, items->count, items->arena);
         if (!missing) return true;
@@ -442,7 +431,7 @@ bool registry_read_all(struct registry *registry, struct buf *untidy)
     struct arena arena = {0};
     struct items items = {.arena = &arena};
     pthread_mutex_lock(&registry->reading);
-    bool all_well = items_collect(registry, "Scan", SLICE(""), &items);
+    bool all_well = items_collect(registry, SLICE_NONE, &items);
     if (all_well) {
         if (items.count)
             qsort_r(items.documents, items.count, sizeof *items.documents, compare_names, &arena);

@@ -251,7 +251,7 @@ TEST(registry_late_creations_find_it_gone)
     struct gate gate;
     struct buf reply = {0};
     gate_open(&gate, furnish(&first, false));
-    gate.keeps = "attribute_not_exists(#n)";
+    gate.keeps = "attribute_not_exists(#name)";
     lab_open_on(&lab, &gate.door, false);
     CHECK_INT(create(&lab, "g", "three"), 201);
     gate.keeps = NULL;
