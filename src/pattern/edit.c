@@ -86,11 +86,8 @@ bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *t
         buf_slice(&update, buf_view(clause));
         buf_free(clause);
     }
-    struct slice text = arena_copy(flow->arena, buf_view(&update)),
-                 condition = arena_copy(flow->arena, buf_view(&edit->condition));
-    buf_free(&update);
-    buf_free(&edit->condition);
-    return write_item(flow, table, key, text, condition, &edit->values,
+    return write_item(flow, table, key, arena_take(flow->arena, &update),
+                      arena_take(flow->arena, &edit->condition), &edit->values,
                       edit->returns_old    ? "ALL_OLD"
                       : edit->returns_none ? "NONE"
                                            : "ALL_NEW");

@@ -62,8 +62,7 @@ static enum page_result page_take(struct gathering *all, struct slice path, stru
                              .arena = arena,
                              .reply = &reply};
     pattern_run(all->pattern, &call);
-    struct slice page = arena_copy(arena, buf_view(&reply));
-    buf_free(&reply);
+    struct slice page = arena_take(arena, &reply);
     if (call.status != 200) return call.status == 404 || call.status == 410 ? PAGE_MISSING : PAGE_UNKNOWN;
     struct slice events = raw_member(arena, page, "events");
     if (raw_kind(events) != JSON_ARRAY) return PAGE_MISSING;
@@ -130,7 +129,6 @@ bool pattern_gather(struct pattern *pattern, struct pattern_record *record, size
         buf_slice(&text, all.events[i].text);
     }
     buf_byte(&text, ']');
-    record->events = arena_copy(arena, buf_view(&text));
-    buf_free(&text);
+    record->events = arena_take(arena, &text);
     return true;
 }

@@ -133,11 +133,10 @@ void group_load(struct flow *flow, struct group *group, int64_t generation)
     group_read(flow, group, item);
     struct slice slot = item_text(flow->arena, item, "slot");
     if (!slot.data || slice_contains(slot, SLICE("/"))) return;
-    flow_refuse(flow, 409, "older-layout",
+    task_refuse(flow, 409, "older-layout",
                 "The group '%.*s' was made by an older version, whose groups this one does "
                 "not know: delete the tables of groups.",
                 SLICE_ARG(group->id));
-    task_end(flow);
 }
 
 uint64_t group_sweep_topic(struct slice name)
@@ -230,9 +229,9 @@ const char *group_is_over(const struct flow *flow, const struct group *group)
     return by_deadline ? "deadline" : "quiet";
 }
 
-void group_refuse_unknown(struct flow *flow)
+_Noreturn void group_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-group", "There is no group '%.*s' of '%.*s'.",
+    task_refuse(flow, 404, "no-such-group", "There is no group '%.*s' of '%.*s'.",
                 SLICE_ARG(flow_text(flow, GROUP_KEY)), SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
@@ -345,10 +344,8 @@ static void get_group(struct flow *flow)
         const char *over = group.state == GROUP_OPEN ? group_is_over(flow, &group) : NULL;
         if (group.state == GROUP_OPEN && (over || group_may_be_complete(flow, group.item)))
             group_complete(flow, &group, over);
-        if (group.state == GROUP_DELETING || (!group.item.data && flow->now_ms >= until_ms)) {
+        if (group.state == GROUP_DELETING || (!group.item.data && flow->now_ms >= until_ms))
             group_refuse_unknown(flow);
-            return;
-        }
         if (group.state == GROUP_COMPLETE || flow->now_ms >= until_ms) break;
         task_watch_as(flow, group_topic(&group), flow_item_thing(&group_table, group.id, SLICE("")), kin,
                       group.state == GROUP_OPEN ? over_ms(flow, &group) : INT64_MAX, until_ms);

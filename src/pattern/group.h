@@ -79,7 +79,8 @@ struct slots group_slots(struct flow *flow, struct slice name);
 int64_t group_due_ms(const struct flow *flow, const struct group *group);
 /* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */
 const char *group_is_over(const struct flow *flow, const struct group *group);
-void group_refuse_unknown(struct flow *flow);
+_Noreturn void group_refuse_unknown(struct flow *flow);
+_Noreturn void group_refuse_no_rules(struct flow *flow);
 
 /* ---- group_rule.c ---- */
 

@@ -232,10 +232,8 @@ static bool claim(struct flow *flow, struct group *group, struct add *add)
         } else {
             struct group other = *group;
             group_load(flow, &other, add->claimed);
-            if (!other.item.data && add->claimed < add->generation) {
-                flow_refuse(flow, 409, "being-deleted", "The group was deleted meanwhile.");
-                task_end(flow);
-            }
+            if (!other.item.data && add->claimed < add->generation)
+                task_refuse(flow, 409, "being-deleted", "The group was deleted meanwhile.");
             if (other.item.data && (other.state != GROUP_COMPLETE || is_in_head(flow, &other, add) ||
                                     has_item(flow, &other, add))) {
                 *group = other;
@@ -265,17 +263,9 @@ static void tell(struct flow *flow, const struct group *group, const struct add 
 
 static _Noreturn void refuse_late(struct flow *flow, const struct group *group)
 {
-    flow_refuse_with(flow, flow_compose(flow, "'generation':%d,'count':%d", group->generation, group->count),
+    task_refuse_with(flow, flow_compose(flow, "'generation':%d,'count':%d", group->generation, group->count),
                      409, "closed-group", "The group is complete since %.*s and takes no more events.",
                      SLICE_ARG(item_text(flow->arena, group->item, "completed")));
-    task_end(flow);
-}
-
-static _Noreturn void refuse_no_rules(struct flow *flow, const struct group *group)
-{
-    flow_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
-                SLICE_ARG(group->name));
-    task_end(flow);
 }
 
 /* Which generation the event goes to, and whether it completes it. */
@@ -285,13 +275,11 @@ static void choose(struct flow *flow, const struct group *group, struct add *add
     add->opens = !group->item.data || (is_late && group->late == LATE_NEW);
     add->generation = group->generation + add->opens;
     if (is_late && group->late == LATE_DISCARD) refuse_late(flow, group);
-    if (group->state == GROUP_DELETING) {
-        flow_refuse(flow, 409, "being-deleted", "The group is being deleted. Try again.");
-        task_end(flow);
-    }
+    if (group->state == GROUP_DELETING)
+        task_refuse(flow, 409, "being-deleted", "The group is being deleted. Try again.");
     if (add->opens) {
         add->rules = group_rules_guess(flow, group->name);
-        if (!add->rules.data) refuse_no_rules(flow, group);
+        if (!add->rules.data) group_refuse_no_rules(flow);
     }
     add->completes = (add->opens || !is_late) &&
                      group_completes(flow, add->opens ? add->rules : group->item, add->kind);
@@ -312,7 +300,7 @@ static void check_rules(struct flow *flow, struct group *group, const struct add
         "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :open and #count = :one and #last = :id',%#,"
         "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':one':{'N':'1'},':id':%S}}",
         &group_table, group_key(flow, group, add->generation), add->id);
-    if (!flow_failed(flow)) refuse_no_rules(flow, group);
+    if (!flow_failed(flow)) group_refuse_no_rules(flow);
 }
 
 static void add_event(struct flow *flow, struct group *group, struct add *add)
@@ -372,28 +360,20 @@ static void add_event(struct flow *flow, struct group *group, struct add *add)
     tell(flow, group, add);
 }
 
-/* A time that is over is taken, too: who repeats the call gets the same answer. */
-static bool take_deadline(struct flow *flow, struct add *add)
-{
-    if (moment_parse(flow_text(flow, ADD_DEADLINE), &add->deadline_ms) && add->deadline_ms > 0 &&
-        add->deadline_ms <= flow->now_ms + GROUP_LONG_MS)
-        return true;
-    flow_refuse(flow, 400, "bad-request",
-                "deadline must be a time like 2026-11-15T03:42:06Z, within ten years.");
-    return false;
-}
-
 void group_add(struct flow *flow)
 {
     struct group group = group_named(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
     struct add add = {.has_id = flow_given(flow, ADD_ID) || flow_given(flow, ADD_TOKEN),
                       .kind = flow_given(flow, ADD_KIND) ? flow_text(flow, ADD_KIND) : SLICE("")};
     bool has_amount = flow_given(flow, ADD_AMOUNT);
-    if (has_amount && raw_kind(flow_text(flow, ADD_AMOUNT)) != JSON_NUMBER) {
-        flow_refuse(flow, 400, "bad-request", "amount must be a number.");
-        return;
-    }
-    if (flow_given(flow, ADD_DEADLINE) && !take_deadline(flow, &add)) return;
+    if (has_amount && raw_kind(flow_text(flow, ADD_AMOUNT)) != JSON_NUMBER)
+        task_refuse(flow, 400, "bad-request", "amount must be a number.");
+    /* A time that is over is taken, too: who repeats the call gets the same answer. */
+    if (flow_given(flow, ADD_DEADLINE) &&
+        (!moment_parse(flow_text(flow, ADD_DEADLINE), &add.deadline_ms) || add.deadline_ms <= 0 ||
+         add.deadline_ms > flow->now_ms + GROUP_LONG_MS))
+        task_refuse(flow, 400, "bad-request",
+                    "deadline must be a time like 2026-11-15T03:42:06Z, within ten years.");
     add.id = flow_given(flow, ADD_ID)      ? flow_text(flow, ADD_ID)
              : flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN)
                                            : flow_new_id(flow);

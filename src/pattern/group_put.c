@@ -38,108 +38,96 @@ struct put {
     struct slice when, values; /* the condition and its values, as calls take them */
 };
 
-static bool refuse_rule(struct flow *flow, const char *sentence)
+static _Noreturn void refuse_rule(struct flow *flow, const char *sentence)
 {
-    flow_refuse(flow, 400, "bad-rule", "%s", sentence);
-    return false;
+    task_refuse(flow, 400, "bad-rule", "%s", sentence);
 }
 
-static bool take_size(struct flow *flow, struct put *put, struct slice value)
+static void take_size(struct flow *flow, struct put *put, struct slice value)
 {
     int64_t size;
     if (raw_kind(value) != JSON_NUMBER || !raw_int(value, &size) || size < 1 || size > SIZE_MOST)
-        return refuse_rule(flow, "complete.size must be between 1 and 1000000.");
+        refuse_rule(flow, "complete.size must be between 1 and 1000000.");
     put->attributes = flow_compose(flow, "%A,'size':%N", put->attributes, size);
-    return true;
 }
 
-static bool take_kinds(struct flow *flow, struct put *put, struct slice value)
+static void take_kinds(struct flow *flow, struct put *put, struct slice value)
 {
     struct raw_look look;
     struct slice kind, kinds[GROUP_KINDS], list = SLICE("");
     size_t count = 0;
     raw_look_begin(&look, flow->arena, value);
-    if (raw_kind(value) != JSON_ARRAY) return refuse_rule(flow, "complete.kinds must be an array of names.");
+    if (raw_kind(value) != JSON_ARRAY) refuse_rule(flow, "complete.kinds must be an array of names.");
     while (raw_look_next(&look, NULL, &kind)) {
         struct slice text = raw_kind(kind) == JSON_STRING ? raw_text(flow->arena, kind) : SLICE_NONE;
         bool again = false;
         for (size_t i = 0; i < count; i++) again |= slice_equal(kinds[i], text);
         if (!text.len || text.len > NAME_BYTES || again || count == GROUP_KINDS)
-            return refuse_rule(flow, "complete.kinds must be up to 50 different names of 1 to 200 bytes.");
+            refuse_rule(flow, "complete.kinds must be up to 50 different names of 1 to 200 bytes.");
         kinds[count++] = text;
         list = flow_compose(flow, "%A%r%s", list, count > 1 ? SLICE(",") : SLICE(""), text);
     }
-    if (!count) return refuse_rule(flow, "complete.kinds must name at least one kind.");
+    if (!count) refuse_rule(flow, "complete.kinds must name at least one kind.");
     put->attributes = flow_compose(flow, "%A,'needs':{'SS':[%A]}", put->attributes, list);
-    return true;
 }
 
 /* {":least": 3} -> the map that is stored, whose names have no colon. */
-static bool take_values(struct flow *flow, struct put *put, struct slice values)
+static void take_values(struct flow *flow, struct put *put, struct slice values)
 {
     struct raw_look look;
     struct slice name, value, map = SLICE("");
     if (values.data && raw_kind(values) != JSON_OBJECT)
-        return refuse_rule(flow, "complete.when.values must be an object.");
+        refuse_rule(flow, "complete.when.values must be an object.");
     raw_look_begin(&look, flow->arena, values);
     while (raw_look_next(&look, &name, &value)) {
         bool fits = name.len > 1 && name.data[0] == ':';
         for (size_t i = 1; i < name.len; i++)
             fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
                     ((name.data[i] | 32) >= 'a' && (name.data[i] | 32) <= 'z');
-        if (!fits) return refuse_rule(flow, "The names of complete.when.values are like \":least\".");
+        if (!fits) refuse_rule(flow, "The names of complete.when.values are like \":least\".");
         map = flow_compose(flow, "%A%r%s:%J", map, map.len ? SLICE(",") : SLICE(""), slice_from(name, 1),
                            value);
     }
     put->values = group_when_values(flow, flow_compose(flow, "{%A}", map));
     put->attributes = flow_compose(flow, "%A,'values':{'M':{%A}}", put->attributes, map);
-    return true;
 }
 
-static bool take_when(struct flow *flow, struct put *put, struct slice value)
+static void take_when(struct flow *flow, struct put *put, struct slice value)
 {
     bool is_object = raw_kind(value) == JSON_OBJECT;
     struct slice expression = is_object ? raw_member(flow->arena, value, "expression") : value;
     struct slice values = is_object ? raw_member(flow->arena, value, "values") : SLICE_NONE;
     const char *fault = NULL;
     if (raw_kind(expression) != JSON_STRING)
-        return refuse_rule(flow,
-                           "complete.when must be a condition, or {\"expression\": ..., \"values\": {...}}.");
+        refuse_rule(flow, "complete.when must be a condition, or {\"expression\": ..., \"values\": {...}}.");
     expression = raw_text(flow->arena, expression);
     if (!expression.len || expression.len > WHEN_BYTES)
-        return refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
+        refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
     if (!is_object) expression = group_when_read(flow, expression, &values, &fault);
     if (!fault) put->when = group_when(flow, expression, &fault);
     if (!fault) fault = group_when_fault(flow, expression, values);
-    if (fault) {
-        flow_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
-        return false;
-    }
+    if (fault) task_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
     put->attributes = flow_compose(flow, "%A,'when':%S", put->attributes, expression);
-    return !values.data || take_values(flow, put, values);
+    if (values.data) take_values(flow, put, values);
 }
 
-static bool take_complete(struct flow *flow, struct put *put)
+static void take_complete(struct flow *flow, struct put *put)
 {
     struct slice value = flow_text(flow, PUT_COMPLETE), name, member;
     struct raw_look look;
-    if (!flow_given(flow, PUT_COMPLETE)) return true;
-    if (raw_kind(value) != JSON_OBJECT)
-        return refuse_rule(flow, "complete must be an object of size, kinds, when.");
+    if (!flow_given(flow, PUT_COMPLETE)) return;
+    if (raw_kind(value) != JSON_OBJECT) refuse_rule(flow, "complete must be an object of size, kinds, when.");
     raw_look_begin(&look, flow->arena, value);
     while (raw_look_next(&look, &name, &member)) {
-        bool took;
         if (slice_equal(name, SLICE("size")))
-            took = take_size(flow, put, member);
+            take_size(flow, put, member);
         else if (slice_equal(name, SLICE("kinds")))
-            took = take_kinds(flow, put, member);
+            take_kinds(flow, put, member);
         else if (slice_equal(name, SLICE("when")))
-            took = take_when(flow, put, member);
+            take_when(flow, put, member);
         else
-            took = refuse_rule(flow, "complete knows size, kinds and when.");
-        if (!took) return false;
+            refuse_rule(flow, "complete knows size, kinds and when.");
     }
-    return true;
 }
 
 static struct slice number_member(struct flow *flow, unsigned field, const char *name)
@@ -239,11 +227,9 @@ void group_put(struct flow *flow)
 {
     struct put put = {.attributes = SLICE(""), .values = SLICE("")};
     bool is_first, is_applied;
-    if (!take_complete(flow, &put)) return;
-    if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE)) {
+    take_complete(flow, &put);
+    if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
-        return;
-    }
     if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     if (put.when.data) try_condition(flow, &put);
     struct slice attributes = flow_compose(
@@ -270,19 +256,17 @@ void group_put(struct flow *flow)
 
 const struct field group_name_fields[] = {FIELD_GROUP_NAME};
 
-static void refuse_no_rules(struct flow *flow)
+_Noreturn void group_refuse_no_rules(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
+    task_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
                 SLICE_ARG(flow_text(flow, GROUP_NAME)));
 }
 
 void group_rules(struct flow *flow)
 {
     struct slice rules = group_rules_read(flow, flow_text(flow, GROUP_NAME));
-    if (rules.data)
-        tell_rules(flow, rules);
-    else
-        refuse_no_rules(flow);
+    if (!rules.data) group_refuse_no_rules(flow);
+    tell_rules(flow, rules);
 }
 
 /* Groups that are open are completed by the rules that they have. The item stays, for the sweep to know that there may
@@ -294,8 +278,6 @@ void group_forget(struct flow *flow)
         SLICE("SET #forgotten = :now"), SLICE("attribute_exists(#name) and attribute_not_exists(#forgotten)"),
         "':now':%N", flow->now_ms);
     group_rules_remember(flow, flow_text(flow, GROUP_NAME), SLICE_NONE);
-    if (is_forgotten)
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        refuse_no_rules(flow);
+    if (!is_forgotten) group_refuse_no_rules(flow);
+    flow_answer(flow, 200, "{'deleted':true}");
 }

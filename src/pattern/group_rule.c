@@ -63,9 +63,7 @@ struct slice group_when(struct flow *flow, struct slice expression, const char *
         buf_byte(&out, (unsigned char)expression.data[i]);
         if (expression.data[i] == ':') buf_text(&out, "w_"); /* not to be taken for one of ours */
     }
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return arena_take(flow->arena, &out);
 }
 
 struct slice group_when_values(struct flow *flow, struct slice values)

@@ -64,10 +64,8 @@ void group_delete(struct flow *flow)
             task_again(flow);
         }
     }
-    if (count)
-        flow_answer(flow, 200, "{'deleted':%d}", count);
-    else
-        group_refuse_unknown(flow);
+    if (!count) group_refuse_unknown(flow);
+    flow_answer(flow, 200, "{'deleted':%d}", count);
 }
 
 /* ---- the sweep ---- */

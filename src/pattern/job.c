@@ -167,9 +167,8 @@ static void refuse_old_layout(struct flow *flow)
     if (!job->item.data || job->epoch || job->state == JOB_DELETING) return;
     head_read(flow, SLICE_NONE);
     if (!flow->request) return;
-    flow_refuse(flow, 409, "old-layout",
+    task_refuse(flow, 409, "old-layout",
                 "The job was made by an earlier version of Quipu, which kept jobs otherwise. Delete it.");
-    task_end(flow);
 }
 
 static uint64_t head_topic(struct slice id)
@@ -271,8 +270,7 @@ void job_load_existing(struct flow *flow)
 
 _Noreturn void job_refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-job", "There is no job '%.*s'.", SLICE_ARG(flow_text(flow, JOB_ID)));
-    task_end(flow);
+    task_refuse(flow, 404, "no-such-job", "There is no job '%.*s'.", SLICE_ARG(flow_text(flow, JOB_ID)));
 }
 
 _Noreturn void job_refuse_closed(struct flow *flow)
@@ -280,19 +278,16 @@ _Noreturn void job_refuse_closed(struct flow *flow)
     struct job *job = flow->state;
     struct slice state = job_state_name(job->state), members = flow_compose(flow, "'state':%s", state);
     if (job->state == JOB_OPEN || job->state == JOB_CLOSING || job->state == JOB_EXPIRED)
-        flow_refuse_with(flow, members, 409, "deadline-over",
+        task_refuse_with(flow, members, 409, "deadline-over",
                          "The deadline of the job was %.*s. A PATCH with another deadline opens it again.",
                          SLICE_ARG(moment_text(flow->arena, job->deadline_ms)));
-    else
-        flow_refuse_with(flow, members, 409, "job-closed", "The job is %.*s.", SLICE_ARG(state));
-    task_end(flow);
+    task_refuse_with(flow, members, 409, "job-closed", "The job is %.*s.", SLICE_ARG(state));
 }
 
 _Noreturn void job_refuse_unprepared(struct flow *flow)
 {
-    flow_refuse(flow, 409, "not-prepared",
+    task_refuse(flow, 409, "not-prepared",
                 "The job is still being made; repeat its PUT if that was interrupted.");
-    task_end(flow);
 }
 
 uint64_t job_topic(struct slice id)
@@ -358,8 +353,7 @@ void job_reach(struct flow *flow, int64_t leaf)
     job_take(flow, flow_item(flow));
     if (!slice_equal(run, job->run)) job_refuse_unknown(flow);
     if (!job->named) return;
-    flow_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
-    task_end(flow);
+    task_refuse(flow, 409, "other-tasks", "The tasks of the job are names.");
 }
 
 int64_t job_opened_ms(struct slice run)

@@ -104,10 +104,9 @@ const struct field job_redrive_fields[] = {
 static _Noreturn void refuse_over(struct flow *flow)
 {
     const struct job *job = flow->state;
-    flow_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(job->state)), 409, "deadline-over",
+    task_refuse_with(flow, flow_compose(flow, "'state':%s", job_state_name(job->state)), 409, "deadline-over",
                      "The deadline of the job was %.*s. Send another deadline.",
                      SLICE_ARG(moment_text(flow->arena, job->deadline_ms)));
-    task_end(flow);
 }
 
 /* Makes the failed tasks of a leaf missing again, which then is as it is; false: the change was taken over. The epoch

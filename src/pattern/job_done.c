@@ -51,15 +51,11 @@ static struct done *tasks_read(struct flow *flow)
     struct slice value;
     bool is_list = flow_given(flow, DONE_TASKS);
     size_t count = is_list ? raw_count(flow->arena, flow_text(flow, DONE_TASKS)) : 1;
-    if (is_list == flow_given(flow, DONE_TASK) || count == 0 || count > JOB_CALL_TASKS) {
-        flow_refuse(flow, 400, "bad-request", "Send either task, or tasks with 1 to %d of them.",
+    if (is_list == flow_given(flow, DONE_TASK) || count == 0 || count > JOB_CALL_TASKS)
+        task_refuse(flow, 400, "bad-request", "Send either task, or tasks with 1 to %d of them.",
                     JOB_CALL_TASKS);
-        task_end(flow);
-    }
-    if (is_list && flow_given(flow, DONE_RESULT)) {
-        flow_refuse(flow, 400, "bad-request", "A result belongs to one task: send task, not tasks.");
-        task_end(flow);
-    }
+    if (is_list && flow_given(flow, DONE_RESULT))
+        task_refuse(flow, 400, "bad-request", "A result belongs to one task: send task, not tasks.");
     done->count = count;
     done->tasks = arena_zero(flow->arena, count * sizeof *done->tasks);
     done->unknown = arena_array(flow->arena, struct slice, count);
@@ -125,11 +121,10 @@ static void tasks_place(struct flow *flow, struct done *done)
         if (!job->is_fresh) continue;
         if (!job->item.data) job_refuse_unknown(flow);
         if (!fault) job_refuse_closed(flow);
-        flow_refuse_with(flow,
+        task_refuse_with(flow,
                          job->total < 0 ? SLICE("")
                                         : flow_compose(flow, "'total':%d,'first':%d", job->total, job->first),
                          400, "task-outside", "%s", fault);
-        task_end(flow);
     }
 }
 
@@ -326,11 +321,9 @@ void job_done(struct flow *flow)
     if (job->is_recalled && (job->state == JOB_COMPLETE || flow_given(flow, DONE_RESULT))) job_glance(flow);
     while (!tasks_done(flow, done)) task_again(flow);
     if (job->state == JOB_COMPLETE && !job->is_last) job_claim(flow);
-    if (done->unknown_count == done->count) {
-        flow_refuse(flow, 400, "task-outside", "The job has no task of %s.",
+    if (done->unknown_count == done->count)
+        task_refuse(flow, 400, "task-outside", "The job has no task of %s.",
                     done->count == 1 ? "this name" : "any of these names");
-        return;
-    }
     bool is_complete = job->state == JOB_COMPLETE;
     if (!is_complete && flow_int(flow, DONE_PROGRESS) && job->total >= 0) job_count(flow, false);
     if (is_complete)

@@ -19,8 +19,7 @@ const struct field job_failed_fields[] = {
 
 static _Noreturn void refuse_outside(struct flow *flow)
 {
-    flow_refuse(flow, 400, "task-outside", "The task is not one of the job's.");
-    task_end(flow);
+    task_refuse(flow, 400, "task-outside", "The task is not one of the job's.");
 }
 
 #define NOT_YET LEAF_UNCLOSED " and not contains(#done, :task) and not contains(#failed, :task)"

@@ -165,9 +165,7 @@ struct slice job_leaf_set(struct flow *flow, const struct leaf *leaf, const int6
             buf_printf(&out, "\"%lld\"", (long long)offsets[i]);
     }
     buf_text(&out, "]}");
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return arena_take(flow->arena, &out);
 }
 
 struct slice job_task_text(struct flow *flow, const struct leaf *leaf, int64_t offset)
@@ -187,7 +185,6 @@ struct slice job_task_sent(struct flow *flow, struct slice value, int64_t *numbe
     if (kind == JSON_STRING ? name.len && name.len <= JOB_NAME_BYTES
                             : kind == JSON_NUMBER && raw_int(value, number))
         return name;
-    flow_refuse(flow, 400, "bad-request", "A task is a whole number, or a name of 1 to %d bytes.",
+    task_refuse(flow, 400, "bad-request", "A task is a whole number, or a name of 1 to %d bytes.",
                 JOB_NAME_BYTES);
-    task_end(flow);
 }

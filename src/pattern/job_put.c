@@ -75,8 +75,7 @@ struct put {
 
 static _Noreturn void refuse_request(struct flow *flow, const char *sentence)
 {
-    flow_refuse(flow, 400, "bad-request", "%s", sentence);
-    task_end(flow);
+    task_refuse(flow, 400, "bad-request", "%s", sentence);
 }
 
 static void tolerate_check(struct flow *flow, unsigned field)
@@ -228,28 +227,24 @@ static void put_compare(struct flow *flow, const struct put *put, bool is_create
     bool names_stay = job->named && !put->count &&
                       flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
     if (job->state == JOB_DELETING)
-        flow_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
-    else if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
-        flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
+        task_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
+    if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
+        task_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
                     job->named ? "names" : "numbers");
-    else if (job->named && !names_stay &&
-             !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
-        flow_refuse(flow, 409, "other-tasks",
+    if (job->named && !names_stay && !slice_equal(item_text(flow->arena, job->item, "names"), put->digest))
+        task_refuse(flow, 409, "other-tasks",
                     "There is a job of this id with other tasks; PATCH adds to them.");
-    else if (flow_given(flow, PUT_LAYOUT) && is_set != (flow_int(flow, PUT_LAYOUT) == 1))
-        flow_refuse(flow, 409, "other-layout", "There is a job of this id with the layout %s.",
+    if (flow_given(flow, PUT_LAYOUT) && is_set != (flow_int(flow, PUT_LAYOUT) == 1))
+        task_refuse(flow, 409, "other-layout", "There is a job of this id with the layout %s.",
                     is_set ? "set" : "tree");
-    else if (flow_given(flow, PUT_FIRST) && flow_int(flow, PUT_FIRST) != job->first)
-        flow_refuse(flow, 409, "other-tasks", "There is a job of this id whose first task is %lld.",
+    if (flow_given(flow, PUT_FIRST) && flow_int(flow, PUT_FIRST) != job->first)
+        task_refuse(flow, 409, "other-tasks", "There is a job of this id whose first task is %lld.",
                     (long long)job->first);
-    else if (!is_created && other_setting(flow))
-        flow_refuse_with(flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409,
+    if (!is_created && other_setting(flow))
+        task_refuse_with(flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409,
                          "other-settings",
                          "There is a job of this id with another %s. PATCH changes deadline and tolerate.",
                          other_setting(flow));
-    else
-        return;
-    task_end(flow);
 }
 
 /* ---- names ---- */
@@ -284,9 +279,7 @@ static struct slice leaf_names(struct flow *flow, const struct put *put, int64_t
         if ((*count)++) buf_byte(&out, ',');
         json_put_string(&out, put->names[low].name);
     }
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return arena_take(flow->arena, &out);
 }
 
 /* Puts all names into their leaves, each once, and says so; false: the job was deleted meanwhile. A leaf that only an
@@ -324,12 +317,10 @@ static _Noreturn void refuse_total(struct flow *flow)
     struct slice members = flow_compose(flow, "'total':%d,'state':%s", job->total,
                                         job_state_name(job->state));
     if (job->state == JOB_OPEN)
-        flow_refuse_with(flow, members, 409, "wrong-total",
+        task_refuse_with(flow, members, 409, "wrong-total",
                          "The job has %lld tasks, and a total can only grow.", (long long)job->total);
-    else
-        flow_refuse_with(flow, members, 409, "job-closed", "The job is %.*s and grows no more.",
-                         SLICE_ARG(job_state_name(job->state)));
-    task_end(flow);
+    task_refuse_with(flow, members, 409, "job-closed", "The job is %.*s and grows no more.",
+                     SLICE_ARG(job_state_name(job->state)));
 }
 
 /* One write to the head: what the leaves are is measured by the total as it is then. False: somebody was faster. */
@@ -490,11 +481,9 @@ void job_patch(struct flow *flow)
             names_read(flow, PATCH_TASKS, &put, 0);
             if (!give_names(flow, &put)) continue;
         }
-        if ((has_names && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL))) {
-            flow_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
+        if ((has_names && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL)))
+            task_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
                         job->named ? "names" : "numbers");
-            return;
-        }
         if (has_names) names_read(flow, PATCH_TASKS, &put, job->leaves);
         if (sets && !patch_settings(flow, sets_deadline)) continue;
         sets = sets_deadline = false;

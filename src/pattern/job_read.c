@@ -42,10 +42,8 @@ void job_missing(struct flow *flow)
     struct leaf leaf;
     int64_t count = 0, from = flow_int(flow, PAGE_AFTER), most = flow_int_or(flow, PAGE_LIMIT, PAGE_USUAL);
     job_load_existing(flow);
-    if (job->total < 0) {
-        flow_refuse(flow, 409, "total-unknown", "How many tasks the job has was not told yet.");
-        return;
-    }
+    if (job->total < 0)
+        task_refuse(flow, 409, "total-unknown", "How many tasks the job has was not told yet.");
     buf_text(flow->body, "{\"missing\":[");
     if (from < job->leaves) scan = job_scan_begin(flow, from, SCAN_UNSETTLED);
     while (scan && count < most && job_scan_next(flow, scan, &leaf))

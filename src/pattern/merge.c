@@ -76,7 +76,5 @@ struct slice merge_patch(struct arena *arena, struct slice target, struct slice 
 {
     struct buf out = {0};
     put_merged(&out, arena, target, patch);
-    struct slice merged = arena_copy(arena, buf_view(&out));
-    buf_free(&out);
-    return merged;
+    return arena_take(arena, &out);
 }

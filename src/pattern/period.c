@@ -78,9 +78,9 @@ const struct flow_table period_parts = {
 
 /* ---- settings and buckets ---- */
 
-static void refuse_unknown(struct flow *flow)
+static _Noreturn void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
+    task_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
                 SLICE_ARG(flow_text(flow, PERIOD_NAME)));
 }
 
@@ -134,14 +134,12 @@ static void settings_take(struct flow *flow, struct slice item, struct period *p
 {
     if (period_read(flow, flow_text(flow, PERIOD_NAME), item, period)) return;
     if (item.data && !item_has(flow->arena, item, "done"))
-        flow_refuse(flow, 409, "bad-settings",
+        task_refuse(flow, 409, "bad-settings",
                     "The period was made by an earlier version, which kept events otherwise: put it again.");
-    else if (item.data)
-        flow_refuse(flow, 409, "bad-settings",
+    if (item.data)
+        task_refuse(flow, 409, "bad-settings",
                     "The settings of this period cannot be understood: put it again.");
-    else
-        refuse_unknown(flow);
-    task_end(flow);
+    refuse_unknown(flow);
 }
 
 bool period_find(struct flow *flow, struct slice name, struct period *period)
@@ -317,27 +315,18 @@ static void put_period(struct flow *flow)
 {
     char error[200];
     const char *fault = flow_given(flow, PUT_CRON) ? cron_fault(flow, error, sizeof error) : NULL;
-    if (flow_given(flow, PUT_EVERY) == flow_given(flow, PUT_CRON)) {
-        flow_refuse(flow, 400, "bad-request", "One of every and cron is needed.");
-        return;
-    }
-    if (flow_given(flow, PUT_EVERY) && flow_given(flow, PUT_ZONE)) {
-        flow_refuse(flow, 400, "bad-request", "A zone belongs to cron; every counts from 1970.");
-        return;
-    }
-    if (fault) {
-        flow_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
-        return;
-    }
+    if (flow_given(flow, PUT_EVERY) == flow_given(flow, PUT_CRON))
+        task_refuse(flow, 400, "bad-request", "One of every and cron is needed.");
+    if (flow_given(flow, PUT_EVERY) && flow_given(flow, PUT_ZONE))
+        task_refuse(flow, 400, "bad-request", "A zone belongs to cron; every counts from 1970.");
+    if (fault) task_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
     if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     for (;;) {
         struct slice old = settings_read(flow, flow_text(flow, PERIOD_NAME)), item = put_item(flow, old);
         int64_t shards = item_int(flow->arena, old, "shards", 0);
-        if (old.data && flow_given(flow, PUT_SHARDS) && shards != flow_int(flow, PUT_SHARDS)) {
-            flow_refuse(flow, 409, "exists", "The period has %lld shards, which cannot be changed.",
+        if (old.data && flow_given(flow, PUT_SHARDS) && shards != flow_int(flow, PUT_SHARDS))
+            task_refuse(flow, 409, "exists", "The period has %lld shards, which cannot be changed.",
                         (long long)shards);
-            return;
-        }
         struct slice condition = SLICE("attribute_not_exists(#name)"), values = SLICE("");
         if (old.data) {
             condition = SLICE("#version = :version and #closed = :closed");
@@ -368,10 +357,8 @@ static void delete_period(struct flow *flow)
 {
     task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}",
               &period_table, flow_text(flow, PERIOD_NAME));
-    if (flow_item(flow).data)
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        refuse_unknown(flow);
+    if (!flow_item(flow).data) refuse_unknown(flow);
+    flow_answer(flow, 200, "{'deleted':true}");
 }
 
 /* ---- all periods ---- */
@@ -395,8 +382,7 @@ static void list_periods(struct flow *flow)
         size_t len = slash ? (size_t)(slash - after.data) : 0;
         int64_t due_ms;
         if (!raw_int((struct slice){after.data, len}, &due_ms)) {
-            flow_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
-            return;
+            task_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
         }
         start = flow_compose(flow, ",'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}",
                              due_ms, slice_from(after, len + 1));

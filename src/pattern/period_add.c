@@ -55,16 +55,12 @@ static void check_request(struct flow *flow)
     add->time_ms = flow->now_ms;
     if (flow_given(flow, ADD_TIME) &&
         (!moment_parse(flow_text(flow, ADD_TIME), &add->time_ms) || add->time_ms < 0))
-        flow_refuse(flow, 400, "bad-request", "time must be like 2026-11-15T03:42:06Z.");
-    else if (add->time_ms > flow->now_ms + AHEAD_MOST_MS)
-        flow_refuse(flow, 400, "bad-request", "time must not lie in the future.");
-    else if (data.len + PERIOD_SLACK > LIMIT_ITEM_BYTES &&
-             item_bytes(flow->arena, flow_compose(flow, "{'data':%J}", data)) + PERIOD_SLACK >
-                 LIMIT_ITEM_BYTES)
-        flow_refuse(flow, 413, "too-large", "data does not fit: an item of DynamoDB holds at most 400 KB.");
-    else
-        return;
-    task_end(flow);
+        task_refuse(flow, 400, "bad-request", "time must be like 2026-11-15T03:42:06Z.");
+    if (add->time_ms > flow->now_ms + AHEAD_MOST_MS)
+        task_refuse(flow, 400, "bad-request", "time must not lie in the future.");
+    if (data.len + PERIOD_SLACK > LIMIT_ITEM_BYTES &&
+        item_bytes(flow->arena, flow_compose(flow, "{'data':%J}", data)) + PERIOD_SLACK > LIMIT_ITEM_BYTES)
+        task_refuse(flow, 413, "too-large", "data does not fit: an item of DynamoDB holds at most 400 KB.");
 }
 
 /* ---- the bucket ---- */
@@ -144,11 +140,9 @@ static void token_take(struct flow *flow, struct add *add, struct slice token)
 {
     bool late = slice_contains(item_attribute(flow->arena, token, "late"), SLICE("true"));
     add->token_bucket = item_text(flow->arena, token, "bucket");
-    if (!slice_equal(item_text(flow->arena, token, "sent"), token_digest(flow, flow_text(flow, ADD_DATA)))) {
-        flow_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
+    if (!slice_equal(item_text(flow->arena, token, "sent"), token_digest(flow, flow_text(flow, ADD_DATA))))
+        task_refuse(flow, 422, "key-reused", "The event %.*s was added before, with other data.",
                     SLICE_ARG(add->id));
-        task_end(flow);
-    }
     if (item_has(flow->arena, token, "number")) {
         tell(flow, 200, add->token_bucket, late);
         task_end(flow);
@@ -226,8 +220,7 @@ static void append_together(struct flow *flow, struct add *add)
     if (!task_join(flow, flow_topic("period add", chain.key, flow->world->prefix), share)) {
         if (flow->led_status < 500) return;
         flow->retry_after_ms = RETRY_AFTER_MS;
-        flow_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
-        task_end(flow);
+        task_refuse(flow, flow->led_status, "busy", "The database did not get to it. Try again later.");
     }
     size_t count = flow->follower_count + 1;
     struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);

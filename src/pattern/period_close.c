@@ -201,9 +201,7 @@ static struct slice events_text(struct flow *flow, const struct closing *closing
         if (out.len) buf_byte(&out, ',');
         buf_slice(&out, filled->text);
     }
-    struct slice text = arena_copy(flow->arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    return arena_take(flow->arena, &out);
 }
 
 /* What fits one part stands in the bucket itself. */

@@ -30,9 +30,8 @@ static int64_t time_asked(struct flow *flow, const struct period *period)
         return start_ms > 0 ? start_ms - 1 : 0;
     }
     if (moment_parse(text, &time_ms) && time_ms >= 0) return time_ms;
-    flow_refuse(flow, 400, "bad-request",
+    task_refuse(flow, 400, "bad-request",
                 "bucket must be a time like 2026-11-15T03:00:00Z, or \"now\", or \"last\".");
-    task_end(flow);
 }
 
 static void put_head(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket,
@@ -76,10 +75,7 @@ static void put_events(struct flow *flow, const struct period *period, int64_t s
 static void show_done(struct flow *flow, const struct period *period, int64_t start_ms, struct slice bucket)
 {
     int64_t parts = item_int(flow->arena, bucket, "parts", 0), part = flow_int_or(flow, GET_PART, 1);
-    if (part > parts) {
-        flow_refuse(flow, 404, "no-such-part", "The bucket has %lld parts.", (long long)parts);
-        return;
-    }
+    if (part > parts) task_refuse(flow, 404, "no-such-part", "The bucket has %lld parts.", (long long)parts);
     put_head(flow, period, start_ms, bucket, "DONE");
     flow_put(flow, flow->body, ",'count':%P,'parts':%d", item_attribute(flow->arena, bucket, "count"), parts);
     if (parts > 1) {

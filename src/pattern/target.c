@@ -72,9 +72,7 @@ static struct slice image_value(struct target *target, struct slice image, struc
         plain_put_item(&plain, target->arena, value);
     else
         plain_put_attribute(&plain, target->arena, value);
-    struct slice text = arena_copy(target->arena, buf_view(&plain));
-    buf_free(&plain);
-    return text;
+    return arena_take(target->arena, &plain);
 }
 
 static struct slice place_value(struct target *target, struct slice path)

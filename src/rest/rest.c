@@ -56,9 +56,7 @@ struct slice rest_encoded(struct arena *arena, struct slice text)
 {
     struct buf out = {0};
     rest_encode(&out, text);
-    struct slice copy = arena_copy(arena, buf_view(&out));
-    buf_free(&out);
-    return copy;
+    return arena_take(arena, &out);
 }
 
 /* ---- routes ---- */
