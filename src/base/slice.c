@@ -1,6 +1,14 @@
 /* The slice functions that are not worth inlining. */
 #include "base/slice.h"
 
+struct slice slice_cut(struct slice *rest, char end)
+{
+    const char *found = rest->len ? memchr(rest->data, end, rest->len) : NULL;
+    struct slice before = {rest->data, found ? (size_t)(found - rest->data) : rest->len};
+    *rest = slice_from(*rest, before.len + (found != NULL));
+    return before;
+}
+
 bool slice_contains(struct slice text, struct slice part)
 {
     if (part.len == 0) return true;

@@ -44,6 +44,8 @@ static inline struct slice slice_from(struct slice text, size_t start)
     return (struct slice){text.data + start, text.len - start};
 }
 
+/* What stands before the first such byte, or all; *rest goes on behind the byte. */
+struct slice slice_cut(struct slice *rest, char end);
 bool slice_contains(struct slice text, struct slice part);
 bool slice_equal_ignoring_case(struct slice a, struct slice b);
 /* A whole decimal number without sign; false when it is not one or exceeds max. */

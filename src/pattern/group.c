@@ -270,10 +270,10 @@ static void put_head(struct flow *flow, const struct group *group)
 }
 
 /* An event without the keys of its item. */
-static void put_event(struct flow *flow, struct slice id, struct slice event, bool first)
+static void put_event(struct flow *flow, struct slice id, struct slice event)
 {
     static const char *const members[] = {"kind", "data", "amount", "time", "late"};
-    flow_put(flow, flow->body, "%r{'id':%s", first ? SLICE("") : SLICE(","), id);
+    flow_put(flow, flow->body, "%,{'id':%s", id);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         struct slice value = item_attribute(flow->arena, event, members[i]);
         if (value.data) flow_put(flow, flow->body, ",%s:%P", slice_of(members[i]), value);
@@ -283,7 +283,7 @@ static void put_event(struct flow *flow, struct slice id, struct slice event, bo
 
 /* The last of the further events may have no item yet: then it is told where its item would stand. */
 static void put_further_events(struct flow *flow, const struct group *group, struct slice items,
-                               bool is_last_page, bool first)
+                               bool is_last_page)
 {
     struct slice last = item_text(flow->arena, group->redo, "id"), item;
     bool is_told = flow_given(flow, GET_AFTER) && slice_compare(last, flow_text(flow, GET_AFTER)) <= 0;
@@ -291,20 +291,17 @@ static void put_further_events(struct flow *flow, const struct group *group, str
     raw_look_begin(&look, flow->arena, items);
     while (raw_look_next(&look, NULL, &item)) {
         struct slice id = item_text(flow->arena, item, "id");
-        if (!is_told && slice_compare(last, id) < 0) put_event(flow, last, group->redo, first);
-        if (!is_told && slice_compare(last, id) < 0) first = false;
+        if (!is_told && slice_compare(last, id) < 0) put_event(flow, last, group->redo);
         is_told |= slice_compare(last, id) <= 0;
-        put_event(flow, id, item, first);
-        first = false;
+        put_event(flow, id, item);
     }
-    if (!is_told && is_last_page) put_event(flow, last, group->redo, first);
+    if (!is_told && is_last_page) put_event(flow, last, group->redo);
 }
 
 static void tell_group(struct flow *flow, const struct group *group)
 {
     struct slice items = SLICE_NONE, last = SLICE_NONE, element;
     struct raw_look look;
-    bool first = true;
     if (group->spilled.data) {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
@@ -321,10 +318,9 @@ static void tell_group(struct flow *flow, const struct group *group)
     /* the first page has those of the head */
     while (!flow_given(flow, GET_AFTER) && raw_look_next(&look, NULL, &element)) {
         struct slice event = raw_member(flow->arena, element, "M");
-        put_event(flow, item_text(flow->arena, event, "id"), event, first);
-        first = false;
+        put_event(flow, item_text(flow->arena, event, "id"), event);
     }
-    if (group->spilled.data) put_further_events(flow, group, items, !last.data, first);
+    if (group->spilled.data) put_further_events(flow, group, items, !last.data);
     buf_text(flow->body, "]");
     if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "id"));
     buf_text(flow->body, "}");
@@ -392,7 +388,7 @@ static void list_groups(struct flow *flow)
     buf_text(flow->body, "{\"groups\":[");
     for (int64_t i = 0; i < open->count; i++) {
         const struct listing_entry *entry = &open->entries[i];
-        flow_put(flow, flow->body, "%r{'key':%s,'generation':%d,'opened':%s}", i ? SLICE(",") : SLICE(""),
+        flow_put(flow, flow->body, "%,{'key':%s,'generation':%d,'opened':%s}",
                  item_text(flow->arena, entry->item, "key"),
                  item_int(flow->arena, entry->item, "generation", 0),
                  (struct slice){entry->order.data, MOMENT_BYTES});

@@ -93,6 +93,8 @@ bool group_if_rule_with(struct flow *flow, struct edit *edit, struct slice item,
                         bool holds);
 /* It will hold with an event of this kind, for certain. */
 bool group_completes(struct flow *flow, struct slice item, struct slice kind);
+/* Is it an element of this set? */
+bool group_has(struct flow *flow, struct slice item, const char *name, struct slice wanted);
 /* What of it can be said without the service: false, it does not hold. */
 bool group_may_be_complete(struct flow *flow, struct slice item);
 /* A condition with values and names in their places ("count >= 3") in DynamoDB's words, with the values

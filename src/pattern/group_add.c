@@ -158,19 +158,9 @@ static bool write_head(struct flow *flow, struct group *group, struct add *add, 
 
 /* ---- where an event is ---- */
 
-static bool has_element(struct flow *flow, struct slice item, const char *name, struct slice wanted)
-{
-    struct raw_look look;
-    struct slice element;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, name));
-    while (raw_look_next(&look, NULL, &element))
-        if (slice_equal(raw_text(flow->arena, element), wanted)) return true;
-    return false;
-}
-
 static bool is_in_head(struct flow *flow, const struct group *group, const struct add *add)
 {
-    return has_element(flow, group->item, "ids", add->id) ||
+    return group_has(flow, group->item, "ids", add->id) ||
            slice_equal(item_text(flow->arena, group->redo, "id"), add->id);
 }
 

@@ -65,7 +65,7 @@ static void take_kinds(struct flow *flow, struct put *put, struct slice value)
         if (!text.len || text.len > NAME_BYTES || again || count == GROUP_KINDS)
             refuse_rule(flow, "complete.kinds must be up to 50 different names of 1 to 200 bytes.");
         kinds[count++] = text;
-        list = flow_compose(flow, "%A%r%s", list, count > 1 ? SLICE(",") : SLICE(""), text);
+        list = flow_compose(flow, "%A%,%s", list, text);
     }
     if (!count) refuse_rule(flow, "complete.kinds must name at least one kind.");
     put->attributes = flow_compose(flow, "%A,'needs':{'SS':[%A]}", put->attributes, list);
@@ -85,8 +85,7 @@ static void take_values(struct flow *flow, struct put *put, struct slice values)
             fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
                     ((name.data[i] | 32) >= 'a' && (name.data[i] | 32) <= 'z');
         if (!fits) refuse_rule(flow, "The names of complete.when.values are like \":least\".");
-        map = flow_compose(flow, "%A%r%s:%J", map, map.len ? SLICE(",") : SLICE(""), slice_from(name, 1),
-                           value);
+        map = flow_compose(flow, "%A%,%s:%J", map, slice_from(name, 1), value);
     }
     put->values = group_when_values(flow, flow_compose(flow, "{%A}", map));
     put->attributes = flow_compose(flow, "%A,'values':{'M':{%A}}", put->attributes, map);
@@ -158,8 +157,7 @@ static struct slice when_member(struct flow *flow, struct slice item)
     if (!item_has(flow->arena, item, "when")) return SLICE("");
     if (!values.data) return plain_member(flow, item, "when", "when");
     raw_look_begin(&look, flow->arena, values);
-    while (raw_look_next(&look, &name, &value))
-        list = flow_compose(flow, "%A%r':%A':%P", list, list.len ? SLICE(",") : SLICE(""), name, value);
+    while (raw_look_next(&look, &name, &value)) list = flow_compose(flow, "%A%,':%A':%P", list, name, value);
     return flow_compose(flow, ",'when':{'expression':%s,'values':{%A}}", item_text(flow->arena, item, "when"),
                         list);
 }

@@ -129,13 +129,13 @@ bool group_if_rule_with(struct flow *flow, struct edit *edit, struct slice item,
     return if_rule(flow, edit, rule, values, holds);
 }
 
-static bool has_kind(struct flow *flow, struct slice item, struct slice kind)
+bool group_has(struct flow *flow, struct slice item, const char *name, struct slice wanted)
 {
     struct raw_look look;
     struct slice element;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "kinds"));
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, name));
     while (raw_look_next(&look, NULL, &element))
-        if (slice_equal(raw_text(flow->arena, element), kind)) return true;
+        if (slice_equal(raw_text(flow->arena, element), wanted)) return true;
     return false;
 }
 
@@ -149,7 +149,7 @@ static bool may_hold(struct flow *flow, struct slice item, int64_t more, struct 
     raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
     while (raw_look_next(&look, NULL, &kind)) {
         struct slice needed = raw_text(flow->arena, kind);
-        if (!(more && slice_equal(needed, added)) && !has_kind(flow, item, needed)) return false;
+        if (!(more && slice_equal(needed, added)) && !group_has(flow, item, "kinds", needed)) return false;
     }
     return has_rule;
 }

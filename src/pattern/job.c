@@ -114,8 +114,10 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
     X(state)                                                                                                 \
     X(run)                                                                                                   \
     X(last_caller)                                                                                           \
-    X(total) X(first) X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep) X(reach) X(revived)    \
-        X(epoch) X(changing) X(changing_ms)
+    X(total)                                                                                                 \
+    X(first)                                                                                                 \
+    X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep) X(reach) X(revived) X(epoch) X(changing) \
+        X(changing_ms)
 
 static void head_read(struct flow *flow, struct slice item)
 {
@@ -499,10 +501,9 @@ static void list_jobs(struct flow *flow)
     }
     buf_text(flow->body, "{\"jobs\":[");
     for (int64_t i = 0; i < list->count; i++)
-        buf_slice(flow->body,
-                  flow_compose(flow, "%r{'id':%s,'state':%s,'opened':%s}", i ? SLICE(",") : SLICE(""),
-                               item_text(flow->arena, list->entries[i].item, "id"), state,
-                               moment_text(flow->arena, job_opened_ms(list->entries[i].order))));
+        flow_put(flow, flow->body, "%,{'id':%s,'state':%s,'opened':%s}",
+                 item_text(flow->arena, list->entries[i].item, "id"), state,
+                 moment_text(flow->arena, job_opened_ms(list->entries[i].order)));
     listing_finish(flow, list);
 }
 

@@ -132,8 +132,7 @@ static bool leaf_redrive(struct flow *flow, struct leaf *leaf, int64_t epoch, st
         bool is_written = !flow_failed(flow) ||
                           now.epoch == epoch; /* by the same call before, whose reply was lost */
         for (size_t i = 0; is_written && i < count; i++)
-            *told = flow_compose(flow, "%A%r%A", *told, told->len ? SLICE(",") : SLICE(""),
-                                 job_task_text(flow, leaf, offsets[i]));
+            *told = flow_compose(flow, "%A%,%A", *told, job_task_text(flow, leaf, offsets[i]));
         *leaf = now;
         if (is_written) return true;
         if (job->state == JOB_DELETING) return false;

@@ -307,7 +307,7 @@ static struct slice unknown_text(struct flow *flow, const struct done *done)
 {
     struct slice text = SLICE("");
     for (size_t i = 0; i < done->unknown_count; i++)
-        text = flow_compose(flow, "%r%r%s", text, i ? SLICE(",") : SLICE(""), done->unknown[i]);
+        text = flow_compose(flow, "%r%,%s", text, done->unknown[i]);
     return done->unknown_count ? flow_compose(flow, ",'unknown':[%r]", text) : SLICE("");
 }
 

@@ -142,47 +142,38 @@ static void put_check(struct flow *flow, struct put *put)
 
 /* ---- opening ---- */
 
-static struct slice number_member(struct flow *flow, unsigned field, const char *name)
-{
-    if (!flow_given(flow, field)) return SLICE("");
-    return flow_compose(flow, ",'%r':%N", slice_of(name), flow_int(flow, field));
-}
-
 /* False: another one of this id was there first. */
 static bool put_create(struct flow *flow, const struct put *put)
 {
     struct job *job = flow->state;
-    struct job soon = {.deadline_ms = flow_moment(flow, PUT_DEADLINE)};
-    if (soon.deadline_ms &&
-        (soon.deadline_ms <= flow->now_ms || soon.deadline_ms > flow->now_ms + JOB_LONG_MS))
+    int64_t deadline_ms = flow_moment(flow, PUT_DEADLINE);
+    if (deadline_ms && (deadline_ms <= flow->now_ms || deadline_ms > flow->now_ms + JOB_LONG_MS))
         refuse_request(flow, "deadline must be a time to come, within ten years.");
     slots_count(flow, &job_slots, job->id);
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),
                                     (unsigned long long)(flow_random(flow) & 0xfff));
-    struct slice tasks = number_member(flow, PUT_TOTAL, "total");
+    struct edit edit = {0};
+    job_open(flow, &edit, deadline_ms);
+    edit_set(flow, &edit, "run", "%S", run);
+    edit_set(flow, &edit, "layout", "%S", flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"));
+    edit_set(flow, &edit, "epoch", "{'N':'1'}");
+    edit_set(flow, &edit, "failures", "{'N':'0'}");
+    edit_set(flow, &edit, "opened", "%S", moment_text(flow->arena, flow->now_ms));
     if (put->count)
-        tasks = flow_compose(flow, ",'total':%N,'leaves':%N,'names':%S", (int64_t)put->count, put->leaves,
-                             put->digest);
-    struct slice item = flow_compose(
-        flow,
-        "{'id':%S,'run':%S,'state':{'S':'OPEN'},'layout':%S,'epoch':{'N':'1'},'failures':{'N':'0'},"
-        "'opened':%S,'listed':%S,'slot':%S,'due':%N%A%A%A%A%A%A}",
-        job->id, run, flow_int(flow, PUT_LAYOUT) ? SLICE("set") : SLICE("tree"),
-        moment_text(flow->arena, flow->now_ms), job_listed(flow, JOB_OPEN), job_slot(flow),
-        job_due_ms(flow, &soon), tasks, number_member(flow, PUT_FIRST, "first"),
-        soon.deadline_ms ? flow_compose(flow, ",'deadline':%N", soon.deadline_ms) : SLICE(""),
-        number_member(flow, PUT_KEEP, "keep"),
-        flow_given(flow, PUT_TOLERATE) ? flow_compose(flow, ",'tolerate':%J", flow_text(flow, PUT_TOLERATE))
-                                       : SLICE(""),
-        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
-    task_call(flow, "PutItem",
-              "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(#id)',%#}", &job_table,
-              item);
-    if (flow_failed(flow)) return false;
-    job_take(flow, item);
-    return true;
+        edit_put(flow, &edit, EDIT_SET, "#total = :total, #leaves = :leaves, #names = :names",
+                 "':total':%N,':leaves':%N,':names':%S", (int64_t)put->count, put->leaves, put->digest);
+    else if (flow_given(flow, PUT_TOTAL))
+        edit_set(flow, &edit, "total", "%N", flow_int(flow, PUT_TOTAL));
+    if (flow_given(flow, PUT_FIRST)) edit_set(flow, &edit, "first", "%N", flow_int(flow, PUT_FIRST));
+    if (deadline_ms) edit_set(flow, &edit, "deadline", "%N", deadline_ms);
+    if (flow_given(flow, PUT_KEEP)) edit_set(flow, &edit, "keep", "%N", flow_int(flow, PUT_KEEP));
+    if (flow_given(flow, PUT_TOLERATE))
+        edit_set(flow, &edit, "tolerate", "%J", flow_text(flow, PUT_TOLERATE));
+    if (flow_given(flow, PUT_THEN)) edit_set(flow, &edit, "then", "%S", flow_then(flow, PUT_THEN));
+    edit_if(flow, &edit, "attribute_not_exists(#id)", NULL);
+    return job_took(flow, edit_write(flow, &edit, &job_table, job_key(flow)));
 }
 
 /* Its tasks may become names. */

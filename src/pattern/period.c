@@ -376,7 +376,6 @@ static void list_periods(struct flow *flow)
 {
     struct slice after = flow_text(flow, LIST_AFTER), start = SLICE(""), item;
     struct raw_look look;
-    bool first = true;
     if (flow_given(flow, LIST_AFTER)) {
         const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
         size_t len = slash ? (size_t)(slash - after.data) : 0;
@@ -394,9 +393,8 @@ static void list_periods(struct flow *flow)
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false)
-        flow_put(flow, flow->body, "%r{'name':%s,'due':%s}", first ? SLICE("") : SLICE(","),
-                 item_text(flow->arena, item, "name"),
+    while (raw_look_next(&look, NULL, &item))
+        flow_put(flow, flow->body, "%,{'name':%s,'due':%s}", item_text(flow->arena, item, "name"),
                  moment_text(flow->arena, item_int(flow->arena, item, "due", 0)));
     buf_text(flow->body, "]");
     if (last.data)

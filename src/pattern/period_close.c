@@ -104,8 +104,7 @@ static void seal_shards(struct flow *flow, struct closing *closing)
         chain_read_end(flow, &chain, &end);
         chain_seal(flow, &chain, &end, SLICE("{\"S\":\"closed\"}"), chain.keep_s);
         closing->count += end.next - 1;
-        closing->ends = flow_compose(flow, "%A%A%N", closing->ends, shard ? SLICE(",") : SLICE(""),
-                                     end.next - 1);
+        closing->ends = flow_compose(flow, "%A%,%N", closing->ends, end.next - 1);
     }
 }
 

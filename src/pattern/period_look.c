@@ -46,7 +46,7 @@ static void put_head(struct flow *flow, const struct period *period, int64_t sta
 static void put_event(struct flow *flow, struct slice value)
 {
     struct slice event = attribute_content(flow->arena, value);
-    flow_put(flow, flow->body, "{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, event, "id"),
+    flow_put(flow, flow->body, "%,{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, event, "id"),
              item_attribute(flow->arena, event, "time"),
              item_has(flow->arena, event, "late") ? SLICE(",\"late\":true") : SLICE(""),
              item_attribute(flow->arena, event, "data"));
@@ -66,7 +66,6 @@ static void put_events(struct flow *flow, const struct period *period, int64_t s
                 *more = true;
                 break;
             }
-            if (count > 1) buf_byte(flow->body, ',');
             put_event(flow, reader.value);
         }
     }
@@ -153,7 +152,7 @@ const struct field period_list_fields[] = {
 
 static void put_done(struct flow *flow, struct slice item)
 {
-    flow_put(flow, flow->body, "{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
+    flow_put(flow, flow->body, "%,{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
              item_attribute(flow->arena, item, "bucket"), item_attribute(flow->arena, item, "state"),
              item_attribute(flow->arena, item, "end"), item_attribute(flow->arena, item, "count"),
              item_attribute(flow->arena, item, "parts"), item_attribute(flow->arena, item, "done"));
@@ -164,7 +163,7 @@ static void put_open(struct flow *flow, const struct period *period, struct slic
     struct slice start = item_text(flow->arena, item, "bucket");
     int64_t start_ms = 0;
     moment_parse(start, &start_ms);
-    flow_put(flow, flow->body, "{'bucket':%s,'state':'OPEN','end':%s}", start,
+    flow_put(flow, flow->body, "%,{'bucket':%s,'state':'OPEN','end':%s}", start,
              moment_text(flow->arena, period_end(period, start_ms)));
 }
 
@@ -174,7 +173,7 @@ void period_list(struct flow *flow)
     struct period period;
     struct raw_look look;
     struct slice item, after = flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0");
-    bool is_open = flow_int(flow, LIST_STATE) == 1, first = true;
+    bool is_open = flow_int(flow, LIST_STATE) == 1;
     period_get(flow, &period);
     if (is_open && period.done_ms > 0) {
         struct slice before = moment_text(flow->arena, period.done_ms - 1);
@@ -191,13 +190,11 @@ void period_list(struct flow *flow)
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"buckets\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));
-    for (; raw_look_next(&look, NULL, &item); first = false) {
-        if (!first) buf_byte(flow->body, ',');
+    while (raw_look_next(&look, NULL, &item))
         if (is_open)
             put_open(flow, &period, item);
         else
             put_done(flow, item);
-    }
     buf_text(flow->body, "]");
     if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "bucket"));
     buf_text(flow->body, "}");

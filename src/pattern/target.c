@@ -8,9 +8,9 @@
  *
  * A batch that is handed over again calls again. Each call carries the record's id as its Idempotency-Key,
  * and may name it in its body, so that the patterns see that they have been called before. */
+#include "base/attribute.h"
 #include "base/limits.h"
 #include "pattern/internal.h"
-#include "base/attribute.h"
 
 #define STATUS_TOO_MANY 429 /* of requests: the next may be taken */
 
@@ -37,14 +37,6 @@ static bool fail(struct target *target, struct slice sentence)
 
 /* ---- places ---- */
 
-static struct slice word_take(struct slice *path)
-{
-    const char *dot = path->len ? memchr(path->data, '.', path->len) : NULL;
-    struct slice word = {path->data, dot ? (size_t)(dot - path->data) : path->len};
-    *path = slice_from(*path, dot ? word.len + 1 : word.len);
-    return word;
-}
-
 static struct slice member_of(struct target *target, struct slice object, struct slice name)
 {
     return raw_member(target->arena, object, arena_printf(target->arena, "%.*s", SLICE_ARG(name)).data);
@@ -64,7 +56,7 @@ static struct slice image_value(struct target *target, struct slice image, struc
     bool is_item = true;
     while (path.len && value.data) {
         if (!is_item) value = raw_member(target->arena, value, "M");
-        value = member_of(target, value, word_take(&path));
+        value = member_of(target, value, slice_cut(&path, '.'));
         is_item = false;
     }
     if (!value.data) return SLICE_NONE;
@@ -77,12 +69,12 @@ static struct slice image_value(struct target *target, struct slice image, struc
 
 static struct slice place_value(struct target *target, struct slice path)
 {
-    struct slice rest = path, word = word_take(&rest), value = target->record;
+    struct slice rest = path, word = slice_cut(&rest, '.'), value = target->record;
     if (is_image(word)) {
         struct slice change = raw_member(target->arena, target->record, "dynamodb");
         return image_value(target, member_of(target, change, word), rest);
     }
-    while (path.len && value.data) value = member_of(target, value, word_take(&path));
+    while (path.len && value.data) value = member_of(target, value, slice_cut(&path, '.'));
     return value;
 }
 

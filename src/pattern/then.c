@@ -59,14 +59,6 @@ static const char *url_fault(struct slice text)
     return NULL;
 }
 
-static struct slice segment_take(struct slice *path)
-{
-    const char *slash = path->len ? memchr(path->data, '/', path->len) : NULL;
-    struct slice segment = {path->data, slash ? (size_t)(slash - path->data) : path->len};
-    *path = slice_from(*path, slash ? segment.len + 1 : segment.len);
-    return segment;
-}
-
 /* A segment with a place in it may become anything. */
 static bool path_fits(struct slice asked, struct slice known)
 {
@@ -74,7 +66,7 @@ static bool path_fits(struct slice asked, struct slice known)
     asked = slice_from(asked, 1);
     known = slice_from(known, 1);
     while (asked.len && known.len) {
-        struct slice mine = segment_take(&asked), row = segment_take(&known);
+        struct slice mine = slice_cut(&asked, '/'), row = slice_cut(&known, '/');
         bool is_open = row.len && row.data[0] == '{';
         bool is_place = mine.len && memchr(mine.data, '{', mine.len);
         if (!mine.len || (!is_open && !is_place && !slice_equal(mine, row))) return false;
@@ -84,9 +76,7 @@ static bool path_fits(struct slice asked, struct slice known)
 
 const char *then_call_fault(struct slice call)
 {
-    const char *blank = call.len ? memchr(call.data, ' ', call.len) : NULL;
-    struct slice method = {call.data, blank ? (size_t)(blank - call.data) : call.len};
-    struct slice path = slice_from(call, blank ? method.len + 1 : method.len);
+    struct slice path = call, method = slice_cut(&path, ' ');
     if (slice_equal(method, SLICE("GET"))) return "must not call a pattern by GET, which would do nothing";
     for (size_t i = 0; row_at(i); i++)
         if (slice_equal(slice_of(row_at(i)->method), method) && path_fits(path, slice_of(row_at(i)->path)))

@@ -61,16 +61,6 @@ struct slice rest_encoded(struct arena *arena, struct slice text)
 
 /* ---- routes ---- */
 
-/* The text up to the next slash; *rest goes on behind it. */
-static struct slice segment_take(struct slice *rest)
-{
-    const char *slash = rest->len ? memchr(rest->data, '/', rest->len) : NULL;
-    size_t len = slash ? (size_t)(slash - rest->data) : rest->len;
-    struct slice segment = {rest->data, len};
-    *rest = slash ? slice_from(*rest, len + 1) : (struct slice){rest->data + len, 0};
-    return segment;
-}
-
 static struct slice path_trim(struct slice path)
 {
     if (path.len && path.data[0] == '/') path = slice_from(path, 1);
@@ -106,9 +96,9 @@ static bool path_matches(struct slice pattern, struct slice path, struct arena *
     pattern = path_trim(pattern);
     path = path_trim(path);
     while (pattern.len && path.len) {
-        struct slice wanted = segment_take(&pattern);
+        struct slice wanted = slice_cut(&pattern, '/');
         if (takes_all(wanted)) return count < REST_PARAMETERS && rest_decode(arena, path, &parameters[count]);
-        struct slice found = segment_take(&path);
+        struct slice found = slice_cut(&path, '/');
         if (!is_name(wanted)) {
             if (!slice_equal(wanted, found)) return false;
         } else if (!found.len || count == REST_PARAMETERS ||
