@@ -247,6 +247,7 @@ struct schedules {
     struct task_note stopping, closing;
     pthread_t thread;
     bool has_thread, is_halted;
+    bool is_readable; /* as the first reading of the table has found */
     /* for those who ask from other threads */
     _Atomic uint32_t active; /* firings and readings under way */
     _Atomic int64_t next_ms; /* of those that wait */
@@ -277,8 +278,11 @@ void schedules_note_deletion(struct schedules *schedules, struct slice token, st
 
 /* ---- schedule_table.c: the door, for tasks ---- */
 
-/* Composes a request, calls, and repeats what meets another's transaction; what else is wrong than MISSING and
- * CONDITION is logged. */
+/* Composes a request, of which TableName is there, calls, and repeats what meets another's transaction; what else is
+ * wrong than MISSING and CONDITION is logged. */
+#define SCHEDULE_KEY "'Key':{'group':%S,'name':%S}"
+#define SCHEDULE_OF_GROUP                                                                                    \
+    "'ConsistentRead':true,'KeyConditionExpression':'#group = :group',%#,'ExpressionAttributeValues':{':group':%S}"
 struct task_reply schedules_call(struct schedules *schedules, const char *operation, const char *format, ...);
 /* Makes the table with its default group, if need be. */
 bool schedule_table_make(struct schedules *schedules);
@@ -348,6 +352,10 @@ struct schedule_group_body {
 };
 bool schedule_group_read(struct arena *arena, struct slice text, struct schedule_group_body *out,
                          struct schedule_fault *fault);
+
+/* Puts the group's item, unless there is one; CONDITION: the reply has that. The tags are members of a map. */
+struct task_reply schedule_group_put(struct schedules *schedules, struct slice name, int64_t now_ms,
+                                     struct slice tags, struct slice token);
 
 schedule_handler schedule_group_create, schedule_group_get, schedule_group_delete, schedule_group_list,
     schedule_tag_add, schedule_tag_remove, schedule_tag_list;

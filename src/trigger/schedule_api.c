@@ -119,13 +119,10 @@ static enum dynamo_fault schedule_put(struct schedules *schedules, const struct 
     enum dynamo_fault fault =
         schedules_call(
             schedules, "PutItem",
-            "{'TableName':%s,'Item':%A,"
-            "'ConditionExpression':'attribute_not_exists(#name) OR attribute_exists(#pending)',%#}",
-            schedules->table, schedule_item(task_arena(), schedule))
+            "'Item':%A,'ConditionExpression':'attribute_not_exists(#name) OR attribute_exists(#pending)',%#",
+            schedule_item(task_arena(), schedule))
             .fault;
-    if (fault != DYNAMO_MISSING) return fault;
-    schedules->table_is_there = false; /* any more */
-    return DYNAMO_IN_USE;
+    return fault == DYNAMO_MISSING ? DYNAMO_IN_USE : fault; /* the table will be made again */
 }
 
 /* A5. CONDITION: there is one already; MISSING: there is no such group, or it is being deleted; IN_USE: the table was
@@ -141,24 +138,22 @@ static enum dynamo_fault schedule_insert(struct schedules *schedules, struct sch
     if (fault != DYNAMO_FINE) return fault;
     fault = schedules_call(
                 schedules, "UpdateItem",
-                "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
-                "'UpdateExpression':'SET #state = :active','ConditionExpression':'#state = :active',%#,"
-                "'ExpressionAttributeValues':{':active':{'S':'ACTIVE'}}}",
-                schedules->table, schedule->group)
+                SCHEDULE_KEY
+                ",'UpdateExpression':'SET #state = :active','ConditionExpression':'#state = :active',"
+                "%#,'ExpressionAttributeValues':{':active':{'S':'ACTIVE'}}",
+                SLICE(SCHEDULE_GROUPS), schedule->group)
                 .fault;
-    static const char mine[] = "'ConditionExpression':'#pending = :pending',%#,"
-                               "'ExpressionAttributeValues':{':pending':%S}}";
+    struct slice mine = compose_in(
+        task_arena(),
+        "'ConditionExpression':'#pending = :pending',%#,'ExpressionAttributeValues':{':pending':%S}",
+        pending.pending);
     if (fault == DYNAMO_CONDITION) {
-        schedules_call(schedules, "DeleteItem", "{'TableName':%s,'Key':{'group':%S,'name':%S},%A",
-                       schedules->table, schedule->group, schedule->name,
-                       compose_in(task_arena(), mine, pending.pending));
+        schedules_call(schedules, "DeleteItem", SCHEDULE_KEY ",%A", schedule->group, schedule->name, mine);
         return DYNAMO_MISSING;
     }
     if (fault != DYNAMO_FINE) return fault;
     schedule->revision++; /* who has seen it pending must not take it for that */
-    fault = schedules_call(schedules, "PutItem", "{'TableName':%s,'Item':%A,%A", schedules->table,
-                           schedule_item(task_arena(), schedule),
-                           compose_in(task_arena(), mine, pending.pending))
+    fault = schedules_call(schedules, "PutItem", "'Item':%A,%A", schedule_item(task_arena(), schedule), mine)
                 .fault;
     return fault == DYNAMO_CONDITION ? DYNAMO_IN_USE : fault;
 }
@@ -213,9 +208,9 @@ static enum dynamo_fault schedule_replace(struct schedules *schedules, const str
 {
     bool has_next = before->next_ms != SCHEDULE_NONE;
     return schedules_call(schedules, "PutItem",
-                          "{'TableName':%s,'Item':%A,'ConditionExpression':'#revision = :revision AND %r',%#,"
-                          "'ExpressionAttributeValues':{':revision':%N%A}}",
-                          schedules->table, schedule_item(task_arena(), schedule),
+                          "'Item':%A,'ConditionExpression':'#revision = :revision AND %r',%#,"
+                          "'ExpressionAttributeValues':{':revision':%N%A}",
+                          schedule_item(task_arena(), schedule),
                           has_next ? SLICE("#next = :next") : SLICE("attribute_not_exists(#next)"),
                           before->revision,
                           has_next ? compose_in(task_arena(), ",':next':%N", before->next_ms) : SLICE(""))

@@ -200,22 +200,16 @@ static void note_closing(struct task_note *note)
     task_signal_give(&schedules->changed);
 }
 
-struct first_reading {
-    struct schedules *schedules;
-    bool is_fine;
-};
-
 static void first_read_task(void *argument)
 {
-    struct first_reading *first = argument;
-    first->is_fine = schedules_read(first->schedules);
+    struct schedules *schedules = argument;
+    schedules->is_readable = schedules_read(schedules);
 }
 
 struct schedules *schedules_open_with(struct trigger *trigger, const struct schedule_doors *doors,
                                       struct task_host *host)
 {
     struct schedules *schedules = must_zero(1, sizeof *schedules);
-    struct first_reading first = {.schedules = schedules};
     schedules->trigger = trigger;
     schedules->doors = *doors;
     schedules->table = arena_printf(&schedules->arena, "%.*sschedules", SLICE_ARG(trigger->prefix));
@@ -224,9 +218,9 @@ struct schedules *schedules_open_with(struct trigger *trigger, const struct sche
     schedules->closing.run = note_closing;
     atomic_init(&schedules->next_ms, HEAP_NEVER);
     for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++) ring_init(&schedules->by_name[i]);
-    task_begin(host, first_read_task, &first);
+    task_begin(host, first_read_task, schedules);
     task_host_run(host);
-    if (first.is_fine) return schedules;
+    if (schedules->is_readable) return schedules;
     schedules_close(schedules);
     return NULL;
 }

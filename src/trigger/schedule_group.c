@@ -119,6 +119,16 @@ bool schedule_group_read(struct arena *arena, struct slice text, struct schedule
 
 /* ---- creating and getting ---- */
 
+struct task_reply schedule_group_put(struct schedules *schedules, struct slice name, int64_t now_ms,
+                                     struct slice tags, struct slice token)
+{
+    return schedules_call(schedules, "PutItem",
+                          "'Item':{'group':%S,'name':%S,'state':{'S':'ACTIVE'},'created':%N,'changed':%N,"
+                          "'tags':{'M':{%A}}%A},'ConditionExpression':'attribute_not_exists(#name)',%#,%O",
+                          SLICE(SCHEDULE_GROUPS), name, now_ms, now_ms, tags,
+                          token.len ? compose_in(task_arena(), ",'token':%S", token) : SLICE(""));
+}
+
 void schedule_group_create(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
@@ -135,14 +145,10 @@ void schedule_group_create(struct trigger *trigger, struct rest_call *call)
     for (size_t i = 0; i < body->tag_count; i++)
         compose(&tags, "%A%s:%S", i ? SLICE(",") : SLICE(""), body->keys[i], body->values[i]);
     struct slice all = arena_take(task_arena(), &tags);
-    struct slice token = body->token.data ? compose_in(task_arena(), ",'token':%S", body->token) : SLICE("");
-    struct task_reply reply = {.fault = DYNAMO_REFUSED};
-    if (schedule_table_make(schedules))
-        reply = schedules_call(schedules, "PutItem",
-                               "{'TableName':%s,'Item':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S,"
-                               "'state':{'S':'ACTIVE'},'created':%N,'changed':%N,'tags':{'M':{%A}}%A},"
-                               "'ConditionExpression':'attribute_not_exists(#name)',%#,%O}",
-                               schedules->table, name, now_ms, now_ms, all, token);
+    struct task_reply reply = {.fault = DYNAMO_MISSING};
+    for (int i = 0; reply.fault == DYNAMO_MISSING && i < 2; i++)
+        reply = schedule_table_make(schedules) ? schedule_group_put(schedules, name, now_ms, all, body->token)
+                                               : (struct task_reply){.fault = DYNAMO_REFUSED};
     struct slice found = raw_member(task_arena(), reply.body, "Item");
     if (reply.fault == DYNAMO_CONDITION && /* by a request before this one, or by the door's first attempt */
         slice_equal(item_text(task_arena(), found, "token"), body->token) &&
@@ -175,10 +181,9 @@ static enum dynamo_fault group_mark(struct schedules *schedules, struct slice na
     bool is_first = *created_ms == SCHEDULE_NONE;
     struct task_reply reply = schedules_call(
         schedules, "UpdateItem",
-        "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
-        "'UpdateExpression':'SET #state = :deleting','ConditionExpression':'%r',%#,'ReturnValues':'ALL_NEW',"
-        "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}%A}}",
-        schedules->table, name,
+        SCHEDULE_KEY ",'UpdateExpression':'SET #state = :deleting','ConditionExpression':'%r',%#,"
+                     "'ReturnValues':'ALL_NEW','ExpressionAttributeValues':{':deleting':{'S':'DELETING'}%A}",
+        SLICE(SCHEDULE_GROUPS), name,
         is_first ? SLICE("attribute_exists(#name)") : SLICE("#state = :deleting AND #created = :created"),
         is_first ? SLICE("") : compose_in(task_arena(), ",':created':%N", *created_ms));
     if (reply.fault == DYNAMO_FINE)
@@ -195,11 +200,8 @@ static enum dynamo_fault schedules_delete(struct schedules *schedules, struct sl
     struct arena *arena = task_arena();
     struct arena_mark mark = arena_mark(arena);
     for (;; arena_rewind(arena, mark)) {
-        struct task_reply reply = schedules_call(
-            schedules, "Query",
-            "{'TableName':%s,'ConsistentRead':true,'Limit':%d,'KeyConditionExpression':'#group = :group',%#,"
-            "'ExpressionAttributeValues':{':group':%S}}",
-            schedules->table, (int64_t)DELETED_AT_ONCE, group);
+        struct task_reply reply = schedules_call(schedules, "Query", SCHEDULE_OF_GROUP ",'Limit':%d", group,
+                                                 (int64_t)DELETED_AT_ONCE);
         if (reply.fault != DYNAMO_FINE) return reply.fault;
         struct slice items = raw_member(arena, arena_copy(arena, reply.body), "Items"), item;
         if (!raw_count(arena, items)) return DYNAMO_FINE;
@@ -234,10 +236,10 @@ void schedule_group_delete(struct trigger *trigger, struct rest_call *call)
     if (!is_gone) fault = schedules_delete(schedules, name, created_ms);
     if (!is_gone && fault == DYNAMO_FINE)
         fault = schedules_call(schedules, "DeleteItem",
-                               "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
-                               "'ConditionExpression':'#state = :deleting AND #created = :created',%#,"
-                               "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':created':%N}}",
-                               schedules->table, name, created_ms)
+                               SCHEDULE_KEY
+                               ",'ConditionExpression':'#state = :deleting AND #created = :created',%#,"
+                               "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'},':created':%N}",
+                               SLICE(SCHEDULE_GROUPS), name, created_ms)
                     .fault;
     if (!group_is_fine(call, fault == DYNAMO_CONDITION ? DYNAMO_FINE : fault, name)) return;
     schedules_note_deletion(schedules, token, name);
@@ -300,13 +302,12 @@ static void tags_change(struct schedules *schedules, struct rest_call *call, str
                  all = arena_take(task_arena(), &values);
     enum dynamo_fault fault = DYNAMO_FINE;
     if (body->tag_count)
-        fault = schedules_call(schedules, "UpdateItem",
-                               "{'TableName':%s,'Key':{'group':{'S':'" SCHEDULE_GROUPS "'},'name':%S},"
-                               "'UpdateExpression':'%A %A','ConditionExpression':'attribute_exists(#name)',"
-                               "'ExpressionAttributeNames':{'#name':'name'%A}%A}",
-                               schedules->table, group, sets ? SLICE("SET") : SLICE("REMOVE"), changes, keys,
-                               sets ? compose_in(task_arena(), ",'ExpressionAttributeValues':{%A}", all)
-                                    : SLICE(""))
+        fault = schedules_call(
+                    schedules, "UpdateItem",
+                    SCHEDULE_KEY ",'UpdateExpression':'%A %A','ExpressionAttributeNames':{'#name':'name'%A},"
+                                 "'ConditionExpression':'attribute_exists(#name)'%A",
+                    SLICE(SCHEDULE_GROUPS), group, sets ? SLICE("SET") : SLICE("REMOVE"), changes, keys,
+                    sets ? compose_in(task_arena(), ",'ExpressionAttributeValues':{%A}", all) : SLICE(""))
                     .fault;
     if (!group_is_fine(call, fault, group)) return;
     buf_text(call->reply, "{}");

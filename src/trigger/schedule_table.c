@@ -14,15 +14,18 @@ struct task_reply schedules_call(struct schedules *schedules, const char *operat
     struct buf out = {0};
     struct composer composer = {.out = &out, .arena = task_arena()};
     va_list args;
+    compose(&out, "{'TableName':%s,", schedules->table);
     va_start(args, format);
     compose_with(&composer, format, args);
     va_end(args);
+    buf_byte(&out, '}');
     struct slice request = arena_take(task_arena(), &out);
     struct task_reply reply = task_request(operation, request);
     for (int i = 0; reply.fault == DYNAMO_CONFLICT && i < BUSY_ROUNDS; i++) {
         task_pause_us(BUSY_PAUSE_US);
         reply = task_request(operation, request);
     }
+    if (reply.fault == DYNAMO_MISSING) schedules->table_is_there = false;
     if (reply.fault != DYNAMO_FINE && reply.fault != DYNAMO_MISSING && reply.fault != DYNAMO_CONDITION)
         log_line("schedules: %s on %.*s failed: %.*s: %.*s", operation, SLICE_ARG(schedules->table),
                  SLICE_ARG(reply.error), SLICE_ARG(task_reply_message(&reply)));
@@ -47,14 +50,8 @@ bool schedule_table_make(struct schedules *schedules)
     if (schedules->table_is_there) return true;
     task_outside(table_make, schedules);
     if (!schedules->table_is_there) return false;
-    int64_t now_ms = task_host_now_ms(schedules->host);
-    enum dynamo_fault fault = schedules_call(
-                                  schedules, "PutItem",
-                                  "{'TableName':%s,'Item':{'group':{'S':'" SCHEDULE_GROUPS
-                                  "'},'name':{'S':'" SCHEDULE_DEFAULT
-                                  "'},'state':{'S':'ACTIVE'},'created':%N,'changed':%N,'tags':{'M':{}}},"
-                                  "'ConditionExpression':'attribute_not_exists(#name)',%#}",
-                                  schedules->table, now_ms, now_ms)
+    enum dynamo_fault fault = schedule_group_put(schedules, SLICE(SCHEDULE_DEFAULT),
+                                                 task_host_now_ms(schedules->host), SLICE(""), SLICE(""))
                                   .fault;
     schedules->table_is_there = fault == DYNAMO_FINE || fault == DYNAMO_CONDITION;
     return schedules->table_is_there;
@@ -65,9 +62,8 @@ bool schedule_table_make(struct schedules *schedules)
 enum dynamo_fault schedule_get(struct schedules *schedules, struct slice group, struct slice name,
                                struct slice *item)
 {
-    struct task_reply reply = schedules_call(
-        schedules, "GetItem", "{'TableName':%s,'Key':{'group':%S,'name':%S},'ConsistentRead':true}",
-        schedules->table, group, name);
+    struct task_reply reply = schedules_call(schedules, "GetItem", SCHEDULE_KEY ",'ConsistentRead':true",
+                                             group, name);
     if (reply.fault != DYNAMO_FINE) return reply.fault;
     *item = raw_member(task_arena(), arena_copy(task_arena(), reply.body), "Item");
     return item->data ? DYNAMO_FINE : DYNAMO_MISSING;
@@ -87,13 +83,11 @@ enum dynamo_fault schedule_delete(struct schedules *schedules, struct slice grou
                                   int64_t revision)
 {
     bool has_one = revision != SCHEDULE_NONE; /* what others have put there may have none */
+    struct slice values = SLICE("");
+    if (has_one) values = compose_in(task_arena(), ",'ExpressionAttributeValues':{':revision':%N}", revision);
     return schedules_call(
-               schedules, "DeleteItem",
-               "{'TableName':%s,'Key':{'group':%S,'name':%S},'ConditionExpression':'%r',%#%A}",
-               schedules->table, group, name,
-               has_one ? SLICE("#revision = :revision") : SLICE("attribute_not_exists(#revision)"),
-               has_one ? compose_in(task_arena(), ",'ExpressionAttributeValues':{':revision':%N}", revision)
-                       : SLICE(""))
+               schedules, "DeleteItem", SCHEDULE_KEY ",'ConditionExpression':'%r',%#%A", group, name,
+               has_one ? SLICE("#revision = :revision") : SLICE("attribute_not_exists(#revision)"), values)
         .fault;
 }
 
@@ -116,15 +110,10 @@ static bool page_read(struct schedule_walk *walk)
     if (walk->after.len) compose(&start, ",'ExclusiveStartKey':%A", walk->after);
     arena_rewind(arena, walk->page);
     struct slice more = arena_take(arena, &start);
-    struct task_reply reply =
-        walk->group.data
-            ? schedules_call(
-                  walk->schedules, "Query",
-                  "{'TableName':%s,'ConsistentRead':true,'KeyConditionExpression':'#group = :group',"
-                  "%#,'ExpressionAttributeValues':{':group':%S}%A}",
-                  walk->schedules->table, walk->group, more)
-            : schedules_call(walk->schedules, "Scan", "{'TableName':%s,'ConsistentRead':true%A}",
-                             walk->schedules->table, more);
+    struct task_reply reply = walk->group.data
+                                  ? schedules_call(walk->schedules, "Query", SCHEDULE_OF_GROUP "%A",
+                                                   walk->group, more)
+                                  : schedules_call(walk->schedules, "Scan", "'ConsistentRead':true%A", more);
     walk->fault = reply.fault;
     if (reply.fault != DYNAMO_FINE) return false;
     struct slice page = arena_copy(arena, reply.body);

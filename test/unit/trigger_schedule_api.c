@@ -551,6 +551,26 @@ TEST(the_default_event)
     world_close(&world);
 }
 
+/* Somebody deletes the table below the server: it is made again when it is needed. */
+TEST(a_table_that_is_deleted)
+{
+    static const char *const requests[][2] = {
+        {"/schedules/s", "{\"ScheduleExpression\":\"rate(1 day)\"," TARGET "}"},
+        {"/schedule-groups/work", "{}"}};
+    begin();
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        struct buf reply = {0};
+        schedule_make(&world, "before", "rate(1 day)", "");
+        CHECK_INT(dynamo_call(world.dynamo, SLICE("DeleteTable"),
+                              SLICE("{\"TableName\":\"quipu-schedules\"}"), &reply),
+                  200);
+        buf_free(&reply);
+        expect(&world, "POST", requests[i][0], requests[i][1], 200, NULL);
+        expect(&world, "GET", "/schedules/before", "", 404, NULL);
+    }
+    world_close(&world);
+}
+
 /* A door that fails answers 500 and changes nothing that was not asked for. */
 TEST(a_door_that_fails)
 {
