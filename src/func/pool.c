@@ -86,7 +86,7 @@ void pool_refuse_all(struct pool *pool, struct after *after)
     ring_each(struct instance, instance, all, &pool->instances) instance_stop(instance, 0);
 }
 
-static void pool_end_all(struct pool *pool)
+void pool_stop(struct pool *pool)
 {
     struct after after = {0};
     pool_lock(pool);
@@ -95,11 +95,6 @@ static void pool_end_all(struct pool *pool)
     pool_unlock(pool);
     pool_wake_by(pool, 0);
     after_do(pool, &after);
-}
-
-void pool_stop(struct pool *pool)
-{
-    pool_end_all(pool);
     if (pool->has_thread) pthread_join(pool->thread, NULL); /* it ends with the last instance and answer */
     pool->has_thread = false;
 }
@@ -116,16 +111,6 @@ void pool_close(struct pool *pool)
     close(pool->wake_fd);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
-}
-
-void pool_lock(struct pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-}
-
-void pool_unlock(struct pool *pool)
-{
-    pthread_mutex_unlock(&pool->lock);
 }
 
 static struct ring *bucket_of(struct pool *pool, struct slice name)

@@ -172,17 +172,25 @@ struct pool {
     int64_t refusal_line_us;  /* when the next such line may be written */
 };
 
+static inline void pool_lock(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+}
+
+static inline void pool_unlock(struct pool *pool)
+{
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* What is left to do when the lock is released. Zeroed: nothing. */
 struct after {
     struct run *answered;   /* the last one first */
-    struct request *posted; /* to be sent to their loops; likewise */
+    struct next_request *posted; /* to be sent to their loops; likewise */
 };
 
 /* ---- pool.c ---- */
 /* Ends everything; what comes afterwards is refused. pool_close frees. */
 void pool_stop(struct pool *pool);
-void pool_lock(struct pool *pool);
-void pool_unlock(struct pool *pool);
 /* Gives waiting runs to whoever asks, starts processes, turns away whom none is left for. Under the lock. */
 void group_serve(struct group *group, struct after *after);
 void pool_serve_hungry(struct pool *pool, struct after *after);
@@ -218,7 +226,7 @@ struct run *instance_run(struct instance *instance, struct slice id);
  */
 void run_answered(struct run *run, struct instance *instance);
 
-/* ---- pool_start.c, pool_environment.c ---- */
+/* ---- pool_process.c, pool_environment.c ---- */
 struct instance *instance_new(struct group *group);
 void pool_refuse_all(struct pool *pool, struct after *after); /* who waits; and every process ends. Under the lock */
 void instance_start(struct instance *instance); /* on the pool's thread */
@@ -247,7 +255,7 @@ void instance_guard(void *instance, struct net_guest *guest);
 /* The process is there: those who came before it can be asked about. Under the lock. */
 void instance_ask_arrivals(struct instance *instance);
 
-/* ---- pool_end.c: processes that have ended, or never begun ---- */
+/* ---- pool_process.c: processes that have ended, or never begun ---- */
 void instance_ended(void *context, const struct sandbox_result *result);
 /* Fails those who wait for it (with the error that it posted, where there is one) and puts the next start
  * off. Under the lock, as is the other. */
@@ -304,7 +312,7 @@ void pool_debug_tick(struct pool *pool, int64_t now_us, int64_t *due_us);
 void pool_debug_free(struct pool *pool);
 const char *const *debug_environment(const char *const *environment, uint16_t port, struct arena *arena);
 
-/* ---- pool_meter.c: what each function has done ---- */
+/* ---- pool_show.c: what each function has done, and what runs ---- */
 struct meters *meters_new(void);
 void meters_free(struct meters *meters);
 /* A call has ended, so long after its event was handed over; 0: it never was. */
@@ -312,9 +320,6 @@ void meters_call(struct meters *meters, const struct run *run, int64_t call_us);
 void meters_log(struct meters *meters, struct slice name, size_t bytes);
 void meters_forget(struct meters *meters, struct slice name);
 void pool_put_meters(struct pool *pool, struct buf *out);
-
-/* ---- pool_show.c ---- */
-extern const char *const pool_end_names[];
 /* {"Processes":[...]} of a function. */
 void pool_put_processes(struct pool *pool, struct slice name, struct buf *out);
 
@@ -324,6 +329,6 @@ void runtime_api_serve(void *instance, struct http_exchange *exchange);
 void instance_give(struct instance *instance, struct run *run, struct after *after);
 /* Answers all requests that wait, on their loops: their process has ended. Under the lock. */
 void instance_abandon(struct instance *instance, struct after *after);
-void requests_post(struct request *posted);
+void requests_post(struct next_request *posted);
 
 #endif

@@ -30,9 +30,7 @@ struct slice function_variable(const struct function *function, struct slice nam
 
 static bool user_has(const struct function *function, struct slice name)
 {
-    for (uint32_t i = 0; i < function->variable_count; i++)
-        if (slice_equal(function->variables[i].name, name)) return true;
-    return false;
+    return function_variable(function, name).data != NULL;
 }
 
 static void put(struct environment *environment, const char *name, struct slice value)

@@ -47,10 +47,10 @@ static void run_time_out(struct run *run, struct after *after)
     instance_settle(instance);
 }
 
-/* Those of a process that is retiring because a neighbour timed out are the last: it ends with them. */
-static void instance_check_runs(struct instance *instance, int64_t now_us, int64_t *due_us,
-                                struct after *after)
+static void instance_tick(struct instance *instance, int64_t now_us, int64_t *due_us, struct after *after)
 {
+    if (instance->state == INSTANCE_ENDED) return;
+    /* Those of a process that is retiring because a neighbour timed out are the last: it ends with them. */
     ring_each(struct run, run, link, &instance->running)
     {
         if (run->is_decided) continue;
@@ -59,36 +59,21 @@ static void instance_check_runs(struct instance *instance, int64_t now_us, int64
         else
             sooner(due_us, run->deadline_us);
     }
-}
-
-/* Too late to start, to ask again after an answer, or to exit after a failed start. */
-static void instance_check_end(struct instance *instance, int64_t now_us, int64_t *due_us)
-{
-    if (instance->is_stopping || !instance->end_due_us) return;
-    if (now_us < instance->end_due_us) {
-        sooner(due_us, instance->end_due_us);
-        return;
+    /* Too late to start, to ask again after an answer, or to exit after a failed start. */
+    if (!instance->is_stopping && instance->end_due_us) {
+        if (now_us < instance->end_due_us) {
+            sooner(due_us, instance->end_due_us);
+        } else {
+            instance->is_late = true;
+            instance_stop(instance, 0);
+        }
     }
-    instance->is_late = true;
-    instance_stop(instance, 0);
-}
-
-static void instance_check_idle(struct instance *instance, int64_t now_us, int64_t *due_us)
-{
     if (!instance_is_idle(instance) || instance->debug_port) return;
-    int64_t end_us = instance->used_us + instance->pool->idle_us;
-    if (now_us >= end_us)
+    int64_t idle_end_us = instance->used_us + instance->pool->idle_us;
+    if (now_us >= idle_end_us)
         instance_stop(instance, POOL_GRACE_MS);
     else
-        sooner(due_us, end_us);
-}
-
-static void instance_tick(struct instance *instance, int64_t now_us, int64_t *due_us, struct after *after)
-{
-    if (instance->state == INSTANCE_ENDED) return;
-    instance_check_runs(instance, now_us, due_us, after);
-    instance_check_end(instance, now_us, due_us);
-    instance_check_idle(instance, now_us, due_us);
+        sooner(due_us, idle_end_us);
 }
 
 /* ---- the rest that is due ---- */
@@ -117,7 +102,8 @@ static int64_t pool_tick(struct pool *pool, struct after *after)
     ring_each(struct instance, instance, all, &pool->instances)
         instance_tick(instance, now_us, &due_us, after);
     pool_debug_tick(pool, now_us, &due_us);
-    if (pool->is_closing) pool_refuse_all(pool, after); /* whoever came to wait since: nobody starts for them */
+    if (pool->is_closing)
+        pool_refuse_all(pool, after); /* whoever came to wait since: nobody starts for them */
     pool_serve_hungry(pool, after);
     if (!ring_empty(&pool->hungry)) sooner(&due_us, now_us + POOL_RETURN_MS * 1000);
     groups_tick(pool, now_us, &due_us);

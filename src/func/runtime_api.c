@@ -5,6 +5,7 @@
  * is handed on. */
 #include <stdio.h>
 
+#include "base/compose.h"
 #include "base/limits.h"
 #include "base/raw.h"
 #include "func/pool.h"
@@ -15,7 +16,7 @@
 void runtime_reply_error(struct http_exchange *exchange, int status, const char *type, const char *message)
 {
     exchange->reply.len = 0;
-    buf_printf(&exchange->reply, "{\"errorMessage\":\"%s\",\"errorType\":\"%s\"}\n", message, type);
+    compose(&exchange->reply, "{'errorMessage':%s,'errorType':%s}\n", slice_of(message), slice_of(type));
     http_reply(exchange, status, SLICE("application/json"), SLICE_NONE);
 }
 
@@ -68,11 +69,9 @@ static void put_posted_error(struct buf *out, struct http_exchange *exchange, st
         return;
     }
     if (body.len > LIMIT_LOG_LINE_BYTES) body.len = LIMIT_LOG_LINE_BYTES;
-    buf_text(out, "{\"errorType\":");
-    json_put_string(out, type.len && utf8_valid(type) ? type : SLICE("Runtime.Unknown"));
-    buf_text(out, ",\"errorMessage\":");
-    json_put_string(out, utf8_valid(body) ? body : SLICE("Invalid error body"));
-    buf_byte(out, '}');
+    compose(out, "{'errorType':%s,'errorMessage':%s}",
+            type.len && utf8_valid(type) ? type : SLICE("Runtime.Unknown"),
+            utf8_valid(body) ? body : SLICE("Invalid error body"));
 }
 
 static struct slice error_type(const struct http_exchange *exchange)
@@ -179,13 +178,8 @@ static void serve_register(struct instance *instance, struct http_exchange *exch
         runtime_reply_error(exchange, 403, "Extension.InvalidExtensionName", "Empty extension name");
         return;
     }
-    buf_text(&exchange->reply, "{\"functionName\":");
-    json_put_string(&exchange->reply, function->name);
-    buf_text(&exchange->reply, ",\"functionVersion\":");
-    json_put_string(&exchange->reply, function->version);
-    buf_text(&exchange->reply, ",\"handler\":");
-    json_put_string(&exchange->reply, function->handler);
-    buf_text(&exchange->reply, "}\n");
+    compose(&exchange->reply, "{'functionName':%s,'functionVersion':%s,'handler':%s}\n", function->name,
+            function->version, function->handler);
     struct slice header = arena_printf(
         &exchange->arena, "Lambda-Extension-Identifier: %08x-0000-4000-8000-%012llx\r\n",
         (unsigned)instance->number, (unsigned long long)(instance->stream >> 16));

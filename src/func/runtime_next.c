@@ -15,13 +15,13 @@
 #include "func/runtime.h"
 
 /* A request that waits for an event; in its exchange's arena. */
-struct request {
+struct next_request {
     struct ring link;
     struct http_exchange *exchange;
     struct instance *instance;
     struct run *run; /* counted: what it is given */
     struct net_task task;
-    struct request *next_posted;
+    struct next_request *next_posted;
 };
 
 static void reply_gone(struct http_exchange *exchange)
@@ -78,7 +78,7 @@ static void run_give_back(struct instance *instance, struct run *run, struct aft
 /* On the loop of the request. */
 static void deliver(struct net_task *task)
 {
-    struct request *request = ring_owner(task, struct request, task);
+    struct next_request *request = ring_owner(task, struct next_request, task);
     struct instance *instance = request->instance;
     struct run *run = request->run;
     struct after after = {0};
@@ -103,17 +103,17 @@ static void deliver(struct net_task *task)
 }
 
 /* To its loop, when the lock is released. */
-static void request_post(struct request *request, void (*task)(struct net_task *task), struct after *after)
+static void request_post(struct next_request *request, void (*task)(struct net_task *task), struct after *after)
 {
     request->task.run = task;
     request->next_posted = after->posted;
     after->posted = request;
 }
 
-void requests_post(struct request *posted)
+void requests_post(struct next_request *posted)
 {
     while (posted) {
-        struct request *request = posted;
+        struct next_request *request = posted;
         posted = request->next_posted; /* once posted, it may be gone */
         net_post(request->exchange->loop, &request->task);
     }
@@ -122,7 +122,7 @@ void requests_post(struct request *posted)
 void instance_give(struct instance *instance, struct run *run, struct after *after)
 {
     struct pool *pool = instance->pool;
-    struct request *request = ring_owner(instance->asking.next, struct request, link);
+    struct next_request *request = ring_owner(instance->asking.next, struct next_request, link);
     ensure(instance->asking_count > 0 && instance->state != INSTANCE_ENDED);
     ring_remove(&request->link);
     instance->asking_count--;
@@ -150,10 +150,10 @@ void instance_give(struct instance *instance, struct run *run, struct after *aft
 
 static void turn_away(struct net_task *task)
 {
-    reply_gone(ring_owner(task, struct request, task)->exchange);
+    reply_gone(ring_owner(task, struct next_request, task)->exchange);
 }
 
-static void request_turn_away(struct request *request, struct after *after)
+static void request_turn_away(struct next_request *request, struct after *after)
 {
     ring_remove(&request->link);
     request_post(request, turn_away, after);
@@ -161,14 +161,14 @@ static void request_turn_away(struct request *request, struct after *after)
 
 void instance_abandon(struct instance *instance, struct after *after)
 {
-    ring_each(struct request, request, link, &instance->asking) request_turn_away(request, after);
-    ring_each(struct request, extension, link, &instance->extensions) request_turn_away(extension, after);
+    ring_each(struct next_request, request, link, &instance->asking) request_turn_away(request, after);
+    ring_each(struct next_request, extension, link, &instance->extensions) request_turn_away(extension, after);
     instance->asking_count = instance->extension_count = 0;
 }
 
-static struct request *request_new(struct instance *instance, struct http_exchange *exchange)
+static struct next_request *request_new(struct instance *instance, struct http_exchange *exchange)
 {
-    struct request *request = arena_new(&exchange->arena, struct request);
+    struct next_request *request = arena_new(&exchange->arena, struct next_request);
     request->exchange = exchange;
     request->instance = instance;
     return request;
@@ -213,7 +213,7 @@ static enum asked instance_ask(struct instance *instance, struct http_exchange *
     if (!instance->has_asked) first_request(instance, now_us);
     if (instance->running_count + instance->asking_count >= slots) {
         if (instance->asking_count) {
-            request_turn_away(ring_owner(instance->asking.prev, struct request, link), after);
+            request_turn_away(ring_owner(instance->asking.prev, struct next_request, link), after);
             instance->asking_count--;
         } else if (slots == 1) {
             struct run *given = ring_owner(instance->running.next, struct run, link);
