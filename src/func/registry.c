@@ -19,8 +19,7 @@
 #include "base/log.h"
 #include "func/archive.h"
 
-#define REFRESH_MS            2000
-#define WAIT_MS               100  /* bounds every sleep: time may jump forward */
+#define REFRESH_S             2
 #define SWEEP_EVERY           1800 /* refreshes: about an hour */
 #define ASYNC_RETRIES_DEFAULT 2
 #define ASYNC_AGE_DEFAULT_MS  (6 * 3600 * 1000)
@@ -243,24 +242,19 @@ bool registry_refresh(struct registry *registry)
 /* Sleeps until it is time, somebody asks for an unknown name, or the end. False: the end. */
 static bool wait_for_turn(struct registry *registry)
 {
-    int64_t due_us = monotonic_us() + REFRESH_MS * 1000;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += REFRESH_S;
     pthread_mutex_lock(&registry->lock);
-    while (!registry->ending && !registry->is_wanted && monotonic_us() < due_us) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += WAIT_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        pthread_cond_timedwait(&registry->wake, &registry->lock, &until);
-    }
+    for (int late = 0; !registry->ending && !registry->is_wanted && !late;)
+        late = pthread_cond_timedwait(&registry->wake, &registry->lock, &until);
     registry->is_wanted = false;
     bool goes_on = !registry->ending;
     pthread_mutex_unlock(&registry->lock);
     return goes_on;
 }
 
-/* Removes what nobody needs any more, from what the tables have now. False: they cannot be read. */
-static bool housekeep(struct registry *registry, bool is_alone)
+bool registry_housekeep(struct registry *registry, bool is_alone)
 {
     struct buf untidy = {0};
     bool was_read = registry_read_all(registry, &untidy);
@@ -277,7 +271,7 @@ static void *refresh_loop(void *context)
     struct registry *registry = context;
     for (unsigned turn = 1; wait_for_turn(registry); turn++) {
         registry_refresh(registry);
-        if (turn % SWEEP_EVERY == 0) housekeep(registry, false);
+        if (turn % SWEEP_EVERY == 0) registry_housekeep(registry, false);
     }
     return NULL;
 }
@@ -300,7 +294,7 @@ static bool make_folder(struct registry *registry, char *error, size_t error_len
 static bool load(struct registry *registry, char *error, size_t error_len)
 {
     if (registry->func->options.shared) registry->changes_seen = registry_changes(registry);
-    if (!housekeep(registry, !registry->func->options.shared)) {
+    if (!registry_housekeep(registry, !registry->func->options.shared)) {
         snprintf(error, error_len, "The functions cannot be read from the table %.*s",
                  SLICE_ARG(registry->functions_table));
         return false;
@@ -325,7 +319,11 @@ struct registry *registry_open(struct func *func, char *error, size_t error_len)
     pthread_mutex_init(&registry->lock, NULL);
     pthread_mutex_init(&registry->reading, NULL);
     pthread_mutex_init(&registry->refreshing, NULL);
-    pthread_cond_init(&registry->wake, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&registry->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     random_seed_from_system(&registry->random);
     registry->functions_table = arena_printf(&registry->arena, "%.*sfunctions", SLICE_ARG(func->prefix));
     registry->code_table = arena_printf(&registry->arena, "%.*scode", SLICE_ARG(func->prefix));

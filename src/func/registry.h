@@ -102,6 +102,7 @@ struct registry {
     uint32_t count, room;
     struct random random;
     struct code_claim *claims;
+    uint32_t removals; /* functions that were deleted here */
     pthread_mutex_t reading; /* held from reading a name to publishing it (G2) */
 
     /* with other servers: a thread that looks at the tables again */
@@ -131,6 +132,9 @@ struct entry **registry_list(struct registry *registry, struct slice after, uint
 bool registry_read_all(struct registry *registry, struct buf *untidy);
 /* The same where other servers have changed something since. */
 bool registry_refresh(struct registry *registry);
+/* Removes what nobody needs any more, from what the tables have now: what dead changes have left, heads that are Gone,
+ * archives. Only what is old, unless nobody else can be changing anything. False: the tables cannot be read. */
+bool registry_housekeep(struct registry *registry, bool is_alone);
 uint32_t registry_size(struct registry *registry);
 
 /* ---- registry_index.c: what is in memory ---- */

@@ -14,10 +14,11 @@
 #include "base/log.h"
 #include "func/registry.h"
 
-#define RECENT_BYTES 200           /* of marks in a head: of the last eight changes or so */
-#define BATCH        25            /* DynamoDB's limit of a BatchWriteItem */
-#define OLD_MS       (3600 * 1000) /* no request takes so long */
-#define UNDER_WAY_MS (60 * 1000)   /* a change that takes longer is taken for a dead one's, and told */
+#define RECENT_BYTES    200           /* of marks in a head: of the last eight changes or so */
+#define HOUSEKEEP_EVERY 250           /* deletions */
+#define BATCH           25            /* DynamoDB's limit of a BatchWriteItem */
+#define OLD_MS          (3600 * 1000) /* no request takes so long */
+#define UNDER_WAY_MS    (60 * 1000)   /* a change that takes longer is taken for a dead one's, and told */
 
 /* ---- calling the door ---- */
 
@@ -308,6 +309,15 @@ static void remove_old_parts(const struct change *change)
     buf_free(&removal.request);
 }
 
+/* Where no thread does it every hour: heads of deleted functions do not pile up until the next start. */
+static void housekeep_sometimes(struct registry *registry)
+{
+    pthread_mutex_lock(&registry->lock);
+    bool is_time = ++registry->removals % HOUSEKEEP_EVERY == 0;
+    pthread_mutex_unlock(&registry->lock);
+    if (is_time) registry_housekeep(registry, false);
+}
+
 enum change_end change_commit(struct change *change)
 {
     struct registry *registry = change->registry;
@@ -319,6 +329,7 @@ enum change_end change_commit(struct change *change)
     /* Where no reply came, the change may be made yet: who looks for dead ones tells it then. */
     if (is_shared && end != CHANGE_FAILED) tell_others(registry, what, true);
     if (end == CHANGE_AGAIN) return end;
+    if (end == CHANGE_DONE && change->removes && !is_shared) housekeep_sometimes(registry);
     change->after = registry_read(registry, change->name, &failed);
     return failed ? CHANGE_FAILED : end;
 }

@@ -514,6 +514,26 @@ TEST(registry_shared_strays_wait_before_they_go)
     gate_close(&gate);
 }
 
+/* Heads of deleted functions do not pile up while one server runs for long. */
+TEST(registry_heads_of_deleted_functions_go)
+{
+    struct lab lab;
+    int parts, gone;
+    furnish(&lab, false);
+    CHECK_INT(create(&lab, "g", "three"), 201);
+    LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/g", NULL, 204);
+    count_items(lab.dynamo, &parts, &gone);
+    CHECK_INT(gone, 1);
+    lab.now_ms += 3601 * 1000;
+    for (int i = 0; i < 249; i++) {
+        CHECK_INT(create(&lab, "other", "three"), 201);
+        LAB_EXPECT(&lab, "DELETE", FUNCTIONS "/other", NULL, 204);
+    }
+    count_items(lab.dynamo, &parts, &gone);
+    CHECK(gone == 0 && parts == 4);
+    lab_close(&lab);
+}
+
 /* A part that somebody has removed by hand: the rest goes on. */
 TEST(registry_bears_a_missing_part)
 {
