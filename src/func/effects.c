@@ -8,27 +8,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/raw.h"
 #include "func/func.h"
 
-struct effects_reader {
-    struct json_reader json;
-    struct slice members;
-    uint32_t count, count_max;
-    bool seen, found, bad;
-    char *error;
-    size_t error_len;
-};
-
-/* Always false, so that callers can return it. */
-__attribute__((format(printf, 2, 3))) static bool bad(struct effects_reader *reader, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum effects bad(char *error, size_t error_len,
+                                                              const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    if (!reader->bad && reader->error_len) vsnprintf(reader->error, reader->error_len, format, args);
+    if (error_len) vsnprintf(error, error_len, format, args);
     va_end(args);
-    reader->bad = true;
-    return false;
+    return EFFECTS_BAD;
 }
 
 static bool is_action(struct slice name)
@@ -37,91 +27,69 @@ static bool is_action(struct slice name)
            slice_equal(name, SLICE("Delete")) || slice_equal(name, SLICE("ConditionCheck"));
 }
 
-/* {"Put": {...}}: exactly one action. */
-static bool read_write(struct effects_reader *reader)
+/* {"Put": {...}}, ...: each has exactly one action. */
+static enum effects read_writes(struct slice list, uint32_t count_max, struct arena *arena, uint32_t *count,
+                                char *error, size_t error_len)
 {
-    struct slice name;
-    unsigned actions = 0;
-    if (json_peek(&reader->json) != JSON_OBJECT || !json_enter(&reader->json))
-        return bad(reader, "write %u of \"transact\" is no object", reader->count + 1);
-    while (json_member(&reader->json, &name)) {
-        if (!is_action(name) || json_peek(&reader->json) != JSON_OBJECT)
-            return bad(reader, "write %u of \"transact\" must be one of Put, Update, Delete, ConditionCheck",
-                       reader->count + 1);
-        if (!json_skip(&reader->json)) return false;
-        actions++;
+    struct raw_look writes, look;
+    struct slice write, name, action;
+    raw_look_begin(&writes, arena, list);
+    for (*count = 0; raw_look_next(&writes, NULL, &write); ++*count) {
+        unsigned actions = 0;
+        if (*count == count_max)
+            return bad(error, error_len, "\"transact\" has more than %u writes", count_max);
+        if (raw_kind(write) != JSON_OBJECT)
+            return bad(error, error_len, "write %u of \"transact\" is no object", *count + 1);
+        raw_look_begin(&look, arena, write);
+        for (; raw_look_next(&look, &name, &action); actions++)
+            if (!is_action(name) || raw_kind(action) != JSON_OBJECT)
+                return bad(error, error_len,
+                           "write %u of \"transact\" must be one of Put, Update, Delete, ConditionCheck",
+                           *count + 1);
+        if (actions != 1)
+            return bad(error, error_len, "write %u of \"transact\" has %u actions, not one", *count + 1,
+                       actions);
     }
-    if (json_failed(&reader->json)) return false;
-    return actions == 1 ||
-           bad(reader, "write %u of \"transact\" has %u actions, not one", reader->count + 1, actions);
-}
-
-static bool read_transact(struct effects_reader *reader)
-{
-    if (reader->found) return bad(reader, "\"transact\" is there twice");
-    if (json_peek(&reader->json) != JSON_ARRAY) return bad(reader, "\"transact\" must be a list of writes");
-    json_enter(&reader->json);
-    const char *start = reader->json.at;
-    while (json_element(&reader->json)) {
-        if (reader->count == reader->count_max)
-            return bad(reader, "\"transact\" has more than %u writes", reader->count_max);
-        if (!read_write(reader)) return false;
-        reader->count++;
-    }
-    if (json_failed(&reader->json)) return false;
-    reader->members = (struct slice){start, (size_t)(reader->json.at - 1 - start)};
-    reader->found = true;
-    return true;
-}
-
-static bool read_quipu(struct effects_reader *reader)
-{
-    struct slice name;
-    if (json_peek(&reader->json) != JSON_OBJECT) return bad(reader, "\"quipu\" must be an object");
-    json_enter(&reader->json);
-    while (json_member(&reader->json, &name)) {
-        if (!slice_equal(name, SLICE("transact")))
-            return bad(reader, "\"quipu\" has no member \"%.*s\"; \"transact\" is one",
-                       (int)(name.len < 64 ? name.len : 64), name.data);
-        if (!read_transact(reader)) return false;
-    }
-    return !json_failed(&reader->json);
-}
-
-static void read_reply(struct effects_reader *reader)
-{
-    struct slice name;
-    if (json_peek(&reader->json) != JSON_OBJECT) return;
-    json_enter(&reader->json);
-    while (json_member(&reader->json, &name)) {
-        if (!slice_equal(name, SLICE("quipu"))) {
-            json_skip(&reader->json);
-        } else {
-            if (reader->seen) bad(reader, "\"quipu\" is there twice");
-            reader->seen = true;
-            if (!read_quipu(reader)) return;
-        }
-    }
-    json_done(&reader->json);
+    return *count ? EFFECTS_FOUND : EFFECTS_NONE;
 }
 
 enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *arena, struct slice *members,
                           uint32_t *count, char *error, size_t error_len)
 {
+    struct raw_walk walk;
+    struct raw_look look;
+    struct slice name = SLICE_NONE, value, quipu = SLICE_NONE, list = SLICE_NONE;
+    bool is_twice = false;
     *members = SLICE_NONE;
     *count = 0;
     /* Most replies have none: one search spares them the parser. A name written with escapes is not ours. */
     if (!slice_contains(reply, SLICE("\"quipu\""))) return EFFECTS_NONE;
-    struct effects_reader reader = {.count_max = count_max, .error = error, .error_len = error_len};
-    json_begin(&reader.json, reply, arena);
-    read_reply(&reader);
-    if (json_failed(&reader.json)) {
-        if (!reader.seen) return EFFECTS_NONE;
-        bad(&reader, "the reply is no JSON: %s", reader.json.fault);
+    if (raw_walk_begin(&walk, arena, reply) != JSON_OBJECT) return EFFECTS_NONE;
+    while (raw_walk_next(&walk, &name, &value)) {
+        if (!slice_equal(name, SLICE("quipu"))) continue;
+        is_twice |= quipu.data != NULL;
+        quipu = value;
     }
-    if (reader.bad) return EFFECTS_BAD;
-    if (!reader.found || reader.count == 0) return EFFECTS_NONE;
-    *members = reader.members;
-    *count = reader.count;
-    return EFFECTS_FOUND;
+    if (!json_done(&walk.reader)) {
+        if (!quipu.data && !slice_equal(name, SLICE("quipu"))) return EFFECTS_NONE;
+        return bad(error, error_len, "the reply is no JSON: %s", walk.reader.fault);
+    }
+    if (!quipu.data) return EFFECTS_NONE;
+    if (is_twice) return bad(error, error_len, "\"quipu\" is there twice");
+    if (raw_kind(quipu) != JSON_OBJECT) return bad(error, error_len, "\"quipu\" must be an object");
+    raw_look_begin(&look, arena, quipu);
+    while (raw_look_next(&look, &name, &value)) {
+        if (!slice_equal(name, SLICE("transact")))
+            return bad(error, error_len, "\"quipu\" has no member \"%.*s\"; \"transact\" is one",
+                       (int)(name.len < 64 ? name.len : 64), name.data);
+        if (list.data) return bad(error, error_len, "\"transact\" is there twice");
+        if (raw_kind(value) != JSON_ARRAY)
+            return bad(error, error_len, "\"transact\" must be a list of writes");
+        list = value;
+    }
+    if (!list.data) return EFFECTS_NONE;
+    enum effects found = read_writes(list, count_max, arena, count, error, error_len);
+    if (found == EFFECTS_FOUND) *members = (struct slice){list.data + 1, list.len - 2};
+    if (found != EFFECTS_FOUND) *count = 0;
+    return found;
 }

@@ -3,8 +3,7 @@
  *
  * An answer whose writes cannot be applied (a condition that fails, a table that is not there) is a
  * function's error like any other: the call is tried again, and told of as failed in the end. */
-#include <stdio.h>
-
+#include "base/compose.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/raw.h"
@@ -23,62 +22,43 @@ static struct slice shown(const struct async_call *call)
 
 /* ---- what a destination is told, in Lambda's words ---- */
 
-static void put_time(struct buf *out, int64_t time_ms)
-{
-    buf_byte(out, '"');
-    time_put(out, time_ms);
-    buf_byte(out, '"');
-}
-
 /* JSON as it is; other text as a string; nothing as null. */
-static void put_payload(struct buf *out, struct slice payload, struct arena *arena)
+static struct slice payload_json(struct slice payload, struct arena *arena)
 {
-    if (!payload.len)
-        buf_text(out, "null");
-    else if (raw_is_json(arena, payload))
-        buf_slice(out, payload);
-    else
-        json_put_string(out, utf8_valid(payload) ? payload : SLICE("(not UTF-8)"));
+    if (!payload.len) return SLICE("null");
+    if (raw_is_json(arena, payload)) return payload;
+    return compose_in(arena, "%s", utf8_valid(payload) ? payload : SLICE("(not UTF-8)"));
 }
 
-static void put_function_arn(struct buf *out, struct async_call *call)
+static struct slice function_arn(const struct async_call *call)
 {
     struct slice arn, name, own, qualifier;
     if (target_is_url(call->function) ||
-        !func_resolve(call->queue->func, call->function, call->arena, &arn, &name)) {
-        json_put_string(out, target_shown(call->function, call->arena));
-        return;
-    }
+        !func_resolve(call->queue->func, call->function, call->arena, &arn, &name))
+        return shown(call);
     bool is_qualified = function_name_parse(call->function, &own, &qualifier) && qualifier.len;
-    json_put_string(out, is_qualified ? arn : arena_printf(call->arena, "%.*s:$LATEST", SLICE_ARG(arn)));
-}
-
-static bool has_run(const struct async_call *call)
-{
-    return call->invocation.version[0] != 0;
+    return is_qualified ? arn : arena_printf(call->arena, "%.*s:$LATEST", SLICE_ARG(arn));
 }
 
 static void put_document(struct buf *out, struct async_call *call, const char *condition, bool with_payloads)
 {
     const struct invocation *invocation = &call->invocation;
-    unsigned runs = call->attempts + (has_run(call) ? 1 : 0);
-    buf_text(out, "{\"version\":\"1.0\",\"timestamp\":");
-    put_time(out, queue_now_ms(call->queue));
-    buf_text(out, ",\"requestContext\":{\"requestId\":");
-    json_put_string(out, call->id);
-    buf_text(out, ",\"functionArn\":");
-    put_function_arn(out, call);
-    buf_printf(out, ",\"condition\":\"%s\",\"approximateInvokeCount\":%u},\"requestPayload\":", condition,
-               runs);
-    put_payload(out, with_payloads ? call->payload : SLICE_NONE, call->arena);
-    if (has_run(call)) {
-        buf_text(out, ",\"responseContext\":{\"statusCode\":200,\"executedVersion\":");
-        json_put_string(out, slice_of(invocation->version));
-        if (invocation->end == INVOCATION_FAILED || call->rejected)
-            buf_text(out, ",\"functionError\":\"Unhandled\"");
-        buf_text(out, "},\"responsePayload\":");
-        put_payload(out, with_payloads ? reply_of(call) : SLICE_NONE, call->arena);
-    }
+    struct buf time = {0};
+    bool has_run = invocation->version[0] != 0,
+         has_failed = invocation->end == INVOCATION_FAILED || call->rejected;
+    time_put(&time, queue_now_ms(call->queue));
+    compose(
+        out,
+        "{'version':'1.0','timestamp':%s,'requestContext':{'requestId':%s,'functionArn':%s,'condition':%s,"
+        "'approximateInvokeCount':%d},'requestPayload':%A",
+        arena_take(call->arena, &time), call->id, function_arn(call), slice_of(condition),
+        (int64_t)call->attempts + has_run,
+        payload_json(with_payloads ? call->payload : SLICE_NONE, call->arena));
+    if (has_run)
+        compose(out, ",'responseContext':{'statusCode':200,'executedVersion':%s%A},'responsePayload':%A",
+                slice_of(invocation->version),
+                has_failed ? SLICE(",\"functionError\":\"Unhandled\"") : SLICE_NONE,
+                payload_json(with_payloads ? reply_of(call) : SLICE_NONE, call->arena));
     buf_byte(out, '}');
 }
 

@@ -104,27 +104,13 @@ struct target_text {
 
 static bool read_text(struct slice text, struct arena *arena, struct target_text *out)
 {
-    struct json_reader json;
-    struct slice name;
-    bool fine = true;
+    static const char *const names[] = {"url", "secret", "call", "body"};
+    struct slice raws[4];
     *out = (struct target_text){0};
-    if (!text.len || text.data[0] != '{') return false;
-    json_begin(&json, text, arena);
-    json_peek(&json);
-    json_enter(&json);
-    while (fine && json_member(&json, &name)) {
-        struct slice *into = slice_equal(name, SLICE("url"))      ? &out->url
-                             : slice_equal(name, SLICE("secret")) ? &out->secret
-                             : slice_equal(name, SLICE("call"))   ? &out->call
-                                                                  : NULL;
-        if (into && json_peek(&json) == JSON_STRING)
-            fine = json_string(&json, into);
-        else if (slice_equal(name, SLICE("body")))
-            fine = raw_take(&json, &out->body);
-        else
-            fine = json_skip(&json);
-    }
-    return json_done(&json) && (out->url.len > 0) != (out->call.len > 0);
+    if (!text.len || text.data[0] != '{' || !raw_members(arena, text, names, raws, 4)) return false;
+    *out = (struct target_text){raw_string(arena, raws[0]), raw_string(arena, raws[1]),
+                                raw_string(arena, raws[2]), raws[3]};
+    return (out->url.len > 0) != (out->call.len > 0);
 }
 
 struct function *target_of_text(struct slice text)

@@ -9,14 +9,13 @@
 #include "func/target.h"
 
 struct queue_batch {
-    struct json_reader json;
     struct func *func;
     struct slice queue;
     struct invocation *invocation;
     int64_t now_ms, id_us;
     uint32_t count;
     size_t bytes; /* of all items */
-    bool has_records, has_failed, has_transactions;
+    bool has_transactions;
 };
 
 /* The next time that no other call of this process has; it runs ahead of the clock when more come than there
@@ -34,7 +33,6 @@ static int64_t next_id_us(int64_t now_ms)
 /* Always false. */
 static bool too_large(struct queue_batch *batch)
 {
-    batch->has_failed = true;
     target_fail(batch->invocation, "Target.BadEvent",
                 "document %u has more than the %d bytes that an item of a queue can hold", batch->count + 1,
                 LIMIT_ITEM_BYTES);
@@ -43,7 +41,6 @@ static bool too_large(struct queue_batch *batch)
 
 static bool too_many(struct queue_batch *batch)
 {
-    batch->has_failed = true;
     if (batch->count >= LIMIT_EFFECTS)
         target_fail_too_many(batch->invocation);
     else
@@ -92,33 +89,6 @@ static bool put_document(struct queue_batch *batch, struct slice document)
     return batch->bytes <= LIMIT_TRANSACTION_BYTES || too_many(batch);
 }
 
-static bool take_records(struct queue_batch *batch)
-{
-    struct slice record;
-    batch->has_records = true;
-    json_enter(&batch->json);
-    while (json_element(&batch->json))
-        if (!raw_take(&batch->json, &record) || !put_document(batch, record)) return false;
-    return !json_failed(&batch->json);
-}
-
-static bool take_event(struct queue_batch *batch)
-{
-    struct json_reader *json = &batch->json;
-    struct slice name;
-    if (json_peek(json) != JSON_OBJECT) {
-        json_skip(json);
-        return json_done(json);
-    }
-    json_enter(json);
-    while (json_member(json, &name)) {
-        bool is_records = !batch->has_records && slice_equal(name, SLICE("Records")) &&
-                          json_peek(json) == JSON_ARRAY;
-        if (!(is_records ? take_records(batch) : json_skip(json))) return false;
-    }
-    return json_done(json);
-}
-
 void target_queue(struct func *func, const struct function *function, struct invocation *invocation)
 {
     struct slice event = target_event(invocation);
@@ -127,14 +97,20 @@ void target_queue(struct func *func, const struct function *function, struct inv
     batch.id_us = next_id_us(batch.now_ms);
     batch.has_transactions = func_has_transactions(func);
     buf_text(&invocation->reply, "{\"quipu\":{\"transact\":[");
-    json_begin(&batch.json, event, invocation->arena);
-    bool whole = take_event(&batch);
-    if (!whole && !batch.has_failed) {
+    if (!raw_is_json(invocation->arena, event)) {
         target_fail(invocation, "Target.BadEvent", "the event is no JSON");
         return;
     }
-    if (whole && !batch.has_records) put_document(&batch, event);
-    if (batch.has_failed) return;
+    bool is_object = raw_kind(event) == JSON_OBJECT, is_fine = true;
+    struct slice records = is_object ? raw_member(invocation->arena, event, "Records") : SLICE_NONE, record;
+    if (raw_kind(records) == JSON_ARRAY) {
+        struct raw_look look;
+        raw_look_begin(&look, invocation->arena, records);
+        while (is_fine && raw_look_next(&look, NULL, &record)) is_fine = put_document(&batch, record);
+    } else {
+        is_fine = put_document(&batch, event);
+    }
+    if (!is_fine) return;
     buf_text(&invocation->reply, "]}}");
     invocation->is_repeatable = true;
     invocation->end = INVOCATION_ANSWERED;
