@@ -260,18 +260,6 @@ static bool members_find(struct flow *flow, struct slice *unknown)
     return json_done(&reader) || is_json(flow, flow->request->body);
 }
 
-static bool members_take(struct flow *flow)
-{
-    const struct flow_row *row = flow->row;
-    for (uint32_t i = 0; i < row->field_count; i++) {
-        struct slice value = flow->fields[i].text;
-        if (row->fields[i].place != IN_BODY || !value.data) continue;
-        flow->fields[i].text = SLICE_NONE;
-        if (!take_json(flow, &row->fields[i], value, &flow->fields[i])) return false;
-    }
-    return true;
-}
-
 struct slice flow_shown(struct slice name)
 {
     if (!utf8_valid(name)) return SLICE("(no UTF-8)");
@@ -283,23 +271,27 @@ struct slice flow_shown(struct slice name)
 
 static bool read_body(struct flow *flow)
 {
+    const struct flow_row *row = flow->row;
     struct slice body = flow->request->body, unknown = SLICE_NONE;
+    for (uint32_t i = 0; i < row->field_count; i++)
+        if (row->fields[i].place == WHOLE_BODY) return true; /* it has been taken */
     if (!body.len) return true;
-    if (raw_kind(body) != JSON_OBJECT) {
-        if (is_json(flow, body)) return REFUSED(flow, 400, "bad-json", "The body must be a JSON object.");
-    }
+    if (raw_kind(body) != JSON_OBJECT)
+        return is_json(flow, body) && REFUSED(flow, 400, "bad-json", "The body must be a JSON object.");
     if (!members_find(flow, &unknown)) return false;
-    if (!unknown.data) return members_take(flow);
-    return REFUSED(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
-                   SLICE_ARG(flow_shown(unknown)));
+    if (unknown.data)
+        return REFUSED(flow, 400, "bad-request", "The body has a member that is not known here: %.*s.",
+                       SLICE_ARG(flow_shown(unknown)));
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        struct slice value = flow->fields[i].text;
+        if (row->fields[i].place != IN_BODY || !value.data) continue;
+        flow->fields[i].text = SLICE_NONE;
+        if (!take_json(flow, &row->fields[i], value, &flow->fields[i])) return false;
+    }
+    return true;
 }
 
 /* ---- all of them ---- */
-
-static struct slice header_of(const struct rest_call *request, const char *name)
-{
-    return request->header ? request->header(request, slice_of(name)) : SLICE_NONE;
-}
 
 /* The server's own tables are not for every key. */
 static bool table_is_allowed(struct flow *flow, const struct field *field, struct slice text)
@@ -323,7 +315,8 @@ static bool read_bare(struct flow *flow)
         struct slice text = SLICE_NONE;
         if (field->place == IN_PATH) text = flow->request->parameters[in_path++];
         if (field_is_in_query(field)) text = rest_query(flow->request, field->name);
-        if (field->place == IN_HEADER) text = header_of(flow->request, field->name);
+        if (field->place == IN_HEADER && flow->request->header)
+            text = flow->request->header(flow->request, slice_of(field->name));
         if (text.data && !table_is_allowed(flow, field, text)) return false;
         if (text.data && !take_bare(flow, field, text, &flow->fields[i])) return false;
         if (field->place == WHOLE_BODY && !take_whole(flow, field, &flow->fields[i])) return false;
@@ -358,20 +351,13 @@ static bool knows_query(struct flow *flow)
                    field_of_member(row, name) >= 0 ? "; it belongs in the body" : "");
 }
 
-static bool wants_body(const struct flow_row *row)
-{
-    for (uint32_t i = 0; i < row->field_count; i++)
-        if (row->fields[i].place == WHOLE_BODY) return false;
-    return true;
-}
-
 bool fields_read(struct flow *flow)
 {
     const struct flow_row *row = flow->row;
     struct slice cost = rest_query(flow->request, "cost");
     flow->tells_cost = cost.data && !slice_equal(cost, SLICE("0")) && !slice_equal(cost, SLICE("false"));
     flow->fields = arena_zero(flow->arena, row->field_count * sizeof *flow->fields);
-    if (!knows_query(flow) || !read_bare(flow) || (wants_body(row) && !read_body(flow))) return false;
+    if (!knows_query(flow) || !read_bare(flow) || !read_body(flow)) return false;
     for (uint32_t i = 0; i < row->field_count; i++)
         if (row->fields[i].required && !flow->fields[i].given)
             return fault(flow, &row->fields[i], "is missing");

@@ -144,6 +144,17 @@ int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parke
     task_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
 }
 
+bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
+                struct slice values)
+{
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
+        "'ExpressionAttributeValues':{%A},'ReturnValues':'ALL_NEW'}",
+        &log_table, flow_text(flow, LOG_NAME), part, update, slice_of(condition), values);
+    return !flow_failed(flow);
+}
+
 uint64_t log_topic(const struct flow *flow)
 {
     return flow_topic("log", flow_text(flow, LOG_NAME), SLICE(""));
@@ -349,13 +360,10 @@ static void put_begin(struct flow *flow)
                              (long long)partitions);
         if (keep_s && item_int(flow->arena, item, "keep", 0) != keep_s) {
             /* Events that are appended from now on end by it; the others as they were told. */
-            task_call(
-                flow, "UpdateItem",
-                "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #keep = :keep',"
-                "'ConditionExpression':'attribute_exists(#part) and attribute_not_exists(#deleted)',%#,"
-                "'ExpressionAttributeValues':{':keep':%N},'ReturnValues':'ALL_NEW'}",
-                &log_table, flow_text(flow, LOG_NAME), keep_s);
-            if (flow_failed(flow)) continue;
+            if (!log_update(flow, SLICE("log"), SLICE("SET #keep = :keep"),
+                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
+                            flow_compose(flow, "':keep':%N", keep_s)))
+                continue;
             item = flow_item(flow);
         }
         log_layout_forget(flow);

@@ -137,12 +137,10 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
             log_key(flow, layout, change.news[i].partition % layout->slots),
             log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
     for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #version = :new REMOVE "
-        "#change','ConditionExpression':'#version = :version and #id = :id',%#,"
-        "'ExpressionAttributeValues':{':version':%N,':new':%N,':id':%S}}",
-        &log_table, flow_text(flow, LOG_NAME), layout->version, layout->version + 1, slice_of(layout->id));
+    log_update(flow, SLICE("log"), SLICE("SET #version = :new REMOVE #change"),
+               "#version = :version and #id = :id",
+               flow_compose(flow, "':version':%N,':new':%N,':id':%S", layout->version, layout->version + 1,
+                            slice_of(layout->id)));
     log_layout_forget(flow);
     flow_wake(flow, log_topic(flow));
 }
@@ -260,15 +258,12 @@ static void change_run(struct flow *flow, struct change *change)
                         "The new partition would wait for %zu others to be read; at most %d are possible.",
                         parents, PARENTS_MOST);
         layout.change = change_text(flow, change);
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #change = :change, "
-            "#next = :next','ConditionExpression':'#version = :version and #id = :id and "
-            "attribute_not_exists(#change) and attribute_not_exists(#deleted)',%#,"
-            "'ExpressionAttributeValues':{':change':%A,':next':%N,':version':%N,':id':%S}}",
-            &log_table, flow_text(flow, LOG_NAME), layout.change, layout.next + change->new_count,
-            layout.version, slice_of(layout.id));
-        if (flow_failed(flow)) continue;
+        if (!log_update(flow, SLICE("log"), SLICE("SET #change = :change, #next = :next"),
+                        "#version = :version and #id = :id and attribute_not_exists(#change) and "
+                        "attribute_not_exists(#deleted)",
+                        flow_compose(flow, "':change':%A,':next':%N,':version':%N,':id':%S", layout.change,
+                                     layout.next + change->new_count, layout.version, slice_of(layout.id))))
+            continue;
         log_change_finish(flow, &layout);
         tell(flow, change, log_children_text(flow, children_of(flow, change), &count));
         return;

@@ -84,12 +84,9 @@ static int by_text(const void *a, const void *b)
 void log_delete_begin(struct flow *flow)
 {
     struct slice name = flow_text(flow, LOG_NAME), group, item;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'UpdateExpression':'SET #deleted = :yes',"
-              "'ConditionExpression':'attribute_exists(#partitions)',%#,"
-              "'ExpressionAttributeValues':{':yes':{'BOOL':true}},'ReturnValues':'ALL_NEW'}",
-              &log_table, name);
-    if (flow_failed(flow)) task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
+    if (!log_update(flow, SLICE("log"), SLICE("SET #deleted = :yes"), "attribute_exists(#partitions)",
+                    SLICE("\":yes\":{\"BOOL\":true}")))
+        task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
     log_layout_forget(flow);
     struct slice id = item_text(flow->arena, flow_item(flow), "id");
     int64_t slots = item_int(flow->arena, flow_item(flow), "slots", 1);

@@ -51,16 +51,15 @@ static void replay_from_time(struct flow *flow)
         struct log_layout layout;
         struct log_group group;
         log_group_get(flow, &layout, &group);
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = :turn, #generation = "
-            ":generation, #since = :since REMOVE%r','ConditionExpression':'%r',%#,"
-            "'ExpressionAttributeValues':{':turn':%N,':generation':%N,':since':%N%r}}",
-            &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), marks,
-            group.item.data ? SLICE("#turn = :seen") : SLICE("attribute_not_exists(#turn)"), group.turn + 1,
-            group.generation + 1, since_ms,
-            group.item.data ? flow_compose(flow, ",':seen':%N", group.turn) : SLICE(""));
-        if (!flow_failed(flow)) break;
+        struct slice values = flow_compose(flow, "':turn':%N,':generation':%N,':since':%N", group.turn + 1,
+                                           group.generation + 1, since_ms);
+        if (group.item.data) values = flow_compose(flow, "%A,':seen':%N", values, group.turn);
+        if (log_update(flow, log_group_part(flow),
+                       flow_compose(flow,
+                                    "SET #turn = :turn, #generation = :generation, #since = :since REMOVE%r",
+                                    marks),
+                       group.item.data ? "#turn = :seen" : "attribute_not_exists(#turn)", values))
+            break;
     }
     flow_wake(flow, log_topic(flow));
     flow_answer(flow, 200, "{'since':%s}", moment_text(flow->arena, since_ms));
@@ -163,12 +162,9 @@ static int64_t parked_move(struct flow *flow, const struct log_layout *layout, s
     chain_guess_end(flow, &chain, &end);
     chain_append(flow, &chain, &end, entries, count);
     for (size_t i = 0; i < count; i++) moved += !entries[i].is_repeated;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'SET #turn = #turn + :one, #again = :last',"
-        "'ConditionExpression':'attribute_exists(#turn) and (attribute_not_exists(#again) or #again < :last)',%#,"
-        "'ExpressionAttributeValues':{':one':{'N':'1'},':last':%N}}",
-        &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), end.next - 1);
+    log_update(flow, log_group_part(flow), SLICE("SET #turn = #turn + :one, #again = :last"),
+               "attribute_exists(#turn) and (attribute_not_exists(#again) or #again < :last)",
+               flow_compose(flow, "':one':{'N':'1'},':last':%N", end.next - 1));
     for (size_t from = 0; from < count; from += SWEEP_REMOVED)
         delete_items(flow, &log_parked, keys + from,
                      count - from < SWEEP_REMOVED ? count - from : SWEEP_REMOVED);

@@ -261,11 +261,9 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
         values = flow_compose(flow, "%A,':mark%r':%N", values, arena_printf(flow->arena, "%u", i), mark_s);
     }
     if ((spared < worth || !spared) && !scan->parked_is_read) return;
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r%r',"
-              "'ConditionExpression':'#turn = :turn',%#,'ExpressionAttributeValues':{':turn':%N%r}}",
-              &log_table, flow_text(flow, LOG_NAME), log_group_part(flow), update,
-              scan->parked_is_read ? SLICE(" REMOVE #again") : SLICE(""), scan->group.turn, values);
+    if (scan->parked_is_read) update = flow_compose(flow, "%r REMOVE #again", update);
+    log_update(flow, log_group_part(flow), update, "#turn = :turn",
+               flow_compose(flow, "':turn':%N%r", scan->group.turn, values));
 }
 
 /* ---- by time ---- */

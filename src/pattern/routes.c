@@ -65,10 +65,10 @@ static void routes_make(struct pattern *pattern)
     }
 }
 
-static void put_refusal(struct rest_call *call, int status, const char *code, const char *sentence)
+static void put_refusal(struct rest_call *call, int status, const char *code, struct slice sentence)
 {
     call->status = status;
-    compose(call->reply, "{'error':%s,'message':%s}", slice_of(code), slice_of(sentence));
+    compose(call->reply, "{'error':%s,'message':%s}", slice_of(code), sentence);
 }
 
 /* "GET, PUT": what the path of the call can be asked by. */
@@ -92,7 +92,7 @@ static void refuse_method(struct pattern *pattern, struct rest_call *call)
     struct slice known = methods_of(pattern, call);
     rest_add_header(call, "Allow: %.*s", SLICE_ARG(known));
     put_refusal(call, 405, "wrong-method",
-                arena_printf(call->arena, "This path knows %.*s.", SLICE_ARG(known)).data);
+                arena_printf(call->arena, "This path knows %.*s.", SLICE_ARG(known)));
 }
 
 /* Patterns are asked last: what they do not know under /v1 is known to nobody. */
@@ -101,8 +101,7 @@ static void refuse_path(struct rest_call *call)
     struct slice path = utf8_valid(call->path) ? call->path : SLICE("like this");
     put_refusal(call, 404, "no-such-route",
                 arena_printf(call->arena, "There is no route %.*s; GET /v1/openapi.json describes all.",
-                             SLICE_ARG(path))
-                    .data);
+                             SLICE_ARG(path)));
 }
 
 const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused)

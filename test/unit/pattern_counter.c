@@ -106,6 +106,7 @@ TEST(counter_refuses_what_makes_no_sense)
         "UTF-8).\"}");
     CHECK_REFUSES(&patterns, "GET /v1/counters/x?&cost", NULL, 404, "no-such-counter");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "[]", 400, "bad-json");
+    CHECK_REFUSES(&patterns, "POST /v1/counters/x", "nonsense", 400, "bad-json");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x", "{\"by\":}", 400, "bad-json");
     CHECK_REFUSES(&patterns, "POST /v1/counters/x%0a", NULL, 400, "bad-request");
     CHECK_REFUSES(&patterns, "PATCH /v1/counters/x", NULL, 405, "wrong-method");
