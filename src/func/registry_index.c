@@ -36,19 +36,14 @@ void entry_release(struct entry *entry)
 
 /* ---- parts of an entry ---- */
 
+static int compare_name(const void *name, const void *part)
+{
+    return slice_compare(*(const struct slice *)name, ((const struct part *)part)->name);
+}
+
 const struct part *entry_part(const struct entry *entry, struct slice name)
 {
-    uint32_t low = 0, high = entry->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        int order = slice_compare(entry->parts[middle].name, name);
-        if (order == 0) return &entry->parts[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return entry->count ? bsearch(&name, entry->parts, entry->count, sizeof *entry->parts, compare_name) : NULL;
 }
 
 struct slice part_suffix(const struct part *part, const char *prefix)

@@ -3,7 +3,8 @@
  * deleted, and looks for the next stream where one is over.
  *
  * Who changes a mapping holds `changing` from reading what was there to telling the consumer, so that
- * revisions reach it in their order; the list itself has a lock of its own that is never held over a call. A
+ * revisions reach it in their order. The list itself has a lock of its own that is never held over a call; it gains and
+ * loses entries, and these their settings, only by who holds both, so with either of them it can be walked. A
  * state is of this server: what is written down is only whether a mapping is enabled or to be deleted, and
  * each server moves through the states as its own consumer follows. */
 #include "trigger/mapping.h"
@@ -147,71 +148,42 @@ static void found_again(void *context, const struct settings *settings)
     if (!is_old && !is_full) mappings_take(mappings, settings, state);
 }
 
-/* An item that others removed: ours stops, too. One at a time, since telling the consumer needs no lock. */
-static bool forget_unseen(struct mappings *mappings)
-{
-    struct mapping *mapping = NULL;
-    pthread_mutex_lock(&mappings->lock);
-    for (struct mapping_entry *entry = mappings->entries; entry && !mapping; entry = entry->next) {
-        if (entry->is_seen || entry->state == MAPPING_DELETING) continue;
-        entry->state = MAPPING_DELETING;
-        mapping = mapping_keep(entry->mapping);
-    }
-    pthread_mutex_unlock(&mappings->lock);
-    if (!mapping) return false;
-    mappings->world.remove(mappings->trigger, mapping->id);
-    mapping_release(mapping);
-    return true;
-}
-
 void mappings_refresh(struct mappings *mappings)
 {
     char error[256];
-    pthread_mutex_lock(&mappings->lock);
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) entry->is_seen = false;
-    pthread_mutex_unlock(&mappings->lock);
     if (!mapping_table_scan(mappings->trigger, found_again, mappings, error, sizeof error)) return;
-    while (forget_unseen(mappings)) {
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) {
+        pthread_mutex_lock(&mappings->lock);
+        bool was_removed = !entry->is_seen && entry->state != MAPPING_DELETING; /* by others: ours stops, too */
+        if (was_removed) entry->state = MAPPING_DELETING;
+        pthread_mutex_unlock(&mappings->lock);
+        if (was_removed) mappings->world.remove(mappings->trigger, entry->mapping->id);
     }
 }
 
 /* ---- the keeper ---- */
 
-/* Takes one that has gone out of the list, with its id; false when there is none. */
-static bool take_gone(struct mappings *mappings, struct mapping_entry **out)
-{
-    for (struct mapping_entry **at = &mappings->entries; *at; at = &(*at)->next) {
-        if (!(*at)->is_gone) continue;
-        *out = *at;
-        return true;
-    }
-    return false;
-}
-
-static void entry_remove(struct mappings *mappings, struct mapping_entry *entry)
-{
-    struct mapping_entry **at = &mappings->entries;
-    while (*at && *at != entry) at = &(*at)->next;
-    ensure(*at == entry);
-    *at = entry->next;
-    mappings->count--;
-    entry_free(entry);
-}
-
-/* False when the door would not, and it is to be tried again later. An entry is freed here only, so it stays
- * while the lock is not held. */
+/* False when the door would not, and it is to be tried again later. */
 static bool remove_gone(struct mappings *mappings)
 {
-    struct mapping_entry *entry;
+    bool good = true;
     pthread_mutex_lock(&mappings->changing);
     pthread_mutex_lock(&mappings->lock);
-    bool good = true;
     mappings->has_gone = false;
-    while (good && take_gone(mappings, &entry)) {
+    for (struct mapping_entry **at = &mappings->entries; *at;) {
+        struct mapping_entry *entry = *at;
+        if (!entry->is_gone) {
+            at = &entry->next;
+            continue;
+        }
         pthread_mutex_unlock(&mappings->lock);
         good = mapping_table_delete(mappings->trigger, entry->settings.id);
         pthread_mutex_lock(&mappings->lock);
-        if (good) entry_remove(mappings, entry);
+        if (!good) break;
+        *at = entry->next;
+        mappings->count--;
+        entry_free(entry);
     }
     pthread_mutex_unlock(&mappings->lock);
     pthread_mutex_unlock(&mappings->changing);
@@ -307,24 +279,13 @@ void mappings_start(struct mappings *mappings)
     pthread_mutex_lock(&mappings->changing);
     pthread_mutex_lock(&mappings->lock);
     mappings->is_started = true;
-    uint32_t count = 0;
-    struct mapping **all = must_zero(mappings->count ? mappings->count : 1, sizeof(struct mapping *));
-    bool *are_deleting = must_zero(mappings->count ? mappings->count : 1, sizeof(bool));
-    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) {
-        are_deleting[count] = entry->settings.is_deleting;
-        all[count++] = mapping_keep(entry->mapping);
-    }
     pthread_mutex_unlock(&mappings->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        if (are_deleting[i])
-            mappings->world.remove(mappings->trigger, all[i]->id);
+    for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
+        if (entry->settings.is_deleting)
+            mappings->world.remove(mappings->trigger, entry->mapping->id);
         else
-            mappings->world.set(mappings->trigger, all[i]);
-        mapping_release(all[i]);
-    }
+            mappings->world.set(mappings->trigger, entry->mapping);
     pthread_mutex_unlock(&mappings->changing);
-    free(all);
-    free(are_deleting);
 }
 
 void mappings_close(struct mappings *mappings)
@@ -335,7 +296,10 @@ void mappings_close(struct mappings *mappings)
     pthread_cond_signal(&mappings->woken);
     pthread_mutex_unlock(&mappings->lock);
     if (mappings->is_keeping) pthread_join(mappings->keeper, NULL);
-    while (mappings->entries) entry_remove(mappings, mappings->entries);
+    for (struct mapping_entry *entry = mappings->entries, *next; entry; entry = next) {
+        next = entry->next;
+        entry_free(entry);
+    }
     pthread_cond_destroy(&mappings->woken);
     pthread_mutex_destroy(&mappings->lock);
     pthread_mutex_destroy(&mappings->changing);
