@@ -74,6 +74,8 @@ bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t 
 /* The node as JSON, as it came but without what is unknown. */
 void node_put_json(struct buf *out, const struct node *node);
 struct slice node_json(const struct node *node, struct arena *arena);
+/* The same as a member of the document, where it was given. */
+void node_set(struct document *document, const char *name, const struct node *node, struct arena *arena);
 
 /* lambda_check.c: appends the violations of a node and of all below it, joined by "; ". */
 void lambda_check(struct buf *out, unsigned *count, const struct field *fields, uint32_t field_count,
@@ -110,6 +112,13 @@ void lambda_check(struct buf *out, unsigned *count, const struct field *fields, 
     {                                                                                                        \
         .kind = SHAPE_INTEGER, .has_min = true, .min = (least), .has_max = true, .max = (most)               \
     }
+/* Both define a shape of that name: one of some words, an object with these fields. */
+#define CHOICE_SHAPE(name, ...)                                                                              \
+    static const char *const name##_choices[] = {__VA_ARGS__, NULL};                                         \
+    static const struct shape name = {.kind = SHAPE_STRING, .choices = name##_choices}
+#define STRUCT_SHAPE(name, ...)                                                                              \
+    static const struct field name##_fields[] = {__VA_ARGS__};                                               \
+    static const struct shape name = STRUCT_OF(name##_fields)
 #define FIELD_COUNT(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
 
 /* ---- operations ---- */
@@ -214,6 +223,9 @@ typedef void lambda_put(struct buf *out, const struct request *request, const st
                         const struct part *part);
 /* Ends a change with request->part, as it is now. False: somebody else has deleted it, which is not answered yet. */
 bool lambda_show(struct request *request, struct change *change, lambda_put *put, int status);
+
+/* Answers with the part "alias:live", ... of the function. False: there is none, which is not answered yet. */
+bool lambda_get_part(struct request *request, const char *prefix, struct slice suffix, lambda_put *put);
 
 /* ---- lists ---- */
 

@@ -7,8 +7,7 @@ static const struct shape shape_number = {TEXT_BETWEEN(1, 1024), .matches = text
 static const struct shape shape_weight = {
     .kind = SHAPE_DOUBLE, .has_min = true, .min = 0, .has_max = true, .max = 1};
 static const struct shape shape_weights = {.kind = SHAPE_MAP, .key = &shape_number, .of = &shape_weight};
-static const struct field routing_fields[] = {FIELD("AdditionalVersionWeights", shape_weights)};
-static const struct shape shape_routing = STRUCT_OF(routing_fields);
+STRUCT_SHAPE(shape_routing, FIELD("AdditionalVersionWeights", shape_weights));
 
 #define ALIAS_REST(X)                                                                                        \
     X(ALIAS_DESCRIPTION, FIELD("Description", lambda_shape_description))                                     \
@@ -77,14 +76,12 @@ static enum step alias_apply(struct request *request, struct change *change, str
 {
     const struct node *nodes = request->nodes;
     struct arena *arena = request->arena;
-    if (nodes[ALIAS_VERSION].present)
-        document_set_text(alias, "FunctionVersion", nodes[ALIAS_VERSION].text, arena);
+    node_set(alias, "FunctionVersion", &nodes[ALIAS_VERSION], arena);
     struct slice version = document_text(alias, "FunctionVersion", arena);
     if (!check_routing(request, change->before, version)) return STEP_ANSWERED;
     if (nodes[ALIAS_VERSION].present && !version_is_there(request, change->before, version))
         return STEP_ANSWERED;
-    if (nodes[ALIAS_DESCRIPTION].present)
-        document_set_text(alias, "Description", nodes[ALIAS_DESCRIPTION].text, arena);
+    node_set(alias, "Description", &nodes[ALIAS_DESCRIPTION], arena);
     if (nodes[ALIAS_ROUTING].present) {
         bool is_empty = !nodes[ALIAS_ROUTING].nodes[0].count; /* which takes the second version away */
         document_set(alias, "RoutingConfig", is_empty ? SLICE_NONE : node_json(&nodes[ALIAS_ROUTING], arena),
@@ -145,19 +142,8 @@ OPERATION(update_alias, TARGET_WHOLE, ALIAS_UPDATE)
 
 OPERATION(get_alias, TARGET_WHOLE, ALIAS_GET)
 {
-    bool failed;
-    struct entry *entry = registry_look(request->func->registry, request->name, &failed);
-    const struct part *part = entry ? entry_part_of(entry, PART_ALIAS, request->nodes[ALIAS_NAME].text)
-                                    : NULL;
-    if (part) {
-        put_alias(request->call->reply, request, entry, part);
-        lambda_done(request->call, 200);
-    } else if (failed) {
-        lambda_unavailable(request->call);
-    } else {
+    if (!lambda_get_part(request, PART_ALIAS, request->nodes[ALIAS_NAME].text, put_alias))
         answer_alias(request, 404, "ResourceNotFoundException", "Cannot find alias arn");
-    }
-    entry_release(entry);
 }
 
 static enum step delete_step(struct request *request, struct change *change, void *context)

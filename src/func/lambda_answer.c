@@ -229,6 +229,20 @@ bool lambda_show(struct request *request, struct change *change, lambda_put *put
     return is_there;
 }
 
+bool lambda_get_part(struct request *request, const char *prefix, struct slice suffix, lambda_put *put)
+{
+    bool failed;
+    request->entry = registry_look(request->func->registry, request->name, &failed);
+    const struct part *part = request->entry ? entry_part_of(request->entry, prefix, suffix) : NULL;
+    if (part) {
+        put(request->call->reply, request, request->entry, part);
+        lambda_done(request->call, 200);
+    } else if (failed) {
+        lambda_unavailable(request->call);
+    }
+    return part || failed;
+}
+
 /* ---- lists ---- */
 
 uint32_t lambda_list_max(const struct node *max)

@@ -33,12 +33,6 @@ static bool is_variable_name(struct slice text)
     return ((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z')) && text_consists_of(text, "_");
 }
 
-static const char *const tracing_modes[] = {"Active", "PassThrough", NULL};
-static const char *const snap_starts[] = {"PublishedVersions", "None", NULL};
-static const char *const log_formats[] = {"JSON", "Text", NULL};
-static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", NULL};
-static const char *const system_levels[] = {"DEBUG", "INFO", "WARN", NULL};
-
 static const struct shape shape_role = {
     .kind = SHAPE_STRING,
     .matches = is_role,
@@ -63,49 +57,34 @@ static const struct shape shape_variable_name = {
     .kind = SHAPE_STRING, .matches = is_variable_name, .pattern = "[a-zA-Z]([a-zA-Z0-9_])+"};
 static const struct shape shape_variables = {
     .kind = SHAPE_MAP, .key = &shape_variable_name, .of = &lambda_shape_text};
-static const struct shape shape_tracing_mode = {.kind = SHAPE_STRING, .choices = tracing_modes};
-static const struct shape shape_apply_on = {.kind = SHAPE_STRING, .choices = snap_starts};
-static const struct shape shape_log_format = {.kind = SHAPE_STRING, .choices = log_formats};
-static const struct shape shape_log_level = {.kind = SHAPE_STRING, .choices = log_levels};
-static const struct shape shape_system_level = {.kind = SHAPE_STRING, .choices = system_levels};
+CHOICE_SHAPE(shape_tracing_mode, "Active", "PassThrough");
+CHOICE_SHAPE(shape_apply_on, "PublishedVersions", "None");
+CHOICE_SHAPE(shape_log_format, "JSON", "Text");
+CHOICE_SHAPE(shape_log_level, "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL");
+CHOICE_SHAPE(shape_system_level, "DEBUG", "INFO", "WARN");
 static const struct shape shape_log_group = {TEXT_BETWEEN(1, 512)};
 
-static const struct field vpc_fields[] = {FIELD("SubnetIds", shape_subnets),
-                                          FIELD("SecurityGroupIds", shape_groups),
-                                          FIELD("Ipv6AllowedForDualStack", lambda_shape_bool)};
-static const struct field dead_letter_fields[] = {FIELD("TargetArn", shape_some_arn)};
-static const struct field environment_fields[] = {FIELD("Variables", shape_variables)};
-static const struct field tracing_fields[] = {FIELD("Mode", shape_tracing_mode)};
-static const struct field file_system_fields[] = {REQUIRED("Arn", lambda_shape_text),
-                                                  REQUIRED("LocalMountPath", lambda_shape_text)};
-static const struct field image_fields[] = {FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
-                                            FIELD("WorkingDirectory", lambda_shape_text)};
-static const struct field storage_fields[] = {REQUIRED("Size", shape_storage_size)};
-static const struct field snap_fields[] = {FIELD("ApplyOn", shape_apply_on)};
-static const struct field logging_fields[] = {
-    FIELD("LogFormat", shape_log_format), FIELD("ApplicationLogLevel", shape_log_level),
-    FIELD("SystemLogLevel", shape_system_level), FIELD("LogGroup", shape_log_group)};
-static const struct field instances_fields[] = {
-    REQUIRED("CapacityProviderArn", lambda_shape_text),
-    FIELD("PerExecutionEnvironmentMaxConcurrency", shape_concurrency)};
-static const struct shape shape_instances = STRUCT_OF(instances_fields);
-static const struct field capacity_fields[] = {
-    REQUIRED("LambdaManagedInstancesCapacityProviderConfig", shape_instances)};
-static const struct field quipu_fields[] = {FIELD("Concurrency", shape_concurrency)};
+STRUCT_SHAPE(shape_vpc, FIELD("SubnetIds", shape_subnets), FIELD("SecurityGroupIds", shape_groups),
+             FIELD("Ipv6AllowedForDualStack", lambda_shape_bool));
+STRUCT_SHAPE(shape_dead_letters, FIELD("TargetArn", shape_some_arn));
+STRUCT_SHAPE(shape_environment, FIELD("Variables", shape_variables));
+STRUCT_SHAPE(shape_tracing, FIELD("Mode", shape_tracing_mode));
+STRUCT_SHAPE(shape_file_system, REQUIRED("Arn", lambda_shape_text),
+             REQUIRED("LocalMountPath", lambda_shape_text));
+STRUCT_SHAPE(shape_image, FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
+             FIELD("WorkingDirectory", lambda_shape_text));
+STRUCT_SHAPE(shape_storage, REQUIRED("Size", shape_storage_size));
+STRUCT_SHAPE(shape_snap, FIELD("ApplyOn", shape_apply_on));
+STRUCT_SHAPE(shape_logging, FIELD("LogFormat", shape_log_format),
+             FIELD("ApplicationLogLevel", shape_log_level), FIELD("SystemLogLevel", shape_system_level),
+             FIELD("LogGroup", shape_log_group));
+STRUCT_SHAPE(shape_instances, REQUIRED("CapacityProviderArn", lambda_shape_text),
+             FIELD("PerExecutionEnvironmentMaxConcurrency", shape_concurrency));
+STRUCT_SHAPE(shape_capacity, REQUIRED("LambdaManagedInstancesCapacityProviderConfig", shape_instances));
+STRUCT_SHAPE(shape_quipu, FIELD("Concurrency", shape_concurrency));
 static const struct shape shape_empty = {.kind = SHAPE_STRUCT};
 
-static const struct shape shape_vpc = STRUCT_OF(vpc_fields);
-static const struct shape shape_dead_letters = STRUCT_OF(dead_letter_fields);
-static const struct shape shape_environment = STRUCT_OF(environment_fields);
-static const struct shape shape_tracing = STRUCT_OF(tracing_fields);
-static const struct shape shape_file_system = STRUCT_OF(file_system_fields);
 static const struct shape shape_file_systems = {.kind = SHAPE_LIST, .of = &shape_file_system};
-static const struct shape shape_image = STRUCT_OF(image_fields);
-static const struct shape shape_storage = STRUCT_OF(storage_fields);
-static const struct shape shape_snap = STRUCT_OF(snap_fields);
-static const struct shape shape_logging = STRUCT_OF(logging_fields);
-static const struct shape shape_capacity = STRUCT_OF(capacity_fields);
-static const struct shape shape_quipu = STRUCT_OF(quipu_fields);
 
 const struct field configuration_fields[CONFIG_MEMBERS] = {CONFIG_LIST(FIELD_ROW)};
 
@@ -233,17 +212,14 @@ static bool check_environment(struct rest_call *call, const struct node *node)
 
 /* ---- concurrency of one process ---- */
 
-static struct slice given_concurrency(const struct node *nodes, struct arena *arena)
-{
-    if (nodes[CONFIG_QUIPU].present) return node_json(&nodes[CONFIG_QUIPU].nodes[0], arena);
-    if (!nodes[CONFIG_CAPACITY].present) return SLICE_NONE;
-    return node_json(&nodes[CONFIG_CAPACITY].nodes[0].nodes[1], arena);
-}
-
 static bool apply_concurrency(struct rest_call *call, const struct node *nodes, struct document *document)
 {
     struct document ours = document_object(document, "Quipu", call->arena);
-    struct slice given = given_concurrency(nodes, call->arena);
+    struct slice given = SLICE_NONE;
+    if (nodes[CONFIG_QUIPU].present)
+        given = node_json(&nodes[CONFIG_QUIPU].nodes[0], call->arena);
+    else if (nodes[CONFIG_CAPACITY].present)
+        given = node_json(&nodes[CONFIG_CAPACITY].nodes[0].nodes[1], call->arena);
     struct slice runtime = document_text(document, "Runtime", call->arena);
     if (given.data) document_set(&ours, "Concurrency", given, call->arena);
     if (document_integer(&ours, "Concurrency", 1) > 1 && has_process(document, call->arena) &&
@@ -316,17 +292,6 @@ static bool apply_logging(struct rest_call *call, const struct node *node, struc
     return true;
 }
 
-static void complete_logging(struct slice name, struct document *document, struct arena *arena)
-{
-    struct document logging = document_object(document, "LoggingConfig", arena);
-    if (!document_get(&logging, "LogFormat").data)
-        document_set(&logging, "LogFormat", SLICE("\"Text\""), arena);
-    if (!document_get(&logging, "LogGroup").data)
-        document_set(&logging, "LogGroup", arena_printf(arena, "\"/aws/lambda/%.*s\"", SLICE_ARG(name)),
-                     arena);
-    document_set(document, "LoggingConfig", document_json(&logging, arena), arena);
-}
-
 bool configuration_apply(struct request *request, const struct node *nodes, struct document *document)
 {
     struct rest_call *call = request->call;
@@ -354,7 +319,13 @@ void configuration_defaults(struct slice name, struct document *document, struct
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         if (!document_get(document, defaults[i][0]).data)
             document_set(document, defaults[i][0], slice_of(defaults[i][1]), arena);
-    complete_logging(name, document, arena);
+    struct document logging = document_object(document, "LoggingConfig", arena);
+    if (!document_get(&logging, "LogFormat").data)
+        document_set(&logging, "LogFormat", SLICE("\"Text\""), arena);
+    if (!document_get(&logging, "LogGroup").data)
+        document_set_text(&logging, "LogGroup", arena_printf(arena, "/aws/lambda/%.*s", SLICE_ARG(name)),
+                          arena);
+    document_set(document, "LoggingConfig", document_json(&logging, arena), arena);
 }
 
 void configuration_mark(struct registry *registry, struct document *document, const struct document *before,

@@ -268,3 +268,8 @@ struct slice node_json(const struct node *node, struct arena *arena)
     node_put_json(&json, node);
     return arena_take(arena, &json);
 }
+
+void node_set(struct document *document, const char *name, const struct node *node, struct arena *arena)
+{
+    if (node->present) document_set(document, name, node_json(node, arena), arena);
+}

@@ -87,10 +87,8 @@ static enum step put_step(struct request *request, struct change *change, void *
     int64_t now = clock_now_ms(request->func->options.clock);
     document_set(&document, "LastModified",
                  arena_printf(arena, "%lld.%03d", (long long)(now / 1000), (int)(now % 1000)), arena);
-    if (nodes[EVENT_RETRIES].present)
-        document_set(&document, "MaximumRetryAttempts", node_json(&nodes[EVENT_RETRIES], arena), arena);
-    if (nodes[EVENT_AGE].present)
-        document_set(&document, "MaximumEventAgeInSeconds", node_json(&nodes[EVENT_AGE], arena), arena);
+    node_set(&document, "MaximumRetryAttempts", &nodes[EVENT_RETRIES], arena);
+    node_set(&document, "MaximumEventAgeInSeconds", &nodes[EVENT_AGE], arena);
     if (nodes[EVENT_DESTINATIONS].present)
         document_set(&document, "DestinationConfig",
                      compose_in(arena, "{'OnSuccess':%A,'OnFailure':%A}",
@@ -128,18 +126,7 @@ OPERATION(update_event_invoke, TARGET_QUALIFIED, EVENT_PUT)
 
 OPERATION(get_event_invoke, TARGET_QUALIFIED, EVENT_GET)
 {
-    bool failed;
-    struct entry *entry = registry_look(request->func->registry, request->name, &failed);
-    const struct part *part = entry ? entry_part_of(entry, PART_ASYNC, qualifier_of(request)) : NULL;
-    if (part) {
-        put_config(request->call->reply, request, entry, part);
-        lambda_done(request->call, 200);
-    } else if (failed) {
-        lambda_unavailable(request->call);
-    } else {
-        answer_none(request);
-    }
-    entry_release(entry);
+    if (!lambda_get_part(request, PART_ASYNC, qualifier_of(request), put_config)) answer_none(request);
 }
 
 static enum step delete_step(struct request *request, struct change *change, void *context)

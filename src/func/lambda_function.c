@@ -3,10 +3,8 @@
 #include "base/limits.h"
 #include "func/lambda.h"
 
-static const char *const package_types[] = {"Zip", "Image", NULL};
-static const char *const all_versions[] = {"ALL", NULL};
-static const struct shape shape_package_type = {.kind = SHAPE_STRING, .choices = package_types};
-static const struct shape shape_all = {.kind = SHAPE_STRING, .choices = all_versions};
+CHOICE_SHAPE(shape_package_type, "Zip", "Image");
+CHOICE_SHAPE(shape_all, "ALL");
 static const struct field code_fields[] = {CODE_MEMBERS(FIELD_ROW)};
 static const struct shape shape_code = STRUCT_OF(code_fields);
 
@@ -54,15 +52,13 @@ static enum step create_step(struct request *request, struct change *change, voi
     document_set_text(&document, "Role",
                       arena_printf(arena, "arn:aws:iam::%.*s:role/quipu", SLICE_ARG(request->func->account)),
                       arena);
-    if (nodes[CREATE_ARCHITECTURES].present)
-        document_set(&document, "Architectures", node_json(&nodes[CREATE_ARCHITECTURES], arena), arena);
+    node_set(&document, "Architectures", &nodes[CREATE_ARCHITECTURES], arena);
     lambda_code_apply(context, &document, arena);
     if (!configuration_apply(request, nodes + CREATE_CONFIG, &document)) return STEP_ANSWERED;
     configuration_defaults(change->name, &document, arena);
     configuration_mark(change->registry, &document, NULL, arena);
     document_set_integer(&change->head, "LastVersion", 0, arena);
-    if (nodes[CREATE_TAGS].present)
-        document_set(&change->head, "Tags", node_json(&nodes[CREATE_TAGS], arena), arena);
+    node_set(&change->head, "Tags", &nodes[CREATE_TAGS], arena);
     request->part = SLICE(PART_LATEST);
     change_put(change, request->part, &document);
     if (nodes[CREATE_PUBLISH].truth) request->part = version_publish(request, change, &document, SLICE_NONE);

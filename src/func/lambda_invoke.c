@@ -6,10 +6,8 @@
 #include "base/limits.h"
 #include "func/lambda.h"
 
-static const char *const invocation_types[] = {"Event", "RequestResponse", "DryRun", NULL};
-static const char *const log_types[] = {"None", "Tail", NULL};
-static const struct shape shape_type = {.kind = SHAPE_STRING, .choices = invocation_types};
-static const struct shape shape_log = {.kind = SHAPE_STRING, .choices = log_types};
+CHOICE_SHAPE(shape_type, "Event", "RequestResponse", "DryRun");
+CHOICE_SHAPE(shape_log, "None", "Tail");
 
 #define INVOKE(X)                                                                                            \
     X(INVOKE_NAME, PATH_FIELD("FunctionName", lambda_shape_function_name_long, 0))                           \

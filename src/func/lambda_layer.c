@@ -161,8 +161,7 @@ static enum step publish_step(struct request *request, struct change *change, vo
     document_set_text(&document, "Description", SLICE(""), arena);
     document_set_text(&document, "CreatedDate", registry_time_text(now, arena), arena);
     for (int i = PUBLISH_DESCRIPTION; i <= PUBLISH_LICENSE; i++)
-        if (request->nodes[i].present)
-            document_set(&document, publish_fields[i].name, node_json(&request->nodes[i], arena), arena);
+        node_set(&document, publish_fields[i].name, &request->nodes[i], arena);
     document_set_text(&document, "CodeSha256", code->sha256, arena);
     document_set_integer(&document, "CodeSize", code->size, arena);
     document_set_integer(&change->head, "LastVersion", number, arena);

@@ -31,7 +31,6 @@ static bool is_arn(struct slice text)
     return slice_starts(text, SLICE("arn:aws"));
 }
 
-static const char *const auth_types[] = {"NONE", "AWS_IAM", NULL};
 static const struct shape shape_statement_id = {TEXT_BETWEEN(1, 100), .matches = is_statement_id,
                                                 .pattern = "([a-zA-Z0-9-_]+)"};
 static const struct shape shape_any_statement_id = {TEXT_BETWEEN(1, 100), .matches = is_any_statement_id,
@@ -49,7 +48,7 @@ static const struct shape shape_source_arn = {
 static const struct shape shape_account = {TEXT_UP_TO(12), .matches = text_is_account, .pattern = "\\d{12}"};
 static const struct shape shape_token = {TEXT_UP_TO(256)};
 static const struct shape shape_organization = {TEXT_BETWEEN(12, 34)};
-static const struct shape shape_auth_type = {.kind = SHAPE_STRING, .choices = auth_types};
+CHOICE_SHAPE(shape_auth_type, "NONE", "AWS_IAM");
 
 #define ADD(X)                                                                                               \
     X(ADD_NAME, NAME_FIELD)                                                                                  \

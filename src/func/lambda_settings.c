@@ -64,8 +64,7 @@ OPERATION(delete_concurrency, TARGET_WHOLE, NAME_ONLY)
 
 /* ---- recursion ---- */
 
-static const char *const loops[] = {"Terminate", "Allow", NULL};
-static const struct shape shape_loop = {.kind = SHAPE_STRING, .choices = loops};
+CHOICE_SHAPE(shape_loop, "Terminate", "Allow");
 
 #define RECURSION(X) X(RECURSION_NAME, NAME_FIELD) X(RECURSION_LOOP, REQUIRED("RecursiveLoop", shape_loop))
 MEMBERS(RECURSION)
@@ -177,8 +176,7 @@ OPERATION(list_tags, TARGET_NONE, RESOURCE)
 
 /* ---- runtime management: kept and shown; here the runtime is what the machine has ---- */
 
-static const char *const update_times[] = {"Auto", "Manual", "FunctionUpdate", NULL};
-static const struct shape shape_update_time = {.kind = SHAPE_STRING, .choices = update_times};
+CHOICE_SHAPE(shape_update_time, "Auto", "Manual", "FunctionUpdate");
 
 #define RUNTIME_GET(X) X(RUNTIME_NAME, NAME_FIELD) X(RUNTIME_QUALIFIER, QUALIFIER_FIELD)
 #define RUNTIME_PUT(X)                                                                                       \
@@ -216,9 +214,7 @@ OPERATION(put_runtime_management, TARGET_QUALIFIED, RUNTIME_PUT)
     struct change change;
     document_set(&document, "UpdateRuntimeOn", node_json(&nodes[RUNTIME_UPDATE], request->arena),
                  request->arena);
-    if (nodes[RUNTIME_ARN].present)
-        document_set(&document, "RuntimeVersionArn", node_json(&nodes[RUNTIME_ARN], request->arena),
-                     request->arena);
+    node_set(&document, "RuntimeVersionArn", &nodes[RUNTIME_ARN], request->arena);
     if (!lambda_change(request, runtime_step, &document, &change)) return;
     change_free(&change);
     reply_runtime(request, &document);

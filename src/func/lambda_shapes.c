@@ -149,8 +149,7 @@ static bool is_destination(struct slice text)
 #define FUNCTION_PATTERN "(arn:(aws[a-zA-Z-]*)?:lambda:)?(" REGION_PATTERN ":)?(\\d{12}:)?(function:)?"
 #define ARN_PATTERN      "arn:(aws[a-zA-Z0-9-]*):([a-zA-Z0-9\\-])+:(" REGION_PATTERN ")?:(\\d{12})?:(.*)"
 
-static const char *const architectures[] = {"x86_64", "arm64", NULL};
-static const struct shape shape_architecture = {.kind = SHAPE_STRING, .choices = architectures};
+CHOICE_SHAPE(shape_architecture, "x86_64", "arm64");
 static const struct shape shape_tag_key = {
     TEXT_BETWEEN(1, 128),
     .matches = has_no_controls,
@@ -162,8 +161,7 @@ static const struct shape shape_destination = {
     .matches = is_destination,
     .pattern = "$|kafka://([^.]([a-zA-Z0-9\\-_.]{0,248}))|" ARN_PATTERN,
 };
-static const struct field destination_fields[] = {FIELD("Destination", shape_destination)};
-static const struct shape shape_on_end = STRUCT_OF(destination_fields);
+STRUCT_SHAPE(shape_on_end, FIELD("Destination", shape_destination));
 static const struct field destinations_fields[] = {
     FIELD("OnSuccess", shape_on_end),
     FIELD("OnFailure", shape_on_end),

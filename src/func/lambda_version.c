@@ -115,9 +115,7 @@ static enum step code_step(struct request *request, struct change *change, void 
     if (!latest) return STEP_ANSWERED;
     struct document document = document_copy(&latest->document, request->arena);
     lambda_code_apply(context, &document, request->arena);
-    if (nodes[CODE_ARCHITECTURES].present)
-        document_set(&document, "Architectures", node_json(&nodes[CODE_ARCHITECTURES], request->arena),
-                     request->arena);
+    node_set(&document, "Architectures", &nodes[CODE_ARCHITECTURES], request->arena);
     /* A URL that becomes an archive needs a runtime now. */
     if (!configuration_apply(request, nothing, &document)) return STEP_ANSWERED;
     configuration_mark(change->registry, &document, &latest->document, request->arena);
