@@ -2,6 +2,7 @@
 #include "pattern/slots.h"
 
 #include "base/hash.h"
+#include "pattern/edit.h"
 
 #define SAMPLE  256 /* one in so many is counted: the item takes 1,000 writes a second, too */
 #define SAMPLES 16  /* then it is reckoned how fast they came */
@@ -58,11 +59,9 @@ void slots_count(struct flow *flow, const struct slots *slots, struct slice id)
     if (opened < SAMPLES) return;
     int64_t rate = opened * SAMPLE * 1000 / (took_ms > 0 ? took_ms : 1), wanted = number;
     while (rate > wanted * SLOT_RATE && wanted < SLOTS_MOST && wanted < number * STEP_MOST) wanted *= 2;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #slots = :wanted, #since = :now, #opened = :none',"
-        "'ConditionExpression':'#since = :since and #slots <= :wanted',%#,'ExpressionAttributeValues':"
-        "{':wanted':%N,':now':%N,':none':{'N':'0'},':since':%N},'ReturnValues':'ALL_NEW'}",
-        slots->table, slots->key, wanted, flow->now_ms, since_ms);
-    if (!flow_failed(flow)) slots_take(flow, slots, flow_item(flow));
+    if (edit_item(flow, slots->table, slots->key,
+                  SLICE("SET #slots = :wanted, #since = :now, #opened = :none"),
+                  SLICE("#since = :since and #slots <= :wanted"),
+                  "':wanted':%N,':now':%N,':none':{'N':'0'},':since':%N", wanted, flow->now_ms, since_ms))
+        slots_take(flow, slots, flow_item(flow));
 }
