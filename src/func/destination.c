@@ -8,6 +8,7 @@
  *
  * Everything becomes children of the caller's commit (task.h), so that a document is told once or not at all. */
 #include "base/clock.h"
+#include "base/compose.h"
 #include "base/limits.h"
 #include "func/letter.h"
 #include "func/target.h"
@@ -89,10 +90,14 @@ static struct slice find_text(struct arena *arena, struct slice list, const char
 }
 
 /* Whether the table has the hash key `id`, or `queue` and the range key `id`. */
-static const char *keys_fault(struct slice reply)
+static const char *table_fault(struct func *func, struct slice name)
 {
     struct arena arena = {0};
-    struct slice table = raw_member(&arena, reply, "Table"), keys = raw_member(&arena, table, "KeySchema"),
+    struct buf reply = {0};
+    int status = dynamo_call(func->options.dynamo, SLICE("DescribeTable"),
+                             compose_in(&arena, "{'TableName':%s}", name), &reply);
+    struct slice table = raw_member(&arena, buf_view(&reply), "Table"),
+                 keys = raw_member(&arena, table, "KeySchema"),
                  types = raw_member(&arena, table, "AttributeDefinitions");
     struct slice hash = find_text(&arena, keys, "KeyType", "HASH", "AttributeName"),
                  range = find_text(&arena, keys, "KeyType", "RANGE", "AttributeName"),
@@ -102,21 +107,11 @@ static const char *keys_fault(struct slice reply)
     bool by_both = slice_equal(hash, SLICE("queue")) && slice_equal(range, SLICE("id")) &&
                    slice_equal(queue_type, SLICE("S"));
     bool fits = slice_equal(id_type, SLICE("S")) && (by_id || by_both);
-    arena_free(&arena);
-    return fits ? NULL : "the table's key must be \"id\", or \"queue\" and \"id\", of strings";
-}
-
-static const char *table_fault(struct func *func, struct slice table)
-{
-    struct buf request = {0}, reply = {0};
-    buf_text(&request, "{\"TableName\":");
-    json_put_string(&request, table);
-    buf_byte(&request, '}');
-    int status = dynamo_call(func->options.dynamo, SLICE("DescribeTable"), buf_view(&request), &reply);
-    const char *fault = status == 200 ? keys_fault(buf_view(&reply)) : "there is no such table";
-    buf_free(&request);
     buf_free(&reply);
-    return fault;
+    arena_free(&arena);
+    return status != 200 ? "there is no such table"
+           : fits        ? NULL
+                         : "the table's key must be \"id\", or \"queue\" and \"id\", of strings";
 }
 
 static const char *function_fault(struct func *func, struct slice text)

@@ -143,16 +143,12 @@ bool queue_is_idle(struct queue *queue)
 
 void queue_put_metrics(struct queue *queue, struct buf *out)
 {
-    const struct queue_stats *stats = &queue->stats;
     stats_put_head(out, "quipu_async_calls_total", "counter", "Asynchronous calls by what became of them.");
-    buf_printf(
-        out,
-        "quipu_async_calls_total{what=\"accepted\"} %llu\nquipu_async_calls_total{what=\"succeeded\"} %llu\n"
-        "quipu_async_calls_total{what=\"failed\"} %llu\nquipu_async_calls_total{what=\"retried\"} %llu\n"
-        "quipu_async_calls_total{what=\"throttled\"} %llu\nquipu_async_calls_total{what=\"redriven\"} %llu\n",
-        (unsigned long long)stats_read(&stats->accepted), (unsigned long long)stats_read(&stats->succeeded),
-        (unsigned long long)stats_read(&stats->failed), (unsigned long long)stats_read(&stats->retried),
-        (unsigned long long)stats_read(&stats->throttled), (unsigned long long)stats_read(&stats->redriven));
+#define X(what)                                                                                              \
+    buf_printf(out, "quipu_async_calls_total{what=\"" #what "\"} %llu\n",                                     \
+               (unsigned long long)stats_read(&queue->stats.what));
+    QUEUE_STATS(X)
+#undef X
 }
 
 /* ---- accepting ---- */

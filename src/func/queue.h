@@ -61,8 +61,11 @@ struct put {
     char id[];
 };
 
+#define QUEUE_STATS(X) X(accepted) X(succeeded) X(failed) X(retried) X(throttled) X(redriven)
 struct queue_stats {
-    _Atomic uint64_t accepted, succeeded, failed, retried, throttled, redriven;
+#define X(what) _Atomic uint64_t what;
+    QUEUE_STATS(X)
+#undef X
 };
 
 struct queue {
