@@ -35,7 +35,12 @@ static int64_t slots_take(struct flow *flow, const struct slots *slots, struct s
 int64_t slots_read(struct flow *flow, const struct slots *slots)
 {
     task_call(flow, "GetItem", "{'TableName':%T,'Key':%A}", slots->table, slots->key);
-    return slots_take(flow, slots, flow_item(flow));
+    struct slice item = flow_item(flow);
+    int64_t number = slots_take(flow, slots, item);
+    if (number > item_int(flow->arena, item, "slots", SLOTS_LEAST)) /* the table was deleted and made again */
+        edit_item(flow, slots->table, slots->key, SLICE("SET #slots = :number"),
+                  SLICE("attribute_not_exists(#slots) or #slots < :number"), "':number':%N", number);
+    return number;
 }
 
 int64_t slots_place(struct flow *flow, const struct slots *slots, struct slice id)

@@ -7,6 +7,7 @@
  *
  *  SL1. The number only grows, and an entry stands in a slot below a number that was written before it. So whoever
  *       reads the number and then asks every slot below finds all that was there when it was read.
+ *       Where somebody has deleted the item, whoever remembers it writes it again.
  *  SL2. A number that is remembered from before is too small at most: its slots are fuller than need be. */
 #ifndef PATTERN_SLOTS_H
 #define PATTERN_SLOTS_H

@@ -77,6 +77,13 @@ TEST(slots_of_jobs_become_more_when_many_are_opened)
     last = open_jobs(&patterns, 20, last, 1); /* no more than that */
     CHECK_INT(job_slots_stored(&patterns), SLOTS_MOST);
     CHECK_INT(listed(&patterns, "GET /v1/jobs", "jobs"), 100);
+    struct slice gone = arena_printf(&patterns.arena,
+                                     "{\"TableName\":\"%sjob-parts\",\"Key\":{\"part\":{\"S\":\"slots\"},"
+                                     "\"task\":{\"S\":\"-\"}}}",
+                                     patterns.prefix);
+    CHECK_INT(dynamo_call(patterns.dynamo, SLICE("DeleteItem"), gone, &reply), 200);
+    CHECK_INT(listed(&patterns, "GET /v1/jobs", "jobs"), 100); /* it remembers, and says so */
+    CHECK_INT(job_slots_stored(&patterns), SLOTS_MOST);
     patterns.pattern = other; /* which knows of four */
     CHECK_INT(listed(&patterns, "GET /v1/jobs", "jobs"), 100);
     patterns.pattern = another_process(&patterns); /* and one that sweeps before it has learnt of more */
