@@ -19,6 +19,7 @@ struct pattern {
     struct memory *memory;
     char *prefix;
     struct rest_route *routes; /* one per row, in the same order */
+    uint8_t *shared; /* by neighbouring routes */
     size_t route_count;
     _Atomic uint64_t serial;
     pthread_mutex_t random_lock;

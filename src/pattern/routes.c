@@ -63,6 +63,8 @@ static void routes_make(struct pattern *pattern)
         const struct flow_row *row = row_at(i);
         pattern->routes[i] = (struct rest_route){.method = row->method, .path = row->path};
     }
+    pattern->shared = must_zero(pattern->route_count, 1);
+    rest_routes_share(pattern->routes, pattern->shared, pattern->route_count);
 }
 
 static void put_refusal(struct rest_call *call, int status, const char *code, struct slice sentence)
@@ -108,7 +110,7 @@ const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *c
 {
     const struct rest_route *route = NULL;
     *refused = true;
-    switch (rest_route(pattern->routes, pattern->route_count, call, &route)) {
+    switch (rest_route_shared(pattern->routes, pattern->shared, pattern->route_count, call, &route)) {
     case REST_FOUND: *refused = false; return row_at((size_t)(route - pattern->routes));
     case REST_OTHER_METHOD: refuse_method(pattern, call); break;
     default:
@@ -164,6 +166,7 @@ void pattern_close(struct pattern *pattern)
     pthread_mutex_destroy(&pattern->random_lock);
     memory_free(pattern->memory);
     free(pattern->routes);
+    free(pattern->shared);
     free(pattern->prefix);
     free(pattern);
 }

@@ -78,13 +78,14 @@ static bool takes_all(struct slice segment)
     return is_name(segment) && segment.data[segment.len - 2] == '+';
 }
 
-/* Whether the path begins as the pattern does before its first {name}. There are a hundred rows and more, and
- * all but a few are told apart by this, which looks at nothing twice. */
-static bool begins_alike(const char *pattern, struct slice path)
+/* How far the path begins as the pattern does before its first {name}, of which *at characters are known to. False: it
+ * does not. There are a hundred rows and more, and all but a few are told apart by this, which looks at nothing
+ * twice. */
+static bool begins_alike(const char *pattern, struct slice path, size_t *at)
 {
-    for (size_t i = 0; pattern[i] && pattern[i] != '{'; i++) {
-        if (i == path.len) return true; /* it may lack no more than the last slash */
-        if (pattern[i] != path.data[i]) return false;
+    for (; pattern[*at] && pattern[*at] != '{'; ++*at) {
+        if (*at == path.len) return true; /* it may lack no more than the last slash */
+        if (pattern[*at] != path.data[*at]) return false;
     }
     return true;
 }
@@ -109,13 +110,33 @@ static bool path_matches(struct slice pattern, struct slice path, struct arena *
     return !pattern.len && !path.len;
 }
 
+void rest_routes_share(const struct rest_route *routes, uint8_t *shared, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *path = routes[i].path, *before = i ? routes[i - 1].path : "";
+        shared[i] = 0;
+        while (shared[i] < UINT8_MAX && path[shared[i]] && path[shared[i]] == before[shared[i]]) shared[i]++;
+    }
+}
+
 enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
                            const struct rest_route **found)
 {
+    return rest_route_shared(routes, NULL, count, call, found);
+}
+
+enum rest_found rest_route_shared(const struct rest_route *routes, const uint8_t *shared, size_t count,
+                                  struct rest_call *call, const struct rest_route **found)
+{
     enum rest_found answer = REST_NOWHERE;
-    bool is_rooted = call->path.len && call->path.data[0] == '/';
+    bool is_rooted = call->path.len && call->path.data[0] == '/', is_unlike = false;
+    size_t alike = 0; /* characters of the last row's path */
     for (size_t i = 0; i < count; i++) {
-        if (is_rooted && !begins_alike(routes[i].path, call->path)) continue;
+        size_t as_before = shared ? shared[i] : 0;
+        if (is_unlike && as_before > alike) continue; /* by the same character */
+        if (as_before < alike) alike = as_before;
+        is_unlike = is_rooted && !begins_alike(routes[i].path, call->path, &alike);
+        if (is_unlike) continue;
         struct slice parameters[REST_PARAMETERS] = {0};
         if (!path_matches(slice_of(routes[i].path), call->path, call->arena, parameters)) continue;
         answer = REST_OTHER_METHOD;

@@ -47,6 +47,63 @@ TEST(a_path_finds_its_row_and_its_parameters)
     arena_free(&arena);
 }
 
+/* With what neighbours share, the same rows are found. */
+TEST(rows_that_share_their_beginnings_are_found_alike)
+{
+    static const struct rest_route many[] = {
+        {"GET", "/v1/counters/{name}", nobody},
+        {"POST", "/v1/counters/{name}", nobody},
+        {"GET", "/v1/counters", nobody},
+        {"GET", "/v1/logs/{name}", nobody},
+        {"GET", "/v1/logs/{name}/end", nobody},
+        {"GET", "/v1/leases/{name}", nobody},
+        {"GET", "/v1/leases", nobody},
+        {"GET", "/v1/log", nobody},
+        {"GET", "/wall", nobody},
+        {"GET", "/v1/logs/", nobody},
+        {"PUT", "/v1/logs/{name}/{more+}", nobody},
+        {"GET", "/", nobody},
+    };
+    static const char *const methods[] = {"GET", "POST", "PUT"};
+    static const char *const paths[] = {"/v1/counters/a",
+                                        "/v1/counters",
+                                        "/v1/counters/",
+                                        "/v1/logs",
+                                        "/v1/logs/",
+                                        "/v1/logs/x",
+                                        "/v1/logs/x/end",
+                                        "/v1/logs/x/y/z",
+                                        "/v1/leases",
+                                        "/v1/leases/x",
+                                        "/v1/log",
+                                        "/v1/lo",
+                                        "/v1/logss/x",
+                                        "/wall",
+                                        "/wal",
+                                        "/",
+                                        "",
+                                        "v1/logs",
+                                        "/v1",
+                                        "/v1/",
+                                        "/v2/logs/x"};
+    enum { MANY = sizeof many / sizeof *many };
+    struct arena arena = {0};
+    uint8_t shared[MANY];
+    rest_routes_share(many, shared, MANY);
+    CHECK(shared[0] == 0 && shared[1] == strlen(many[1].path) && shared[3] == strlen("/v1/"));
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
+            struct rest_call call = {
+                .method = slice_of(methods[k]), .path = slice_of(paths[i]), .arena = &arena};
+            const struct rest_route *plain = NULL, *quick = NULL;
+            CHECK(rest_route(many, MANY, &call, &plain) ==
+                  rest_route_shared(many, shared, MANY, &call, &quick));
+            if (plain != quick)
+                test_failed(__FILE__, __LINE__, "%s %s is found elsewhere", methods[k], paths[i]);
+        }
+    arena_free(&arena);
+}
+
 TEST(broken_escapes_match_nothing)
 {
     struct arena arena = {0};
