@@ -248,12 +248,11 @@ static void put_process(struct buf *out, struct instance *instance, int64_t now_
     uint64_t memory_bytes = instance->process ? sandbox_memory_bytes(instance->process) : 0;
     compose(out, "%,{'Process':%d,'State':%s,'Version':%s", (int64_t)instance->number,
             slice_of(state_names[instance->state]), instance->function->version);
-    buf_printf(out, ",\"AgeSeconds\":%.3f,\"IdleSeconds\":%.3f,\"InitSeconds\":%.3f",
-               (double)(now_us - instance->born_us) / 1e6,
-               instance->state == INSTANCE_IDLE ? (double)(now_us - instance->used_us) / 1e6 : 0.0,
-               (double)instance->init_us / 1e6);
-    compose(out, ",'MemoryBytes':%d,'Invocations':%d,'Running':%d}", (int64_t)memory_bytes,
+    buf_printf(out, ",\"AgeSeconds\":%.3f,\"IdleSeconds\":%.3f", (double)(now_us - instance->born_us) / 1e6,
+               instance->state == INSTANCE_IDLE ? (double)(now_us - instance->used_us) / 1e6 : 0.0);
+    compose(out, ",'MemoryBytes':%d,'Invocations':%d,'Running':%d", (int64_t)memory_bytes,
             (int64_t)instance->invocation_count, (int64_t)instance->running_count);
+    buf_printf(out, ",\"InitSeconds\":%.3f}", (double)instance->init_us / 1e6);
 }
 
 void pool_put_processes(struct pool *pool, struct slice name, struct buf *out)
