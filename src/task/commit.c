@@ -398,9 +398,10 @@ static bool effect_of(const struct task_commit *commit, struct effect *effect,
         return false;
     }
     if (!effect_read(body, effect) || !effect->table.data ||
-        !(effect->is_update ? effect->key.data : effect->item.data)) {
+        raw_kind(effect->is_update ? effect->key : effect->item) != JSON_OBJECT ||
+        (effect->is_update && !raw_string(arena, effect->update).len)) {
         *reply = refused(COMMIT_EFFECT, 1, SLICE("ValidationException"),
-                         effect->is_update ? SLICE("An Update must have TableName and Key.")
+                         effect->is_update ? SLICE("An Update must have TableName, Key and UpdateExpression.")
                                            : SLICE("A Put must have TableName and Item."));
         return false;
     }

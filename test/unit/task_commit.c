@@ -464,7 +464,10 @@ TEST(without_transactions_one_put_or_update_is_all)
         {"{\"ConditionCheck\":{" KEY("x") ",\"ConditionExpression\":\"attribute_exists(k)\"}}",
          "The database is ScyllaDB Alternator, which has no transactions: a function can return one Put or Update "
          "there, and no ConditionCheck."},
-        {"{\"Update\":{\"TableName\":\"Tab\"}}", "An Update must have TableName and Key."},
+        {"{\"Update\":{\"TableName\":\"Tab\"}}", "An Update must have TableName, Key and UpdateExpression."},
+        {"{\"Update\":{" KEY("x") ",\"UpdateExpression\":7}}",
+         "An Update must have TableName, Key and UpdateExpression."},
+        {"{\"Put\":{\"TableName\":\"Tab\",\"Item\":[1]}}", "A Put must have TableName and Item."},
         {"{\"Put\":{\"Item\":{}}}", "A Put must have TableName and Item."},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -518,13 +521,12 @@ TEST(marks_stay_few)
         stage_open(&stage, false);
         for (int i = 0; i < 100; i++) {
             char anchor[600], source[20], marker[20];
-            snprintf(
-                anchor, sizeof anchor,
-                "{\"Update\":{" KEY(
-                    "anchor") ",\"UpdateExpression\":\"SET n = :n\",\"ConditionExpression\":"
-                              "\"n = :old\",\"ExpressionAttributeValues\":{\":n\":{\"N\":\"%d\"},"
-                              "\":old\":{\"N\":\"%d\"}}}}",
-                i + 1, i);
+            snprintf(anchor, sizeof anchor,
+                     "{\"Update\":{" KEY(
+                         "anchor") ",\"UpdateExpression\":\"SET n = :n\",\"ConditionExpression\":"
+                                   "\"n = :old\",\"ExpressionAttributeValues\":{\":n\":{\"N\":\"%d\"},"
+                                   "\":old\":{\"N\":\"%d\"}}}}",
+                     i + 1, i);
             snprintf(source, sizeof source, i % 2 ? "lane" : "call %d", i);
             snprintf(marker, sizeof marker, "%d", i);
             stage.commit = (struct task_commit){.anchor = slice_of(anchor),
