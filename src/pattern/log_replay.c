@@ -106,33 +106,30 @@ struct slice log_replay_finish(struct flow *flow, struct slice item)
     return intent_finish(flow, &intent, item);
 }
 
-static bool partition_move(struct flow *flow, int64_t partition, int64_t position)
-{
-    struct log_layout layout;
-    struct log_group group;
-    group_get(flow, &layout, &group);
-    if (partition >= layout.next) log_refuse_partition(flow, partition);
-    int64_t touched_s = item_int(flow->arena, log_head_get(flow, &layout, partition), "touched", 0);
-    int64_t sequence = log_end_get(flow, &layout, partition).sequence;
-    int64_t slot = partition % layout.slots, mark_s = log_mark(flow, &group, slot);
-    if (position > sequence)
-        task_refuse_with(flow, flow_compose(flow, "'sequence':%d", sequence), 409, "no-such-event",
-                         "The last number of the partition is %lld.", (long long)sequence);
-    struct intent intent = replay_intent(flow);
-    struct intent_change change = {
-        .redo = flow_compose(flow, "{'M':{'partition':%N,'position':%N}}", partition, position),
-        .update = arena_printf(flow->arena, ", #turn = :turn, #mark%lld = :mark", (long long)slot),
-        .condition = SLICE("#turn = :seen_turn"),
-        .values = flow_compose(flow, ",':turn':%N,':mark':%N,':seen_turn':%N", group.turn + 1,
-                               touched_s < mark_s ? touched_s : mark_s, group.turn)};
-    return intent_write(flow, &intent, &group.item, &change);
-}
-
 static void replay_partition(struct flow *flow)
 {
     int64_t position = flow_int(flow, REPLAY_SEQUENCE) - 1;
     int64_t partition = log_partition_of(flow, flow_text(flow, REPLAY_PARTITION), false);
-    while (!partition_move(flow, partition, position)) task_again(flow);
+    for (;; task_again(flow)) {
+        struct log_layout layout;
+        struct log_group group;
+        group_get(flow, &layout, &group);
+        if (partition >= layout.next) log_refuse_partition(flow, partition);
+        int64_t touched_s = item_int(flow->arena, log_head_get(flow, &layout, partition), "touched", 0);
+        int64_t sequence = log_end_get(flow, &layout, partition).sequence;
+        int64_t slot = partition % layout.slots, mark_s = log_mark(flow, &group, slot);
+        if (position > sequence)
+            task_refuse_with(flow, flow_compose(flow, "'sequence':%d", sequence), 409, "no-such-event",
+                             "The last number of the partition is %lld.", (long long)sequence);
+        struct intent intent = replay_intent(flow);
+        struct intent_change change = {
+            .redo = flow_compose(flow, "{'M':{'partition':%N,'position':%N}}", partition, position),
+            .update = arena_printf(flow->arena, ", #turn = :turn, #mark%lld = :mark", (long long)slot),
+            .condition = SLICE("#turn = :seen_turn"),
+            .values = flow_compose(flow, ",':turn':%N,':mark':%N,':seen_turn':%N", group.turn + 1,
+                                   touched_s < mark_s ? touched_s : mark_s, group.turn)};
+        if (intent_write(flow, &intent, &group.item, &change)) break;
+    }
     flow_wake(flow, log_topic(flow));
     flow_answer(flow, 200, "{'partition':%s,'position':%d}", log_partition_text(flow, partition), position);
 }

@@ -207,7 +207,6 @@ static void page_pass(struct log_scan *scan)
 /* Adds what fits of the slot's index to the page. */
 static void take_slot(struct flow *flow, struct log_scan *scan)
 {
-    struct raw_look look;
     struct slice item;
     if (!scan->last_key.data) scan->slots[scan->slot].asked_s = flow->now_ms / 1000;
     task_call(
@@ -217,14 +216,14 @@ static void take_slot(struct flow *flow, struct log_scan *scan)
         &log_heads, log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
         (int64_t)(LOG_PAGE - scan->count), page_from(flow, scan->last_key));
     scan->last_key = flow_last_key(flow);
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (scan->count < LOG_PAGE && raw_look_next(&look, NULL, &item))
-        scan->candidates[scan->count++] = (struct log_candidate){
-            .partition = log_key_number(item_text(flow->arena, item, "partition")),
-            .touched_s = item_int(flow->arena, item, "touched", 0),
-            .announced = item_int(flow->arena, item, "sequence", 0),
-            .parents = item_content(flow->arena, item, "parents"),
-            .slot = scan->slot};
+    raw_each (flow->arena, flow_items(flow), &item)
+        if (scan->count < LOG_PAGE)
+            scan->candidates[scan->count++] = (struct log_candidate){
+                .partition = log_key_number(item_text(flow->arena, item, "partition")),
+                .touched_s = item_int(flow->arena, item, "touched", 0),
+                .announced = item_int(flow->arena, item, "sequence", 0),
+                .parents = item_content(flow->arena, item, "parents"),
+                .slot = scan->slot};
     if (scan->last_key.data) return;
     scan->slots[scan->slot].is_walked = true;
     scan->slot = (scan->slot + 1) % (unsigned)scan->layout.slots;
