@@ -216,7 +216,7 @@ static void begin_once(struct flow *flow)
 
 /* ---- PUT: renew; POST: finish, fail ---- */
 
-enum { ACT_FENCE = KEY + 1, RENEW_FOR, FINISH_RESULT = RENEW_FOR, FAIL_ERROR = RENEW_FOR };
+enum { ACT_FENCE = KEY + 1, RENEW_FOR, RENEW_UNTIL, FINISH_RESULT = RENEW_FOR, FAIL_ERROR = RENEW_FOR };
 #define FIELD_FENCE                                                                                          \
     [ACT_FENCE] = {"fence",                                                                                  \
                    IN_BODY,                                                                                  \
@@ -229,7 +229,10 @@ enum { ACT_FENCE = KEY + 1, RENEW_FOR, FINISH_RESULT = RENEW_FOR, FAIL_ERROR = R
 static const struct field renew_fields[] = {
     FIELDS_ONCE, FIELD_FENCE,
     [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = FOR_MOST_MS,
-                   .help = "for how much longer, from now (default: 30s)"}};
+                   .help = "for how much longer, from now (default: 30s)"},
+    [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
+    FIELD_ANSWERED("state", FIELD_NAME),
+    FIELD_ANSWERED("owner", FIELD_TEXT)};
 static const struct field finish_fields[] = {
     FIELDS_ONCE, FIELD_FENCE,
     [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what all others get (default: null)"}};
@@ -250,7 +253,14 @@ static void refuse_stale(struct flow *flow, struct slice item)
 
 static void renew_once(struct flow *flow)
 {
-    int64_t for_ms = flow_int_or(flow, RENEW_FOR, FOR_USUAL_MS), until_ms = hold_until_ms(flow, for_ms);
+    int64_t for_ms = flow_int_or(flow, RENEW_FOR, FOR_USUAL_MS), until_ms;
+    if (flow_given(flow, RENEW_UNTIL)) {
+        if (flow_given(flow, RENEW_FOR) || !moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) ||
+            until_ms <= flow->now_ms || until_ms > flow->now_ms + FOR_MOST_MS)
+            task_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
+        for_ms = until_ms - flow->now_ms;
+    }
+    until_ms = hold_until_ms(flow, for_ms);
     struct held held = held_of(flow);
     struct hold_also also = {.values = flow_compose(flow, ",':until':%N,':expires':%N", until_ms,
                                                     (flow->now_ms + for_ms) / 1000 + FENCE_KEPT_S)};

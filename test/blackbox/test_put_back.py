@@ -30,6 +30,7 @@ RESOURCES = {
             ("POST", "/v1/logs/l/split", {"partition": "0"}),
             ("POST", "/v1/logs/l/consumers/c/read", {"owner": "me"})],
     "log without settings": [("PUT", "/v1/logs/plain", {})],
+    "once": [("POST", "/v1/once/o/k", {"owner": "me", "for": "1h"})],
     "period": [("PUT", "/v1/periods/p", {"every": "1d", "grace": "5s", "shards": 2, "keep": "3h", "then": [THEN]}),
                ("POST", "/v1/periods/p", {"id": "a", "data": 1})],
     "period by cron": [("PUT", "/v1/periods/cron", {"cron": "0 9 * * 1-5", "zone": "Europe/Berlin"})],
@@ -70,7 +71,7 @@ def test_what_get_answers_is_put_back(server, name):
     for call in calls:
         status, text = ask(server, *call)
         assert status < 300, text
-    path = re.match(r"/v1/documents/[^/]+/[^/]+|/v1/[^/]+/[^/]+", calls[0][1]).group()
+    path = re.match(r"/v1/(documents|once)/[^/]+/[^/]+|/v1/[^/]+/[^/]+", calls[0][1]).group()
     status, first = ask(server, "GET", path)
     assert status == 200, first
     status, text = ask(server, "PUT", path, text=first)
