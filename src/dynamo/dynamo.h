@@ -256,7 +256,6 @@ struct dynamo_call {
     struct slice name;                 /* a remote door takes any, also one that the api does not have */
     struct slice request;
     struct slice cause; /* what led to this call: goes into the stream records of its writes; local only */
-    struct slice request_on_alternator; /* instead of the request, where it is one; NULL data: the same */
     /* It is, or leads to, a transaction: refused at once, before anything is written, where there are none. */
     bool needs_transactions;
     bool in_order;      /* TransactWriteItems: waits for its turn instead of a conflict; local only */

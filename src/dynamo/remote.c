@@ -91,7 +91,6 @@ static void call_prepare(struct remote_call *begun)
 {
     struct dynamo_call *call = begun->call;
     bool is_alternator = remote_kind(&begun->remote->door) == DYNAMO_KIND_ALTERNATOR;
-    if (is_alternator && call->request_on_alternator.data) call->request = call->request_on_alternator;
     if (is_alternator) call->request = table_isolated(begun, call->request);
     attempt_init(begun, with_token(begun->remote, call, begun->operation));
     begun->http.done = remote_attempt_end;
@@ -135,7 +134,7 @@ static bool remote_begin(struct dynamo *dynamo, struct dynamo_call *call, struct
     begun->reply_start = call->reply->len;
     call->remote = begun;
     if (table_ask_first(begun, turn)) return false;
-    if (kind == DYNAMO_KIND_UNKNOWN && (call->needs_transactions || call->request_on_alternator.data ||
+    if (kind == DYNAMO_KIND_UNKNOWN && (call->needs_transactions ||
                                         table_is_ours(remote, operation, call->request, call->arena)))
         kind_ask_first(begun);
     else

@@ -484,11 +484,6 @@ static void open_regions(struct parts *parts, const struct settings *settings)
     parts->regions = web_regions_open(settings->in_memory ? NULL : settings->data, &options);
 }
 
-static bool is_alternator(const struct parts *parts)
-{
-    return dynamo_kind(parts->dynamo) == DYNAMO_KIND_ALTERNATOR;
-}
-
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
@@ -500,9 +495,6 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
                                                .prefix = settings->prefix,
-                                               .no_transactions = parts->func && is_alternator(parts)
-                                                                      ? PATTERN_ON_ALTERNATOR
-                                                                      : NULL,
                                                .nodes = settings->imitated.nodes,
                                                .host = settings->host,
                                                .allow_origins = settings->allow_origins,
@@ -629,8 +621,8 @@ static const struct flag flags[] = {
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
      "Quipu; functions, triggers and patterns then run here, on the data there\n"
-     "(on ScyllaDB Alternator, which has no transactions: functions, schedules and\n"
-     "patterns, but no histories and triggers; doc/engines.md)"},
+     "(on ScyllaDB Alternator, which has no transactions, with one limit;\n"
+     "doc/engines.md)"},
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},

@@ -104,7 +104,6 @@ _Noreturn void task_end(struct flow *flow)
 void flow_begin(struct flow *flow, const struct flow_start *start)
 {
     flow_init(flow, start);
-    flow->transacts = row_transacts(flow->row);
     if (fields_read(flow)) flow_take_first_step(flow, flow->row->begin);
 }
 
@@ -113,7 +112,6 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
     flow_init(flow, start);
     flow->makes_tables = false;
     flow->looks_first = true;
-    flow->transacts = sweep->transacts;
     flow_take_first_step(flow, sweep->begin);
 }
 
@@ -143,8 +141,6 @@ void flow_refuse_call(struct flow *flow)
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
     if (flow->reply.status == 0) {
         flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
-    } else if (slice_equal(name, SLICE(DYNAMO_NO_TRANSACTIONS))) {
-        flow_refuse(flow, 501, "not-on-this-database", "%s", PATTERN_ON_ALTERNATOR);
     } else if (slice_equal(name, SLICE("UnknownOperationException"))) {
         flow_refuse(flow, 501, "not-on-this-database",
                     "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
@@ -329,7 +325,6 @@ static void flow_vcall(struct flow *flow, const char *operation, const char *for
     flow->want = FLOW_CALL;
     flow->operation = slice_of(operation);
     flow->call = cost_ask(flow, buf_view(&out));
-    flow->call_on_alternator = SLICE_NONE;
     buf_free(&out);
 }
 
@@ -364,11 +359,6 @@ void task_try(struct flow *flow, const char *operation, const char *format, ...)
     va_end(args);
     flow->sees_error = true;
     task_wait(flow);
-}
-
-void flow_needs_transactions(struct flow *flow)
-{
-    flow->transacts = true;
 }
 
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then)

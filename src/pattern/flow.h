@@ -76,7 +76,6 @@ struct flow_sweep {
     const char *name;
     int64_t every_ms;
     flow_step *begin;
-    bool transacts; /* it needs transactions */
 };
 
 /* ---- the flow ---- */
@@ -143,8 +142,6 @@ struct flow {
     /* wanted, for those who run it */
     enum flow_want want;
     struct slice operation, call;                          /* CALL: the request's JSON */
-    struct slice call_on_alternator; /*   instead of it, on ScyllaDB's; NULL data: the same */
-    bool transacts;                  /*   it is, or leads to, a transaction: for dynamo_call */
     int64_t pause_ms;                                      /* PAUSE */
     uint64_t topic;          /* WATCH: flows wake it when they have written */
     uint64_t thing;          /*   what others than flows may write, see flow_thing */
@@ -240,8 +237,6 @@ struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* the same, appended */
 
 void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
-/* Said before the first call, by a flow of a pattern that needs no transactions as a whole (rows.h): this one does. */
-void flow_needs_transactions(struct flow *flow);
 /* Ends with what the service said of such a call. */
 void flow_refuse_call(struct flow *flow);
 void flow_pause(struct flow *flow, int64_t ms, flow_step *then);

@@ -228,7 +228,6 @@ void group_put(struct flow *flow)
     take_complete(flow, &put);
     if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
-    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     if (put.when.data) try_condition(flow, &put);
     struct slice attributes = flow_compose(
         flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,

@@ -221,4 +221,4 @@ static void sweep_groups(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep group_sweep = {"groups", SWEEP_MS, sweep_groups, false};
+const struct flow_sweep group_sweep = {"groups", SWEEP_MS, sweep_groups};

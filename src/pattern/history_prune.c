@@ -241,4 +241,4 @@ static void prune_histories(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_histories, true};
+const struct flow_sweep history_sweep = {"histories", SWEEP_MS, prune_histories};

@@ -342,7 +342,6 @@ void job_put(struct flow *flow)
     struct put put = {0};
     bool is_created = false, is_settled = false;
     put_check(flow, &put);
-    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what runs it does */
     for (bool is_first = true; !is_settled; is_first = false) {
         if (!is_first) task_again(flow);
         job_load(flow);

@@ -84,4 +84,4 @@ static void sweep_jobs(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep job_sweep = {"jobs", SWEEP_MS, sweep_jobs, false};
+const struct flow_sweep job_sweep = {"jobs", SWEEP_MS, sweep_jobs};

@@ -69,7 +69,5 @@ struct flow_row {
 
 /* The rows of all patterns, in order; NULL behind the last. */
 const struct flow_row *row_at(size_t number);
-/* Whether its pattern needs transactions, which not every DynamoDB has. */
-bool row_transacts(const struct flow_row *row);
 
 #endif

@@ -65,8 +65,8 @@ bool pattern_prefix_is_fit(const char *prefix);
 
 /* What is told where the database is ScyllaDB Alternator. */
 #define PATTERN_ON_ALTERNATOR                                                                                \
-    "ScyllaDB Alternator has no transactions: tables, items, counters, leases, work, jobs, groups, periods, " \
-    "documents, logs, boards, functions and schedules work on it; histories, triggers and a 'then' do not."
+    "ScyllaDB Alternator has no transactions: patterns, functions, triggers and schedules work on it, but a "  \
+    "function can return one Put or Update there, not several writes."
 
 struct pattern *pattern_open(const struct pattern_options *options);
 /* From here on no call waits: those that do are answered as if their time were over. */

@@ -320,7 +320,6 @@ static void put_period(struct flow *flow)
     if (flow_given(flow, PUT_EVERY) && flow_given(flow, PUT_ZONE))
         task_refuse(flow, 400, "bad-request", "A zone belongs to cron; every counts from 1970.");
     if (fault) task_refuse(flow, 400, "bad-request", "cron cannot be used: %s", fault);
-    if (flow_given(flow, PUT_THEN)) flow_needs_transactions(flow); /* what it calls does */
     for (;;) {
         struct slice old = settings_read(flow, flow_text(flow, PERIOD_NAME)), item = put_item(flow, old);
         int64_t shards = item_int(flow->arena, old, "shards", 0);

@@ -299,4 +299,4 @@ static void sweep_periods(struct flow *flow)
     flow_finish(flow, 200);
 }
 
-const struct flow_sweep period_sweep = {"periods", SWEEP_MS, sweep_periods, false};
+const struct flow_sweep period_sweep = {"periods", SWEEP_MS, sweep_periods};

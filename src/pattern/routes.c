@@ -18,11 +18,10 @@
 struct rows {
     const struct flow_row *rows;
     const uint32_t *count;
-    bool transacts;
 };
 
 static const struct rows all_rows[] = {
-#define X(name, transacts) {name##_rows, &name##_row_count, transacts},
+#define X(name) {name##_rows, &name##_row_count},
     PATTERNS(X)
 #undef X
 };
@@ -34,14 +33,6 @@ const struct flow_row *row_at(size_t number)
         number -= *all_rows[i].count;
     }
     return NULL;
-}
-
-bool row_transacts(const struct flow_row *row)
-{
-    for (size_t i = 0; i < sizeof all_rows / sizeof *all_rows; i++)
-        for (uint32_t nth = 0; nth < *all_rows[i].count; nth++)
-            if (&all_rows[i].rows[nth] == row) return all_rows[i].transacts;
-    return false;
 }
 
 static const struct flow_sweep *const all_sweeps[] = {

@@ -6,28 +6,27 @@
 
 #include "pattern/flow.h"
 
-/* X(name, transacts): whether it needs transactions. Single rows and calls of those that do not as a whole may
- * say so themselves, by flow_needs_transactions. */
+/* X(name): NAME_rows, NAME_row_count. */
 #define PATTERNS(X)                                                                                          \
-    X(counter, false)                                                                                        \
-    X(log, false)                                                                                            \
-    X(lease, false)                                                                                          \
-    X(document, false)                                                                                       \
-    X(once, false)                                                                                           \
-    X(limit, false)                                                                                          \
-    X(work, false)                                                                                           \
-    X(job, false)                                                                                            \
-    X(group, false)                                                                                          \
-    X(period, false)                                                                                         \
-    X(history, true)                                                                                         \
-    X(board, false)                                                                                          \
-    X(original, false)                                                                                       \
-    X(openapi, false)
+    X(counter)                                                                                               \
+    X(log)                                                                                                   \
+    X(lease)                                                                                                 \
+    X(document)                                                                                              \
+    X(once)                                                                                                  \
+    X(limit)                                                                                                 \
+    X(work)                                                                                                  \
+    X(job)                                                                                                   \
+    X(group)                                                                                                 \
+    X(period)                                                                                                \
+    X(history)                                                                                               \
+    X(board)                                                                                                 \
+    X(original)                                                                                              \
+    X(openapi)
 
 /* X(name): struct flow_sweep NAME_sweep. */
 #define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history)
 
-#define X(name, transacts)                                                                                   \
+#define X(name)                                                                                              \
     extern const struct flow_row name##_rows[];                                                              \
     extern const uint32_t name##_row_count;
 PATTERNS(X)

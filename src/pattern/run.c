@@ -22,8 +22,6 @@ static void call_make(struct pattern *pattern, struct flow *flow)
     int status = dynamo_call_wait(pattern->dynamo,
                                   &(struct dynamo_call){.name = flow->operation,
                                                         .request = flow->call,
-                                                        .request_on_alternator = flow->call_on_alternator,
-                                                        .needs_transactions = flow->transacts,
                                                         .cause = cause,
                                                         .reply = &body});
     struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));

@@ -494,8 +494,6 @@ static bool call_begin(struct run *run, struct dynamo_turn *turn)
     stats_add(&server->looks, 1);
     run->call = (struct dynamo_call){.name = run->flow.operation,
                                      .request = run->flow.call,
-                                     .request_on_alternator = run->flow.call_on_alternator,
-                                     .needs_transactions = run->flow.transacts,
                                      .cause = run->rest ? run->rest->cause : SLICE_NONE,
                                      .in_order = true,
                                      .is_quiet = true,

@@ -169,7 +169,6 @@ static void set_queue(struct flow *flow)
     set_number(flow, SET_BACKOFF, "backoff", 1, &set, &values);
     set_number(flow, SET_KEEP, "keep", 1000, &set, &values);
     if (flow_given(flow, SET_THEN)) {
-        flow_needs_transactions(flow); /* as those do who carry it out */
         set = arena_printf(flow->arena, "%.*s, #then = :then", SLICE_ARG(set));
         values = flow_compose(flow, "%A,':then':%S", values, flow_then(flow, SET_THEN));
     }

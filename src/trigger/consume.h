@@ -123,6 +123,7 @@ struct raw_record {
     struct slice text, keys, sequence, cause;
     int64_t created_ms;
     bool is_special; /* more is to be changed than a member to be added */
+    bool has_old;    /* the image before the change */
     size_t time_at;  /* where the member "time" at the end begins, with its comma; 0: there is none */
 };
 

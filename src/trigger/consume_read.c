@@ -145,6 +145,7 @@ static bool read_change(struct json_reader *reader, struct raw_record *out)
         }
         if (!raw_take(reader, &raw)) return false;
         if (slice_equal(name, SLICE("Keys"))) out->keys = raw;
+        if (slice_equal(name, SLICE("OldImage"))) out->has_old = true;
         if (slice_equal(name, SLICE("ApproximateCreationDateTime"))) out->created_ms = moment_of(raw);
     }
     return !json_failed(reader);
@@ -160,6 +161,7 @@ static bool is_own(struct slice name)
 bool raw_record_read(struct json_reader *reader, struct raw_record *out)
 {
     struct slice name, raw;
+    bool is_insert = false;
     *out = (struct raw_record){0};
     if (json_peek(reader) != JSON_OBJECT) return false;
     const char *start = reader->at, *member;
@@ -177,8 +179,10 @@ bool raw_record_read(struct json_reader *reader, struct raw_record *out)
         } else {
             if (!raw_take(reader, &raw)) return false;
             out->is_special |= slice_equal(name, SLICE("userIdentity")) || is_own(name);
+            is_insert |= slice_equal(name, SLICE("eventName")) && slice_equal(raw, SLICE("\"INSERT\""));
         }
     }
+    out->is_special |= is_insert && out->has_old;
     out->text = (struct slice){start, (size_t)(reader->at - start)};
     return !json_failed(reader) && out->sequence.len && out->sequence.len <= POINT_BYTES;
 }
@@ -204,12 +208,13 @@ static void put_identity(struct buf *out, struct json_reader *reader)
     buf_byte(out, '}');
 }
 
-/* Member by member: with the other names of userIdentity, and without our own where a function gets them. */
-static void put_special(struct buf *out, struct slice text, bool with_own, struct arena *arena)
+/* Member by member: with the other names of userIdentity, and without our own where a function gets them. ScyllaDB
+ * Alternator may call a change an INSERT: one of what was there before is none. */
+static void put_special(struct buf *out, const struct raw_record *record, bool with_own, struct arena *arena)
 {
     struct json_reader reader;
     struct slice name, raw;
-    json_begin(&reader, text, arena);
+    json_begin(&reader, record->text, arena);
     json_enter(&reader);
     buf_byte(out, '{');
     while (json_member(&reader, &name)) {
@@ -224,7 +229,9 @@ static void put_special(struct buf *out, struct slice text, bool with_own, struc
             json_enter(&reader);
             put_identity(out, &reader);
         } else if (raw_take(&reader, &raw)) {
-            buf_slice(out, raw);
+            bool is_wrong = record->has_old && slice_equal(name, SLICE("eventName")) &&
+                            slice_equal(raw, SLICE("\"INSERT\""));
+            buf_slice(out, is_wrong ? SLICE("\"MODIFY\"") : raw);
         }
     }
     buf_byte(out, '}');
@@ -234,7 +241,7 @@ void put_event_record(struct buf *out, const struct raw_record *raw, struct slic
                       struct arena *arena)
 {
     if (raw->is_special) {
-        put_special(out, raw->text, with_own, arena);
+        put_special(out, raw, with_own, arena);
         out->len--; /* the brace */
     } else {
         bool is_cut = raw->time_at && !with_own;

@@ -29,7 +29,7 @@ struct web_loop {
 struct web {
     struct dynamo *dynamo;
     struct func *func; /* each of these four may be NULL, as web_options tells */
-    const char *no_transactions, *host, *nodes; /* as web_options tells */
+    const char *host, *nodes; /* as web_options tells */
     struct trigger *trigger;
     struct react *react;
     struct pattern *pattern;

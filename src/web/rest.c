@@ -192,34 +192,10 @@ static bool is_of_functions(struct slice path)
     return false;
 }
 
-/* What is refused where the database has no transactions. */
-static bool needs_transactions(struct slice path)
-{
-    static const struct slice starts[] = {SLICE("/2015-03-31/event-source-mappings")};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (slice_starts(path, starts[i])) return true;
-    return false;
-}
-
-static bool refuse_transactions(struct web *web, struct rest_call *call)
-{
-    web_count_error(web, "NotImplementedException");
-    call->status = 501;
-    buf_slice(call->reply, slice_starts(call->path, SLICE("/v1/"))
-                               ? SLICE("{\"error\":\"not-on-this-database\",\"message\":")
-                               : SLICE("{\"Type\":\"User\",\"Message\":"));
-    json_put_string(call->reply, slice_of(web->no_transactions));
-    buf_byte(call->reply, '}');
-    rest_add_header(call, "X-Amzn-ErrorType: NotImplementedException");
-    call_done(call);
-    return true;
-}
-
 static bool serve(struct web *web, struct rest_call *call)
 {
     /* However its path is written: nothing but patterns. */
     if (call->role != ROLE_ADMIN) return web->pattern && pattern_serve(web->pattern, call);
-    if (web->no_transactions && needs_transactions(call->path)) return refuse_transactions(web, call);
     /* The rows of functions and triggers are many, and none of them begins so. */
     if (slice_starts(call->path, SLICE("/v1/")) && !is_of_functions(call->path))
         return web->pattern && pattern_serve(web->pattern, call);

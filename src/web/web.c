@@ -45,7 +45,6 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->dynamo = options->dynamo;
     web->engine = options->engine;
     web->func = options->func;
-    web->no_transactions = options->no_transactions;
     web->host = options->host ? options->host : "127.0.0.1";
     web->nodes = options->nodes && *options->nodes ? options->nodes : web->host;
     web->trigger = options->trigger;

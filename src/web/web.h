@@ -43,7 +43,6 @@ struct web_options {
     struct react *react;         /* nobody carries out reactions, */
     struct pattern *pattern;     /* and there are no patterns */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
-    const char *no_transactions; /* what is told to those who need them; NULL: the database has them */
     const char *credentials;     /* a file of keys, or NULL: any key is taken */
     const char *host;            /* that the server listens on; NULL: the loopback */
     const char *nodes;           /* that GET /localnodes lists, + between them; NULL or empty: the host alone */

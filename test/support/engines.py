@@ -22,24 +22,7 @@ ALWAYS = ["test_remote.py"]  # the door to other engines itself
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 # Engine, tests (a regular expression that matches a whole id without its file's folder), and why.
-REFUSED = [
-    ("alternator", r"test_pattern_jobs\.py::test_a_plain_sdk_sees_the_tables\[.*", "a 'then' calls functions"),
-    ("alternator", r"test_pattern_groups\.py::test_rules_are_read_and_forgotten\[.*", "a 'then' calls functions"),
-    ("alternator", r"test_pattern_history\.py::"
-                   r"(?!test_clear_refusals\[alternator-PUT-(quipu-history|\{table\}-body[23])).*",
-     "histories are recorded by what runs functions"),
-    ("alternator", r"test_cli_patterns\.py::test_every_operation\[alternator-(job|history)\]",
-     "not every operation of these patterns works there"),
-    ("alternator", r"test_put_back\.py::test_what_get_answers_is_put_back\[alternator-"
-                   r"(group|job|period|work|history.*)\]",
-     "a 'then' calls functions, and histories are recorded by what runs them"),
-    ("alternator", r"test_redrive\.py::test_a_reaction_that_failed\[.*", "a 'then' calls functions"),
-    ("alternator", r"test_(reactions|mapping_follows)\.py::.*", "triggers need transactions"),
-    ("alternator", r"test_triggers_elsewhere\.py::"
-                   r"(?!test_(a_function_made_on_one_server|an_asynchronous_call_outlives|a_schedule_fires_once|"
-                   r"patterns_of_two_servers)).*",
-     "triggers need transactions"),
-]
+REFUSED = []
 
 
 def database(engine, *arguments):
@@ -65,17 +48,6 @@ def server_on(engine, *arguments):
         yield server, data.url
 
 
-# What answers 501 before anything was asked or written there.
-ROUTES_REFUSED = [
-    ("PUT", "/v1/jobs/j", {"total": 2, "then": "function-of-mine"}),
-    ("PUT", "/v1/groups/g", {"complete": {"size": 2}, "then": "function-of-mine"}),
-    ("PUT", "/v1/periods/p", {"every": "1h", "then": "digest"}),
-    ("PUT", "/v1/history/kept", None),
-    ("GET", "/v1/history/kept/a", None),
-    ("PUT", "/v1/work/q", {"then": "function-of-mine"}),
-]
-
-
 # ---- the unit tests of the patterns ----
 
 # Of their names; the explorer's need a database in memory, and leave themselves out.
@@ -83,13 +55,9 @@ UNIT_PARTS = ["counter", "lease_", "once_", "limit_", "document_", "board_", "wo
               "log_", "history_", "the_original_"]
 
 # Engine, and the tests that fail there for the reason that stands in REFUSED.
-UNIT_REFUSED = {"alternator": {
-    "work_is_claimed_again_when_its_lease_is_over", "work_settings_can_be_put_back", "group_of_kinds",
-    "job_put_again_with_other_settings",
-    "group_rules_can_be_put_back", "period_is_made_and_changed", "period_settings_can_be_put_back",
-    "period_hands_over_what_is_as_large_as_may_be"}}
+UNIT_REFUSED = {"alternator": set()}
 # Engine, and parts of which nothing works there yet, each with a test that would.
-UNIT_PARTS_REFUSED = {"alternator": {"history_": "history_restores"}}
+UNIT_PARTS_REFUSED = {"alternator": {}}
 
 
 def unit_tests(engine, part):

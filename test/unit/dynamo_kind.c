@@ -170,24 +170,6 @@ TEST(nobody_there_is_nobody_known)
     buf_free(&place.reply);
 }
 
-TEST(alternator_may_get_another_request)
-{
-    static const struct scripted_step answers[] = {NODES, {DEED_REPLY, 404, NULL, "{}"}};
-    static const char *const sent[] = {"{\"a\":2}", "{\"a\":1}"};
-    for (int i = 0; i < 2; i++) {
-        struct place place;
-        place_open(&place, STEPS(answers[i], FINE));
-        CHECK_INT(
-            dynamo_call_wait(place.dynamo, &(struct dynamo_call){.name = SLICE("CreateTable"),
-                                                                 .request = SLICE("{\"a\":1}"),
-                                                                 .request_on_alternator = SLICE("{\"a\":2}"),
-                                                                 .reply = &place.reply}),
-            200);
-        place_close(&place);
-        CHECK(strstr(place.scripted.last_request, sent[i]));
-    }
-}
-
 TEST(asked_at_the_start)
 {
     struct place place;

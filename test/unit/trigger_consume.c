@@ -152,6 +152,29 @@ TEST(records_of_the_service_itself_name_it_in_lower_case)
     arena_free(&arena);
 }
 
+/* As ScyllaDB Alternator may tell it. */
+TEST(a_change_of_what_was_there_is_no_insert)
+{
+    static const struct {
+        const char *record, *event;
+    } cases[] = {
+        {"{\"eventName\":\"INSERT\",\"dynamodb\":{\"SequenceNumber\":\"42\",\"OldImage\":{}}}", "\"MODIFY\""},
+        {"{\"eventName\":\"INSERT\",\"dynamodb\":{\"SequenceNumber\":\"42\",\"NewImage\":{}}}", "\"INSERT\""},
+        {"{\"dynamodb\":{\"SequenceNumber\":\"42\",\"OldImage\":{}},\"eventName\":\"REMOVE\"}", "\"REMOVE\""}};
+    for (int i = 0; i < 3; i++) {
+        struct arena arena = {0};
+        struct buf out = {0};
+        struct json_reader reader;
+        struct raw_record raw;
+        json_begin(&reader, slice_of(cases[i].record), &arena);
+        CHECK(raw_record_read(&reader, &raw));
+        put_event_record(&out, &raw, SLICE("\"arn\""), false, &arena);
+        CHECK_TEXT(raw_member(&arena, buf_view(&out), "eventName"), cases[i].event);
+        buf_free(&out);
+        arena_free(&arena);
+    }
+}
+
 TEST(functions_do_not_get_the_exact_time_that_watches_get)
 {
     static const char *const records[] = {
