@@ -61,6 +61,9 @@ static const struct step book[] = {
     MEASURE("lease", "renew", "PUT /v1/leases/l", .body = "{'owner':'a','fence':1}"),
     MEASURE("lease", "read", "GET /v1/leases/l"),
     MEASURE("lease", "release", "DELETE /v1/leases/l?owner=a&fence=1"),
+    MEASURE("lease", "grant, one of five", "POST /v1/leases/five", .body = "{'owner':'a','holders':5}"),
+    MEASURE("lease", "renew, one of five", "PUT /v1/leases/five", .body = "{'owner':'a','fence':1}"),
+    MEASURE("lease", "release, one of five", "DELETE /v1/leases/five?owner=a&fence=1"),
 
     /* ---- once ---- */
     PREPARE("GET /v1/once/o/k"),

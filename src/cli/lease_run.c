@@ -9,6 +9,7 @@
 
 #define FOR_USUAL_MS  30000
 #define FOR_MOST_MS   (24LL * 3600 * 1000)
+#define HOLDERS_MOST  1000
 #define WAIT_PIECE_MS 60000 /* what one call may wait at most */
 #define FOR_EVER_MS   (100LL * 365 * 86400 * 1000)
 
@@ -17,6 +18,7 @@ struct lease {
     struct place place;
     const char *name, *owner;
     int64_t for_ms, wait_ms;
+    unsigned long long holders; /* 0: one */
     unsigned long long fence;
     int64_t granted_us; /* when it was asked for */
 };
@@ -52,6 +54,7 @@ static bool lease_ask(struct lease *lease, int64_t left_ms, int *status)
     body_begin(lease, &inquiry);
     put_ms(&inquiry.body, "for", lease->for_ms);
     put_ms(&inquiry.body, "wait", left_ms < WAIT_PIECE_MS ? left_ms : WAIT_PIECE_MS);
+    if (lease->holders) put_ms(&inquiry.body, "holders", (int64_t)lease->holders);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&lease->place, &arena, &inquiry);
     bool repeats = heard_status(&heard) == EXIT_LATER && left_ms > WAIT_PIECE_MS;
@@ -138,7 +141,8 @@ int lease_run(const struct arguments *arguments)
     int status = EXIT_USAGE;
     if (!*lease.name) {
         complain_of_usage(arguments, "name must not be empty");
-    } else if (argument_duration(arguments, "for", FOR_MOST_MS, &lease.for_ms) &&
+    } else if (argument_number(arguments, "holders", 1, HOLDERS_MOST, &lease.holders) &&
+               argument_duration(arguments, "for", FOR_MOST_MS, &lease.for_ms) &&
                argument_duration(arguments, "wait", FOR_EVER_MS, &lease.wait_ms)) {
         status = EXIT_FAULT;
         signals_keep();

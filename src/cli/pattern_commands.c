@@ -107,6 +107,7 @@ PATTERN(lease, "locks that end by themselves: one process at a time",
         "let that refuse smaller ones.",
         "  quipu lease run nightly -- ./report             # holds it while the command runs\n"
         "  quipu lease run nightly --wait 0s --for 5m -- ./report\n"
+        "  quipu lease run renders --holders 5 -- ./render # five at a time\n"
         "  quipu lease take nightly me --for 1m --wait 10s\n"
         "  quipu lease renew nightly me 7 --for 1m\n"
         "  quipu lease release nightly me 7\n"

@@ -6,6 +6,7 @@
 static const struct flag lease_flags[] = {
     {"for", "TIME", "how long the lease lasts without a renewal; 30s"},
     {"wait", "TIME", "how long to wait for it; for ever"},
+    {"holders", "N", "how many may hold it at a time; 1"},
     {"owner", "TEXT", "who holds it; a name of this process"},
 };
 static const struct flag once_flags[] = {

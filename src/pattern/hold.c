@@ -47,6 +47,17 @@ int64_t hold_until_ms(const struct flow *flow, int64_t for_ms)
     return dynamo_hold_until(flow->now_ms, for_ms, flow->world->skew_ms);
 }
 
+int64_t hold_renewed_ms(struct flow *flow, unsigned for_field, unsigned until_field)
+{
+    int64_t until_ms = 0;
+    if (!flow_given(flow, until_field))
+        return hold_until_ms(flow, flow_int_or(flow, for_field, HOLD_USUAL_MS));
+    if (!flow_given(flow, for_field) && moment_parse(flow_text(flow, until_field), &until_ms) &&
+        until_ms > flow->now_ms && until_ms <= flow->now_ms + HOLD_MOST_MS)
+        return until_ms + flow->world->skew_ms;
+    task_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
+}
+
 struct slice hold_until_text(struct flow *flow, struct slice item)
 {
     return moment_text(flow->arena, hold_of(flow, item).until_ms - flow->world->skew_ms);

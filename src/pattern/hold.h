@@ -42,6 +42,11 @@ bool hold_act(struct flow *flow, const struct held *held, int64_t fence, struct 
 struct dynamo_hold hold_of(struct flow *flow, struct slice item);
 enum dynamo_hold_state hold_state(struct flow *flow, struct slice item, struct slice me);
 bool hold_is_on(struct flow *flow, struct slice item);
+#define HOLD_USUAL_MS 30000
+#define HOLD_MOST_MS  (7 * 24 * 3600 * 1000ll)
+/* What `until` becomes, of a hold that is renewed: by the fields `for` (FIELD_DURATION), or `until` (FIELD_NAME), a
+ * time. One that is none, or not to come within HOLD_MOST_MS, ends the task. */
+int64_t hold_renewed_ms(struct flow *flow, unsigned for_field, unsigned until_field);
 /* What `until` becomes, of a hold that lasts so long from now. */
 int64_t hold_until_ms(const struct flow *flow, int64_t for_ms);
 /* Until when the holder may count on it: less than the item says, by what clocks may differ. */

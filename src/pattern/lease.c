@@ -3,7 +3,9 @@
  * Table PREFIXleases: hash key `name` (S); `owner` (S): who holds it, absent when it was released; `fence`
  * (N): grows with each grant and stays when the lease is released; `until` (N, ms since 1970): the lease is
  * free after it, also when nobody released it; `waiting` (L of M {owner, until}): who waits, in order, each
- * until then; `data`: what the holder left there.
+ * until then; `data`: what the holder left there. A lease that was granted to several at a time has instead of `owner`:
+ * `seats` (M: the fence of each grant -> M {owner, until}), `holders` (N), how many there may be, as the last grant
+ * said, and `until`, when a seat was given back last.
  *
  * A lease is granted by one conditional write that raises the fence; whoever guards something with the lease
  * refuses smaller fences than it has seen, which protects it from a holder who does not know that its time is
@@ -12,16 +14,17 @@
  * Who waits stands in a line. When the lease becomes free the first takes it; who stands behind others takes
  * it after GRACE_MS for each of them, since those seem to have gone, and they lose their place. A place whose
  * time is over counts for nothing. */
+#include <stdio.h>
+
 #include "calendar/calendar.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
 #include "pattern/rows.h"
 
-#define HOLD_USUAL_MS 30000
-#define HOLD_MOST_MS  (7 * 24 * 3600 * 1000ll)
 #define WAIT_MOST_MS  60000
 #define GRACE_MS      2000 /* longer than anybody waits before looking again */
 #define WAITING_MOST  100
+#define HOLDERS_MOST  1000
 #define LEAVE_BYTES   500 /* of the request that takes a place out of the line */
 
 static const struct flow_table leases = {"leases", FLOW_HASH("name"), NULL};
@@ -42,18 +45,88 @@ static struct held held_of(struct flow *flow)
     return (struct held){&leases, flow_compose(flow, "{'name':%S}", flow_text(flow, NAME))};
 }
 
-static void tell_grant(struct flow *flow, struct slice item)
+/* ---- who holds it ---- */
+
+/* The grants that last, of one holder or of several. */
+struct seats {
+    unsigned taken;
+    bool has_map;      /* it was granted to several at a time; else `owner` has it */
+    int64_t fence;     /* the last one that was given */
+    int64_t mine;      /* the asker's; 0: none */
+    int64_t next_ms;   /* when the first of them ends by itself; INT64_MAX: there is none */
+    int64_t free_ms;   /* the last moment when one became free */
+    struct slice seen; /* the map as it stands, {...} */
+    struct slice kept; /* those of the map that last, with commas between */
+};
+
+static struct seats seats_of(struct flow *flow, struct slice item, struct slice asker)
 {
+    struct arena *arena = flow->arena;
     struct dynamo_hold hold = hold_of(flow, item);
-    flow_wake_kin_at(flow, topic_of(flow, SLICE("")), hold.until_ms + 1);
-    flow_answer(flow, 200, "{'fence':%d,'until':%s}", hold.fence, hold_until_text(flow, item));
+    struct seats seats = {.has_map = item_has(arena, item, "seats"),
+                          .fence = hold.fence,
+                          .next_ms = INT64_MAX,
+                          .free_ms = hold.until_ms,
+                          .seen = item_content(arena, item, "seats")};
+    struct raw_look look;
+    struct slice name, seat;
+    struct buf kept = {0};
+    if (hold_is_on(flow, item)) {
+        seats.taken = 1;
+        seats.next_ms = hold.until_ms;
+        if (slice_equal(hold.owner, asker)) seats.mine = hold.fence;
+    }
+    raw_look_begin(&look, arena, seats.seen);
+    while (raw_look_next(&look, &name, &seat)) {
+        struct slice content = raw_member(arena, seat, "M");
+        int64_t until_ms = item_int(arena, content, "until", 0);
+        if (until_ms < flow->now_ms) {
+            if (until_ms > seats.free_ms) seats.free_ms = until_ms;
+            continue;
+        }
+        seats.taken++;
+        if (until_ms < seats.next_ms) seats.next_ms = until_ms;
+        if (slice_equal(item_text(arena, content, "owner"), asker)) raw_int(name, &seats.mine);
+        if (kept.len) buf_byte(&kept, ',');
+        flow_put(flow, &kept, "%s:%r", name, seat);
+    }
+    seats.kept = arena_take(arena, &kept);
+    return seats;
+}
+
+static struct slice told_until(struct flow *flow, int64_t until_ms)
+{
+    return moment_text(flow->arena, until_ms - flow->world->skew_ms);
+}
+
+/* What was written is told, also when it is over by the time its reply comes. */
+static void tell_grant(struct flow *flow, struct slice item, struct slice owner)
+{
+    struct dynamo_hold mine = hold_of(flow, item);
+    struct raw_look look;
+    struct slice name, seat;
+    int64_t fence;
+    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "seats"));
+    if (item_has(flow->arena, item, "seats")) mine.fence = 0;
+    while (raw_look_next(&look, &name, &seat)) {
+        struct slice content = raw_member(flow->arena, seat, "M");
+        if (!slice_equal(item_text(flow->arena, content, "owner"), owner) || !raw_int(name, &fence)) continue;
+        if (fence > mine.fence)
+            mine = (struct dynamo_hold){owner, item_int(flow->arena, content, "until", 0), fence};
+    }
+    flow_wake_kin_at(flow, topic_of(flow, SLICE("")), mine.until_ms + 1);
+    flow_answer(flow, 200, "{'fence':%d,'until':%s}", mine.fence, told_until(flow, mine.until_ms));
 }
 
 /* Who has it now, as members of a refusal. */
 static struct slice holder_members(struct flow *flow, struct slice item)
 {
     struct dynamo_hold hold = hold_of(flow, item);
-    if (!hold_is_on(flow, item)) return flow_compose(flow, "'fence':%d", hold.fence);
+    struct seats seats = seats_of(flow, item, SLICE(""));
+    if (seats.has_map)
+        return flow_compose(flow, "'fence':%d,'holders':%d,'taken':%d", hold.fence,
+                            item_int(flow->arena, item, "holders", 1), (int64_t)seats.taken);
+    if (!seats.taken) return flow_compose(flow, "'fence':%d", hold.fence);
     return flow_compose(flow, "'owner':%s,'fence':%d,'until':%s", hold.owner, hold.fence,
                         hold_until_text(flow, item));
 }
@@ -81,6 +154,7 @@ struct line {
     bool is_in;          /* the asker has a place that counts */
     bool has_old;        /* some are over */
     struct slice first;  /* owner of the first that counts */
+    struct slice next;   /* of the first that counts besides the asker */
     struct slice behind; /* like kept, but only those behind the asker */
 };
 
@@ -115,6 +189,7 @@ static void line_read(struct flow *flow, struct slice item, struct slice asker, 
         if (!line->count++) line->first = owner;
         if (is_mine) line->is_in = true;
         if (is_mine) continue;
+        if (!line->next.data) line->next = owner;
         if (!line->is_in) line->ahead++;
         add_place(&kept, place);
         if (line->is_in) add_place(&behind, place);
@@ -125,7 +200,7 @@ static void line_read(struct flow *flow, struct slice item, struct slice asker, 
 
 /* ---- POST: grant ---- */
 
-enum { GRANT_OWNER = NAME + 1, GRANT_FOR, GRANT_WAIT, GRANT_DATA };
+enum { GRANT_OWNER = NAME + 1, GRANT_FOR, GRANT_WAIT, GRANT_HOLDERS, GRANT_DATA };
 
 static const struct field grant_fields[] = {
     FIELD_LEASE,
@@ -135,6 +210,8 @@ static const struct field grant_fields[] = {
                    .help = "for how long (default: 30s)"},
     [GRANT_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
                     .help = "how long to wait for it (default: not at all)"},
+    [GRANT_HOLDERS] = {"holders", IN_BODY, FIELD_INT, .min = 1, .max = HOLDERS_MOST,
+                       .help = "how many may hold it at a time, this one among them (default: 1)"},
     [GRANT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see"},
 };
 
@@ -162,24 +239,92 @@ static bool grant_write(struct flow *flow, struct slice condition, struct slice 
     return hold_take(flow, &held, grant_owner(flow), grant_ms(flow), HOLD_FREE, &also);
 }
 
-/* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
- * now. */
-static bool grant_again(struct flow *flow, struct slice item)
+/* The same beside others, on their seats as they were seen. Seats that are over go away with it. */
+static bool seat_write(struct flow *flow, const struct seats *seats, struct slice condition,
+                       struct slice line, struct slice values)
 {
-    struct held held = held_of(flow);
-    struct slice until = flow_compose(flow, ",':until':%N", hold_until_ms(flow, grant_ms(flow)));
-    return hold_act(flow, &held, hold_of(flow, item).fence, SLICE("SET #until = :until"),
-                    &(struct hold_also){.values = until});
+    bool has_data = flow_given(flow, GRANT_DATA);
+    int64_t fence = seats->fence + 1, until_ms = hold_until_ms(flow, grant_ms(flow));
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #seats = :seats, #holders = :holders, "
+        "#fence = :fence%r%r REMOVE #owner%r','ConditionExpression':'" HOLD_FREE " and %r and %r%r',%#,"
+        "'ExpressionAttributeValues':{':seats':{'M':{%A%r'%d':{'M':{'owner':%S,'until':%N}}}},"
+        "':holders':%N,':fence':%N,':now':%N%A%A%A%A},'ReturnValues':'ALL_NEW',%O}",
+        &leases, flow_text(flow, NAME), line, has_data ? SLICE(", #data = :data") : SLICE(""),
+        has_data ? SLICE("") : SLICE(", #data"),
+        seats->has_map ? SLICE("#seats = :places") : SLICE("attribute_not_exists(#seats)"),
+        seats->fence ? SLICE("#fence = :last") : SLICE("attribute_not_exists(#fence)"), condition,
+        seats->kept, seats->kept.len ? SLICE(",") : SLICE(""), fence, grant_owner(flow), until_ms,
+        flow_int_or(flow, GRANT_HOLDERS, 1), fence, flow->now_ms,
+        seats->has_map ? flow_compose(flow, ",':places':{'M':%A}", seats->seen) : SLICE(""),
+        seats->fence ? flow_compose(flow, ",':last':%N", seats->fence) : SLICE(""), values,
+        has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, GRANT_DATA)) : SLICE(""));
+    return !flow_failed(flow);
 }
 
-/* It is the asker's turn: on the line as it was seen, without the asker and those who missed theirs. */
-static bool grant_turn(struct flow *flow, const struct line *line)
+/* In the hope that nobody holds it and nobody waits. */
+static bool grant_at_once(struct flow *flow)
 {
-    struct slice rest = line->is_in ? line->behind : SLICE("");
-    if (!line->places.data)
-        return grant_write(flow, SLICE(" and attribute_not_exists(#waiting)"), SLICE(""), SLICE(""));
-    return grant_write(flow, SLICE(" and #waiting = :seen"), SLICE(", #waiting = :rest"),
-                       flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, rest));
+    if (flow_int_or(flow, GRANT_HOLDERS, 1) > 1) {
+        read_item(flow);
+        return false;
+    }
+    return grant_write(
+        flow,
+        SLICE(
+            " and attribute_not_exists(#seats) and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
+        SLICE(""), SLICE(""));
+}
+
+/* Names the seat of a fence in expressions: #seats.#7. */
+static struct slice seat_path(struct flow *flow, int64_t fence)
+{
+    return arena_printf(flow->arena, "#seats.#%lld", (long long)fence);
+}
+
+/* More time for a seat, whose holder is given; what else is set, behind a comma. */
+static bool seat_renew(struct flow *flow, int64_t fence, struct slice owner, int64_t until_ms,
+                       struct slice data)
+{
+    struct slice seat = seat_path(flow, fence);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET %r.#until = :until%r',"
+        "'ConditionExpression':'%r.#owner = :owner and %r.#until >= :now',%#,"
+        "'ExpressionAttributeValues':{':until':%N,':owner':%S,':now':%N%A},'ReturnValues':'ALL_NEW',%O}",
+        &leases, flow_text(flow, NAME), seat, data.data && data.len ? SLICE(", #data = :data") : SLICE(""),
+        seat, seat, until_ms, owner, flow->now_ms,
+        data.len ? flow_compose(flow, ",':data':%J", data) : SLICE(""));
+    return !flow_failed(flow);
+}
+
+/* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
+ * now. */
+static bool grant_again(struct flow *flow, const struct seats *seats)
+{
+    struct held held = held_of(flow);
+    int64_t until_ms = hold_until_ms(flow, grant_ms(flow));
+    if (seats->has_map) return seat_renew(flow, seats->mine, grant_owner(flow), until_ms, SLICE(""));
+    return hold_act(flow, &held, seats->mine, SLICE("SET #until = :until"),
+                    &(struct hold_also){.values = flow_compose(flow, ",':until':%N", until_ms)});
+}
+
+/* It is the asker's turn: on the line as it was seen, without the asker and, where they missed theirs, those before
+ * it. */
+static bool grant_turn(struct flow *flow, const struct seats *seats, const struct line *line,
+                       struct slice rest)
+{
+    struct slice condition = SLICE(" and attribute_not_exists(#waiting)"), update = SLICE(""),
+                 values = SLICE("");
+    if (line->places.data) {
+        condition = SLICE(" and #waiting = :seen");
+        update = SLICE(", #waiting = :rest");
+        values = flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, rest);
+    }
+    if (seats->has_map || flow_int_or(flow, GRANT_HOLDERS, 1) > 1)
+        return seat_write(flow, seats, condition, update, values);
+    return grant_write(flow, condition, update, values);
 }
 
 /* A place at the end of the line, until then; those that are over go away with it. */
@@ -247,6 +392,13 @@ static struct slice leave_line(struct flow *flow)
     }
 }
 
+/* Whether one more may have it, of as many as the asker says. */
+static bool has_room(struct flow *flow, struct slice item)
+{
+    struct seats seats = seats_of(flow, item, SLICE(""));
+    return seats.has_map ? seats.taken < flow_int_or(flow, GRANT_HOLDERS, 1) : !seats.taken;
+}
+
 /* The time is over, or nobody is there any more: gives the place back, so that nobody waits for it. Those who
  * leave at the same time do so by one write, else each would spoil the others'. */
 static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct line *line)
@@ -256,10 +408,13 @@ static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct l
         item = leave_line(flow);
         line_read(flow, item, grant_owner(flow), line);
         /* whoever is next must not wait for a place that is empty */
-        if (line->count && !hold_is_on(flow, item)) flow_wake(flow, topic_of(flow, line->first));
+        if (line->count && has_room(flow, item)) flow_wake(flow, topic_of(flow, line->first));
         flow_disband(flow);
     }
-    if (hold_is_on(flow, item))
+    if (!has_room(flow, item) && item_has(flow->arena, item, "seats"))
+        task_refuse_with(flow, holder_members(flow, item), 409, "held",
+                         "The lease is held by as many as may.");
+    if (!has_room(flow, item))
         task_refuse_with(flow, holder_members(flow, item), 409, "held", "The lease is held by %.*s.",
                          SLICE_ARG(item_text(flow->arena, item, "owner")));
     task_refuse_with(flow, holder_members(flow, item), 409, "others-wait",
@@ -269,9 +424,9 @@ static _Noreturn void grant_leave(struct flow *flow, struct slice item, struct l
 /* ---- taking and waiting ---- */
 
 /* A wake is for one owner, the first in line. Looks again afterwards. */
-static void grant_wait(struct flow *flow, struct slice item, int64_t until_ms)
+static void grant_wait(struct flow *flow, const struct seats *seats, int64_t until_ms)
 {
-    int64_t change_ms = hold_is_on(flow, item) ? hold_of(flow, item).until_ms + 1 : INT64_MAX;
+    int64_t change_ms = seats->next_ms < INT64_MAX ? seats->next_ms + 1 : INT64_MAX;
     task_watch_as(flow, topic_of(flow, grant_owner(flow)), flow_thing("lease", flow_text(flow, NAME)),
                   topic_of(flow, SLICE("")), change_ms, until_ms);
     flow_look(flow);
@@ -283,18 +438,28 @@ static bool grant_try(struct flow *flow, int64_t until_ms)
 {
     struct slice item = flow_item(flow);
     struct line line;
-    enum dynamo_hold_state state = hold_state(flow, item, grant_owner(flow));
-    bool is_free = state == HOLD_IS_FREE;
+    struct seats seats = seats_of(flow, item, grant_owner(flow));
+    int64_t most = flow_int_or(flow, GRANT_HOLDERS, 1);
+    /* One that has it as its only holder leaves room for nobody. */
+    int64_t room = !seats.has_map && seats.taken ? 0 : most - (int64_t)seats.taken;
     line_read(flow, item, grant_owner(flow), &line);
-    int64_t turn_ms = hold_of(flow, item).until_ms + (is_free ? 0 : 1) + line.ahead * (int64_t)GRACE_MS;
+    if (room < 0) room = 0;
+    int64_t free_ms = room ? seats.free_ms : seats.next_ms + 1;
+    bool is_next = line.ahead < room;
+    int64_t turn_ms = is_next ? free_ms : free_ms + (line.ahead - (room ? room - 1 : 0)) * GRACE_MS;
     if (flow->is_gone) grant_leave(flow, item, &line);
-    if (state == HOLD_IS_MINE) return grant_again(flow, item);
-    if (is_free && (line.ahead == 0 || flow->now_ms >= turn_ms)) return grant_turn(flow, &line);
+    if (seats.mine) return grant_again(flow, &seats);
+    if (room && (is_next || flow->now_ms >= turn_ms)) {
+        if (!grant_turn(flow, &seats, &line, is_next ? line.kept : line.behind)) return false;
+        /* there may be room for the next one, too, who was not woken */
+        if (room > 1 && line.count > line.is_in) flow_wake(flow, topic_of(flow, line.next));
+        return true;
+    }
     if (flow->now_ms >= until_ms) grant_leave(flow, item, &line);
     if (!line.is_in && line.count >= WAITING_MOST)
         task_refuse(flow, 429, "too-many-waiting", "%u others wait for this lease already.", line.count);
     if (line.is_in)
-        grant_wait(flow, item, turn_ms < until_ms ? turn_ms : until_ms);
+        grant_wait(flow, &seats, turn_ms < until_ms ? turn_ms : until_ms);
     else
         stand_in_line(flow, &line, until_ms);
     return false;
@@ -305,11 +470,9 @@ static void grant_lease(struct flow *flow)
     int64_t until_ms = flow->now_ms + flow_int_or(flow, GRANT_WAIT, 0);
     task_outlives_client(flow); /* those behind must not wait for one who is not there */
     flow_look(flow);
-    /* in the hope that nobody holds it and nobody waits */
-    bool is_granted = grant_write(
-        flow, SLICE(" and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"), SLICE(""), SLICE(""));
+    bool is_granted = grant_at_once(flow);
     while (!is_granted) is_granted = grant_try(flow, until_ms);
-    tell_grant(flow, flow_item(flow));
+    tell_grant(flow, flow_item(flow), grant_owner(flow));
 }
 
 /* ---- PUT: renew ---- */
@@ -333,20 +496,9 @@ static _Noreturn void refuse_stale(struct flow *flow, struct slice item, struct 
 {
     struct slice members = holder_members(flow, item);
     if (!item.data) refuse_unknown(flow);
-    hold_refuse_fence(flow, item, fence, members, "lease", "granted");
+    if (!item_has(flow->arena, item, "seats"))
+        hold_refuse_fence(flow, item, fence, members, "lease", "granted");
     task_refuse_with(flow, members, 409, "not-held", "%.*s does not hold the lease.", SLICE_ARG(owner));
-}
-
-/* Until when, where it is said; what is no good time ends the task. */
-static int64_t renewed_until_ms(struct flow *flow)
-{
-    int64_t until_ms = 0;
-    if (!flow_given(flow, RENEW_UNTIL))
-        return hold_until_ms(flow, flow_int_or(flow, RENEW_FOR, HOLD_USUAL_MS));
-    if (!flow_given(flow, RENEW_FOR) && moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) &&
-        until_ms > flow->now_ms && until_ms <= flow->now_ms + HOLD_MOST_MS)
-        return until_ms + flow->world->skew_ms;
-    task_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
 }
 
 static void renew_lease(struct flow *flow)
@@ -354,7 +506,7 @@ static void renew_lease(struct flow *flow)
     bool has_data = flow_given(flow, RENEW_DATA);
     struct slice owner = flow_text(flow, RENEW_OWNER);
     struct held held = held_of(flow);
-    int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = renewed_until_ms(flow);
+    int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = hold_renewed_ms(flow, RENEW_FOR, RENEW_UNTIL);
     struct hold_also also = {
         .condition = SLICE(" and #owner = :owner and #until >= :now"),
         .values = flow_compose(flow, ",':owner':%S,':until':%N,':now':%N", owner, until_ms, flow->now_ms)};
@@ -364,12 +516,17 @@ static void renew_lease(struct flow *flow)
         has_data ? SLICE("SET #until = :until, #data = :data") : SLICE("SET #until = :until"), &also);
     struct slice item = flow_item(flow);
     struct dynamo_hold found = hold_of(flow, item);
+    if (!is_renewed && item_has(flow->arena, item, "seats")) {
+        is_renewed = seat_renew(flow, fence, owner, until_ms,
+                                has_data ? flow_text(flow, RENEW_DATA) : SLICE(""));
+        item = flow_item(flow);
+    }
     if (!is_renewed && slice_equal(found.owner, owner) && found.fence == fence)
         /* others may rely on its end already, and be about to take it */
         task_refuse_with(flow, holder_members(flow, item), 409, "expired",
                          "The lease ended at %.*s: take it again.", SLICE_ARG(hold_until_text(flow, item)));
     if (!is_renewed) refuse_stale(flow, item, owner, fence);
-    tell_grant(flow, item);
+    tell_grant(flow, item, owner);
 }
 
 /* ---- DELETE: release ---- */
@@ -387,6 +544,27 @@ static const struct field release_fields[] = {
                              .help = "of the grant"},
 };
 
+/* Gives a seat back; one that is not there any more was given back before, or is over. */
+static struct slice seat_release(struct flow *flow, int64_t fence, struct slice owner)
+{
+    struct slice seat = seat_path(flow, fence);
+    task_call(flow, "UpdateItem",
+              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE %r',"
+              "'ConditionExpression':'%r.#owner = :owner',%#,"
+              "'ExpressionAttributeValues':{':owner':%S,':now':%N},'ReturnValues':'ALL_NEW',%O}",
+              &leases, flow_text(flow, NAME), seat, seat, owner, flow->now_ms);
+    return flow_item(flow);
+}
+
+/* A fence that was given, whose seat is nobody's. */
+static bool is_given_back(struct flow *flow, struct slice item, int64_t fence)
+{
+    struct slice seats = item_content(flow->arena, item, "seats");
+    char name[24];
+    snprintf(name, sizeof name, "%lld", (long long)fence);
+    return seats.data && fence <= hold_of(flow, item).fence && !raw_member(flow->arena, seats, name).data;
+}
+
 static void release_lease(struct flow *flow)
 {
     unsigned owner_field = flow_given(flow, RELEASE_OWNER) ? RELEASE_OWNER : RELEASE_OWNER_QUERY;
@@ -401,8 +579,10 @@ static void release_lease(struct flow *flow)
     int64_t fence = flow_int(flow, fence_field);
     bool is_released = hold_act(flow, &held, fence, SLICE("SET #until = :now REMOVE #owner, #data"), &also);
     struct slice item = flow_item(flow);
-    bool was_released = item.data && !item_has(flow->arena, item, "owner") &&
-                        hold_of(flow, item).fence == fence;
+    if (!is_released && item_has(flow->arena, item, "seats")) item = seat_release(flow, fence, owner);
+    bool was_released = is_given_back(flow, item, fence) ||
+                        (item.data && !item_has(flow->arena, item, "owner") &&
+                         !item_has(flow->arena, item, "seats") && hold_of(flow, item).fence == fence);
     if (!is_released && !was_released) refuse_stale(flow, item, owner, fence);
     line_read(flow, item, SLICE(""), &line);
     if (line.count) flow_wake(flow, topic_of(flow, line.first));
@@ -415,16 +595,29 @@ static const struct field read_fields[] = {FIELD_LEASE};
 
 static void show_lease(struct flow *flow)
 {
-    struct slice item = read_item(flow), place;
+    struct slice item = read_item(flow), place, name, seat;
     if (!item.data) refuse_unknown(flow);
-    flow_put(flow, flow->body, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
-             (int)hold_is_on(flow, item), holder_members(flow, item));
+    struct seats seats = seats_of(flow, item, SLICE(""));
+    bool is_full = seats.has_map ? seats.taken >= item_int(flow->arena, item, "holders", 1) : seats.taken;
+    flow_put(flow, flow->body, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME), (int)is_full,
+             holder_members(flow, item));
     raw_each (flow->arena, item_content(flow->arena, item, "waiting"), &place) {
         if (place_until(flow, place) < flow->now_ms) continue;
         flow_put(flow, flow->body, "%,%s", place_owner(flow, place));
     }
     buf_byte(flow->body, ']');
-    if (hold_is_on(flow, item)) plain_put_members(flow->body, flow->arena, item, "data");
+    if (seats.has_map) {
+        struct raw_look look;
+        buf_text(flow->body, ",\"seats\":[");
+        raw_look_begin(&look, flow->arena, seats.seen);
+        while (raw_look_next(&look, &name, &seat)) {
+            if (place_until(flow, seat) < flow->now_ms) continue;
+            flow_put(flow, flow->body, "%,{'owner':%s,'fence':%r,'until':%s}", place_owner(flow, seat), name,
+                     told_until(flow, place_until(flow, seat)));
+        }
+        buf_byte(flow->body, ']');
+    }
+    if (seats.taken) plain_put_members(flow->body, flow->arena, item, "data");
     buf_byte(flow->body, '}');
     flow_finish(flow, 200);
 }

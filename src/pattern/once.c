@@ -19,8 +19,6 @@
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
-#define FOR_USUAL_MS  30000
-#define FOR_MOST_MS   (7 * 24 * 3600 * 1000ll)
 #define KEEP_USUAL_MS (24 * 3600 * 1000ll)
 #define KEEP_MOST_MS  (366 * 24 * 3600 * 1000ll)
 #define WAIT_MOST_MS  60000
@@ -110,7 +108,7 @@ enum { BEGIN_FOR = KEY + 1, BEGIN_KEEP, BEGIN_WAIT, BEGIN_OWNER, BEGIN_INPUT };
 
 static const struct field begin_fields[] = {
     FIELDS_ONCE,
-    [BEGIN_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = FOR_MOST_MS,
+    [BEGIN_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
                    .help = "how long the caller has for it, unless it renews (default: 30s)"},
     [BEGIN_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                     .help = "how long its end is remembered (default: 1d)"},
@@ -130,7 +128,7 @@ static const struct field begin_fields[] = {
 /* The fence is remembered beyond the hold, so that nobody gets it again. */
 static bool begin_take(struct flow *flow, struct slice owner, struct slice input)
 {
-    int64_t for_ms = flow_int_or(flow, BEGIN_FOR, FOR_USUAL_MS), second = flow->now_ms / 1000;
+    int64_t for_ms = flow_int_or(flow, BEGIN_FOR, HOLD_USUAL_MS), second = flow->now_ms / 1000;
     int64_t keep_s = flow_int_or(flow, BEGIN_KEEP, KEEP_USUAL_MS) / 1000;
     struct held held = held_of(flow);
     struct hold_also also = {
@@ -158,7 +156,7 @@ static void tell_begun(struct flow *flow, struct slice item)
 static bool begin_again(struct flow *flow, struct slice item)
 {
     struct held held = held_of(flow);
-    int64_t until_ms = hold_until_ms(flow, flow_int_or(flow, BEGIN_FOR, FOR_USUAL_MS));
+    int64_t until_ms = hold_until_ms(flow, flow_int_or(flow, BEGIN_FOR, HOLD_USUAL_MS));
     return hold_act(flow, &held, hold_of(flow, item).fence, SLICE("SET #until = :until"),
                     &(struct hold_also){.values = flow_compose(flow, ",':until':%N", until_ms)});
 }
@@ -216,7 +214,14 @@ static void begin_once(struct flow *flow)
 
 /* ---- PUT: renew; POST: finish, fail ---- */
 
-enum { ACT_FENCE = KEY + 1, RENEW_FOR, RENEW_UNTIL, FINISH_RESULT = RENEW_FOR, FAIL_ERROR = RENEW_FOR };
+enum {
+    ACT_FENCE = KEY + 1,
+    RENEW_FOR,
+    RENEW_UNTIL,
+    RENEW_ANSWERED,
+    FINISH_RESULT = RENEW_FOR,
+    FAIL_ERROR = RENEW_FOR
+};
 #define FIELD_FENCE                                                                                          \
     [ACT_FENCE] = {"fence",                                                                                  \
                    IN_BODY,                                                                                  \
@@ -227,11 +232,12 @@ enum { ACT_FENCE = KEY + 1, RENEW_FOR, RENEW_UNTIL, FINISH_RESULT = RENEW_FOR, F
                    .help = "that the caller got when it began"}
 
 static const struct field renew_fields[] = {
-    FIELDS_ONCE, FIELD_FENCE,
-    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = FOR_MOST_MS,
+    FIELDS_ONCE,
+    FIELD_FENCE,
+    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
                    .help = "for how much longer, from now (default: 30s)"},
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
-    FIELD_ANSWERED("state", FIELD_NAME),
+    [RENEW_ANSWERED] = FIELD_ANSWERED("state", FIELD_TEXT),
     FIELD_ANSWERED("owner", FIELD_TEXT)};
 static const struct field finish_fields[] = {
     FIELDS_ONCE, FIELD_FENCE,
@@ -253,17 +259,10 @@ static void refuse_stale(struct flow *flow, struct slice item)
 
 static void renew_once(struct flow *flow)
 {
-    int64_t for_ms = flow_int_or(flow, RENEW_FOR, FOR_USUAL_MS), until_ms;
-    if (flow_given(flow, RENEW_UNTIL)) {
-        if (flow_given(flow, RENEW_FOR) || !moment_parse(flow_text(flow, RENEW_UNTIL), &until_ms) ||
-            until_ms <= flow->now_ms || until_ms > flow->now_ms + FOR_MOST_MS)
-            task_refuse(flow, 400, "bad-request", "until must be a time to come, within 7 days, and instead of for.");
-        for_ms = until_ms - flow->now_ms;
-    }
-    until_ms = hold_until_ms(flow, for_ms);
+    int64_t until_ms = hold_renewed_ms(flow, RENEW_FOR, RENEW_UNTIL);
     struct held held = held_of(flow);
-    struct hold_also also = {.values = flow_compose(flow, ",':until':%N,':expires':%N", until_ms,
-                                                    (flow->now_ms + for_ms) / 1000 + FENCE_KEPT_S)};
+    struct hold_also also = {
+        .values = flow_compose(flow, ",':until':%N,':expires':%N", until_ms, until_ms / 1000 + FENCE_KEPT_S)};
     if (!hold_act(flow, &held, flow_int(flow, ACT_FENCE), SLICE("SET #until = :until, #expires = :expires"),
                   &also)) {
         refuse_stale(flow, flow_item(flow));

@@ -5,6 +5,7 @@
 
 #define BEGIN_MS 1794716005340
 #define HOLD_MS  10000
+#define WAIT_MS  5000
 #define HELD     REQUEST("POST /v1/leases/x", "{\"owner\":\"a\",\"for\":\"10s\"}")
 
 /* When the grant of an answer was written, and until when it holds: all of them for ten seconds. */
@@ -109,4 +110,69 @@ TEST(explore_lease_handed_over)
 {
     explore(&hand_over);
     explore_broken(&hand_over, "(attribute_not_exists(#owner) or #until < :now)", "(:now > :zero)");
+}
+
+/* ---- several holders ---- */
+
+#define SEAT(owner) REQUEST("POST /v1/leases/s", "{\"owner\":\"" owner "\",\"for\":\"10s\",\"holders\":2}")
+
+/* Two have it at a time, each by a fence of its own: of three that came at once one is refused, or came later. */
+static void check_seats(struct outcome *outcome)
+{
+    for (unsigned i = 0; i < outcome->count; i++) {
+        unsigned together = 0;
+        for (unsigned j = 0; j < outcome->count; j++) {
+            if (!is_granted(outcome, i) || !is_granted(outcome, j)) continue;
+            int64_t begin_ms = until_of(outcome, i) - HOLD_MS;
+            together += until_of(outcome, j) - HOLD_MS <= begin_ms && begin_ms <= until_of(outcome, j);
+            if (i != j && outcome_int(outcome, i, "fence") == outcome_int(outcome, j, "fence"))
+                outcome_fault(outcome, "a fence twice");
+        }
+        if (together > 2) outcome_fault(outcome, "%u have it together", together);
+    }
+}
+
+static const struct exploration several = {
+    .name = "lease of two",
+    .flows = {SEAT("a"), SEAT("b"), SEAT("c")},
+    .before = {SEAT("z"), REQUEST("DELETE /v1/leases/s?owner=z&fence=1", NULL)},
+    .jumps = {HOLD_MS + 1},
+    .faults = 1,
+    .check = check_seats};
+
+TEST(explore_lease_of_two)
+{
+    explore(&several);
+    explore_broken(&several, "#seats = :places and #fence = :last", "(#seats = :places or #fence >= :last)");
+}
+
+/* One of two gives its seat back while two others wait: one of them has it, unless the time of both was over, and
+ * nobody stays in line. */
+static void check_seat_handed_over(struct outcome *outcome)
+{
+    unsigned granted = 0, late = 0;
+    struct slice end = outcome_ask(outcome, "GET /v1/leases/s", NULL);
+    for (unsigned i = 1; i < outcome->count; i++) {
+        granted += is_granted(outcome, i);
+        late += outcome->answers[i].now_ms - outcome->answers[i].began_ms >= WAIT_MS;
+    }
+    if (granted != 1 && (granted || late < 2)) outcome_fault(outcome, "%u got it", granted);
+    if (!slice_contains(end, SLICE("\"waiting\":[]"))) outcome_fault(outcome, "%.*s", SLICE_ARG(end));
+    if (!slice_contains(end, granted ? SLICE("\"taken\":2") : SLICE("\"taken\":1")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(end));
+}
+
+static const struct exploration seat_handed_over = {
+    .name = "lease of two handed over",
+    .flows = {REQUEST("DELETE /v1/leases/s?owner=a&fence=1", NULL),
+              REQUEST("POST /v1/leases/s", "{\"owner\":\"c\",\"for\":\"1d\",\"wait\":\"5s\",\"holders\":2}"),
+              REQUEST("POST /v1/leases/s", "{\"owner\":\"d\",\"for\":\"1d\",\"wait\":\"5s\",\"holders\":2}")},
+    .before = {REQUEST("POST /v1/leases/s", "{\"owner\":\"a\",\"for\":\"1d\",\"holders\":2}"),
+               REQUEST("POST /v1/leases/s", "{\"owner\":\"b\",\"for\":\"1d\",\"holders\":2}")},
+    .faults = 1,
+    .check = check_seat_handed_over};
+
+TEST(explore_lease_of_two_handed_over)
+{
+    explore(&seat_handed_over);
 }

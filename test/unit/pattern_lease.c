@@ -108,3 +108,60 @@ TEST(lease_respects_the_line)
     buf_free(&reply);
     patterns_close(&patterns);
 }
+
+/* ---- several holders ---- */
+
+#define SEAT(owner) "{\"owner\":\"" owner "\",\"for\":\"10s\",\"holders\":2}"
+
+TEST(lease_of_several_holders)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("a"), 200,
+               "{\"fence\":1,\"until\":\"2054-11-15T04:13:35.340Z\"}");
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("b"), 200,
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:35.340Z\"}");
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("c"), 409,
+               "{\"error\":\"held\",\"message\":\"The lease is held by as many as may.\",\"fence\":2,"
+               "\"holders\":2,\"taken\":2}");
+    CHECK_REFUSES(&patterns, "POST /v1/leases/s", "{\"owner\":\"d\"}", 409, "held"); /* that wants it alone */
+    patterns.now_ms += 4000;
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("a"), 200, /* the same again */
+               "{\"fence\":1,\"until\":\"2054-11-15T04:13:39.340Z\"}");
+    CHECK_ASKS(&patterns, "PUT /v1/leases/s", "{\"owner\":\"b\",\"fence\":2,\"for\":\"20s\"}", 200,
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:49.340Z\"}");
+    CHECK_REFUSES(&patterns, "PUT /v1/leases/s", "{\"owner\":\"a\",\"fence\":2}", 409, "not-held");
+    CHECK_ASKS(
+        &patterns, "GET /v1/leases/s", NULL, 200,
+        "{\"name\":\"s\",\"held\":true,\"fence\":2,\"holders\":2,\"taken\":2,\"waiting\":[],\"seats\":["
+        "{\"owner\":\"a\",\"fence\":1,\"until\":\"2054-11-15T04:13:39.340Z\"},"
+        "{\"owner\":\"b\",\"fence\":2,\"until\":\"2054-11-15T04:13:49.340Z\"}]}");
+    CHECK_REFUSES(&patterns, "DELETE /v1/leases/s?owner=b&fence=1", NULL, 409, "not-held");
+    for (int i = 0; i < 2; i++)
+        CHECK_ASKS(&patterns, "DELETE /v1/leases/s?owner=a&fence=1", NULL, 200,
+                   "{\"released\":true,\"fence\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("c"), 200,
+               "{\"fence\":3,\"until\":\"2054-11-15T04:13:39.340Z\"}");
+    patterns.now_ms += 10001; /* c is over, b is not */
+    CHECK_REFUSES(&patterns, "PUT /v1/leases/s", "{\"owner\":\"c\",\"fence\":3}", 409, "not-held");
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("e"), 200,
+               "{\"fence\":4,\"until\":\"2054-11-15T04:13:49.341Z\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/leases/s", SEAT("f"), 409, "held");
+    patterns.now_ms += 60000; /* all are over: one alone may have it, and is alone */
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", "{\"owner\":\"d\",\"for\":\"10s\"}", 200,
+               "{\"fence\":5,\"until\":\"2054-11-15T04:14:49.341Z\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/leases/s", "{\"owner\":\"g\"}", 409, "held");
+    patterns_close(&patterns);
+}
+
+TEST(lease_of_one_has_room_for_nobody)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "POST /v1/leases/s", "{\"owner\":\"a\",\"for\":\"10s\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/leases/s", SEAT("b"), 409, "held");
+    asks(&patterns, "DELETE /v1/leases/s?owner=a&fence=1", NULL);
+    CHECK_ASKS(&patterns, "POST /v1/leases/s", SEAT("b"), 200,
+               "{\"fence\":2,\"until\":\"2054-11-15T04:13:35.340Z\"}");
+    patterns_close(&patterns);
+}
