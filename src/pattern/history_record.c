@@ -169,6 +169,8 @@ static void put_item(struct arena *arena, struct slice table, struct slice recor
     struct slice change = raw_member(arena, record, "dynamodb"), keys = raw_member(arena, change, "Keys");
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
+    bool has_old = raw_member(arena, raw_member(arena, record, "dynamodb"), "OldImage").data != NULL;
+    if (has_old && slice_equal(event, SLICE("INSERT"))) event = SLICE("MODIFY"); /* ScyllaDB Alternator may err */
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);

@@ -135,6 +135,8 @@ class Quipu:
     def close(self):
         """Stops it, whatever its state, and removes its folder. One that does not end has failed, wherever it hangs."""
         hanging = None
+        if self.errors.closed:
+            return
         try:
             self.stop()
         except subprocess.TimeoutExpired:
