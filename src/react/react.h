@@ -2,7 +2,7 @@
  * histories of tables (histories.c).
  *
  * Changes reach us by watches (trigger.h), so they are handled once, by one server, whatever dies when; what
- * is written for them is in one transaction with the watch's position. */
+ * is written for them goes into the commit of the watch's position, under names that follow from the records. */
 #ifndef REACT_REACT_H
 #define REACT_REACT_H
 

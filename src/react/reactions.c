@@ -3,9 +3,9 @@
  * A job that ends, a group that is complete, a unit of work that is given up or a bucket that is over changes
  * the `state` of an item that carries its `then` (pattern_reactions). Each of these tables is watched with a
  * filter, so that of a job's 500 tasks only the one change is seen that somebody waits for. The call of what
- * `then` names is put into the queue of asynchronous calls (func.h) in the transaction that moves the watch's
- * position; from there on it is retried, or put aside, like any asynchronous call. What a `then` says and
- * what targets are told is the patterns' business (pattern.h).
+ * `then` names is put into the queue of asynchronous calls (func.h) in the commit that moves the watch's position,
+ * with an id that follows from the record; from there on it is retried, or put aside, like any asynchronous call.
+ * What a `then` says and what targets are told is the patterns' business (pattern.h).
  *
  * Invariants:
  *  X1. A change of state puts each of its targets' calls exactly once, all of them or none.
@@ -215,7 +215,7 @@ static bool gather(struct round *round, struct pattern_record *record)
     return pattern_gather(round->reaction->reactions->pattern, record, LIMIT_ASYNC_EVENT_BYTES, round->arena);
 }
 
-/* All calls of a change are in one transaction, so together they have no more room than one alone. */
+/* All calls of a change are in one commit, so together they have no more room than one alone. */
 static void fit_payloads(struct round *round, struct change *change)
 {
     static const unsigned hows[] = {PATTERN_EVENT_RECORD, PATTERN_EVENT_RECORD | PATTERN_EVENT_BRIEF,
