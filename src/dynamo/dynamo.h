@@ -183,9 +183,6 @@ struct dynamo_table {
  * Amazon's service nobody finds it before. False and a sentence when it is not to be had. */
 bool dynamo_table_make(struct dynamo *dynamo, const struct dynamo_table *table, char *error,
                        size_t error_len);
-/* The same for one that is written in transactions: refused where the database has none. */
-bool dynamo_table_make_transacting(struct dynamo *dynamo, const struct dynamo_table *table, char *error,
-                                   size_t error_len);
 /* The same by whatever calls as dynamo_call does. */
 typedef int dynamo_caller(void *self, struct slice operation, struct slice request, struct buf *reply);
 bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_table *table, char *error,

@@ -103,23 +103,12 @@ bool dynamo_table_make_by(dynamo_caller *call, void *self, const struct dynamo_t
     return active;
 }
 
-static int call_transacting(void *self, struct slice operation, struct slice request, struct buf *reply)
-{
-    return dynamo_call_transacting(self, operation, request, reply);
-}
-
-static int call_plain(void *self, struct slice operation, struct slice request, struct buf *reply)
+static int call_door(void *self, struct slice operation, struct slice request, struct buf *reply)
 {
     return dynamo_call(self, operation, request, reply);
 }
 
 bool dynamo_table_make(struct dynamo *dynamo, const struct dynamo_table *table, char *error, size_t error_len)
 {
-    return dynamo_table_make_by(call_plain, dynamo, table, error, error_len);
-}
-
-bool dynamo_table_make_transacting(struct dynamo *dynamo, const struct dynamo_table *table, char *error,
-                                   size_t error_len)
-{
-    return dynamo_table_make_by(call_transacting, dynamo, table, error, error_len);
+    return dynamo_table_make_by(call_door, dynamo, table, error, error_len);
 }
