@@ -42,7 +42,10 @@ static void wait_until_due(struct client *client, struct client_call *call)
 static void take_due(struct client *client)
 {
     int64_t now = client->waiting ? monotonic_us() : 0;
-    while (client->waiting && client->waiting->due_us <= now) {
+    pthread_mutex_lock(&client->lock);
+    bool hurries = client->hurries;
+    pthread_mutex_unlock(&client->lock);
+    while (client->waiting && (hurries || client->waiting->due_us <= now)) {
         struct client_call *call = client->waiting;
         client->waiting = call->next;
         queue_add(&client->ready, call);
@@ -210,6 +213,14 @@ void client_close(struct client *client)
     client->curl->multi_wakeup(client->multi);
     pthread_join(client->thread, NULL);
     client_free(client);
+}
+
+void client_hurry(struct client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    client->hurries = true;
+    pthread_mutex_unlock(&client->lock);
+    client->curl->multi_wakeup(client->multi);
 }
 
 /* ---- calls, on the callers' threads ---- */

@@ -33,6 +33,9 @@ struct client *client_open(const struct client_options *options, char *error, si
  * where it ends at once in the same way. */
 void client_close(struct client *client);
 
+/* All pauses are over, now and from now on. From any thread. */
+void client_hurry(struct client *client);
+
 enum client_end {
     CLIENT_ANSWERED,    /* a whole reply came */
     CLIENT_UNCONNECTED, /* nobody there: nothing was sent */

@@ -32,9 +32,9 @@ struct client {
     struct client_options options;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* of the next two */
+    pthread_mutex_t lock; /* of the next three */
     struct client_queue incoming;
-    bool stopping;
+    bool stopping, hurries;
 
     /* the thread's own */
     struct client_queue ready;

@@ -18,6 +18,11 @@ struct engine *dynamo_engine(struct dynamo *dynamo)
     return dynamo->engine;
 }
 
+void dynamo_hurry(struct dynamo *dynamo)
+{
+    if (dynamo->methods->hurry) dynamo->methods->hurry(dynamo);
+}
+
 enum dynamo_kind dynamo_kind(struct dynamo *dynamo)
 {
     return dynamo->methods->kind ? dynamo->methods->kind(dynamo) : DYNAMO_KIND_USUAL;

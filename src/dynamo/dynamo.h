@@ -97,6 +97,9 @@ struct dynamo *dynamo_open_imitation(const struct imitation_options *imitated, c
 
 /* The engine in this process. Keeps both, owns neither. */
 struct dynamo *dynamo_open_local(struct engine *engine, struct api *api);
+/* The process is about to end: what fails is tried again at once and seldom, so that nobody waits long for an endpoint
+ * that is gone. Calls that are paused go on. */
+void dynamo_hurry(struct dynamo *dynamo);
 /* All calls must be finished. */
 void dynamo_close(struct dynamo *dynamo);
 

@@ -10,6 +10,7 @@ struct dynamo_methods {
     void (*turn_end)(struct dynamo *, struct dynamo_turn *);
     void (*finish)(struct dynamo_call *);
     void (*close)(struct dynamo *);
+    void (*hurry)(struct dynamo *);            /* NULL: there is nothing to wait for */
     enum dynamo_kind (*kind)(struct dynamo *); /* these two NULL: USUAL */
     enum dynamo_kind (*kind_ask)(struct dynamo *);
 };

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 
 #define ATTEMPTS    10
+#define HURRIED     3 /* attempts, of calls that nobody should wait for */
 #define CONNECT_MS  5000
 #define ATTEMPT_MS  60000
 #define NODES_EVERY_MS 60000
@@ -50,9 +51,10 @@ void remote_attempt_end(struct client_call *http)
     attempt_judge(call, &attempt, &message);
     nodes_ask_again(remote);
     bool is_node_gone = nodes_note(call, attempt.end == ATTEMPT_ANSWERED) && attempt.end == ATTEMPT_UNCONNECTED;
-    bool at_once = has_remedy(remote, call, &attempt, message) ||
-                   (is_node_gone && call->attempts < remote->options.attempts);
-    if (!at_once && !retry_is_due(&attempt, remote->options.attempts)) {
+    uint32_t most = remote->options.attempts;
+    if (atomic_load(&remote->is_hurried) && most > HURRIED) most = HURRIED;
+    bool at_once = has_remedy(remote, call, &attempt, message) || (is_node_gone && call->attempts < most);
+    if (!at_once && !retry_is_due(&attempt, most)) {
         answer(call, &attempt);
         return;
     }
@@ -252,7 +254,15 @@ static void remote_close(struct dynamo *dynamo)
     free(remote);
 }
 
+static void remote_hurry(struct dynamo *dynamo)
+{
+    struct remote *remote = (struct remote *)dynamo;
+    atomic_store(&remote->is_hurried, true);
+    client_hurry(remote->client);
+}
+
 static const struct dynamo_methods remote_methods = {.begin = remote_begin,
+                                                     .hurry = remote_hurry,
                                                      .turn_end = remote_turn_end,
                                                      .finish = remote_finish,
                                                      .close = remote_close,

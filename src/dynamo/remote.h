@@ -87,6 +87,7 @@ struct remote {
     struct slice region;
     int64_t clock_offset_s;
     _Atomic bool has_answered;
+    _Atomic bool is_hurried; /* see dynamo_hurry */
     struct nodes_question *nodes_question; /* NULL: not yet */
     struct random jitter;
 };

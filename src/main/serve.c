@@ -273,6 +273,7 @@ static void stop_orderly(void *context)
 {
     struct parts *parts = context;
     int64_t until_us = monotonic_us() + STOP_MS * 1000;
+    dynamo_hurry(parts->dynamo);
     if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_stop(parts->trigger);
     if (parts->func) func_stop(parts->func, (until_us - monotonic_us()) / 1000);

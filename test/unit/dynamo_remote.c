@@ -176,6 +176,39 @@ TEST(nobody_there)
     buf_free(&reply);
 }
 
+static void *call_the_gone(void *argument)
+{
+    struct buf reply = {0};
+    int status = dynamo_call(argument, SLICE("ListTables"), SLICE("{}"), &reply);
+    bool is_none = status == 0 && slice_contains(buf_view(&reply), SLICE("NoReplyException"));
+    buf_free(&reply);
+    return is_none ? argument : NULL;
+}
+
+/* Calls that nobody answers would be tried for ever here, some of them after a pause of seconds: who is about to end is
+ * told so. */
+TEST(who_is_about_to_end_does_not_wait_for_the_gone)
+{
+    struct scripted scripted;
+    struct buf reply = {0};
+    pthread_t threads[4];
+    void *was_none;
+    scripted_start(&scripted, STEPS(FINE, {DEED_CLOSE, 0, NULL, NULL}));
+    struct dynamo *dynamo = open_or_fail(scripted.url, &(struct dynamo_options){.attempts = UINT32_MAX});
+    CHECK_INT(dynamo_call(dynamo, SLICE("ListTables"), SLICE("{}"), &reply), 200);
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, call_the_gone, dynamo);
+    usleep(100000); /* so that some are in a pause; any moment would do */
+    dynamo_hurry(dynamo);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], &was_none);
+        CHECK(was_none);
+    }
+    CHECK(call_the_gone(dynamo));
+    dynamo_close(dynamo);
+    scripted_stop(&scripted);
+    buf_free(&reply);
+}
+
 TEST(strange_replies_are_put_into_words)
 {
     struct outcome out;
