@@ -74,8 +74,8 @@ static void gate_shut(struct dynamo *door)
 
 void gate_open(struct gate *gate, struct dynamo *inner)
 {
-    static const struct dynamo_methods methods = {gate_begin, gate_turn_end, gate_finish,
-                                                  gate_shut,  NULL,          NULL};
+    static const struct dynamo_methods methods = {
+        .begin = gate_begin, .turn_end = gate_turn_end, .finish = gate_finish, .close = gate_shut};
     *gate = (struct gate){.door = {.methods = &methods}, .inner = inner};
 }
 

@@ -556,9 +556,9 @@ TEST(marks_stay_few)
 TEST(marks_that_nobody_decided_are_bounded)
 {
     struct stage stage;
+    char source[20];
     stage_open(&stage, false);
     for (int i = 0; i < 150; i++) {
-        char source[20];
         snprintf(source, sizeof source, "call %d", i);
         stage.commit = (struct task_commit){.anchor = SLICE(ANCHOR("7", "8")),
                                             .effects = SLICE(ADD("counter")),
