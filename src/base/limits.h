@@ -123,7 +123,6 @@
 #define LIMIT_QUEUE_NAME_BYTES      256 /* SNS: of a topic; it becomes a hash key */
 #define LIMIT_THEN_BYTES            (16 * 1024) /* of a reaction: each item that waits for its time holds it */
 #define LIMIT_EFFECTS               90 /* writes that one reply may return: the rest of a transaction is ours */
-#define LIMIT_APPLIED_USUAL         16 /* effects that an item names before those that are over are taken out */
 #define LIMIT_APPLIED_MOST          64 /* the most that it names: as many may be between an effect and its end */
 #define LIMIT_SHARD_ID_BYTES        65 /* the service's own */
 #define LIMIT_WINDOW_INLINE_BYTES   (8 * 1024)   /* of a window's state in its position: every commit pays for it */

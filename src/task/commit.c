@@ -2,11 +2,12 @@
  * which any participant may die between any two writes. The invariants stand in task.h.
  *
  * Effects without transactions: the user's action gets a condition and an attribute more. The attribute, TASK_APPLIED,
- * is a list of marks, SOURCE#MARKER, of the effects that this item got last. A repeat finds its mark and changes
- * nothing. One write is enough as a rule; when the list has LIMIT_APPLIED_USUAL marks, it is written anew without those
- * that nobody will look for: others of the same source, and those whose decision this process has seen made. So it
- * stays short however often an item is written, and a mark that may still be looked for stays; only when there are
- * LIMIT_APPLIED_MOST such marks the oldest goes. */
+ * is a list of marks, SOURCE#MARKER, of the effects that this item got last. It is written on the condition that it is
+ * as it was seen: a repeat finds its mark and changes nothing, and a copy of the write that happens late, after a
+ * time-out, finds another list and changes nothing either, also when its mark is gone from it. Marks go that nobody
+ * will look for: others of the same source, and those whose decision this process has seen made. So the list stays
+ * short however often an item is written; only when there are LIMIT_APPLIED_MOST marks that may still be looked for,
+ * the oldest goes. An item that has a list costs one refused write more. */
 #include <stdio.h>
 
 #include "base/fail.h"
@@ -283,16 +284,12 @@ static size_t behind_set(struct slice update)
     return 0;
 }
 
-/* The user's update and ours: a mark more where nothing was seen, else the list anew. */
-static void put_marked_update(struct buf *out, const struct effect *effect, bool is_anew)
+/* The user's update and ours. */
+static void put_marked_update(struct buf *out, const struct effect *effect)
 {
     struct arena *arena = task_arena();
     struct slice update = raw_string(arena, effect->update), own = effect->own;
-    struct slice set = is_anew
-                           ? arena_printf(arena, " #%.*s = :%.*s_all", SLICE_ARG(own), SLICE_ARG(own))
-                           : arena_printf(arena,
-                                          " #%.*s = list_append(if_not_exists(#%.*s, :%.*s_none), :%.*s_all)",
-                                          SLICE_ARG(own), SLICE_ARG(own), SLICE_ARG(own), SLICE_ARG(own));
+    struct slice set = arena_printf(arena, " #%.*s = :%.*s_all", SLICE_ARG(own), SLICE_ARG(own));
     size_t at = behind_set(update);
     buf_text(out, ",\"UpdateExpression\":");
     json_put_string(out, at ? arena_printf(arena, "%.*s%.*s,%.*s", (int)at, update.data, SLICE_ARG(set),
@@ -300,19 +297,14 @@ static void put_marked_update(struct buf *out, const struct effect *effect, bool
                             : arena_printf(arena, "%.*s SET%.*s", SLICE_ARG(update), SLICE_ARG(set)));
 }
 
-/* Ours holds where the item has not this mark, and its list has room or is as it was seen. */
-static void put_marked_condition(struct buf *out, const struct effect *effect, bool is_anew)
+/* Ours holds where the list is as it was seen. A copy of the write that happens late finds another one, whatever has
+ * become of its mark. */
+static void put_marked_condition(struct buf *out, const struct effect *effect, bool is_seen)
 {
     struct arena *arena = task_arena();
     struct slice user = raw_string(arena, effect->condition), own = effect->own, condition;
-    if (is_anew)
+    if (is_seen)
         condition = arena_printf(arena, "#%.*s = :%.*s_seen", SLICE_ARG(own), SLICE_ARG(own));
-    else if (effect->is_update)
-        condition = arena_printf(
-            arena,
-            "(attribute_not_exists(#%.*s) OR (NOT contains(#%.*s, :%.*s) AND size(#%.*s) < "
-            ":%.*s_usual))",
-            SLICE_ARG(own), SLICE_ARG(own), SLICE_ARG(own), SLICE_ARG(own), SLICE_ARG(own));
     else
         condition = arena_printf(arena, "attribute_not_exists(#%.*s)", SLICE_ARG(own));
     buf_text(out, ",\"ConditionExpression\":");
@@ -333,32 +325,26 @@ static void put_more(struct buf *out, const char *name, struct slice object, str
     buf_byte(out, '}');
 }
 
-/* seen: the list as it was, {"L":[...]}; SLICE_NONE: nobody has looked. */
+/* seen: the list as it was, {"L":[...]}; SLICE_NONE: there was none, as far as anybody has looked. */
 static void put_effect(struct buf *out, const struct effect *effect, struct slice seen)
 {
-    bool is_anew = seen.data != NULL;
+    bool is_seen = seen.data != NULL;
     struct slice own = effect->own;
     struct buf values = {0};
-    if (is_anew) buf_printf(&values, "\":%.*s_seen\":%.*s", SLICE_ARG(own), SLICE_ARG(seen));
+    if (is_seen) buf_printf(&values, "\":%.*s_seen\":%.*s", SLICE_ARG(own), SLICE_ARG(seen));
     if (effect->is_update) {
-        if (is_anew) buf_byte(&values, ',');
+        if (is_seen) buf_byte(&values, ',');
         buf_printf(&values, "\":%.*s_all\":", SLICE_ARG(own));
         put_marks(&values, effect, seen);
-        if (!is_anew) {
-            buf_printf(&values,
-                       ",\":%.*s_none\":{\"L\":[]},\":%.*s_usual\":{\"N\":\"%d\"},\":%.*s\":", SLICE_ARG(own),
-                       SLICE_ARG(own), LIMIT_APPLIED_USUAL, SLICE_ARG(own));
-            put_string(&values, effect->mark);
-        }
     }
     buf_printf(out, "{\"TableName\":%.*s", SLICE_ARG(effect->table));
     if (effect->is_update) {
         buf_printf(out, ",\"Key\":%.*s", SLICE_ARG(effect->key));
-        put_marked_update(out, effect, is_anew);
+        put_marked_update(out, effect);
     } else {
         put_marked_item(out, effect, seen);
     }
-    put_marked_condition(out, effect, is_anew);
+    put_marked_condition(out, effect, is_seen);
     put_more(out, "ExpressionAttributeNames", effect->names,
              arena_printf(task_arena(), "\"#%.*s\":\"" TASK_APPLIED "\"", SLICE_ARG(own)));
     if (values.len || effect->values.len)
@@ -429,10 +415,7 @@ static struct task_commit_reply write_effect(const struct task_commit *commit, s
         struct slice item = raw_member(arena, reply.body, "Item"),
                      applied = raw_member(arena, item, TASK_APPLIED);
         if (has_mark(applied, effect.mark)) return (struct task_commit_reply){.end = COMMIT_DONE};
-        bool is_ours = seen.data ? !slice_equal(applied, seen)
-                       : effect.is_update
-                           ? raw_count(arena, raw_member(arena, applied, "L")) >= LIMIT_APPLIED_USUAL
-                           : applied.data != NULL;
+        bool is_ours = seen.data ? !slice_equal(applied, seen) : applied.data != NULL;
         if (!is_ours) return commit_reply(&reply, COMMIT_EFFECT, 1); /* the user's condition */
         seen = applied.data ? arena_copy(arena, applied) : SLICE_NONE;
     }
