@@ -19,6 +19,7 @@ bool json_fail(struct json_reader *reader, const char *fault)
 
 void json_begin(struct json_reader *reader, struct slice text, struct arena *arena)
 {
+    if (!text.data) text = SLICE("");
     *reader = (struct json_reader){
         .at = text.data, .start = text.data, .end = text.data + text.len, .arena = arena, .first = true};
 }

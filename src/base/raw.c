@@ -286,6 +286,7 @@ bool raw_look_next(struct raw_look *look, struct slice *name, struct slice *valu
     struct slice unused;
     look->at = over_space(look->at, look->end);
     if (look->at < look->end && *look->at == ',') look->at = over_space(look->at + 1, look->end);
+    if (name) *name = SLICE("");
     if (look->is_object && !look_name(look, name ? name : &unused)) look->at = look->end;
     const char *behind = over_value(look->at, look->end);
     *value = (struct slice){look->at, (size_t)(behind - look->at)};
@@ -348,6 +349,7 @@ enum json_kind raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct
 bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value)
 {
     struct slice unused;
+    if (name) *name = SLICE("");
     if (json_failed(&walk->reader)) return false;
     bool more = walk->is_object ? json_member(&walk->reader, name ? name : &unused)
                                 : json_element(&walk->reader);

@@ -69,7 +69,7 @@ struct raw_walk {
 };
 /* Answers what is walked over; neither JSON_OBJECT nor JSON_ARRAY: there is nothing to walk over. */
 enum json_kind raw_walk_begin(struct raw_walk *walk, struct arena *arena, struct slice value);
-/* `name` may be NULL for arrays. */
+/* `name` may be NULL; elements of arrays have an empty one. */
 bool raw_walk_next(struct raw_walk *walk, struct slice *name, struct slice *value);
 size_t raw_count(struct arena *arena, struct slice value);
 

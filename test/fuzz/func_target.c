@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/limits.h"
+#include "dynamo/internal.h"
 #include "func/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,7 +32,12 @@ static void check_failure(struct invocation *invocation)
 static void check_kind(enum function_kind kind, struct slice event)
 {
     static const struct clock clock = {fixed_now_ms, NULL};
-    struct func func = {.options.clock = &clock, .prefix = SLICE("quipu-"), .queues_are_made = true};
+    static const struct dynamo_methods methods; /* of a door that nobody goes through */
+    static struct dynamo door = {.methods = &methods};
+    struct func func = {.options.clock = &clock,
+                        .options.dynamo = &door,
+                        .prefix = SLICE("quipu-"),
+                        .queues_are_made = true};
     struct function function = {
         .kind = kind, .version = SLICE("$LATEST"), .table = SLICE("mirror"), .queue = SLICE("letters")};
     struct arena arena = {0};

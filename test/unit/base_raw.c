@@ -21,6 +21,21 @@ TEST(raw_values_are_taken_without_the_space_around_them)
     arena_free(&arena);
 }
 
+/* Also where somebody wrote a list instead of a map. */
+TEST(raw_elements_have_empty_names)
+{
+    struct raw_look look;
+    struct raw_walk walk;
+    struct slice list = SLICE("[1,{\"a\":2}]"), name = SLICE("before"), value;
+    raw_look_begin(&look, &arena, list);
+    CHECK(raw_look_next(&look, &name, &value));
+    CHECK_TEXT(name, "");
+    name = SLICE("before");
+    raw_walk_begin(&walk, &arena, list);
+    CHECK(raw_walk_next(&walk, &name, &value));
+    CHECK_TEXT(name, "");
+}
+
 TEST(raw_json_is_one_value)
 {
     CHECK(raw_is_json(&arena, SLICE(" {\"a\":\"\\u00e4\"} ")) && raw_is_json(&arena, SLICE("0")));
