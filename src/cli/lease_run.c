@@ -31,12 +31,6 @@ static void body_begin(const struct lease *lease, struct inquiry *inquiry)
     put_string_member(&inquiry->body, "owner", slice_of(lease->owner));
 }
 
-static void put_ms(struct buf *body, const char *name, int64_t ms)
-{
-    put_name(body, name);
-    json_put_int(body, ms);
-}
-
 /* The flow ran here, so `until` is by this machine's clock. */
 static void lease_take(struct lease *lease, const struct node *grant)
 {
@@ -52,9 +46,9 @@ static bool lease_ask(struct lease *lease, int64_t left_ms, int *status)
     struct arena arena = {0};
     struct inquiry inquiry = {.method = "POST"};
     body_begin(lease, &inquiry);
-    put_ms(&inquiry.body, "for", lease->for_ms);
-    put_ms(&inquiry.body, "wait", left_ms < WAIT_PIECE_MS ? left_ms : WAIT_PIECE_MS);
-    if (lease->holders) put_ms(&inquiry.body, "holders", (int64_t)lease->holders);
+    put_int_member(&inquiry.body, "for", lease->for_ms);
+    put_int_member(&inquiry.body, "wait", left_ms < WAIT_PIECE_MS ? left_ms : WAIT_PIECE_MS);
+    if (lease->holders) put_int_member(&inquiry.body, "holders", (int64_t)lease->holders);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&lease->place, &arena, &inquiry);
     bool repeats = heard_status(&heard) == EXIT_LATER && left_ms > WAIT_PIECE_MS;
@@ -87,7 +81,7 @@ static void lease_release(const struct lease *lease)
     struct arena arena = {0};
     struct inquiry inquiry = {.method = "DELETE"};
     body_begin(lease, &inquiry);
-    put_ms(&inquiry.body, "fence", (int64_t)lease->fence);
+    put_int_member(&inquiry.body, "fence", (int64_t)lease->fence);
     buf_text(&inquiry.body, "}");
     inquiry_run(&lease->place, &arena, &inquiry); /* if it fails, the lease ends by its time */
     inquiry_free(&inquiry);
@@ -101,8 +95,8 @@ static struct ran command_run(const struct lease *lease, struct arena *arena)
                         .for_ms = lease->for_ms,
                         .from_us = lease->granted_us};
     body_begin(lease, &hold.renewal);
-    put_ms(&hold.renewal.body, "fence", (int64_t)lease->fence);
-    put_ms(&hold.renewal.body, "for", lease->for_ms);
+    put_int_member(&hold.renewal.body, "fence", (int64_t)lease->fence);
+    put_int_member(&hold.renewal.body, "for", lease->for_ms);
     buf_text(&hold.renewal.body, "}");
     size_t count = argument_words(lease->arguments) - 1;
     char **words = arena_array(arena, char *, count + 1);

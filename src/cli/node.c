@@ -111,6 +111,12 @@ void put_string_member(struct buf *out, const char *name, struct slice text)
     json_put_string(out, text);
 }
 
+void put_int_member(struct buf *out, const char *name, int64_t number)
+{
+    put_name(out, name);
+    json_put_int(out, number);
+}
+
 void put_raw_member(struct buf *out, const char *name, struct slice json)
 {
     put_name(out, name);

@@ -32,6 +32,7 @@ size_t node_children(const struct node *node);
 /* "Name": in front of a value, with a comma before it unless an object or array just opened. */
 void put_name(struct buf *out, const char *name);
 void put_string_member(struct buf *out, const char *name, struct slice text);
+void put_int_member(struct buf *out, const char *name, int64_t number);
 void put_raw_member(struct buf *out, const char *name, struct slice json);
 /* A comma, unless an object or array just opened. */
 void put_comma(struct buf *out);

@@ -24,12 +24,6 @@ struct once {
     char **words;
 };
 
-static void put_number(struct buf *body, const char *name, int64_t number)
-{
-    put_name(body, name);
-    json_put_int(body, number);
-}
-
 /* What it was that somebody has done: as `command` prints it. */
 static void result_print(const struct node *result)
 {
@@ -49,9 +43,9 @@ static bool once_ask(struct once *once, int64_t left_ms, int *status)
     inquiry_path(&inquiry, "/v1/once/%s/%s", once->name, once->key);
     buf_text(&inquiry.body, "{");
     put_string_member(&inquiry.body, "owner", slice_of(once->owner));
-    put_number(&inquiry.body, "for", once->for_ms);
-    if (once->keep_ms) put_number(&inquiry.body, "keep", once->keep_ms);
-    put_number(&inquiry.body, "wait", left_ms < WAIT_PIECE_MS ? left_ms : WAIT_PIECE_MS);
+    put_int_member(&inquiry.body, "for", once->for_ms);
+    if (once->keep_ms) put_int_member(&inquiry.body, "keep", once->keep_ms);
+    put_int_member(&inquiry.body, "wait", left_ms < WAIT_PIECE_MS ? left_ms : WAIT_PIECE_MS);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&once->place, &arena, &inquiry);
     bool repeats = heard_status(&heard) == EXIT_LATER && left_ms > WAIT_PIECE_MS;

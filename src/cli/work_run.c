@@ -41,8 +41,7 @@ struct unit {
 static void put_for(const struct worker *worker, struct buf *body)
 {
     if (!worker->for_ms) return;
-    put_name(body, "for");
-    json_put_int(body, worker->for_ms);
+    put_int_member(body, "for", worker->for_ms);
 }
 
 static struct heard unit_claim(const struct worker *worker, struct arena *arena)
@@ -52,8 +51,7 @@ static struct heard unit_claim(const struct worker *worker, struct arena *arena)
     buf_text(&inquiry.body, "{");
     put_string_member(&inquiry.body, "owner", slice_of(worker->owner));
     put_for(worker, &inquiry.body);
-    put_name(&inquiry.body, "wait");
-    json_put_int(&inquiry.body, worker->drains ? 0 : WAIT_PIECE_MS);
+    put_int_member(&inquiry.body, "wait", worker->drains ? 0 : WAIT_PIECE_MS);
     buf_text(&inquiry.body, "}");
     struct heard heard = inquiry_run(&worker->place, arena, &inquiry);
     inquiry_free(&inquiry);

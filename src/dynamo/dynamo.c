@@ -97,14 +97,6 @@ int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice o
         dynamo, &(struct dynamo_call){.name = operation, .request = request, .cause = cause, .reply = reply});
 }
 
-int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struct slice request,
-                            struct buf *reply)
-{
-    return dynamo_call_wait(
-        dynamo, &(struct dynamo_call){
-                    .name = operation, .request = request, .needs_transactions = true, .reply = reply});
-}
-
 int dynamo_call_wait(struct dynamo *dynamo, const struct dynamo_call *call)
 {
     struct arena arena = {0};

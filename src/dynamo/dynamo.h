@@ -124,10 +124,6 @@ int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice requ
 int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
                        struct slice request, struct buf *reply);
 
-/* The same for a call that needs transactions, or leads to one (see struct dynamo_call). */
-int dynamo_call_transacting(struct dynamo *dynamo, struct slice operation, struct slice request,
-                            struct buf *reply);
-
 /* The error of calls on a table of ours that was not made for us: see known_tables.c. The message tells it. */
 #define DYNAMO_NOT_ISOLATED "NotIsolatedException"
 /* The error of calls that need transactions (see dynamo_call) where the database has none: nothing was sent. */

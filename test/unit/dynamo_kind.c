@@ -86,7 +86,10 @@ static void place_close(struct place *place)
 static int transact(struct place *place)
 {
     place->reply.len = 0;
-    return dynamo_call_transacting(place->dynamo, SLICE("GetItem"), SLICE("{}"), &place->reply);
+    return dynamo_call_wait(place->dynamo, &(struct dynamo_call){.name = SLICE("GetItem"),
+                                                                 .request = SLICE("{}"),
+                                                                 .needs_transactions = true,
+                                                                 .reply = &place->reply});
 }
 
 static bool reply_has(const struct place *place, const char *text)
