@@ -2,7 +2,7 @@
 #ifndef CLI_CHANGE_H
 #define CLI_CHANGE_H
 
-#include "cli/node.h"
+#include "base/node.h"
 
 struct change {
     struct slice event;          /* "INSERT", "MODIFY", "REMOVE" */

@@ -8,9 +8,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/node.h"
 #include "cli/cli.h"
 #include "cli/listing.h"
-#include "cli/node.h"
 
 struct meter {
     struct dynamo *dynamo;

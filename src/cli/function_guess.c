@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/node.h"
+#include "base/node.h"
 
 #define NODE          "nodejs20.x"
 #define PYTHON        "python3.11"

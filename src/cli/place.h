@@ -5,8 +5,8 @@
 
 #include <quipu.h>
 
+#include "base/node.h"
 #include "cli/cli.h"
-#include "cli/node.h"
 
 struct place {
     struct quipu *db;

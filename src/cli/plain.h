@@ -14,7 +14,7 @@
 #ifndef CLI_PLAIN_H
 #define CLI_PLAIN_H
 
-#include "cli/node.h"
+#include "base/node.h"
 
 /* Appends the value, or an item's attributes as an object, in DynamoDB's JSON. False and a sentence when it
  * cannot be one. */

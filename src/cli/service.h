@@ -3,8 +3,8 @@
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H
 
+#include "base/node.h"
 #include "cli/cli.h"
-#include "cli/node.h"
 #include "client/client.h"
 
 struct service {

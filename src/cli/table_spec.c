@@ -2,7 +2,7 @@
  * wants first. */
 #include "cli/table_spec.h"
 
-#include "cli/node.h"
+#include "base/node.h"
 
 #define KEY_PARTS_MAX  8 /* of an index, all together */
 #define ATTRIBUTES_MAX (2 + 2 * KEY_PARTS_MAX * SPEC_INDEXES_MAX)

@@ -2,8 +2,8 @@
 #ifndef CLI_TRIGGER_SETTINGS_H
 #define CLI_TRIGGER_SETTINGS_H
 
+#include "base/node.h"
 #include "cli/cli.h"
-#include "cli/node.h"
 
 // clang-format off
 #define TRIGGER_SETTING_FLAGS                                                                                \

@@ -1,6 +1,6 @@
 /* The tree is built by the strict reader of base, so it holds only what is JSON; its depth is bounded there.
  */
-#include "cli/node.h"
+#include "base/node.h"
 
 static struct node *new_node(struct json_reader *reader, enum json_kind kind)
 {

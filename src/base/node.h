@@ -1,6 +1,6 @@
 /* JSON as a tree in an arena, for replies and for what people type: here a tree is worth more than speed. */
-#ifndef CLI_NODE_H
-#define CLI_NODE_H
+#ifndef BASE_NODE_H
+#define BASE_NODE_H
 
 #include "base/json.h"
 
