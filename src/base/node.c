@@ -93,6 +93,30 @@ size_t node_children(const struct node *node)
 
 /* ---- writing ---- */
 
+void node_put(struct buf *out, const struct node *node)
+{
+    bool is_object = node->kind == JSON_OBJECT;
+    switch (node->kind) {
+    case JSON_TRUE: buf_text(out, "true"); return;
+    case JSON_FALSE: buf_text(out, "false"); return;
+    case JSON_NUMBER: buf_slice(out, node->text); return;
+    case JSON_STRING: json_put_string(out, node->text); return;
+    case JSON_OBJECT:
+    case JSON_ARRAY: break;
+    default: buf_text(out, "null"); return;
+    }
+    buf_byte(out, is_object ? '{' : '[');
+    for (const struct node *child = node->first; child; child = child->next) {
+        if (child != node->first) buf_byte(out, ',');
+        if (is_object) {
+            json_put_string(out, child->name);
+            buf_byte(out, ':');
+        }
+        node_put(out, child);
+    }
+    buf_byte(out, is_object ? '}' : ']');
+}
+
 void put_comma(struct buf *out)
 {
     if (out->len && out->data[out->len - 1] != '{' && out->data[out->len - 1] != '[') buf_byte(out, ',');

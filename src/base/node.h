@@ -6,9 +6,11 @@
 
 struct node {
     enum json_kind kind;
+    bool unknown;             /* STRING: stands for a text that is not known yet, and tells which */
     struct slice name;        /* of a member */
     struct slice text;        /* STRING: decoded. NUMBER: as it stands */
-    struct slice source;      /* the whole value as it stands in the text */
+    struct slice source;      /* the whole value as it stands in the text; empty when it was no JSON */
+    uint32_t line, column;    /* where it stands, from 1 on; 0: nobody has looked */
     const struct node *first; /* member or element */
     const struct node *next;  /* behind this one */
 };
@@ -28,6 +30,8 @@ unsigned long long node_count(const struct node *object, const char *name);
 bool node_is(const struct node *object, const char *name, const char *text);
 bool node_is_true(const struct node *object, const char *name);
 size_t node_children(const struct node *node);
+/* The value as JSON. */
+void node_put(struct buf *out, const struct node *node);
 
 /* "Name": in front of a value, with a comma before it unless an object or array just opened. */
 void put_name(struct buf *out, const char *name);

@@ -36,7 +36,8 @@ struct response {
     struct slice function_error, log_tail, position; /* headers; empty: not there */
 };
 
-#define UPLOAD_MS (10 * 60 * 1000) /* for an archive to be sent, unpacked and on the disk, on slow ones, too */
+#define UPLOAD_MS                                                                                            \
+    (10 * 60 * 1000) /* for an archive to be sent, unpacked and on the disk, on slow ones, too */
 
 /* A request with a body, or without (NULL). */
 struct request request_to(const char *service, const char *method, const char *path, const struct buf *body);
