@@ -97,6 +97,7 @@ static const char *task_fault(struct flow *flow, const struct job *job, struct t
     }
     int64_t number = task->number - job->first, most = job->total < 0 ? JOB_TASKS_MOST : job->total;
     if (job->total < 0 && job->fan == JOB_SET_MOST) most = JOB_SET_MOST;
+    if (!most) return "The job has no tasks.";
     if (number < 0 || number >= most)
         return arena_printf(flow->arena, "The job has no task %lld: they go from %lld to %lld.",
                             (long long)task->number, (long long)job->first,

@@ -31,8 +31,8 @@ enum {
 
 const struct field job_put_fields[] = {
     FIELD_JOB_ID,
-    [PUT_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 1, .max = JOB_TASKS_MOST,
-                   .help = "how many tasks; may be given later, as may names"},
+    [PUT_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 0, .max = JOB_TASKS_MOST,
+                   .help = "how many tasks, none is complete at once; may be given later, as may names"},
     [PUT_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "the names of the tasks, instead of their number"},
     [PUT_LAYOUT] =
         {"layout", IN_BODY, FIELD_CHOICE, .words = "tree|set",
@@ -63,12 +63,13 @@ struct named {
     int64_t leaf;
 };
 
-/* The names that were sent; 0: none were. */
+/* The tasks that were sent: names, or their number. */
 struct put {
     struct named *names;
-    size_t count;
+    size_t count; /* of names; 0: there are none, or an empty list, which is a total of 0 */
     int64_t leaves;
     struct slice digest;
+    int64_t total; /* -1: none was sent, or there are names */
 };
 
 /* ---- what was sent ---- */
@@ -105,7 +106,8 @@ static void names_read(struct flow *flow, unsigned field, struct put *put, int64
     size_t count = raw_count(flow->arena, list), bytes = 0;
     struct raw_look look;
     uint64_t digest = 0;
-    if (count == 0 || count > NAMES_MOST) refuse_request(flow, "tasks must hold 1 to 100000 names.");
+    if (count > NAMES_MOST) refuse_request(flow, "tasks must hold at most 100000 names.");
+    if (!count) put->total = 0;
     put->names = arena_zero(flow->arena, count * sizeof *put->names);
     put->count = 0;
     raw_look_begin(&look, flow->arena, list);
@@ -137,6 +139,7 @@ static void put_check(struct flow *flow, struct put *put)
         refuse_request(flow,
                        "A job with the layout set holds at most 100000 tasks: its item ends at 400 KB.");
     tolerate_check(flow, PUT_TOLERATE);
+    put->total = flow_given(flow, PUT_TOTAL) ? flow_int(flow, PUT_TOTAL) : -1;
     if (flow_given(flow, PUT_TASKS)) names_read(flow, PUT_TASKS, put, 0);
 }
 
@@ -164,8 +167,8 @@ static bool put_create(struct flow *flow, const struct put *put)
     if (put->count)
         edit_put(flow, &edit, EDIT_SET, "#total = :total, #leaves = :leaves, #names = :names",
                  "':total':%N,':leaves':%N,':names':%S", (int64_t)put->count, put->leaves, put->digest);
-    else if (flow_given(flow, PUT_TOTAL))
-        edit_set(flow, &edit, "total", "%N", flow_int(flow, PUT_TOTAL));
+    else if (put->total >= 0)
+        edit_set(flow, &edit, "total", "%N", put->total);
     if (flow_given(flow, PUT_FIRST)) edit_set(flow, &edit, "first", "%N", flow_int(flow, PUT_FIRST));
     if (deadline_ms) edit_set(flow, &edit, "deadline", "%N", deadline_ms);
     if (flow_given(flow, PUT_KEEP)) edit_set(flow, &edit, "keep", "%N", flow_int(flow, PUT_KEEP));
@@ -215,8 +218,7 @@ static void put_compare(struct flow *flow, const struct put *put, bool is_create
 {
     struct job *job = flow->state;
     bool is_set = job->fan == JOB_SET_MOST;
-    bool names_stay = job->named && !put->count &&
-                      flow_int(flow, PUT_TOTAL) == job->total; /* GET tells no names */
+    bool names_stay = job->named && !put->count && put->total == job->total; /* GET tells no names */
     if (job->state == JOB_DELETING)
         task_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
     if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
@@ -319,6 +321,7 @@ static bool grow(struct flow *flow, int64_t total)
 {
     struct job *job = flow->state;
     int64_t was = job->total;
+    if (was == total && !total && job->state == JOB_OPEN) job_heal(flow); /* nothing has to be done */
     if (was == total) return true;
     if (job->state != JOB_OPEN || total < was || (job->fan == JOB_SET_MOST && total > JOB_SET_MOST))
         refuse_total(flow);
@@ -352,8 +355,8 @@ void job_put(struct flow *flow)
         is_settled = true;
         if (job->named && put.count && !job->prepared && job->state == JOB_OPEN)
             is_settled = prepare(flow, &put);
-        else if (!job->named && flow_given(flow, PUT_TOTAL))
-            is_settled = grow(flow, flow_int(flow, PUT_TOTAL));
+        else if (!job->named && put.total >= 0)
+            is_settled = grow(flow, put.total);
     }
     job->has_counted = false;
     job_answer(flow, is_created ? 201 : 200);
@@ -365,7 +368,7 @@ enum { PATCH_TOTAL = JOB_ID + 1, PATCH_TASKS, PATCH_DEADLINE, PATCH_TOLERATE };
 
 const struct field job_patch_fields[] = {
     FIELD_JOB_ID,
-    [PATCH_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 1, .max = JOB_TASKS_MOST, .help = "a larger one"},
+    [PATCH_TOTAL] = {"total", IN_BODY, FIELD_INT, .min = 0, .max = JOB_TASKS_MOST, .help = "a larger one"},
     [PATCH_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "names of further tasks"},
     [PATCH_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
                         .help = "another one, from now on; opens a job again that has EXPIRED"},
@@ -469,7 +472,8 @@ void job_patch(struct flow *flow)
         if (job->state != JOB_OPEN || (job_is_closing(flow, job) && !sets_deadline)) job_refuse_closed(flow);
         if (has_names && takes_names(job)) {
             names_read(flow, PATCH_TASKS, &put, 0);
-            if (!give_names(flow, &put)) continue;
+            if (put.count ? !give_names(flow, &put) : !grow(flow, 0)) continue;
+            if (!put.count) break;
         }
         if ((has_names && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL)))
             task_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",

@@ -25,7 +25,10 @@ static void part_delete(struct flow *flow, int level, int64_t index)
 static void parts_delete(struct flow *flow)
 {
     struct job *job = flow->state;
-    for (int64_t i = 0; i < job->leaves; i++) part_delete(flow, LEVEL_LEAF, i);
+    int64_t reached = item_int(flow->arena, job->item, "reach", -1) +
+                      1; /* its total may have come out smaller */
+    for (int64_t i = 0; i < (job->leaves > reached ? job->leaves : reached); i++)
+        part_delete(flow, LEVEL_LEAF, i);
     for (int64_t i = 0; i < job->branches; i++) part_delete(flow, LEVEL_BRANCH, i);
     for (int64_t i = 0; i < job_tallies(job); i++) part_delete(flow, LEVEL_TALLY, i);
     task_call(flow, "DeleteItem",

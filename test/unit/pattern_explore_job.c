@@ -120,6 +120,41 @@ TEST(explore_job_done)
                    "#state = :complete");
 }
 
+/* ---- nothing to do ---- */
+
+/* Whoever opens it, or says later that there are no tasks, however often: it is complete, with nothing in it. */
+static void check_empty(struct outcome *outcome)
+{
+    struct slice head = outcome_call(outcome, "GetItem",
+                                     "{\"TableName\":\"quipu-jobs\",\"Key\":{\"id\":{\"S\":\"j\"}}}");
+    if (!slice_contains(head, SLICE("\"COMPLETE\""))) outcome_fault(outcome, "%.*s", SLICE_ARG(head));
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "COMPLETE");
+    if (end.total || end.done || end.failed) outcome_fault(outcome, "%.*s", SLICE_ARG(end.job));
+}
+
+static const struct exploration empty = {.name = "job without tasks",
+                                         .flows = {REQUEST("PUT /v1/jobs/j", "{\"total\":0}"),
+                                                   REQUEST("PUT /v1/jobs/j", "{\"tasks\":[]}"),
+                                                   REQUEST("GET /v1/jobs/j", NULL)},
+                                         .before = {TABLES},
+                                         .faults = 2,
+                                         .check = check_empty};
+
+static const struct exploration empty_later = {.name = "job whose total comes to be none",
+                                               .flows = {REQUEST("PATCH /v1/jobs/j", "{\"total\":0}"),
+                                                         REQUEST("POST /v1/jobs/j/done", "{\"task\":3}"),
+                                                         REQUEST("PATCH /v1/jobs/j", "{\"total\":0}")},
+                                               .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{}")},
+                                               .faults = 1,
+                                               .check = check_empty};
+
+TEST(explore_job_without_tasks)
+{
+    explore(&empty);
+    explore(&empty_later);
+}
+
 /* ---- several leaves ---- */
 
 static char all_but_two[2000];

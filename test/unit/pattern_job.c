@@ -63,10 +63,9 @@ TEST(job_refuses_what_is_not_its)
     CHECK_REFUSES(&patterns, "PATCH /v1/jobs/a", "{\"total\":7}", 404, "no-such-job");
     CHECK_REFUSES(&patterns, "DELETE /v1/jobs/a", NULL, 404, "no-such-job");
     CHECK_REFUSES(&patterns, "GET /v1/jobs/a/events", NULL, 404, "no-such-job");
-    CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"total\":0}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"total\":-1}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"total\":2.5}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"total\":3,\"tasks\":[\"x\"]}", 400, "bad-request");
-    CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[]}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\",\"x\"]}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"tasks\":[\"x\",7]}", 400, "bad-request");
     CHECK_REFUSES(&patterns, "PUT /v1/jobs/a", "{\"total\":100001,\"layout\":\"set\"}", 400, "bad-request");
@@ -189,6 +188,34 @@ TEST(job_whose_total_comes_later)
     check_member(&patterns, "PATCH /v1/jobs/b", "{\"total\":8}", "state", "\"COMPLETE\"");
     CHECK_TEXT(member(&patterns, does(&patterns, "b", 1), "last"), "true"); /* nobody was told before */
     CHECK_TEXT(member(&patterns, does(&patterns, "b", 2), "last"), "false");
+    patterns_close(&patterns);
+}
+
+/* Nothing has to be done: it is complete at once, and stays so. */
+TEST(job_without_any_task)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    CHECK_ASKS(&patterns, "PUT /v1/jobs/none", "{\"total\":0,\"then\":\"finish\"}", 201,
+               "{\"id\":\"none\",\"state\":\"COMPLETE\",\"total\":0,\"done\":0,\"missing\":0,\"failed\":0,"
+               "\"layout\":\"tree\","
+               "\"then\":\"finish\",\"opened\":\"2054-11-15T04:13:25.340Z\",\"closed\":\"2054-11-15T04:13:25.340Z\"}");
+    CHECK(slice_contains(asks(&patterns, "PUT /v1/jobs/none", "{\"tasks\":[]}"), SLICE("COMPLETE")));
+    CHECK_INT(patterns.call.status, 200);
+    CHECK_REFUSES(&patterns, "PUT /v1/jobs/none", "{\"total\":1}", 409, "job-closed");
+    CHECK_REFUSES(&patterns, "POST /v1/jobs/none/done", "{\"task\":0}", 400, "task-outside");
+    CHECK_ASKS(&patterns, "GET /v1/jobs/none/missing", NULL, 200, "{\"missing\":[]}");
+    CHECK(slice_contains(asks(&patterns, "PUT /v1/jobs/names", "{\"tasks\":[]}"), SLICE("\"state\":\"COMPLETE\"")));
+    /* What is known later to be nothing, whatever was sent before. */
+    asks(&patterns, "PUT /v1/jobs/late", "{}");
+    CHECK(slice_contains(asks(&patterns, "PATCH /v1/jobs/late", "{\"total\":0}"), SLICE("\"state\":\"COMPLETE\"")));
+    asks(&patterns, "PUT /v1/jobs/later", "{}");
+    CHECK(slice_contains(asks(&patterns, "PATCH /v1/jobs/later", "{\"tasks\":[]}"), SLICE("\"state\":\"COMPLETE\"")));
+    asks(&patterns, "PUT /v1/jobs/few", "{\"total\":2}");
+    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/few", "{\"total\":0}", 409, "wrong-total");
+    CHECK_REFUSES(&patterns, "PATCH /v1/jobs/few", "{\"tasks\":[]}", 409, "other-tasks");
+    asks(&patterns, "PUT /v1/jobs/named", "{\"tasks\":[\"a\"]}");
+    CHECK(slice_contains(asks(&patterns, "PATCH /v1/jobs/named", "{\"tasks\":[]}"), SLICE("\"total\":1")));
     patterns_close(&patterns);
 }
 
