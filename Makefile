@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar dynamo task func trigger pattern react library cli web main
+ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func trigger pattern react library cli web main
 
 below_base   :=
 below_fiber  := base
@@ -19,6 +19,7 @@ below_client := base
 below_sandbox := base
 below_match  := base
 below_calendar := base
+below_template := base
 below_dynamo := client api engine expr value store base
 below_task   := dynamo client api engine expr value store fiber base
 below_func   := task dynamo client sandbox rest api engine expr value store net fiber base
@@ -26,9 +27,9 @@ below_trigger := func task dynamo calendar match client sandbox rest api engine 
 below_pattern := dynamo calendar match client rest api engine expr value store fiber base
 below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
-below_cli    := library pattern dynamo calendar match client rest api engine expr value store fiber base
+below_cli    := library pattern dynamo template calendar match client rest api engine expr value store fiber base
 below_web    := react pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli library react pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
+below_main   := web cli library react pattern trigger func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan
@@ -58,7 +59,8 @@ DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
 # RocksDB is C++ and brings its compressors; everything but libc goes into the binary.
 STATIC_LIBS  := -static-libgcc -Wl,-Bstatic -lrocksdb -lssl -lcrypto -lxxhash -lsnappy -llz4 -lzstd -lbz2 -lz -lgflags \
                 -lstdc++ -Wl,-Bdynamic -lm
-LIBS := $(if $(STATIC),$(STATIC_LIBS),$(DYNAMIC_LIBS))
+# The program reads templates, the library does not.
+LIBS := $(if $(STATIC),$(subst -lrocksdb,-lyaml -lrocksdb,$(STATIC_LIBS)),-lyaml $(DYNAMIC_LIBS))
 
 objects = $(patsubst src/%.c,$B/%.o,$(wildcard src/$1/*.c))
 # The archives of a room and of all below it, upper ones first, as the linker wants them.
@@ -132,7 +134,7 @@ build/fuzz/obj/%.o: src/%.c
 define fuzz_binary
 build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(firstword $(subst _, ,$1)) $(below_$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
 	@mkdir -p $$(@D)
-	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $$(DYNAMIC_LIBS)
+	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -fsanitize=fuzzer,address,undefined -o $$@ $$^ -lyaml $$(DYNAMIC_LIBS)
 endef
 $(foreach f,$(notdir $(basename $(wildcard test/fuzz/*.c))),$(eval $(call fuzz_binary,$f)))
 fuzzers: $(FUZZERS)

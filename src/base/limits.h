@@ -177,6 +177,11 @@
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */
 
+/* ---- Templates ---- */
+#define LIMIT_TEMPLATE_BYTES        (4 * 1024 * 1024) /* four times CloudFormation's: functions' code may stand in it */
+#define LIMIT_TEMPLATE_NODES        500000 /* with what aliases stand for: ours, each takes 120 bytes */
+#define LIMIT_TEMPLATE_DEPTH        200 /* of objects and arrays: ours, all walks recurse */
+
 /* ---- quipu load ---- */
 /* What an item of 400 KB may take as text: 6 bytes a byte in escapes (\u0001), 9 in empty texts of a list, and up to
  * 50 in numbers such as 1E-130, which are written out: 20 MB. The rest is for spaces and for names. */
