@@ -1,19 +1,23 @@
-/* Reactions: the events that a complete group, or a bucket that is over, has beside its item.
+/* Reactions: the events that a complete group, or a bucket that is over, has beside its item; and what came of the
+ * tasks of a job.
  *
  * Small ones stand in the item whose change of state is told of. Larger ones have items of their own, which
  * are read here, by the routes that everybody has, when the call of the `then` is made. Nothing is added to a
  * complete group but what came late, and that is left out: so whoever reads it, and how often, gets the same.
- * What is larger than the call, or was removed meanwhile, is not gathered. Called by react/reactions.c. */
+ * The same holds for a job that is COMPLETE. What is larger than the call, or was removed meanwhile, is not gathered.
+ * Called by react/reactions.c. */
 #include <stdlib.h>
 
 #include "pattern/internal.h"
 
-#define PAGE "1000" /* what GET of a group answers at most */
+#define PAGE      "1000"                               /* what GET of a group answers at most */
+#define JOB_LEAST (sizeof "{\"task\":0,\"result\":0}") /* bytes of a result: of more tasks they never fit */
 
 struct gathering {
     struct pattern *pattern;
     struct arena *arena;
-    bool keeps_late; /* what came late belongs to it */
+    const char *list; /* the member of a page; NULL: "events" */
+    bool keeps_late;  /* what came late belongs to it */
     size_t bytes, room;
     struct gathered_event *events;
     size_t count, capacity;
@@ -48,23 +52,30 @@ static void event_add(struct gathering *all, struct slice text)
     all->bytes += text.len + 1;
 }
 
-/* *next: where the next page begins; empty behind the last. */
-static enum page_result page_take(struct gathering *all, struct slice path, struct slice query, struct slice *next)
+static int get(const struct gathering *all, struct slice path, struct slice query, struct slice *body)
 {
-    struct arena *arena = all->arena;
-    struct raw_look look;
-    struct slice event;
     struct buf reply = {0};
     struct rest_call call = {.method = SLICE("GET"),
                              .path = path,
                              .query = query,
                              .header = no_header,
-                             .arena = arena,
+                             .arena = all->arena,
                              .reply = &reply};
     pattern_run(all->pattern, &call);
-    struct slice page = arena_take(arena, &reply);
-    if (call.status != 200) return call.status == 404 || call.status == 410 ? PAGE_MISSING : PAGE_UNKNOWN;
-    struct slice events = raw_member(arena, page, "events");
+    *body = arena_take(all->arena, &reply);
+    return call.status;
+}
+
+/* *next: where the next page begins; empty behind the last. */
+static enum page_result page_take(struct gathering *all, struct slice path, struct slice query,
+                                  struct slice *next)
+{
+    struct arena *arena = all->arena;
+    struct raw_look look;
+    struct slice event, page;
+    int status = get(all, path, query, &page);
+    if (status != 200) return status == 404 || status == 410 ? PAGE_MISSING : PAGE_UNKNOWN;
+    struct slice events = raw_member(arena, page, all->list ? all->list : "events");
     if (raw_kind(events) != JSON_ARRAY) return PAGE_MISSING;
     raw_look_begin(&look, arena, events);
     while (raw_look_next(&look, NULL, &event))
@@ -80,22 +91,30 @@ static int by_time(const void *a, const void *b)
     return order ? order : (one->number > other->number) - (one->number < other->number);
 }
 
+static enum page_result pages_take(struct gathering *all, struct slice path, struct slice query)
+{
+    struct arena *arena = all->arena;
+    struct slice next = SLICE("");
+    enum page_result page;
+    do {
+        struct slice asked = query;
+        if (next.len)
+            asked = arena_printf(arena, "%.*s&after=%.*s", SLICE_ARG(query),
+                                 SLICE_ARG(rest_encoded(arena, next)));
+        page = page_take(all, path, asked, &next);
+    } while (page == PAGE_TAKEN && next.len);
+    return page;
+}
+
 static enum page_result gather_group(struct gathering *all, struct slice item)
 {
     struct arena *arena = all->arena;
     struct slice path = arena_printf(arena, "/v1/groups/%.*s/%.*s",
                                      SLICE_ARG(rest_encoded(arena, item_text(arena, item, "name"))),
                                      SLICE_ARG(rest_encoded(arena, item_text(arena, item, "key"))));
-    struct slice query = arena_printf(arena, "generation=%.*s&limit=" PAGE,
-                                      SLICE_ARG(item_text(arena, item, "generation")));
-    struct slice next = SLICE("");
-    enum page_result page;
-    do {
-        struct slice asked = query;
-        if (next.len)
-            asked = arena_printf(arena, "%.*s&after=%.*s", SLICE_ARG(query), SLICE_ARG(rest_encoded(arena, next)));
-        page = page_take(all, path, asked, &next);
-    } while (page == PAGE_TAKEN && next.len);
+    enum page_result page = pages_take(
+        all, path,
+        arena_printf(arena, "generation=%.*s&limit=" PAGE, SLICE_ARG(item_text(arena, item, "generation"))));
     if (page == PAGE_TAKEN) qsort(all->events, all->count, sizeof *all->events, by_time);
     return page;
 }
@@ -115,20 +134,54 @@ static enum page_result gather_bucket(struct gathering *all, struct slice item)
     return page;
 }
 
+static struct slice gathered_list(const struct gathering *all)
+{
+    struct buf text = {0};
+    buf_byte(&text, '[');
+    for (size_t i = 0; i < all->count; i++) {
+        if (i) buf_byte(&text, ',');
+        buf_slice(&text, all->events[i].text);
+    }
+    buf_byte(&text, ']');
+    return arena_take(all->arena, &text);
+}
+
+/* What came of its tasks, in their order, and why others failed. Another job that has its id by now has begun at
+ * another time. */
+static enum page_result gather_job(struct gathering *all, struct pattern_record *record)
+{
+    struct arena *arena = all->arena;
+    struct gathering failures = {.pattern = all->pattern, .arena = arena, .list = "failures"};
+    struct slice job;
+    struct slice path = arena_printf(arena, "/v1/jobs/%.*s",
+                                     SLICE_ARG(rest_encoded(arena, item_text(arena, record->item, "id"))));
+    int64_t total = item_int(arena, record->item, "total", INT64_MAX);
+    if (total > (int64_t)(all->room / JOB_LEAST)) return PAGE_TOO_LARGE;
+    all->list = "results";
+    enum page_result page = pages_take(all, arena_printf(arena, "%.*s/results", SLICE_ARG(path)),
+                                       SLICE("limit=" PAGE));
+    failures.room = all->room - all->bytes;
+    if (page == PAGE_TAKEN)
+        page = pages_take(&failures, arena_printf(arena, "%.*s/failures", SLICE_ARG(path)),
+                          SLICE("limit=" PAGE));
+    if (page != PAGE_TAKEN) return page;
+    int status = get(all, path, SLICE(""), &job);
+    struct slice opened = raw_text(arena, raw_member(arena, job, "opened"));
+    if (status != 200) return status == 404 ? PAGE_MISSING : PAGE_UNKNOWN;
+    if (!slice_equal(opened, item_text(arena, record->item, "opened"))) return PAGE_MISSING;
+    record->results = gathered_list(all);
+    record->failures = gathered_list(&failures);
+    return page;
+}
+
 bool pattern_gather(struct pattern *pattern, struct pattern_record *record, size_t room, struct arena *arena)
 {
     struct gathering all = {.pattern = pattern, .arena = arena, .room = room};
     bool is_group = item_has(arena, record->item, "spilled");
+    if (item_has(arena, record->item, "run")) return gather_job(&all, record) != PAGE_UNKNOWN;
     if (!is_group && item_int(arena, record->item, "parts", 1) < 2) return true;
     enum page_result page = is_group ? gather_group(&all, record->item) : gather_bucket(&all, record->item);
     if (page != PAGE_TAKEN) return page != PAGE_UNKNOWN;
-    struct buf text = {0};
-    buf_byte(&text, '[');
-    for (size_t i = 0; i < all.count; i++) {
-        if (i) buf_byte(&text, ',');
-        buf_slice(&text, all.events[i].text);
-    }
-    buf_byte(&text, ']');
-    record->events = arena_take(arena, &text);
+    record->events = gathered_list(&all);
     return true;
 }

@@ -148,12 +148,13 @@ struct pattern_record {
     struct slice id, then, state;    /* texts */
     struct slice cause;              /* its lineage, where the record tells it (trigger.h); else empty */
     struct slice events;             /* gathered, a JSON array; NULL data: none were */
+    struct slice results, failures;  /* of a job, likewise */
 };
 /* False when it is not of the form that the filter asks for. */
 bool pattern_record_read(struct slice record, struct arena *arena, struct pattern_record *out);
 
-/* Reads the events of a record that are not in its item, where there are any and they have no more bytes than
- * `room`, into record->events. Waits. False: nobody could tell now. */
+/* Reads the events of a record that are not in its item, or the results of its tasks, where there are any and they
+ * have no more bytes than `room`, into the record. Waits. False: nobody could tell now. */
 bool pattern_gather(struct pattern *pattern, struct pattern_record *record, size_t room, struct arena *arena);
 
 #define PATTERN_EVENT_BRIEF  1u /* without what may be large */

@@ -7,7 +7,7 @@
  *
  * `detail` is what GET of the resource answers, as far as the item at hand has it, and its `path`. What has
  * no room there (many or large events) is left out; "truncated":true says so, and the path tells where it is.
- * Events with items of their own are read for it (gather.c). */
+ * Events with items of their own, and the results of a job's tasks, are read for it (gather.c). */
 #include "calendar/calendar.h"
 #include "base/attribute.h"
 #include "pattern/pattern.h"
@@ -22,7 +22,7 @@
  * of a period that is. */
 const struct pattern_reaction pattern_reactions[] = {
     {"work", BECOMES("\"DEAD\""), "quipu.work", "Work", false},
-    {"jobs", BECOMES("\"COMPLETE\",\"FAILED\",\"EXPIRED\""), "quipu.jobs", "Job", false},
+    {"jobs", BECOMES("\"COMPLETE\",\"FAILED\",\"EXPIRED\""), "quipu.jobs", "Job", true},
     {"groups", BECOMES("\"COMPLETE\""), "quipu.groups", "Group", true},
     {"period-buckets", BECOMES("\"DONE\""), "quipu.periods", "Period", true},
 };
@@ -138,6 +138,18 @@ static void put_done(struct buf *out, struct slice item, struct arena *arena)
     buf_printf(out, "\"done\":%lld,", (long long)done);
 }
 
+/* False when they were left out. */
+static bool put_results(struct buf *out, const struct pattern_record *record, bool is_brief)
+{
+    if (is_brief || !record->results.data) return false;
+    buf_text(out, "\"results\":");
+    buf_slice(out, record->results);
+    buf_text(out, ",\"failures\":");
+    buf_slice(out, record->failures);
+    buf_byte(out, ',');
+    return true;
+}
+
 static void put_detail(struct buf *out, size_t number, const struct pattern_record *record, bool is_brief,
                        struct arena *arena)
 {
@@ -146,7 +158,10 @@ static void put_detail(struct buf *out, size_t number, const struct pattern_reco
     buf_byte(out, '{');
     for (const struct member *member = tellings[number].members; member->name; member++)
         is_whole &= put_member(out, member, record, is_brief, arena);
-    if (tellings[number].members == job_members) put_done(out, item, arena);
+    if (tellings[number].members == job_members) {
+        put_done(out, item, arena);
+        is_whole = put_results(out, record, is_brief);
+    }
     if (!is_whole) buf_text(out, "\"truncated\":true,");
     buf_text(out, "\"path\":");
     put_path(out, tellings[number].path, item, arena);

@@ -41,14 +41,14 @@ TEST(event_of_a_job)
         HEAD("quipu.jobs", "Job COMPLETE",
              "2054-11-15T00:00:00.000Z") "{\"id\":\"a/b\",\"state\":\"COMPLETE\",\"total\":10,\"failed\":2,"
                                          "\"closed\":\"2054-11-15T00:00:00.000Z\",\"done\":8,"
-                                         "\"path\":\"/v1/jobs/a%2Fb\"}}");
+                                         "\"truncated\":true,\"path\":\"/v1/jobs/a%2Fb\"}}");
     expect("jobs",
            RECORD("\"id\":{\"S\":\"j\"},\"state\":{\"S\":\"EXPIRED\"},\"total\":{\"N\":\"10\"},"
                   "\"counted\":{\"N\":\"7\"}"),
            0,
            HEAD("quipu.jobs", "Job EXPIRED",
                 "2054-11-15T04:13:25.000Z") "{\"id\":\"j\",\"state\":\"EXPIRED\",\"total\":10,\"done\":7,"
-                                            "\"path\":\"/v1/jobs/j\"}}");
+                                            "\"truncated\":true,\"path\":\"/v1/jobs/j\"}}");
 }
 
 #define GROUP                                                                                                \

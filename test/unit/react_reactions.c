@@ -278,3 +278,50 @@ TEST(a_call_has_all_events_of_its_group)
     arena_free(&arena);
     house_close(&house);
 }
+
+/* The callback of a job needs no second call: results in the order of the tasks, and why others failed. What is too
+ * much for a call is left out, and said to be. */
+TEST(a_call_has_the_results_of_its_job)
+{
+    struct house house;
+    struct arena arena = {0};
+    struct slice told;
+    house_open(&house);
+    ask(&house, "PUT /v1/jobs/a%2Fb",
+        "{\"total\":300,\"tolerate\":1,\"then\":{\"call\":\"PUT /v1/documents/told/all\","
+        "\"body\":{\"results\":\"{detail.results}\",\"failures\":\"{detail.failures}\"}}}",
+        &arena, NULL);
+    ask(&house, "POST /v1/jobs/a%2Fb/failed", "{\"task\":7,\"reason\":\"no ink\"}", &arena, NULL);
+    for (int i = 299; i >= 0; i--)
+        if (i != 7)
+            ask(&house, "POST /v1/jobs/a%2Fb/done",
+                arena_printf(&arena, "{\"task\":%d,\"result\":{\"n\":%d}}", i, i * 2).data, &arena, NULL);
+    wait_until_idle(&house);
+    CHECK_INT(ask(&house, "GET /v1/documents/told/all", "", &arena, &told), 200);
+    CHECK_TEXT(raw_member(&arena, told, "failures"), "[{\"reason\":\"no ink\",\"task\":7}]");
+    struct slice results = raw_member(&arena, told, "results"), result;
+    struct raw_look look;
+    raw_look_begin(&look, &arena, results);
+    for (int i = 0; i < 300; i++)
+        if (i != 7) {
+            CHECK(raw_look_next(&look, NULL, &result));
+            CHECK_TEXT(result, arena_printf(&arena, "{\"result\":{\"n\":%d},\"task\":%d}", i * 2, i).data);
+        }
+    CHECK(!raw_look_next(&look, NULL, &result));
+    ask(&house, "PUT /v1/jobs/much",
+        "{\"total\":4,\"then\":{\"call\":\"PUT /v1/documents/told/{detail.id}\","
+        "\"body\":{\"truncated\":\"{detail.truncated}\",\"path\":\"{detail.path}\"}}}",
+        &arena, NULL);
+    char *large = arena_alloc(&arena, 320000);
+    for (int i = 0; i < 4; i++) {
+        memset(large, 'x', 319999);
+        large[319999] = 0;
+        ask(&house, "POST /v1/jobs/much/done",
+            arena_printf(&arena, "{\"task\":%d,\"result\":\"%s\"}", i, large).data, &arena, NULL);
+    }
+    wait_until_idle(&house);
+    CHECK_INT(ask(&house, "GET /v1/documents/told/much", "", &arena, &told), 200);
+    CHECK_TEXT(told, "{\"path\":\"/v1/jobs/much\",\"truncated\":true}");
+    arena_free(&arena);
+    house_close(&house);
+}
