@@ -22,7 +22,9 @@
  *   Item "-" of a branch: `full` (NS): leaves all of whose tasks are done and that cannot get more; `l17` (N): of
  *     another leaf its epoch, wanted, done and failed tasks, the last three with 6 digits; `version` (N).
  *   Item "-" of "ID/RUN/2/TALLY": `tally` (NS): how far its 64 leaves are, see job_scan.c.
- *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task.
+ *   Item "000000017" or ":NAME" of a leaf: `result`, `reason` (S) of that task. Item "=ID": `results` (M) of tasks that
+ *     were done by one call, by their places or names; it counts if the leaf has its ID in `pages` (SS), which is
+ *     written when none of them was done before, and then counts more than `result`.
  *   Item "-" of "slots": how many slots the indexes have (slots.h).
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write to

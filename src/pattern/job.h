@@ -69,6 +69,7 @@ struct leaf {
     int64_t count;           /* of marks */
     int64_t done, failed;    /* of those that count */
     struct slice failed_set; /* the attribute; SLICE_NONE: nobody failed */
+    struct slice pages;      /* the attribute: which pages of results count; SLICE_NONE: none */
 };
 
 /* What a branch knows of a leaf. */

@@ -7,14 +7,17 @@
 #include "pattern/job.h"
 #include "pattern/rows.h"
 
-#define NAMES_AT_ONCE 20 /* of one leaf: a condition holds at most 300 operators */
+#define NAMES_AT_ONCE   20     /* of one leaf: a condition holds at most 300 operators */
+#define RESULTS_AT_ONCE 64     /* likewise */
+#define PAGE_BYTES      300000 /* of results that are written together: their item must stay below 400 KB */
 
 enum { DONE_TASK = JOB_ID + 1, DONE_TASKS, DONE_RESULT, DONE_PROGRESS, DONE_KEY };
 
 const struct field job_done_fields[] = {
     FIELD_JOB_ID,
     [DONE_TASK] = {"task", IN_BODY, FIELD_JSON, .help = "its number, from 0 on, or its name"},
-    [DONE_TASKS] = {"tasks", IN_BODY, FIELD_LIST, .help = "several, instead of one"},
+    [DONE_TASKS] = {"tasks", IN_BODY, FIELD_LIST,
+                    .help = "several, instead of one: each a task, or {\"task\", \"result\"}"},
     [DONE_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of the task; the first one stays"},
     [DONE_PROGRESS] = {"progress", IN_QUERY, FIELD_BOOL,
                        .help = "tell how many are done, of a large job at least"},
@@ -23,8 +26,9 @@ const struct field job_done_fields[] = {
 };
 
 struct task {
-    struct slice name; /* of a named one */
-    int64_t number;    /* as it was sent */
+    struct slice name;   /* of a named one */
+    int64_t number;      /* as it was sent */
+    struct slice result; /* of one in a list; SLICE_NONE: none */
     int64_t leaf;
     bool taken;
 };
@@ -34,7 +38,8 @@ struct done {
     size_t count;
     int64_t offsets[JOB_FAN]; /* of the tasks of one leaf that are written together */
     struct slice names[NAMES_AT_ONCE];
-    size_t chosen;
+    struct slice results[JOB_FAN];
+    size_t chosen, result_count;
     struct leaf leaf; /* the last one, as it is then */
     int64_t counted;
     bool restarts;         /* the job is another one than was remembered */
@@ -43,6 +48,27 @@ struct done {
 };
 
 /* ---- which tasks ---- */
+
+/* {"task": 17, "result": ...} of a list: answers the task. */
+static struct slice result_read(struct flow *flow, struct task *task, struct slice object)
+{
+    struct slice name, value, sent = SLICE_NONE;
+    raw_each_member (flow->arena, object, &name, &value) {
+        if (slice_equal(name, SLICE("task")))
+            sent = value;
+        else if (slice_equal(name, SLICE("result")))
+            task->result = value;
+        else
+            task_refuse(flow, 400, "bad-request",
+                        "A task in tasks has the members task and result, not '%.*s'.",
+                        SLICE_ARG(flow_shown(name)));
+    }
+    if (task->result.len > PAGE_BYTES)
+        task_refuse(flow, 400, "bad-request", "A result of a task has at most %d bytes.", PAGE_BYTES);
+    const char *wrong = task->result.data ? plain_fault(flow->arena, task->result) : NULL;
+    if (wrong) task_refuse(flow, 400, "bad-request", "A result cannot be stored: %s.", wrong);
+    return sent.data ? sent : SLICE("null");
+}
 
 static struct done *tasks_read(struct flow *flow)
 {
@@ -64,8 +90,10 @@ static struct done *tasks_read(struct flow *flow)
         return done;
     }
     raw_look_begin(&look, flow->arena, flow_text(flow, DONE_TASKS));
-    for (struct task *task = done->tasks; raw_look_next(&look, NULL, &value); task++)
+    for (struct task *task = done->tasks; raw_look_next(&look, NULL, &value); task++) {
+        if (raw_kind(value) == JSON_OBJECT) value = result_read(flow, task, value);
         task->name = job_task_sent(flow, value, &task->number);
+    }
     return done;
 }
 
@@ -186,18 +214,41 @@ static bool is_chosen(const struct done *done, int64_t offset, struct slice name
 static void tasks_choose(const struct job *job, struct done *done, size_t first)
 {
     int64_t index = done->tasks[first].leaf;
-    size_t most = job->named ? NAMES_AT_ONCE : JOB_FAN;
+    size_t most = job->named ? NAMES_AT_ONCE : JOB_FAN, bytes = 0;
     done->leaf = (struct leaf){.index = index, .names = job->named ? done->names : NULL};
-    done->chosen = 0;
+    done->chosen = done->result_count = 0;
     for (size_t i = first; i < done->count && done->chosen < most; i++) {
         struct task *task = &done->tasks[i];
         int64_t offset = job->named ? (int64_t)done->chosen : task->number - job->first - index * job->fan;
         if (task->taken || task->leaf != index) continue;
+        bytes += task->result.len;
+        if (task->result.data && (done->result_count == RESULTS_AT_ONCE || bytes > PAGE_BYTES)) break;
         task->taken = true;
         if (is_chosen(done, offset, task->name)) continue;
         if (job->named) done->names[done->chosen] = task->name;
+        done->results[done->chosen] = task->result;
+        done->result_count += task->result.data != NULL;
         done->offsets[done->chosen++] = offset;
     }
+}
+
+/* Results that came together stand in one item, a page, which the leaf names when it counts their tasks. A page that no
+ * leaf names was never told of. */
+static struct slice page_write(struct flow *flow, const struct done *done)
+{
+    struct slice id = arena_printf(flow->arena, "%llx%09llx", (unsigned long long)(flow->serial & 0xfff),
+                                   (unsigned long long)(flow_random(flow) >> 28));
+    struct slice results = SLICE("");
+    for (size_t i = 0; i < done->chosen; i++) {
+        struct slice name = done->leaf.names ? done->names[i]
+                                             : arena_printf(flow->arena, "%lld", (long long)done->offsets[i]);
+        if (done->results[i].data) results = flow_compose(flow, "%A%,%s:%J", results, name, done->results[i]);
+    }
+    task_call(flow, "PutItem", "{'TableName':%T,'Item':{'part':%A,'task':{'S':'=%r'},'results':{'M':{%A}}}}",
+              &job_parts_table,
+              item_attribute(flow->arena, job_part_key(flow, LEVEL_LEAF, done->leaf.index), "part"), id,
+              results);
+    return id;
 }
 
 /* Who was failed is done from now on. Of named tasks only those are counted that the leaf knows. The image before, or
@@ -205,9 +256,17 @@ static void tasks_choose(const struct job *job, struct done *done, size_t first)
 static void leaf_write(struct flow *flow, struct done *done)
 {
     const struct job *job = flow->state;
+    struct slice page = done->result_count ? page_write(flow, done) : SLICE_NONE;
     struct edit edit = {.returns_old = true};
     edit_put(flow, &edit, EDIT_ADD, "#done :tasks", "':tasks':%A",
              job_leaf_set(flow, &done->leaf, done->offsets, done->chosen));
+    if (page.data) edit_put(flow, &edit, EDIT_ADD, "#pages :page", "':page':{'SS':[%s]}", page);
+    for (size_t i = 0; i < done->chosen; i++) /* the first result of a task stays */
+        if (done->results[i].data)
+            edit_if(flow, &edit, arena_printf(flow->arena, "not contains(#done, :r%zu)", i).data, "':r%d':%A",
+                    (int64_t)i,
+                    job->named ? flow_compose(flow, "%S", done->names[i])
+                               : flow_compose(flow, "%N", done->offsets[i]));
     edit_put(flow, &edit, EDIT_DELETE, job->named ? "#failed :tasks, #waiting :tasks" : "#failed :tasks",
              NULL);
     edit_if(flow, &edit, LEAF_UNCLOSED, "':revived':%N", job->revived_ms);
@@ -216,15 +275,21 @@ static void leaf_write(struct flow *flow, struct done *done)
     edit_write(flow, &edit, &job_parts_table, job_part_key(flow, LEVEL_LEAF, done->leaf.index));
 }
 
-/* Names that the leaf does not know are put aside; true when there are others left to write. */
-static bool unknown_drop(struct done *done, const struct leaf *leaf)
+/* Names that the leaf does not know are put aside, and results of what is done already; true when there are others left
+ * to write. */
+static bool chosen_drop(struct done *done, const struct leaf *leaf)
 {
     size_t kept = 0;
+    done->result_count = 0;
     for (size_t i = 0; i < done->chosen; i++) {
-        if (job_leaf_find(leaf, done->names[i]) < 0)
-            done->unknown[done->unknown_count++] = done->names[i];
-        else
-            done->names[kept++] = done->names[i];
+        int64_t offset = leaf->names ? job_leaf_find(leaf, done->names[i]) : done->offsets[i];
+        if (offset < 0) done->unknown[done->unknown_count++] = done->names[i];
+        bool is_done = offset >= 0 && offset < leaf->count && leaf->marks[offset] & LEAF_DONE;
+        if (offset < 0 || (is_done && done->results[i].data)) continue;
+        if (leaf->names) done->names[kept] = done->names[i];
+        done->offsets[kept] = leaf->names ? (int64_t)kept : done->offsets[i];
+        done->results[kept] = done->results[i];
+        done->result_count += done->results[kept++].data != NULL;
     }
     done->chosen = kept;
     return kept > 0;
@@ -258,10 +323,11 @@ static void leaf_done(struct flow *flow, struct done *done)
             tasks_place(flow, done);
         } else if (!leaf.there && !job->prepared) {
             job_refuse_unprepared(flow);
-        } else if (!unknown_drop(done, &leaf)) {
-            return;
+        } else if (!chosen_drop(done, &leaf)) {
+            break;
         }
     }
+    if (!leaf.there && !done->chosen) return;
     int64_t done_before = leaf.done, failed_before = leaf.failed;
     if (!job->is_recalled && !job->named) leaf_note(flow, leaf.index, true);
     leaf.there = true;

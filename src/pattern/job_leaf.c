@@ -70,9 +70,9 @@ static size_t set_size(struct flow *flow, struct slice set)
 /* Its attributes are found in one pass: its sets may be long. */
 void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct leaf *leaf)
 {
-    enum { WAITING, DONE, FAILED, WANTED, CLOSED, EPOCH, ONCE, ALL };
-    static const char *const names[ALL] = {"waiting", "done",  "failed",     "wanted",
-                                           "closed",  "epoch", "failed_once"};
+    enum { WAITING, DONE, FAILED, WANTED, CLOSED, EPOCH, ONCE, PAGES, ALL };
+    static const char *const names[ALL] = {"waiting", "done",  "failed",      "wanted",
+                                           "closed",  "epoch", "failed_once", "pages"};
     struct job *job = flow->state;
     struct slice found[ALL];
     raw_pick(flow->arena, item, names, found, ALL);
@@ -83,7 +83,8 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
                           .epoch = attribute_int(flow->arena, found[EPOCH], 0),
                           .closed = attribute_int(flow->arena, found[CLOSED], 0) > job->revived_ms,
                           .failed_once = found[ONCE].data != NULL,
-                          .failed_set = found[FAILED]};
+                          .failed_set = found[FAILED],
+                          .pages = found[PAGES]};
     if (job->named) {
         size_t most = set_size(flow, found[WAITING]) + set_size(flow, found[DONE]) +
                       set_size(flow, found[FAILED]);

@@ -66,11 +66,35 @@ static int64_t offset_of(struct flow *flow, const struct leaf *leaf, struct slic
     return number >= 0 && number < leaf->count ? number : -1;
 }
 
+static bool is_counted(struct flow *flow, const struct leaf *leaf, struct slice page)
+{
+    struct slice id;
+    raw_each (flow->arena, attribute_content(flow->arena, leaf->pages), &id)
+        if (slice_equal(raw_text(flow->arena, id), page)) return true;
+    return false;
+}
+
+/* Takes the results of a page that counts: there they are told first. */
+static void page_take(struct flow *flow, const struct leaf *leaf, struct slice item, struct slice *values)
+{
+    struct slice task = item_text(flow->arena, item, "task"), name, value;
+    int64_t offset;
+    if (!is_counted(flow, leaf, slice_from(task, 1))) return;
+    raw_each_member (flow->arena, item_content(flow->arena, item, "results"), &name, &value) {
+        if (leaf->names)
+            offset = job_leaf_find(leaf, name);
+        else if (!raw_int(name, &offset))
+            continue;
+        if (offset >= 0 && offset < leaf->count) values[offset] = value;
+    }
+}
+
 /* What is known of the tasks of a leaf that have this mark. */
 static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark, const char *name,
                         int64_t *count)
 {
     struct slice key = job_part_key(flow, LEVEL_LEAF, leaf->index), last = SLICE_NONE, item;
+    struct slice *values = arena_zero(flow->arena, (size_t)(leaf->count + 1) * sizeof *values);
     struct raw_look look;
     do {
         task_call(flow, "Query",
@@ -80,15 +104,18 @@ static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark
                   last.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last) : SLICE(""));
         raw_look_begin(&look, flow->arena, flow_items(flow));
         while (raw_look_next(&look, NULL, &item)) {
-            int64_t offset = offset_of(flow, leaf, item);
-            struct slice value = item_attribute(flow->arena, item, name);
-            if (offset >= 0 && value.data && leaf->marks[offset] == mark)
-                page_put(flow, count,
-                         flow_compose(flow, "{'task':%A,%s:%P}", job_task_text(flow, leaf, offset),
-                                      slice_of(name), value));
+            bool is_page = slice_starts(item_text(flow->arena, item, "task"), SLICE("="));
+            int64_t offset = is_page ? -1 : offset_of(flow, leaf, item);
+            if (is_page && mark == LEAF_DONE) page_take(flow, leaf, item, values);
+            if (offset >= 0) values[offset] = item_attribute(flow->arena, item, name);
         }
         last = flow_last_key(flow);
     } while (last.data);
+    for (int64_t i = 0; i < leaf->count; i++)
+        if (values[i].data && leaf->marks[i] == mark)
+            page_put(flow, count,
+                     flow_compose(flow, "{'task':%A,%s:%P}", job_task_text(flow, leaf, i), slice_of(name),
+                                  values[i]));
 }
 
 static void details_page(struct flow *flow, const char *list, enum job_scan_kind kind, uint8_t mark,

@@ -155,6 +155,56 @@ TEST(explore_job_without_tasks)
     explore(&empty_later);
 }
 
+/* ---- results ---- */
+
+/* Two that have done the same task come with lists, a third with it alone: what is told stays, and is the result of one
+ * of those that did it. */
+static void check_results(struct outcome *outcome)
+{
+    struct end end = end_of(outcome);
+    check_state(outcome, &end, "COMPLETE");
+    struct slice one = outcome_ask(outcome, "GET /v1/jobs/j/results", NULL);
+    static const char *const mays[] = {"\"a\"", "\"b\"", "\"c\""};
+    unsigned found = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        char text[60];
+        snprintf(text, sizeof text, "[{\"task\":0,\"result\":%s},", mays[i]);
+        found += slice_contains(one, slice_of(text));
+    }
+    if (found != 1 || !slice_contains(one, SLICE("{\"task\":1,\"result\":1}")) ||
+        !slice_contains(one, SLICE("{\"task\":2,\"result\":2}")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(one));
+    outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"tasks\":[{\"task\":0,\"result\":\"late\"}]}");
+    outcome_ask(outcome, "POST /v1/jobs/j/done", "{\"task\":0,\"result\":\"late\"}");
+    struct slice again = outcome_ask(outcome, "GET /v1/jobs/j/results", NULL);
+    if (!slice_equal(one, again)) outcome_fault(outcome, "%.*s, then %.*s", SLICE_ARG(one), SLICE_ARG(again));
+    /* Whoever asked while the others wrote was told the same, or nothing yet. */
+    if (outcome->count < 4) return;
+    struct slice seen = outcome->answers[3].body;
+    for (unsigned i = 0; i < 3; i++) {
+        char text[60];
+        snprintf(text, sizeof text, "{\"task\":0,\"result\":%s}", mays[i]);
+        if (slice_contains(seen, slice_of(text)) && !slice_contains(one, slice_of(text)))
+            outcome_fault(outcome, "%.*s, then %.*s", SLICE_ARG(seen), SLICE_ARG(one));
+    }
+}
+
+static const struct exploration results = {
+    .name = "job with results of one task by several",
+    .flows = {REQUEST("POST /v1/jobs/j/done", "{\"tasks\":[{\"task\":0,\"result\":\"a\"},{\"task\":1,\"result\":1}]}"),
+              REQUEST("POST /v1/jobs/j/done", "{\"tasks\":[{\"task\":0,\"result\":\"b\"},{\"task\":2,\"result\":2}]}"),
+              REQUEST("POST /v1/jobs/j/done", "{\"task\":0,\"result\":\"c\"}"),
+              REQUEST("GET /v1/jobs/j/results", NULL)},
+    .before = {TABLES, REQUEST("PUT /v1/jobs/j", "{\"total\":3}")},
+    .faults = 2,
+    .check = check_results};
+
+TEST(explore_job_results)
+{
+    explore(&results);
+    explore_broken(&results, "not contains(#done, :r0)", "(not contains(#done, :r0) or :r0 = :r0)");
+}
+
 /* ---- several leaves ---- */
 
 static char all_but_two[2000];

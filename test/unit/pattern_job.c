@@ -420,6 +420,65 @@ TEST(job_with_results)
     patterns_close(&patterns);
 }
 
+/* Many results by one call: the first of each task stays, by whichever call it came. */
+TEST(job_with_results_in_a_list)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/a", "{\"total\":300}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/done",
+               "{\"tasks\":[{\"task\":2,\"result\":\"two\"},257,{\"task\":256,\"result\":null},{\"task\":1}]}", 200,
+               "{\"counted\":4,\"complete\":false,\"last\":false}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", "{\"task\":3,\"result\":3}", 200,
+               "{\"counted\":1,\"complete\":false,\"last\":false}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/done",
+               "{\"tasks\":[{\"task\":3,\"result\":\"late\"},{\"task\":2,\"result\":\"late\"},"
+               "{\"task\":0,\"result\":[]}]}",
+               200, "{\"counted\":1,\"complete\":false,\"last\":false}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", "{\"task\":0,\"result\":\"late\"}", 200,
+               "{\"counted\":0,\"complete\":false,\"last\":false}");
+    CHECK_ASKS(&patterns, "GET /v1/jobs/a/results", NULL, 200,
+               "{\"results\":[{\"task\":0,\"result\":[]},{\"task\":2,\"result\":\"two\"},{\"task\":3,\"result\":3},"
+               "{\"task\":256,\"result\":null}]}");
+    asks(&patterns, "PUT /v1/jobs/n", "{\"tasks\":[\"x\",\"y\"]}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/n/done",
+               "{\"tasks\":[{\"task\":\"y\",\"result\":1},{\"task\":\"z\",\"result\":2}]}", 200,
+               "{\"counted\":1,\"complete\":false,\"last\":false,\"done\":1,\"unknown\":[\"z\"]}");
+    CHECK_ASKS(&patterns, "GET /v1/jobs/n/results", NULL, 200, "{\"results\":[{\"task\":\"y\",\"result\":1}]}");
+    CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[{\"result\":1}]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[{\"task\":1,\"resul\":1}]}", 400, "bad-request");
+    CHECK_REFUSES(&patterns, "POST /v1/jobs/a/done", "{\"tasks\":[{\"task\":9,\"result\":1e999}]}", 400,
+                  "bad-request");
+    /* The last task of a job comes again with its result. */
+    asks(&patterns, "PUT /v1/jobs/b", "{\"total\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/b/done", "{\"tasks\":[{\"task\":0,\"result\":1}]}", 200,
+               "{\"counted\":1,\"complete\":true,\"last\":true,\"done\":1}");
+    CHECK_ASKS(&patterns, "POST /v1/jobs/b/done", "{\"tasks\":[{\"task\":0,\"result\":1}]}", 200,
+               "{\"counted\":0,\"complete\":true,\"last\":true,\"done\":1}");
+    patterns_close(&patterns);
+}
+
+/* More than one write takes: all of them are there, in order. */
+TEST(job_with_many_results_in_a_list)
+{
+    struct patterns patterns;
+    struct buf body = {0}, expected = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/a", "{\"total\":300}");
+    for (int i = 0; i < 300; i++) {
+        buf_printf(&body, "%s{\"task\":%d,\"result\":%d}", i ? "," : "{\"tasks\":[", 299 - i, (299 - i) * 7);
+        buf_printf(&expected, "%s{\"task\":%d,\"result\":%d}", i ? "," : "{\"results\":[", i, i * 7);
+    }
+    buf_put(&body, "]}", 3);
+    buf_put(&expected, "]}", 3);
+    CHECK_ASKS(&patterns, "POST /v1/jobs/a/done", body.data, 200,
+               "{\"counted\":300,\"complete\":true,\"last\":true,\"done\":300}");
+    CHECK_ASKS(&patterns, "GET /v1/jobs/a/results", NULL, 200, expected.data);
+    buf_free(&body);
+    buf_free(&expected);
+    patterns_close(&patterns);
+}
+
 TEST(job_is_deleted_and_made_again)
 {
     struct patterns patterns;
