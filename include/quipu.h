@@ -381,8 +381,9 @@ struct quipu_group_options {
     int64_t size;             /* so many events */
     const char *const *kinds; /* at least one of each */
     size_t kind_count;
-    const char *when;   /* a condition in DynamoDB's language over count, kinds, sum, ... */
+    const char *when;   /* a condition in DynamoDB's language over count, kinds, sum, ..., and the names of fold */
     const char *values; /* JSON, of the condition: {":least": 3} */
+    const char *fold;   /* JSON, values folded from the events' data: {"paid": {"sum": "amount", "of": "payment"}} */
     int64_t quiet_ms, deadline_ms;
     const char *late; /* what comes to a complete group: "discard", "append", "new"; NULL: "discard" */
     int64_t keep_ms;  /* complete ones; 0: for ever */

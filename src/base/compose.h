@@ -35,7 +35,7 @@ struct composer {
     struct arena *arena;
     void (*put_other)(struct composer *composer, char kind, va_list *args); /* NULL: there are no others */
     /* private */
-    struct slice names[32]; /* #words since the last %#, each once */
+    struct slice names[48]; /* #words since the last %#, each once */
     unsigned name_count;
 };
 void compose_with(struct composer *composer, const char *format, va_list args);

@@ -174,6 +174,13 @@
 #define LIMIT_CLOCK_MS              4102444799999 /* the hooks' clock ends with 2099: schedules walk there in steps */
 #define LIMIT_STREAM_SHARDS         1024 /* that hooks may split a stream into, closed ones too: all are one item */
 
+/* ---- Patterns ---- */
+#define LIMIT_GROUP_FOLDS           10  /* names of a group's fold: with all values full, the head has room for them */
+#define LIMIT_FOLD_VALUES           100 /* different ones: each event writes the whole set */
+#define LIMIT_FOLD_VALUE_BYTES      256 /* of a text in it, for the same reason */
+#define LIMIT_FOLD_NAME_BYTES       50
+#define LIMIT_FOLD_PATH_BYTES       200
+
 /* ---- JSON ---- */
 #define LIMIT_JSON_DEPTH            256 /* the reader recurses; items may nest 32 deep, two JSON levels each */
 

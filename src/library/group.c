@@ -21,6 +21,7 @@ enum quipu_result quipu_group_put(struct quipu *db, const char *name,
     if (!options) options = &defaults;
     ask_begin(&ask, db, reply, "PUT", "/v1/groups/*", name);
     ask_complete(&ask, options);
+    ask_json(&ask, "fold", options->fold);
     ask_some(&ask, "quiet", options->quiet_ms);
     ask_some(&ask, "deadline", options->deadline_ms);
     ask_text(&ask, "late", options->late);

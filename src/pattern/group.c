@@ -1,18 +1,20 @@
 /* Groups: events that belong together are collected until they are complete, which happens once.
  *
  * Table PREFIXgroup-rules: hash key `name` (S); `size` (N), `needs` (SS): kinds, `when` (S), `values` (M):
- *   when a group is complete; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard, append or new;
+ *   when a group is complete; `folds` (M): what is folded from the events' data (group_fold.c), each a map of
+ *   how and what, {"sum": "amount", "of": "payment"}; `quiet`, `deadline`, `keep` (N, ms); `late` (S): discard,
+ *   append or new;
  *   `then` (S); `version` (N) grows with every change, `applied` (N): the version that all open groups have
  *   got; `again` (N, ms): when they get it once more; `forgotten` (N, ms): there are no rules any more.
  * Table PREFIXgroups, the heads: hash key `group` (S): "NAME/KEY", the name percent-encoded; range key
  *   `generation` (N), from 1 on; `name`, `key` (S); `state` (S): OPEN, COMPLETE, DELETING; `count` (N):
- *   events; `kinds` (SS): of those; `sum` (N): of their amounts; `opened`, `touched` (N, ms): of the first
- *   and of the last event; the rules, and in `rules` (N) their version; `fixed` (BOOL): its first event
- *   brought its deadline, which other rules do not change; `events` (L), `ids` (SS), `bytes` (N): events
- *   that stand in the head; `spilled` (S): the hash key of the others, which have items of their own; `redo`
- *   (M): the last of those, whose item may still be missing; `last` (S): the id of the last event;
- *   `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or rules: they were changed; `by` (S): the id
- *   of the event that completed it, or why.
+ *   events; `kinds` (SS): of those; `sum` (N): of their amounts; `fold` (M): the folded values by their
+ *   names; `opened`, `touched` (N, ms): of the first and of the last event; the rules, and in `rules` (N) their
+ *   version; `fixed` (BOOL): its first event brought its deadline, which other rules do not change;
+ *   `events` (L), `ids` (SS), `bytes` (N): events that stand in the head; `spilled` (S): the hash key of the
+ *   others, which have items of their own; `redo` (M): the last of those, whose item may still be missing;
+ *   `last` (S): the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or
+ *   rules: they were changed; `by` (S): the id of the event that completed it, or why.
  *   Index open: hash `open` (S) "NAME/0", "NAME/1"... (slots.h) while it is OPEN, range `since` (S, when it was opened,
  *     and a little more).
  *   Index due: hash `slot` (S) like `open`, range `due` (N, ms): when the sweep looks at it. Only what becomes due by
@@ -115,7 +117,8 @@ void group_read(struct flow *flow, struct group *group, struct slice item)
                             .spilled = item_text(arena, item, "spilled"),
                             .redo = item_content(arena, item, "redo"),
                             .own_deadline = item_has(arena, item, "fixed"),
-                            .has_when = item_has(arena, item, "when")};
+                            .has_when = item_has(arena, item, "when"),
+                            .folds = item_content(arena, item, "folds")};
 }
 
 void group_load(struct flow *flow, struct group *group, int64_t generation)
@@ -261,6 +264,8 @@ static void put_head(struct flow *flow, const struct group *group)
     if (item_has(arena, group->item, "kinds"))
         flow_put(flow, flow->body, ",'kinds':%P", item_attribute(arena, group->item, "kinds"));
     if (sum.data) flow_put(flow, flow->body, ",'sum':%r", sum);
+    if (group->folds.data)
+        flow_put(flow, flow->body, ",'fold':%P", item_attribute(arena, group->item, "fold"));
     flow_put(flow, flow->body, ",'opened':%s,'touched':%s", moment_text(arena, group->opened_ms),
              moment_text(arena, group->touched_ms));
     if (why.data)

@@ -37,6 +37,7 @@ struct group {
     struct slice redo;    /* the last of those, which may have no item yet */
     bool own_deadline;    /* its first event brought it */
     bool has_when;        /* a condition of the user's is in its rule */
+    struct slice folds;   /* what is folded from its events' data; SLICE_NONE: nothing */
 };
 
 /* ---- fields that rows begin with ---- */
@@ -102,11 +103,13 @@ bool group_may_be_complete(struct flow *flow, struct slice item);
 struct slice group_when_read(struct flow *flow, struct slice written, struct slice *values,
                              const char **fault);
 /* A condition of the user's in a form that can stand among ours; SLICE_NONE and a sentence in *fault: it
- * cannot. */
-struct slice group_when(struct flow *flow, struct slice expression, const char **fault);
+ * cannot. `folds`: an object, whose names stand for what a head has of them. */
+struct slice group_when(struct flow *flow, struct slice expression, struct slice folds, const char **fault);
 /* What is wrong with the words of a condition in DynamoDB's form and the types of its values, a plain object; NULL:
- * nothing that could be told here. */
-const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values);
+ * nothing that could be told here. `folds`: as they were sent. */
+const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values, struct slice folds);
+/* A word of the language, or what a group has anyway. */
+bool group_when_knows(struct slice word);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
 struct slice group_when_values(struct flow *flow, struct slice values);
 /* What an edit of a head changes: it gets these rules, and loses what they do not have; the sweep looks at it then; it
@@ -116,8 +119,23 @@ void group_set_due(struct flow *flow, const struct group *group, struct edit *ed
 void group_end(struct flow *flow, const struct group *group, struct edit *edit, int64_t keep_ms,
                const char *why, const char *by);
 /* Completes the group as it was read, and reads it again: perhaps somebody else was first. `why`: NULL by its rule,
- * which is looked at again by the write. */
+ * which is looked at again by the write; and so it is for GROUP_BY_RULES, when they were changed. */
+#define GROUP_BY_RULES "rules"
 void group_complete(struct flow *flow, struct group *group, const char *why);
+
+/* ---- group_fold.c ---- */
+
+/* Refuses what is no `fold` of rules; `plain` is what was sent. */
+void group_folds_check(struct flow *flow, struct slice plain);
+/* What a condition can do with one of them, as it was sent. */
+enum group_fold_type { GROUP_FOLD_NUMBER, GROUP_FOLD_SCALAR, GROUP_FOLD_SET, GROUP_FOLD_ANY };
+enum group_fold_type group_fold_type(struct flow *flow, struct slice plain);
+/* The values, a map attribute's content, with one more event, an item of it. *fault: a sentence why it cannot be
+ * folded; NULL: it can. */
+struct slice group_fold_next(struct flow *flow, struct slice folds, struct slice values, struct slice event,
+                             const char **fault);
+/* The values of all events of the group as it was read. */
+struct slice group_fold_all(struct flow *flow, const struct group *group, struct slice folds);
 
 /* ---- group_change.c ---- */
 
@@ -131,7 +149,7 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms);
 /* ---- group_put.c, group_add.c, group_sweep.c ---- */
 
 flow_step group_put, group_rules, group_forget, group_add, group_delete;
-extern const struct field group_put_fields[7], group_name_fields[1], group_add_fields[8],
+extern const struct field group_put_fields[8], group_name_fields[1], group_add_fields[8],
     group_only_fields[2];
 
 #endif

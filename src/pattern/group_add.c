@@ -43,6 +43,7 @@ struct add {
     struct slice event;  /* members of its item but the key */
     int64_t bytes;       /* that it takes in a head */
     struct slice rules;  /* by which it opens a generation */
+    struct slice fold;   /* the group's folded values with it; SLICE_NONE: nothing is folded */
     int64_t generation;  /* that is written to */
     int64_t claimed;     /* the generation that the id's token names; 0: it was not asked for */
     int64_t deadline_ms; /* of the group that it opens; 0: as the rules say */
@@ -94,13 +95,15 @@ static void condition(struct flow *flow, const struct group *group, const struct
     }
     edit_if(flow, edit, "#state = :state and not contains(#ids, :id)", "':state':%S,':id':%S",
             is_open ? SLICE("OPEN") : SLICE("COMPLETE"), add->id);
+    /* nothing was added since it was read: its redo is carried out, and its folded values are those of its events */
+    if (group->folds.data || (!in_head && group->spilled.data))
+        edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
     if (in_head)
         edit_if(flow, edit, "attribute_not_exists(#spilled) and #bytes <= :room", "':room':%N",
                 room - add->bytes);
-    else if (group->spilled.data) /* nothing was added since it was read, and its redo is carried out */
-        edit_if(flow, edit, "#count = :seen and #spilled = :spilled", "':seen':%N", group->count);
     else
-        edit_if(flow, edit, "attribute_not_exists(#spilled)", NULL);
+        edit_if(flow, edit, group->spilled.data ? "#spilled = :spilled" : "attribute_not_exists(#spilled)",
+                NULL);
     if (!is_open) return;
     edit_if(flow, edit, "#rules = :rules", "':rules':%N", group->rules);
     group_if_rule_with(flow, edit, group->item, add->kind, add->completes);
@@ -143,6 +146,7 @@ static bool write_head(struct flow *flow, struct group *group, struct add *add, 
         edit_set(flow, &edit, "spilled", "%S", goes_on ? group->spilled : new_part(flow, group, add));
     }
     if (add->kind.len) edit_put(flow, &edit, EDIT_ADD, "#kinds :kinds", "':kinds':{'SS':[%s]}", add->kind);
+    if (add->fold.data) edit_set(flow, &edit, "fold", "{'M':%A}", add->fold);
     if (flow_given(flow, ADD_AMOUNT))
         edit_put(flow, &edit, EDIT_ADD, "#sum :amount", "':amount':%J", flow_text(flow, ADD_AMOUNT));
     if (add->opens) opening(flow, group, add, &edit);
@@ -177,17 +181,46 @@ static bool has_item(struct flow *flow, const struct group *group, const struct 
     return group->spilled.data && (add->has_id || add->tried) && item_is_there(flow, group, add->id);
 }
 
+/* Makes the folded values with the event. Where that cannot be, by what was read of the group and its rules: refuses.
+ * False: by what is remembered of them, and they were read. */
+static bool fold_event(struct flow *flow, struct group *group, struct add *add, bool is_guess)
+{
+    struct slice folds = add->opens ? item_content(flow->arena, add->rules, "folds") : group->folds;
+    struct slice values = add->opens ? SLICE("{}") : item_content(flow->arena, group->item, "fold");
+    const char *fault = NULL;
+    add->fold = SLICE_NONE;
+    if (!folds.data) return true;
+    add->fold = group_fold_next(flow, folds, values, flow_compose(flow, "{%A}", slice_from(add->event, 1)),
+                                &fault);
+    if (!fault) return true;
+    if (add->opens) {
+        int64_t known = item_int(flow->arena, add->rules, "version", 0);
+        struct slice rules = group_rules_read(flow, group->name);
+        if (item_int(flow->arena, rules, "version", 0) == known)
+            task_refuse(flow, 400, "bad-event", "The event cannot be folded: %s.", fault);
+    } else if (is_guess) {
+        group_load(flow, group, 0);
+    } else {
+        task_refuse(flow, 400, "bad-event", "The event cannot be folded: %s.", fault);
+    }
+    return false;
+}
+
 /* True: it is in the group. False: the group was not what it seemed to be, and was read again. `is_guess`: it was
  * remembered, and its redo is carried out. */
 static bool write_event(struct flow *flow, struct group *group, struct add *add, bool is_guess)
 {
     int64_t room = INLINE_BYTES - (int64_t)(4 * group->name.len + 3 * group->key.len);
+    room -= group->folds.data
+                ? (int64_t)(group->folds.len + item_content(flow->arena, group->item, "fold").len) / 2
+                : 0;
     if (room < INLINE_LEAST_BYTES) room = INLINE_LEAST_BYTES;
     bool spills = !add->opens && group->spilled.data;
     bool in_head = !spills && (add->opens ? 0 : group->bytes) + add->bytes <= room;
     if (spills && !is_guess && !item_is_there(flow, group, item_text(flow->arena, group->redo, "id")))
         put_item(flow, group->spilled, group->redo);
     if (spills && has_item(flow, group, add)) return true;
+    if (!fold_event(flow, group, add, is_guess)) return false;
     if (add->opens && !add->completes) {
         struct slots slots = group_slots(flow, group->name);
         slots_count(flow, &slots, group->id);
@@ -245,10 +278,12 @@ static void tell(struct flow *flow, const struct group *group, const struct add 
 {
     bool completed = group->state == GROUP_COMPLETE && item_says(flow->arena, group->item, "why", "rule") &&
                      slice_equal(item_text(flow->arena, group->item, "by"), add->id);
+    struct slice fold = item_attribute(flow->arena, group->item, "fold");
     flow_answer(flow, add->accepted ? 201 : 200,
-                "{'accepted':%b%r,'generation':%d,'count':%d,'state':%s,'completed':%b}", (int)add->accepted,
-                add->accepted ? SLICE("") : SLICE(",\"duplicate\":true"), group->generation, group->count,
-                item_text(flow->arena, group->item, "state"), (int)completed);
+                "{'accepted':%b%r,'generation':%d,'count':%d,'state':%s,'completed':%b%A}",
+                (int)add->accepted, add->accepted ? SLICE("") : SLICE(",\"duplicate\":true"),
+                group->generation, group->count, item_text(flow->arena, group->item, "state"), (int)completed,
+                fold.data ? flow_compose(flow, ",'fold':%P", fold) : SLICE(""));
 }
 
 static _Noreturn void refuse_late(struct flow *flow, const struct group *group)

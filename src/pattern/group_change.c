@@ -12,7 +12,8 @@
  * event and knows newer rules than the head has gives them to it, too.
  *
  * A group in which the new rules hold already gets them and is completed by one and the same write, for the
- * reason "rules": it is no event's doing. */
+ * reason "rules": it is no event's doing. Where they fold other values (group_fold.c) these are made of all its events
+ * first, and the group is completed by a second write, as one whose rule is a condition is. */
 #include "pattern/group.h"
 
 #include <string.h>
@@ -27,13 +28,30 @@ static bool is_older(struct flow *flow, const struct group *group, struct slice 
     return group->state == GROUP_OPEN && group->rules < item_int(flow->arena, rules, "version", 0);
 }
 
-/* The head gets the new rules, if they hold, or if they do not. False: it was refused. The head is read again. */
+/* They fold other values of the events than the group has. */
+static bool folds_anew(struct flow *flow, const struct group *group, struct slice rules)
+{
+    return !attribute_equal(flow->arena, item_attribute(flow->arena, rules, "folds"),
+                            item_attribute(flow->arena, group->item, "folds"));
+}
+
+/* The head gets the new rules, if they hold, or if they do not. False: it was refused. The head is read again. With
+ * other values it gets them at any rate, since the service judges by those that were there; no event may have come
+ * since they were made. */
 static bool rules_give(struct flow *flow, struct group *group, struct slice rules, struct edit *edit,
-                       bool holds)
+                       bool holds, struct slice values)
 {
     group_rules_set(flow, edit, rules, group->own_deadline);
     edit_if(flow, edit, "#state = :open and #rules < :r_rules", "':open':{'S':'OPEN'}");
-    group_if_rule(flow, edit, rules, holds);
+    if (!folds_anew(flow, group, rules)) {
+        group_if_rule(flow, edit, rules, holds);
+    } else if (values.data) {
+        edit_set(flow, edit, "fold", "{'M':%A}", values);
+        edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
+    } else {
+        edit_put(flow, edit, EDIT_REMOVE, "#fold", NULL);
+        group_if_rule(flow, edit, rules, holds);
+    }
     bool is_written = edit_write(flow, edit, &group_table, group_key(flow, group, group->generation));
     group_read(flow, group, flow_item(flow));
     if (is_written) flow_wake(flow, group_topic(group));
@@ -53,12 +71,12 @@ static bool give_and_complete(struct flow *flow, struct group *group, struct sli
 {
     struct edit edit = {0};
     group_end(flow, group, &edit, item_int(flow->arena, rules, "keep", 0), "rules", "#by = :why");
-    return rules_give(flow, group, rules, &edit, true);
+    return rules_give(flow, group, rules, &edit, true, SLICE_NONE);
 }
 
 /* It stays open, but may be due earlier. Where it is due later, the sweep sees it when it looks: to write it here
  * would cost two more units, of the index. */
-static bool give(struct flow *flow, struct group *group, struct slice rules)
+static bool give(struct flow *flow, struct group *group, struct slice rules, struct slice values)
 {
     struct group soon = *group;
     group_read(flow, &soon, rules);
@@ -69,16 +87,21 @@ static bool give(struct flow *flow, struct group *group, struct slice rules)
     struct edit edit = {0};
     if (due_ms < item_int(flow->arena, group->item, "due", INT64_MAX))
         group_set_due(flow, group, &edit, due_ms);
-    return rules_give(flow, group, rules, &edit, false);
+    return rules_give(flow, group, rules, &edit, false, values);
 }
 
 void group_change(struct flow *flow, struct group *group, struct slice rules)
 {
     while (rules.data && is_older(flow, group, rules)) {
-        if (may_be_complete(flow, group, rules) && give_and_complete(flow, group, rules)) return;
+        struct slice folds = item_content(flow->arena, rules, "folds"), values = SLICE_NONE;
+        if (folds.data && folds_anew(flow, group, rules))
+            values = group_fold_all(flow, group, folds);
+        else if (may_be_complete(flow, group, rules) && give_and_complete(flow, group, rules))
+            return;
         if (!is_older(flow, group, rules)) return;
-        if (give(flow, group, rules)) {
+        if (give(flow, group, rules, values)) {
             const char *over = group_is_over(flow, group); /* by the new rules */
+            if (values.data && !over && group_may_be_complete(flow, group->item)) over = GROUP_BY_RULES;
             if (over) group_complete(flow, group, over);
             return;
         }

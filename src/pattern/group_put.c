@@ -9,7 +9,7 @@
 
 /* ---- PUT ---- */
 
-enum { PUT_COMPLETE = GROUP_NAME + 1, PUT_QUIET, PUT_DEADLINE, PUT_LATE, PUT_KEEP, PUT_THEN };
+enum { PUT_COMPLETE = GROUP_NAME + 1, PUT_FOLD, PUT_QUIET, PUT_DEADLINE, PUT_LATE, PUT_KEEP, PUT_THEN };
 
 const struct field group_put_fields[] = {
     FIELD_GROUP_NAME,
@@ -17,7 +17,11 @@ const struct field group_put_fields[] = {
         {"complete", IN_BODY, FIELD_JSON,
          .help = "an object; all that is given must hold: size: so many events; kinds: at least one of "
                  "each; when: a condition like \"count >= 3 and sum > 100\" over count, kinds, sum, opened, "
-                 "touched, events, or in DynamoDB's own words as {expression, values}"},
+                 "touched, events and the names of fold, or in DynamoDB's own words as {expression, values}"},
+    [PUT_FOLD] = {"fold", IN_BODY, FIELD_JSON,
+                  .help = "an object of values that are folded from the events' data, by names of your own: "
+                          "{\"paid\": {\"sum\": \"amount\", \"of\": \"payment\"}}; count, sum, min, max, "
+                          "last or distinct of a path, perhaps of one kind only"},
     [PUT_QUIET] = {"quiet", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
                    .help = "or when nothing came for so long"},
     [PUT_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = GROUP_LONG_MS,
@@ -36,6 +40,7 @@ const struct field group_put_fields[] = {
 struct put {
     struct slice attributes;   /* of the rules, as they are stored */
     struct slice when, values; /* the condition and its values, as calls take them */
+    struct slice folds;        /* as they were sent */
 };
 
 static _Noreturn void refuse_rule(struct flow *flow, const char *sentence)
@@ -103,8 +108,8 @@ static void take_when(struct flow *flow, struct put *put, struct slice value)
     if (!expression.len || expression.len > WHEN_BYTES)
         refuse_rule(flow, "complete.when must have 1 to 1000 bytes.");
     if (!is_object) expression = group_when_read(flow, expression, &values, &fault);
-    if (!fault) put->when = group_when(flow, expression, &fault);
-    if (!fault) fault = group_when_fault(flow, expression, values);
+    if (!fault) put->when = group_when(flow, expression, put->folds, &fault);
+    if (!fault) fault = group_when_fault(flow, expression, values, put->folds);
     if (fault) task_refuse(flow, 400, "bad-rule", "complete.when cannot be used: %s.", fault);
     put->attributes = flow_compose(flow, "%A,'when':%S", put->attributes, expression);
     if (values.data) take_values(flow, put, values);
@@ -166,16 +171,16 @@ static void tell_rules(struct flow *flow, struct slice item)
 {
     struct slice complete = flow_compose(flow, "%A%A%A", plain_member(flow, item, "size", "size"),
                                          plain_member(flow, item, "needs", "kinds"), when_member(flow, item));
-    flow_answer(flow, 200, "{'name':%s,'complete':{%A}%A%A%A,'late':%s%A}",
+    flow_answer(flow, 200, "{'name':%s,'complete':{%A}%A%A%A%A,'late':%s%A}",
                 item_text(flow->arena, item, "name"), complete.len ? slice_from(complete, 1) : complete,
-                duration_member(flow, item, "quiet"), duration_member(flow, item, "deadline"),
-                duration_member(flow, item, "keep"), item_text(flow->arena, item, "late"),
-                flow_then_member(flow, item));
+                plain_member(flow, item, "folds", "fold"), duration_member(flow, item, "quiet"),
+                duration_member(flow, item, "deadline"), duration_member(flow, item, "keep"),
+                item_text(flow->arena, item, "late"), flow_then_member(flow, item));
 }
 
 static bool is_same(struct flow *flow, struct slice one, struct slice other)
 {
-    static const char *const names[] = {"size",     "needs", "when", "values", "quiet",
+    static const char *const names[] = {"size",     "needs", "when", "values", "folds",    "quiet",
                                         "deadline", "late",  "keep", "then",   "forgotten"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct slice value = item_attribute(flow->arena, one, names[i]);
@@ -225,12 +230,17 @@ void group_put(struct flow *flow)
 {
     struct put put = {.attributes = SLICE(""), .values = SLICE("")};
     bool is_first, is_applied;
+    if (flow_given(flow, PUT_FOLD)) {
+        put.folds = flow_text(flow, PUT_FOLD);
+        group_folds_check(flow, put.folds);
+    }
     take_complete(flow, &put);
     if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
     if (put.when.data) try_condition(flow, &put);
     struct slice attributes = flow_compose(
-        flow, "'name':%S%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,
+        flow, "'name':%S%A%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,
+        put.folds.data ? flow_compose(flow, ",'folds':%J", put.folds) : SLICE(""),
         number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
         number_member(flow, PUT_KEEP, "keep"),
         flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),

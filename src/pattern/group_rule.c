@@ -5,6 +5,8 @@
  * is complete. */
 #include "pattern/group.h"
 
+#include <string.h>
+
 #include "calendar/calendar.h"
 
 #define WHEN_WORDS 10 /* #words of a user's condition */
@@ -53,13 +55,33 @@ static struct slice unwrapped(struct slice text)
     return trimmed((struct slice){text.data + 1, text.len - 2});
 }
 
-struct slice group_when(struct flow *flow, struct slice expression, const char **fault)
+/* A name that is not a part of another one. */
+static bool begins_name(struct slice text, size_t at)
+{
+    size_t before = at;
+    if (!is_word(text.data[at]) || (at && is_word(text.data[at - 1]))) return false;
+    while (before && (text.data[before - 1] == ' ' || text.data[before - 1] == '#')) before--;
+    return !before || (text.data[before - 1] != '.' && text.data[before - 1] != ':');
+}
+
+struct slice group_when(struct flow *flow, struct slice expression, struct slice folds, const char **fault)
 {
     struct buf out = {0};
     *fault = when_fault(expression);
     if (*fault) return SLICE_NONE;
     expression = unwrapped(expression);
     for (size_t i = 0; i < expression.len; i++) {
+        size_t len = 0;
+        while (folds.data && begins_name(expression, i) && i + len < expression.len &&
+               is_word(expression.data[i + len]))
+            len++;
+        const char *word = arena_printf(flow->arena, "%.*s", (int)len, expression.data + i).data;
+        if (len && raw_member(flow->arena, folds, word).data) {
+            bool has_mark = out.len && out.data[out.len - 1] == '#';
+            buf_printf(&out, "%sfold.#%s", has_mark ? "" : "#", word);
+            i += len - 1;
+            continue;
+        }
         buf_byte(&out, (unsigned char)expression.data[i]);
         if (expression.data[i] == ':') buf_text(&out, "w_"); /* not to be taken for one of ours */
     }
@@ -98,7 +120,7 @@ static struct slice rule_of(struct flow *flow, struct slice item, int64_t more, 
         *values = flow_compose(flow, "%A,':k%d':{'S':%A}", *values, (int64_t)count++, kind);
     }
     if (when.data) {
-        when = group_when(flow, when, &fault);
+        when = group_when(flow, when, item_content(flow->arena, item, "folds"), &fault);
         rule = rule.len ? flow_compose(flow, "%r and (%r)", rule, when) : when;
         *values = flow_compose(flow, "%A%A", *values,
                                group_when_values(flow, item_content(flow->arena, item, "values")));
@@ -175,10 +197,10 @@ void group_rules_set(struct flow *flow, struct edit *edit, struct slice rules, b
     }
     static const struct {
         const char *name, *set, *remove, *value;
-    } copied[] = {COPY("version", "rules"),    COPY("size", "size"),     COPY("needs", "needs"),
-                  COPY("when", "when"),        COPY("values", "values"), COPY("quiet", "quiet"),
-                  COPY("late", "late"),        COPY("keep", "keep"),     COPY("then", "then"),
-                  COPY("deadline", "deadline")};
+    } copied[] = {COPY("version", "rules"), COPY("size", "size"),        COPY("needs", "needs"),
+                  COPY("when", "when"),     COPY("values", "values"),    COPY("folds", "folds"),
+                  COPY("quiet", "quiet"),   COPY("late", "late"),        COPY("keep", "keep"),
+                  COPY("then", "then"),     COPY("deadline", "deadline")};
     for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
         struct slice value = item_attribute(flow->arena, rules, copied[i].name);
         if (value.data)
@@ -219,10 +241,10 @@ void group_complete(struct flow *flow, struct group *group, const char *why)
     group_end(flow, group, &edit, group->keep_ms, why ? why : "rule",
               why ? "#by = :why" : "#by = if_not_exists(#last, :why)");
     edit_if(flow, &edit, "#state = :open", "':open':{'S':'OPEN'}");
-    if (why)
-        edit_if(flow, &edit, "#touched = :touched", "':touched':%N", group->touched_ms);
-    else
+    if (!why || strcmp(why, GROUP_BY_RULES) == 0)
         group_if_rule(flow, &edit, group->item, true);
+    else
+        edit_if(flow, &edit, "#touched = :touched", "':touched':%N", group->touched_ms);
     edit_if(flow, &edit, "#rules = :rules", "':rules':%N", group->rules);
     bool is_written = edit_write(flow, &edit, &group_table, group_key(flow, group, group->generation));
     group_read(flow, group, flow_item(flow));

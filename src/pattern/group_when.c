@@ -53,7 +53,8 @@ struct slice group_when_read(struct flow *flow, struct slice written, struct sli
     X(NULL, "NULL", "null")                                                                                  \
     X(LIST, "L", "a list")                                                                                   \
     X(MAP, "M", "an object")                                                                                 \
-    X(TEXTS, "SS", "a set of texts")
+    X(TEXTS, "SS", "a set of texts")                                                                         \
+    X(NUMBERS, "NS", "a set of numbers")
 enum { /* of bits: a value out of an event's data may be any */
 #define X(name, letter, called) AT_##name,
        WHEN_TYPES(X)
@@ -62,6 +63,7 @@ enum { /* of bits: a value out of an event's data may be any */
 };
 #define WHEN(name) (1u << AT_##name)
 #define WHEN_ANY   ((1u << WHEN_TYPE_COUNT) - 1)
+#define WHEN_SET   (WHEN(TEXTS) | WHEN(NUMBERS))
 
 static const struct {
     const char *letter, *called;
@@ -144,6 +146,7 @@ struct when {
     struct flow *flow;
     struct slice rest, token; /* what is left, and the piece that is looked at */
     struct slice values;      /* a plain object */
+    struct slice folds;       /* ... and another */
     unsigned nested;
     bool negated; /* by an odd number of "not" */
     const char *fault;
@@ -189,12 +192,29 @@ static const char *called(unsigned types)
 {
     for (unsigned i = 0; i < WHEN_TYPE_COUNT; i++)
         if (types == 1u << i) return type_words[i].called;
-    return "anything";
+    return types == WHEN_SET                      ? "a set"
+           : types == (WHEN(NUMBER) | WHEN(TEXT)) ? "a number or a text"
+                                                  : "anything";
 }
 
 static struct slice without_mark(struct slice token)
 {
     return token.len && token.data[0] == '#' ? slice_from(token, 1) : token;
+}
+
+/* A name of the rules' fold. */
+static bool fold_find(struct flow *flow, struct slice folds, struct slice word, struct when_name *out)
+{
+    static const unsigned types[] = {[GROUP_FOLD_NUMBER] = WHEN(NUMBER),
+                                     [GROUP_FOLD_SCALAR] = WHEN(NUMBER) | WHEN(TEXT),
+                                     [GROUP_FOLD_SET] = WHEN_SET,
+                                     [GROUP_FOLD_ANY] = WHEN_ANY};
+    struct slice name = arena_printf(flow->arena, "%.*s", SLICE_ARG(word));
+    struct slice fold = raw_member(flow->arena, folds, name.data);
+    if (!fold.data) return false;
+    enum group_fold_type type = group_fold_type(flow, fold);
+    *out = (struct when_name){name.data, types[type], type == GROUP_FOLD_NUMBER};
+    return true;
 }
 
 /* ".name" or "[7]" behind what has such parts. */
@@ -260,6 +280,8 @@ static struct when_operand operand_take(struct when *when)
             .shown = arena_printf(when->flow->arena, "size(%.*s)", SLICE_ARG(path.shown))};
     }
     const struct when_name *name = name_find(group_names, COUNT_OF(group_names), operand.shown);
+    struct when_name folded;
+    if (!name && fold_find(when->flow, when->folds, operand.shown, &folded)) name = &folded;
     if (!name) when->stuck = true;
     if (when->stuck) return operand;
     operand.types = name->types;
@@ -278,11 +300,10 @@ static void types_compare(struct when *when, const struct when_operand *a, const
     const struct when_operand *name = a->is_value ? b : a, *other = a->is_value ? a : b;
     const unsigned ordered = WHEN(NUMBER) | WHEN(TEXT);
     if (a->types & b->types & (by_order ? ordered : WHEN_ANY)) return;
-    if (name->types == WHEN(TEXTS))
-        when_fails(
-            when,
-            "%.*s is a set of texts, which it compares with %.*s: use contains(kinds, ...) or size(kinds)",
-            SLICE_ARG(name->shown), SLICE_ARG(other->shown));
+    if (!(name->types & ~WHEN_SET))
+        when_fails(when, "%.*s is %s, which it compares with %.*s: use contains(%.*s, ...) or size(%.*s)",
+                   SLICE_ARG(name->shown), called(name->types), SLICE_ARG(other->shown),
+                   SLICE_ARG(name->shown), SLICE_ARG(name->shown));
     else if (name->types & other->types)
         when_fails(when, "%.*s is %s, which is not less or more than anything", SLICE_ARG(name->shown),
                    called(name->types));
@@ -331,12 +352,15 @@ static void begins_check(struct when *when, const struct when_operand *path, con
 
 static void contains_check(struct when *when, const struct when_operand *in, const struct when_operand *what)
 {
-    const unsigned holders = WHEN(TEXT) | WHEN(TEXTS) | WHEN(LIST);
+    const unsigned holders = WHEN(TEXT) | WHEN_SET | WHEN(LIST);
     bool is_events = in->types == WHEN(LIST) && is_word(in->shown, "events");
     if (!(in->types & holders))
         when_fails(when, "%.*s is %s, which contains nothing", SLICE_ARG(in->shown), called(in->types));
     else if (in->types == WHEN(TEXTS) && !(what->types & WHEN(TEXT)))
         when_fails(when, "kinds are texts, and it looks for %.*s among them", SLICE_ARG(what->shown));
+    else if (in->types == WHEN_SET && !(what->types & (WHEN(TEXT) | WHEN(NUMBER))))
+        when_fails(when, "%.*s is a set of texts or numbers, and it looks for %.*s among them",
+                   SLICE_ARG(in->shown), SLICE_ARG(what->shown));
     else if (in->types == WHEN(TEXT) && !(what->types & WHEN(TEXT)))
         when_fails(when, "%.*s is a text, and it looks for %.*s in it", SLICE_ARG(in->shown),
                    SLICE_ARG(what->shown));
@@ -402,27 +426,37 @@ static void or_take(struct when *when)
 }
 
 /* Names that groups do not have, wherever they stand. */
-static const char *names_fault(struct flow *flow, struct slice expression)
+static const char *names_fault(struct flow *flow, struct slice expression, struct slice folds)
 {
     struct slice before = SLICE(""), token;
+    struct when_name folded;
     while ((token = when_token(&expression)).len) {
         bool is_name = token.data[0] == '#' || (is_letter(token.data[0]) && !is_language(token));
         if (is_name && !is_word(before, ".") &&
-            !name_find(group_names, COUNT_OF(group_names), without_mark(token)))
-            return arena_printf(
-                       flow->arena,
-                       "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched and events",
-                       SLICE_ARG(flow_shown(without_mark(token))))
+            !name_find(group_names, COUNT_OF(group_names), without_mark(token)) &&
+            !fold_find(flow, folds, without_mark(token), &folded))
+            return arena_printf(flow->arena,
+                                "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched%s",
+                                SLICE_ARG(flow_shown(without_mark(token))),
+                                folds.data ? ", events and the names of fold" : " and events")
                 .data;
         before = token;
     }
     return NULL;
 }
 
-const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values)
+bool group_when_knows(struct slice word)
 {
-    struct when when = {.flow = flow, .rest = expression, .values = values};
-    const char *fault = names_fault(flow, expression);
+    for (size_t i = 0; i < COUNT_OF(group_names); i++)
+        if (is_word(word, group_names[i].name)) return true;
+    return is_language(word);
+}
+
+const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values,
+                             struct slice folds)
+{
+    struct when when = {.flow = flow, .rest = expression, .values = values, .folds = folds};
+    const char *fault = names_fault(flow, expression, folds);
     if (fault) return fault;
     when_next(&when);
     or_take(&when);

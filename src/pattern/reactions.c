@@ -61,6 +61,7 @@ static const struct member group_members[] = {
     {"count", "count", AS_IT_IS},
     {"kinds", "kinds", AS_IT_IS},
     {"sum", "sum", AS_IT_IS},
+    {"fold", "fold", AS_IT_IS},
     {"why", "why", AS_IT_IS},
     {"opened", "opened", AS_MOMENT},
     {"touched", "touched", AS_MOMENT},

@@ -13,7 +13,9 @@ THEN = {"call": "POST /v1/counters/ends", "on": "COMPLETE"}
 RESOURCES = {
     "counter": [("PUT", "/v1/counters/c", {"value": 7})],
     "document": [("PUT", "/v1/documents/d/k", {"version": 7, "a": [1]})],
-    "group": [("PUT", "/v1/groups/g", {"complete": {"size": 2, "kinds": ["a"], "when": "count > 1 and sum < 5"},
+    "group": [("PUT", "/v1/groups/g", {"complete": {"size": 2, "kinds": ["a"],
+                                                    "when": "count > 1 and sum < 5 and paid > 3"},
+                                       "fold": {"paid": {"sum": "a.b", "of": "a"}, "who": {"distinct": "*"}},
                                        "quiet": "90s", "deadline": "2h", "late": "new", "keep": "1d", "then": [THEN]})],
     "history": [("PUT", "/v1/history/quipu-counters", {"keep": "2h", "versions": 3})],
     "history without settings": [("PUT", "/v1/history/quipu-documents", {})],

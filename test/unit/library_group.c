@@ -64,6 +64,12 @@ static void check_rules(struct quipu *db)
     CHECK_INT(quipu_group_put(db, "meet", &rules, &reply), QUIPU_FAILED);
     CHECK_TEXT(slice_of(reply->message), "What should be JSON is none.");
     CHECK_INT(quipu_group_put(db, "meet", NULL, &reply), QUIPU_FAILED); /* complete by nothing */
+    struct quipu_group_options folds = {
+        .when = "paid >= :least", .values = "{\":least\":10}", .fold = "{\"paid\":{\"sum\":\"amount\"}}"};
+    CHECK_INT(quipu_group_put(db, "folds", &folds, &reply), QUIPU_DONE);
+    struct quipu_group_event paid = {.data = "{\"amount\":10}"};
+    CHECK_INT(quipu_group_add(db, "folds", "7", &paid, &group, &reply), QUIPU_DONE);
+    CHECK(group.completed && strstr(reply->json, "\"fold\":{\"paid\":10}"));
     quipu_reply_free(reply);
 }
 

@@ -53,13 +53,13 @@ TEST(event_of_a_job)
 
 #define GROUP                                                                                                \
     "\"name\":{\"S\":\"g\"},\"key\":{\"S\":\"k\"},\"generation\":{\"N\":\"3\"},\"state\":{"            \
-    "\"S\":\"COMPLETE\"},"                                                                                         \
+    "\"S\":\"COMPLETE\"},\"fold\":{\"M\":{\"paid\":{\"N\":\"10\"},\"who\":{\"SS\":[\"a\"]}}}," \
     "\"opened\":{\"N\":\"2678328805000\"},\"completed\":{\"S\":\"T\"},\"events\":{\"L\":[{\"M\":{\"id\":{"   \
     "\"S\":\"1\"}}}]}"
 #define GROUP_TOLD                                                                                           \
     HEAD("quipu.groups", "Group COMPLETE", "T")                                                              \
-    "{\"name\":\"g\",\"key\":\"k\",\"generation\":3,\"state\":\"COMPLETE\",\"opened\":\"2054-11-15T04:13:"   \
-    "25.000Z\","                                                                                             \
+    "{\"name\":\"g\",\"key\":\"k\",\"generation\":3,\"state\":\"COMPLETE\",\"fold\":{\"paid\":10,"        \
+    "\"who\":[\"a\"]},\"opened\":\"2054-11-15T04:13:25.000Z\"," \
     "\"completed\":\"T\","
 #define GROUP_PATH "\"path\":\"/v1/groups/g/k?generation=3\"}"
 
