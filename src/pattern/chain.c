@@ -426,6 +426,7 @@ static void page_open(struct flow *flow, struct chain_reader *reader, struct sli
     reader->time_ms = attribute_int(flow->arena, page[PAGE_TIME], 0);
     reader->next = reader->backwards ? reader->first - 1 : reader->first + reader->count;
     if (reader->next < reader->from && !reader->backwards) reader->next = reader->from;
+    if (page[PAGE_SEAL].data && !reader->backwards) reader->has_more = false; /* U2 */
     if (reader->count) {
         reader->pages_read++;
         reader->entries_read += reader->count;

@@ -1,8 +1,9 @@
 /* Chains: entries in one order, numbered without a gap, by conditional writes to single items.
  *
  * A chain is all items of one hash key. Each is a page, which never changes, and stands at the number of its first
- * entry; the first entry of all has the number 1. To append is to put a page behind the last one that was read, if
- * nothing is there. Whoever loses that race has changed nothing, and reads the page that won in the reply.
+ * entry; the first of all has the number 1, or another one that the pattern chooses. To append is to put a page behind
+ * the last one that was read, if nothing is there. Whoever loses that race has changed nothing, and reads the page that
+ * won in the reply.
  *
  *  U1. A page is put only behind one that was read. So numbers have no gap, and none is given twice.
  *  U2. A seal is a page without entries, behind which nothing is put.

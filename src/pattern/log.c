@@ -36,7 +36,7 @@
  *   moved.
  *
  * Nothing is appended behind a seal; children name what of their parents must be read before them, which keeps the
- * order of each key. One partition is a log in one order. */
+ * order of each key, and number their own events behind those. One partition is a log in one order. */
 #include "pattern/log.h"
 
 #include <stdio.h>

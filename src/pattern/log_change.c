@@ -5,7 +5,8 @@
  * does not matter how often it is made, or how late. Repeated, a split or merge answers the children that there are.
  *
  * A child names what must be read before it: each parent up to its last number. Of a parent that never had an
- * event it takes over what that one had to wait for, so the chain has no hole. */
+ * event it takes over what that one had to wait for, so the chain has no hole. Its own numbers begin behind those of
+ * its parents (`base`): so the numbers of a key only grow, whatever partition it is in. */
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
@@ -73,9 +74,10 @@ static struct slice parents_of(struct flow *flow, struct slice head, int64_t par
                                size_t *count)
 {
     struct slice parents = item_content(flow->arena, head, "parents");
-    if (!sequence && !parents.data) return SLICE("");
-    *count += sequence ? 1 : raw_count(flow->arena, parents);
-    if (sequence) return flow_compose(flow, "{'M':{'partition':%N,'end':%N}}", partition, sequence);
+    bool has_events = sequence > item_int(flow->arena, head, "base", 0);
+    if (!has_events && !parents.data) return SLICE("");
+    *count += has_events ? 1 : raw_count(flow->arena, parents);
+    if (has_events) return flow_compose(flow, "{'M':{'partition':%N,'end':%N}}", partition, sequence);
     return (struct slice){parents.data + 1, parents.len - 2}; /* without the brackets */
 }
 
@@ -113,7 +115,7 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
     if (!layout->change.data) return;
     struct change change = change_read(flow, layout->change);
     struct slice parents = SLICE(""), children = children_of(flow, &change);
-    int64_t time_ms = 0;
+    int64_t time_ms = 0, base = 0;
     for (unsigned i = 0; i < change.old_count; i++) {
         struct chain chain = log_chain(flow, layout, change.olds[i]);
         struct chain_end end;
@@ -127,13 +129,15 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
         struct slice list = parents_of(flow, head, change.olds[i], end.next - 1, &count);
         if (list.len) parents = flow_compose(flow, "%A%,%A", parents, list);
         if (end.time_ms > time_ms) time_ms = end.time_ms;
+        if (end.next - 1 > base) base = end.next - 1;
     }
     for (unsigned i = 0; i < change.new_count; i++)
         task_call(
             flow, "PutItem",
-            "{'TableName':%T,'Item':{'partition':%S,'sequence':{'N':'0'},'time':%N,'touched':%N,'slot':%S,"
+            "{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'base':%N,'time':%N,'touched':%N,'slot':%S,"
             "'from':%S,'to':%S,'parents':{'L':[%A]}},'ConditionExpression':'attribute_not_exists(#partition)',%#}",
-            &log_heads, log_key(flow, layout, change.news[i].partition), time_ms, flow->now_ms / 1000,
+            &log_heads, log_key(flow, layout, change.news[i].partition), base, base, time_ms,
+            flow->now_ms / 1000,
             log_key(flow, layout, change.news[i].partition % layout->slots),
             log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
     for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);

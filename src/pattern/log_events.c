@@ -130,7 +130,7 @@ struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, i
     struct chain chain = log_chain(flow, layout, partition);
     struct chain_end end;
     chain_read_end(flow, &chain, &end);
-    if (!end.first && layout->keep_s)
+    if (!end.first && (layout->keep_s || layout->version))
         end.next = item_int(flow->arena, log_head_get(flow, layout, partition), "sequence", 0) + 1;
     return (struct log_end){
         .sequence = end.next - 1, .time_ms = end.time_ms, .is_sealed = end.is_sealed, .seal = end.seal};

@@ -32,6 +32,20 @@ const struct field log_read_fields[] = {
 
 /* ---- parents ---- */
 
+/* Up to its end. Events that have ended by their age, or are older than those that the group begins with, are not
+ * waited for: nobody will be given them. */
+static bool parent_is_read(struct flow *flow, const struct log_scan *scan, int64_t partition, int64_t end,
+                           struct slice item)
+{
+    struct log_reader next = {.layout = &scan->layout, .partition = partition, .most = 1};
+    int64_t position = log_position_of(flow, &scan->group, partition, item);
+    if (position >= end) return true;
+    if (position >= 0 && !scan->layout.keep_s) return false;
+    if (position < 0) position = log_position_before(flow, &scan->layout, partition, scan->group.since_ms);
+    next.from = position + 1;
+    return !log_read_event(flow, &next);
+}
+
 static bool parents_are_read(struct flow *flow, const struct log_scan *scan,
                              const struct log_candidate *candidate)
 {
@@ -51,12 +65,8 @@ static bool parents_are_read(struct flow *flow, const struct log_scan *scan,
         ends[at] = item_int(flow->arena, map, "end", 0);
     }
     log_positions_get(flow, partitions, count, items);
-    for (unsigned i = 0; i < count; i++) {
-        int64_t position = log_position_of(flow, &scan->group, partitions[i], items[i]);
-        if (position >= 0 ? position < ends[i]
-                          : log_end_get(flow, &scan->layout, partitions[i]).time_ms >= scan->group.since_ms)
-            return false;
-    }
+    for (unsigned i = 0; i < count; i++)
+        if (!parent_is_read(flow, scan, partitions[i], ends[i], items[i])) return false;
     return true;
 }
 
@@ -221,7 +231,7 @@ void log_read_begin(struct flow *flow)
 
 const struct field log_lag_fields[] = {FIELD_LOG, FIELD_LOG_GROUP};
 
-/* Events that have ended by their age are not there to be read. */
+/* Events that have ended by their age are not there to be read, and numbers may begin behind those of parents. */
 static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
                             const struct log_candidate *candidate)
 {
@@ -229,7 +239,7 @@ static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
                                .partition = candidate->partition,
                                .from = candidate->position + 1,
                                .most = 1};
-    if (!scan->layout.keep_s) return event.from;
+    if (!scan->layout.keep_s && !scan->layout.version) return event.from;
     return log_read_event(flow, &event) ? event.sequence : INT64_MAX;
 }
 

@@ -172,9 +172,10 @@ def partition_events(server, partition):
     """All events of a partition; their numbers have no gap."""
     events = []
     while True:
-        page = server.get(f"/v1/logs/crash/partitions/{partition}?after={len(events)}&limit=1000")
+        after = events[-1]["sequence"] if events else 0
+        page = server.get(f"/v1/logs/crash/partitions/{partition}?after={after}&limit=1000")
         events += page["events"]
-        if not page["events"] or len(events) >= page["sequence"]:
+        if not page["events"] or events[-1]["sequence"] >= page["sequence"]:
             return events, page
 
 
@@ -193,7 +194,8 @@ def logs(server, records):
     for partition in range(max(open_partitions) + 1):
         events, page = partition_events(server, partition)
         sequences[partition] = page["sequence"]
-        if [event["sequence"] for event in events] != list(range(1, page["sequence"] + 1)):
+        base = max((parent["end"] for parent in page.get("parents", [])), default=0)
+        if [event["sequence"] for event in events] != list(range(base + 1, page["sequence"] + 1)):
             yield f"partition {partition} of {page['sequence']} has {len(events)} events, or a gap"
         for event in events:
             what = (event["data"]["from"], event["data"]["number"], event["data"]["part"])

@@ -10,6 +10,7 @@
 /* What a partition holds, in order. */
 struct content {
     int64_t sequence; /* by its head */
+    int64_t base;     /* numbers begin behind it: the parents' last */
     unsigned count;
     int64_t data[EVENTS];
     bool has_gap;
@@ -31,10 +32,13 @@ static struct content content_of(struct outcome *outcome, const char *partition)
     snprintf(request, sizeof request, "GET /v1/logs/l/partitions/%s", partition);
     struct slice page = outcome_ask(outcome, request, NULL);
     content.sequence = int_of(outcome, page, "sequence");
+    struct slice parents = raw_member(outcome->arena, page, "parents");
+    if (raw_count(outcome->arena, parents))
+        content.base = int_of(outcome, raw_first(outcome->arena, parents), "end");
     raw_walk_begin(&walk, outcome->arena, raw_member(outcome->arena, page, "events"));
     while (content.count < EVENTS && raw_walk_next(&walk, NULL, &event)) {
         content.data[content.count++] = int_of(outcome, event, "data");
-        if (int_of(outcome, event, "sequence") != content.count) content.has_gap = true;
+        if (int_of(outcome, event, "sequence") != content.base + content.count) content.has_gap = true;
     }
     return content;
 }
@@ -42,7 +46,7 @@ static struct content content_of(struct outcome *outcome, const char *partition)
 static void check_content(struct outcome *outcome, const struct content *content)
 {
     if (content->has_gap) outcome_fault(outcome, "a gap");
-    if (content->sequence != content->count)
+    if (content->sequence != content->base + content->count)
         outcome_fault(outcome, "%u events up to number %lld", content->count, (long long)content->sequence);
 }
 

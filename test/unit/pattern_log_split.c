@@ -96,9 +96,9 @@ TEST(log_keeps_order_across_splits_and_merges)
         &patterns, "GET /v1/logs/l?limit=2", NULL, 200,
         "{\"log\":\"l\",\"partitions\":2,\"created\":\"2054-11-15T04:13:25.340Z\",\"version\":3,"
         "\"consumers\":[\"g\"],\"open\":[{\"partition\":\"2\",\"from\":\"0000000000000000\","
-        "\"to\":\"3fffffffffffffff\",\"sequence\":4},{\"partition\":\"4\",\"from\":\"4000000000000000\","
+        "\"to\":\"3fffffffffffffff\",\"sequence\":8},{\"partition\":\"4\",\"from\":\"4000000000000000\","
         "\"to\":\"5fffffffffffffff\","
-        "\"sequence\":3}],\"next\":\"5fffffffffffffff\"}");
+        "\"sequence\":10}],\"next\":\"5fffffffffffffff\"}");
     struct slice rest = asks(&patterns, "GET /v1/logs/l?after=5fffffffffffffff", NULL);
     CHECK(slice_contains(rest,
                          SLICE("\"open\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
@@ -126,6 +126,53 @@ TEST(log_children_wait_for_their_parents)
     reply = asks(&patterns, READ, "{\"owner\":\"q\"}");
     CHECK_INT(patterns.call.status, 200);
     CHECK(!slice_equal(member(&patterns, reply, "partition"), SLICE("0")));
+    patterns_close(&patterns);
+}
+
+TEST(log_numbers_of_a_key_only_grow)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":2}");
+    for (int i = 0; i < 3; i++) makes(&patterns, "POST /v1/logs/l", "{\"key\":\"k3\"}"); /* of partition 0 */
+    makes(&patterns, "POST /v1/logs/l", "{\"key\":\"k0\"}");
+    makes(&patterns, "POST /v1/logs/l/split", "{\"partition\":\"0\"}");
+    CHECK_ASKS(&patterns, "GET /v1/logs/l/partitions/3", NULL, 200,
+               "{\"partition\":\"3\",\"state\":\"OPEN\",\"sequence\":3,\"parents\":[{\"partition\":\"0\",\"end\":3}],"
+               "\"events\":[]}");
+    makes(&patterns, "POST /v1/logs/l/merge", "{\"partitions\":[\"3\",\"1\"]}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k0\"}", 201, "{\"partition\":\"4\",\"sequence\":4}");
+    makes(&patterns, READ, "{\"owner\":\"o\"}");
+    struct slice lag = asks(&patterns, "GET /v1/logs/l/consumers/g/lag", NULL);
+    CHECK_INT(number(&patterns, lag, "lag"), 5);
+    patterns_close(&patterns);
+}
+
+/* A parent whose events have ended by their age, or lie before the time that a group begins at, holds up nobody. */
+TEST(log_children_do_not_wait_for_what_is_gone)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    makes(&patterns, "PUT /v1/logs/l", "{\"partitions\":1,\"keep\":\"1h\"}");
+    makes(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"k\"},{\"key\":\"k\"}]}");
+    CHECK_INT(number(&patterns, asks(&patterns, READ, "{\"owner\":\"o\",\"max\":1}"), "fence"), 1);
+    makes(&patterns, "POST /v1/logs/l/consumers/g/ack", "{\"partition\":\"0\",\"fence\":1,\"sequence\":1}");
+    makes(&patterns, "POST /v1/logs/l/split", "{\"partition\":\"0\"}");
+    patterns.now_ms += 3601 * 1000;
+    makes(&patterns, "POST /v1/logs/l", "{\"key\":\"k\"}");
+    CHECK_INT(number(&patterns, asks(&patterns, READ, "{\"owner\":\"o\"}"), "position"), 0);
+    CHECK_INT(patterns.call.status, 200);
+
+    makes(&patterns, "PUT /v1/logs/m", "{\"partitions\":1}");
+    makes(&patterns, "POST /v1/logs/m", "{\"key\":\"k\"}");
+    makes(&patterns, "POST /v1/logs/m/consumers/g/read", "{\"owner\":\"o\"}");
+    patterns.now_ms += 100 * 1000;
+    makes(&patterns, "POST /v1/logs/m/consumers/g/replay", "{\"time\":\"now\"}");
+    patterns.now_ms += 100 * 1000;
+    makes(&patterns, "POST /v1/logs/m/split", "{\"partition\":\"0\"}");
+    makes(&patterns, "POST /v1/logs/m", "{\"key\":\"k\"}");
+    asks(&patterns, "POST /v1/logs/m/consumers/g/read", "{\"owner\":\"o\"}");
+    CHECK_INT(patterns.call.status, 200);
     patterns_close(&patterns);
 }
 
