@@ -9,14 +9,20 @@
 
 static const struct node *json_tree(struct reading *reading);
 
+bool error_put(char *error, const char *name, size_t line, size_t column, const char *format, va_list args)
+{
+    if (*error) return false;
+    int head = snprintf(error, TEMPLATE_ERROR_BYTES, "%s:%zu:%zu: ", name, line, column);
+    if (head >= 0 && head < TEMPLATE_ERROR_BYTES)
+        vsnprintf(error + head, TEMPLATE_ERROR_BYTES - (size_t)head, format, args);
+    return false;
+}
+
 bool reading_fail(struct reading *reading, size_t line, size_t column, const char *format, ...)
 {
-    if (*reading->error) return false;
-    int head = snprintf(reading->error, TEMPLATE_ERROR_BYTES, "%s:%zu:%zu: ", reading->name, line, column);
-    if (head < 0 || head >= TEMPLATE_ERROR_BYTES) return false;
     va_list args;
     va_start(args, format);
-    vsnprintf(reading->error + head, TEMPLATE_ERROR_BYTES - (size_t)head, format, args);
+    error_put(reading->error, reading->name, line, column, format, args);
     va_end(args);
     return false;
 }
