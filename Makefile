@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func trigger pattern react library cli web main
+ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react library cli web main
 
 below_base   :=
 below_fiber  := base
@@ -23,13 +23,14 @@ below_template := base
 below_dynamo := client api engine expr value store base
 below_task   := dynamo client api engine expr value store fiber base
 below_func   := task dynamo client sandbox rest api engine expr value store net fiber base
+below_gateway := func task dynamo client sandbox rest api engine expr value store net fiber base
 below_trigger := func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_pattern := dynamo calendar match client rest api engine expr value store fiber base
 below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
 below_cli    := library pattern dynamo template calendar match client rest api engine expr value store fiber base
-below_web    := react pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli library react pattern trigger func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
+below_web    := react pattern trigger gateway func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
+below_main   := web cli library react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan

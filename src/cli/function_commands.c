@@ -33,7 +33,7 @@ static struct slice with_unit(struct arena *arena, const struct node *function, 
 
 static int list(const struct arguments *arguments)
 {
-    static const char *const head[] = {"NAME", "RUNS ON", "HANDLER", "MEMORY", "TIMEOUT", "CHANGED"};
+    static const char *const head[] = {"NAME", "RUNS ON", "HANDLER", "MEMORY", "TIMEOUT", "URL", "CHANGED"};
     struct service service;
     struct arena arena = {0};
     struct listing listing;
@@ -52,8 +52,9 @@ static int list(const struct arguments *arguments)
             row[2] = node_text(functions[i], "Handler");
             row[3] = with_unit(&arena, functions[i], "MemorySize", " MB");
             row[4] = with_unit(&arena, functions[i], "Timeout", "s");
-            row[5] = node_text(functions[i], "LastModified");
-            if (row[5].len > 19) row[5].len = 19;
+            row[5] = node_text(node_member(functions[i], "Quipu"), "UrlPath");
+            row[6] = node_text(functions[i], "LastModified");
+            if (row[6].len > 19) row[6].len = 19;
         }
         listing_end(&listing, "functions");
     }
@@ -76,6 +77,7 @@ static void show_words(struct arena *arena, const struct node *reply)
         {"memory", with_unit(arena, function, "MemorySize", " MB")},
         {"timeout", with_unit(arena, function, "Timeout", "s")},
         {"concurrency", node_text(node_member(reply, "Concurrency"), "ReservedConcurrentExecutions")},
+        {"url", node_text(node_member(function, "Quipu"), "UrlPath")},
         {"state", node_text(function, "State")},
         {"changed", node_text(function, "LastModified")},
         {"code size", with_unit(arena, function, "CodeSize", " bytes")},
@@ -160,6 +162,12 @@ static const struct flag debug_flags[] = {
 };
 static const struct flag publish_flags[] = {{"description", "TEXT", "of the version"}};
 static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the alias"}};
+static const struct flag url_flags[] = {
+    {"auth", "none|iam", "who may call: everybody, or who signs with a key of the server's (default: none)"},
+    {"cors", "ORIGIN", "pages of this origin may use it: http://localhost:3000, or '*'; may be given again"},
+    {"stream", NULL, "send what the function writes as it comes (InvokeMode RESPONSE_STREAM)"},
+    {"rm", NULL, "take the URL away"},
+};
 
 static const struct command children[] = {
     {.name = "add",
@@ -253,6 +261,20 @@ static const struct command children[] = {
      .words_min = 1,
      .words_max = 3,
      .run = function_alias},
+    {.name = "url",
+     .summary = "call a function by any HTTP client",
+     .usage = "NAME[:ALIAS] [flags]",
+     .about = "Gives a function a URL, behind which every request, whatever its method and path, becomes a call;\n"
+              "changes the one that it has, where flags are given. Prints it.",
+     FLAGS(url_flags),
+     .examples = "  quipu function url hello\n"
+                 "  curl \"$(quipu function url hello)any/path?a=1\"\n"
+                 "  quipu function url hello --cors http://localhost:3000\n"
+                 "  quipu function url hello --rm",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = function_url},
     {.name = "rm",
      .summary = "remove functions",
      .usage = "NAME... [flags]",
@@ -265,7 +287,7 @@ static const struct command children[] = {
 
 const struct command command_function = {.name = "function",
                                          .summary = "make, call and watch functions",
-                                         .usage = "add|ls|show|invoke|logs|debug|publish|alias|rm ...",
+                                         .usage = "add|ls|show|invoke|logs|debug|publish|alias|url|rm ...",
                                          .about = "Works on the functions of a running server.",
                                          .children = children,
                                          .child_count = sizeof children / sizeof *children};

@@ -12,5 +12,6 @@ int function_debug(const struct arguments *arguments);
 int function_logs(const struct arguments *arguments);
 int function_publish(const struct arguments *arguments);
 int function_alias(const struct arguments *arguments);
+int function_url(const struct arguments *arguments);
 
 #endif

@@ -147,6 +147,22 @@ void func_invoke(struct func *func, struct invocation *invocation);
 bool func_resolve(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
                   struct slice *name);
 
+/* ---- URLs of functions (lambda_url.c); gateway serves them ---- */
+
+struct func_url {
+    struct slice function, qualifier; /* empty: $LATEST */
+    struct slice id;
+    bool is_signed; /* AuthType AWS_IAM: whoever asks must sign */
+    bool streams;   /* InvokeMode RESPONSE_STREAM */
+    struct slice cors; /* its settings in JSON; empty: none */
+};
+/* By its id, or by the function's name[:alias]; texts are in the arena. False: there is none that this server knows
+ * of. */
+bool func_url_find(struct func *func, struct slice text, bool is_id, struct arena *arena, struct func_url *out);
+/* Looks what other servers have changed, and waits for it. False: nobody else works on the same tables, or they cannot
+ * be read. */
+bool func_refresh(struct func *func);
+
 /* ---- asynchronous calls, as children of the caller's own commit ---- */
 
 /* Appends members of TransactWriteItems ({"Update":{...}}, joined by commas) that put a call into the queue, and

@@ -344,7 +344,8 @@ struct slice version_publish(struct request *request, struct change *change, con
     X(add_permission) X(remove_permission) X(get_policy) \
     X(put_recursion) X(get_recursion) X(put_runtime_management) X(get_runtime_management) \
     X(publish_layer) X(list_layers) X(list_layer_versions) X(get_layer_version) X(delete_layer_version) \
-    X(get_code_signing) X(get_url_config) X(list_url_configs) X(provisioned_concurrency)
+    X(create_url) X(update_url) X(get_url) X(delete_url) X(list_urls) \
+    X(get_code_signing) X(provisioned_concurrency)
 // clang-format on
 
 #define X(name) void lambda_##name(struct func *func, struct rest_call *call);

@@ -148,7 +148,7 @@ OPERATION(get_alias, TARGET_WHOLE, ALIAS_GET)
 
 static enum step delete_step(struct request *request, struct change *change, void *context)
 {
-    static const char *const prefixes[] = {PART_ALIAS, PART_ASYNC, PART_POLICY, PART_RUNTIME};
+    static const char *const prefixes[] = {PART_ALIAS, PART_ASYNC, PART_POLICY, PART_RUNTIME, PART_URL};
     (void)context;
     if (!change->before) return lambda_missing(request, SLICE_NONE);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {

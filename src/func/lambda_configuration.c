@@ -350,6 +350,13 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
     document_set(&shown, "Quipu", SLICE_NONE, arena);
     document_set(&shown, LAYER_HASHES, SLICE_NONE, arena);
     document_set(&ours, "Secret", SLICE_NONE, arena); /* who calls may know that there is one, not which */
+    if (entry_part_of(entry, PART_URL, qualifier.len ? qualifier : part->name)) {
+        has_ours = true;
+        document_set_text(&ours, "UrlPath",
+                          arena_printf(arena, "/_url/%.*s%s%.*s/", SLICE_ARG(entry->name), qualifier.len ? ":" : "",
+                                       SLICE_ARG(qualifier)),
+                          arena);
+    }
     compose(
         out,
         "%,{'FunctionName':%s,'FunctionArn':%s,'Version':%s,'State':'Active','LastUpdateStatus':'Successful'",

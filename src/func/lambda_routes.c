@@ -24,7 +24,6 @@ LAMBDA_OPERATIONS(X)
 #define REFUSALS(X) \
     X(layer_policies, "Permissions of layers are not offered: the layers here are of one account.") \
     X(signing, "Code signing is not offered.") \
-    X(urls, "Function URLs are not offered: invoke the function by Lambda's API.") \
     X(provisioning, "Provisioned concurrency is not offered: processes stay warm by themselves.") \
     X(capacity, "Capacity providers are not offered: all functions run on this machine.") \
     X(durable, "Durable executions are not offered.") \
@@ -50,6 +49,7 @@ static void serve_no_signing(void *room, struct rest_call *call)
 
 // clang-format off
 #define FUNCTION  "/2015-03-31/functions/{FunctionName}"
+#define URL       "/2021-10-31/functions/{FunctionName}/url"
 #define SIGNING   "/2020-04-22/code-signing-configs"
 #define LAYER     "/2018-10-31/layers/{LayerName}/versions"
 #define CAPACITY  "/2025-11-30/capacity-providers"
@@ -117,11 +117,11 @@ const struct rest_route lambda_routes[] = {
     {"DELETE", SIGNING "/{CodeSigningConfigArn}", refuse_signing},
     {"GET", SIGNING "/{CodeSigningConfigArn}/functions", refuse_signing},
 
-    {"GET", "/2021-10-31/functions/{FunctionName}/url", serve_get_url_config},
-    {"GET", "/2021-10-31/functions/{FunctionName}/urls", serve_list_url_configs},
-    {"POST", "/2021-10-31/functions/{FunctionName}/url", refuse_urls},
-    {"PUT", "/2021-10-31/functions/{FunctionName}/url", refuse_urls},
-    {"DELETE", "/2021-10-31/functions/{FunctionName}/url", refuse_urls},
+    {"POST", URL, serve_create_url},
+    {"GET", URL, serve_get_url},
+    {"PUT", URL, serve_update_url},
+    {"DELETE", URL, serve_delete_url},
+    {"GET", "/2021-10-31/functions/{FunctionName}/urls", serve_list_urls},
     {"GET", "/2019-09-30/functions/{FunctionName}/provisioned-concurrency", serve_provisioned_concurrency},
     {"PUT", "/2019-09-30/functions/{FunctionName}/provisioned-concurrency", refuse_provisioning},
     {"DELETE", "/2019-09-30/functions/{FunctionName}/provisioned-concurrency", refuse_provisioning},

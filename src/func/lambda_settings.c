@@ -261,17 +261,6 @@ OPERATION(get_code_signing, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
     lambda_reply(request, 200, "{'FunctionName':%s}", request->name);
 }
 
-OPERATION(get_url_config, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
-{
-    lambda_error(request->call, 404, "ResourceNotFoundException",
-                 "The resource you requested does not exist.");
-}
-
-OPERATION(list_url_configs, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
-{
-    lambda_reply(request, 200, "{'FunctionUrlConfigs':[]}");
-}
-
 /* GetProvisionedConcurrencyConfig and, by the same path, ListProvisionedConcurrencyConfigs. */
 OPERATION(provisioned_concurrency, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 {

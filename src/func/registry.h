@@ -9,6 +9,7 @@
  *   async:QUALIFIER  how asynchronous calls are retried and where they end up
  *   policy:QUALIFIER the statements of AddPermission
  *   runtime:QUALIFIER  PutRuntimeManagementConfig's
+ *   url:QUALIFIER    its URL: UrlId, AuthType, InvokeMode, Cors
  *
  * The range key of a part is its name, "@" and the mark of the change that wrote it: alias:live@19a8c2f0e1b-5f3c9d21.
  * The head's Parts has each part's mark. (A head without Parts is of an older table: it names all parts without a
@@ -45,6 +46,7 @@
 #define PART_ASYNC    "async:"
 #define PART_POLICY   "policy:"
 #define PART_RUNTIME  "runtime:"
+#define PART_URL      "url:"
 
 #define LAYER_PREFIX    "*layer:"   /* of an entry's name: it is a layer; parts: `function`, 1, 2.. */
 #define FUNCTIONS_BEGIN SLICE("+")  /* names of functions sort behind it, those of layers before */
@@ -64,6 +66,7 @@ struct entry {
     uint64_t stamp;     /* 0: there is no head, nor has there been one lately */
     struct part *parts; /* in the order of their names; none: there is no such function */
     uint32_t count;
+    bool has_urls;
     struct slice *strays; /* range keys of parts that the head does not name (G5) */
     uint32_t stray_count;
     struct slice recent; /* marks of the last changes, the newest first, each with a blank behind it */
@@ -154,7 +157,7 @@ struct entry *registry_read_anyway(struct registry *registry, struct slice name)
 int registry_call(struct registry *registry, const char *operation, struct slice request, struct buf *reply,
                   bool makes_tables);
 /* The most that a change puts or deletes one by one: an alias and what is set for it. */
-#define CHANGE_PARTS_MAX 4
+#define CHANGE_PARTS_MAX 5
 
 struct change {
     struct registry *registry;

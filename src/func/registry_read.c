@@ -216,6 +216,7 @@ static struct entry *entry_new(struct registry *registry, struct slice name, con
         }
         struct part *part = &entry->parts[entry->count++];
         *part = (struct part){part_name, mark, document_deep_copy(&documents[i], &entry->arena), NULL};
+        if (slice_starts(part->name, SLICE(PART_URL))) entry->has_urls = true;
         document_set(&part->document, "name", SLICE_NONE, &entry->arena);
         document_set(&part->document, "part", SLICE_NONE, &entry->arena);
         if (is_version_name(part->name) && !slice_starts(name, SLICE(LAYER_PREFIX)))

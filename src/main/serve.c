@@ -20,6 +20,7 @@
 #include "client/client.h"
 #include "dynamo/dynamo.h"
 #include "func/func.h"
+#include "gateway/gateway.h"
 #include "main/descriptors.h"
 #include "main/main.h"
 #include "main/stop.h"
@@ -253,6 +254,7 @@ struct parts {
     struct api *api;
     struct dynamo *dynamo;
     struct func *func;
+    struct gateway *gateway;
     struct trigger *trigger;
     struct pattern *pattern;
     struct react *react;
@@ -435,6 +437,8 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
                                                             .account = ACCOUNT,
                                                             .shared = settings->on != NULL},
                                   error, error_len);
+    parts->gateway = gateway_open(&(struct gateway_options){
+        .func = parts->func, .clock = &parts->clock, .account = ACCOUNT, .is_signed = web_is_signed});
     return parts->trigger != NULL;
 }
 
@@ -490,6 +494,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
                                                .engine = parts->engine,
                                                .func = parts->func,
+                                               .gateway = parts->gateway,
                                                .trigger = parts->trigger,
                                                .pattern = parts->pattern,
                                                .react = parts->react,
@@ -556,6 +561,7 @@ static void close_all(struct parts *parts)
     if (parts->trigger) trigger_close(parts->trigger);
     if (parts->react) react_close(parts->react);
     if (parts->func) func_close(parts->func);
+    gateway_close(parts->gateway);
     if (parts->pattern) pattern_close(parts->pattern);
     if (parts->sandbox) sandbox_free(parts->sandbox);
     if (parts->engine) engine_close(parts->engine);

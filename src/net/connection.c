@@ -1,5 +1,6 @@
 /* One client's socket: reads when an edge said so, hands requests over one at a time, writes what was
  * answered at the end of the turn. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <openssl/ssl.h>
@@ -360,6 +361,24 @@ void connection_close(struct connection *connection)
     bool is_busy = connection->state == CONNECTION_BUSY;
     connection_enter(connection, is_busy ? CONNECTION_GONE : CONNECTION_CLOSED);
     if (is_busy) tell_left(connection);
+}
+
+void http_peer(const struct http_exchange *http, char out[HTTP_PEER_BYTES])
+{
+    const struct connection *connection = ((const struct exchange *)http)->connection;
+    struct sockaddr_storage peer = {0};
+    socklen_t len = sizeof peer;
+    out[0] = 0;
+    if (connection->fd < 0 || getpeername(connection->fd, (struct sockaddr *)&peer, &len) != 0) return;
+    if (peer.ss_family == AF_INET)
+        inet_ntop(AF_INET, &((struct sockaddr_in *)&peer)->sin_addr, out, HTTP_PEER_BYTES);
+    else if (peer.ss_family == AF_INET6)
+        inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&peer)->sin6_addr, out, HTTP_PEER_BYTES);
+}
+
+bool http_is_secure(const struct http_exchange *http)
+{
+    return ((const struct exchange *)http)->connection->loop->server->tls != NULL;
 }
 
 void connection_free(struct connection *connection)

@@ -100,6 +100,12 @@ void http_reply_end(struct http_exchange *exchange);
 /* True when the client has closed its connection, or its side of it, while the handler has the exchange. */
 bool http_client_left(const struct http_exchange *exchange);
 
+/* The address that the client has connected from, without its port; "" where it cannot be known any more. */
+#define HTTP_PEER_BYTES 48
+void http_peer(const struct http_exchange *exchange, char out[HTTP_PEER_BYTES]);
+/* True when the request came by TLS. */
+bool http_is_secure(const struct http_exchange *exchange);
+
 /* Asked when a request's head is whole, before its body is read or asked for: 0 lets it in, else it is the status
  * of the refusal, after which the connection is closed, with its sentence in `reason`. The exchange has no body
  * yet. On the loop's thread. */

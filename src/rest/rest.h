@@ -25,12 +25,17 @@
 /* What the key of a caller may do, see role.c. */
 enum rest_role { ROLE_ADMIN, ROLE_DATA, ROLE_READ };
 
+struct rest_head;
+
 struct rest_call {
     /* the request */
     struct slice method;      /* "GET" */
     struct slice path, query; /* still percent-encoded */
     struct slice body;
     struct slice (*header)(const struct rest_call *call, struct slice name); /* NULL data: not there */
+    const struct rest_head *head; /* as it came; NULL: nobody needs it */
+    struct slice peer; /* the address of whoever asks; empty: nobody needs it */
+    bool is_secure;    /* it came by TLS */
     struct slice
         cause; /* the lineage of the function that calls us, see func.h; empty: somebody else calls */
     enum rest_role role;                  /* of whoever calls; the door has refused what it may not call */
@@ -52,6 +57,7 @@ struct rest_call {
     struct slice content_type; /* empty: application/json */
     struct slice headers;      /* ready lines, each ended by CRLF, in the arena */
     struct slice request_id;   /* of x-amzn-RequestId, in the arena; empty: any */
+    bool is_bare;              /* `headers` and content_type are all there is: nothing of the server's own is added */
     struct buf *reply;
 
     /* filled by rest_route */
@@ -116,6 +122,9 @@ bool rest_door_allow_host(struct rest_door *door, const char *hosts, char *error
  * name that is not ours. A door that is NULL stands on the loopback and allows nothing else. */
 bool rest_door_admits(const struct rest_door *door, const struct rest_head *head, char *reason,
                       size_t reason_len);
+/* Only whether it came by a name that is ours; for what has rules of its own about pages. */
+bool rest_door_knows_host(const struct rest_door *door, const struct rest_head *head, char *reason,
+                          size_t reason_len);
 /* The request's origin, where --allow-origin names it: the reply opens itself to that page. Else empty. */
 struct slice rest_door_origin(const struct rest_door *door, const struct rest_head *head);
 
@@ -137,7 +146,7 @@ void keyring_add(struct keyring *keyring, struct slice id, struct slice secret, 
 struct keyring *keyring_read(const char *path, char *error, size_t error_len);
 void keyring_free(struct keyring *keyring);
 
-enum signed_door { DOOR_DYNAMODB, DOOR_REST }; /* the service's name is part of a signature */
+enum signed_door { DOOR_DYNAMODB, DOOR_REST, DOOR_FUNCTION }; /* the service's name is part of a signature */
 /* NULL when the request is signed by a known key; else the exception's short name, and its sentence in
  * *message. The body is the one that was sent, before gzip was undone. *role is the key's; may be NULL. */
 const char *signature_fault(const struct keyring *keyring, const struct rest_head *head, struct slice body,

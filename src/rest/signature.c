@@ -447,6 +447,8 @@ static bool service_is_known(const struct authorization *header, enum signed_doo
 {
     static const struct slice others[] = {SLICE("lambda"), SLICE("scheduler"), SLICE("logs"), SLICE("quipu")};
     if (door == DOOR_DYNAMODB) return slice_equal(header->service, SLICE("dynamodb"));
+    if (door == DOOR_FUNCTION)
+        return slice_equal(header->service, SLICE("lambda")) || slice_equal(header->service, SLICE("execute-api"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (slice_equal(header->service, others[i])) return true;
     return false;
@@ -464,6 +466,8 @@ static bool scope_is_wrong(struct arena *arena, const struct authorization *head
         *message =
             door == DOOR_DYNAMODB
                 ? SLICE("Credential should be scoped to correct service: 'dynamodb'. ")
+            : door == DOOR_FUNCTION
+                ? SLICE("Credential should be scoped to correct service: 'lambda' or 'execute-api'. ")
                 : SLICE("Credential should be scoped to correct service: 'lambda', 'scheduler', 'logs' or 'quipu'. ");
     else if (!slice_equal(header->date, day))
         *message = arena_printf(

@@ -28,7 +28,8 @@ struct web_loop {
 
 struct web {
     struct dynamo *dynamo;
-    struct func *func; /* each of these four may be NULL, as web_options tells */
+    struct func *func; /* each of these five may be NULL, as web_options tells */
+    struct gateway *gateway;
     const char *host, *nodes; /* as web_options tells */
     struct trigger *trigger;
     struct react *react;
@@ -52,6 +53,8 @@ struct web {
 
 /* ---- web.c ---- */
 
+struct rest_head web_head_of(const struct http_exchange *exchange);
+
 /* The headers every reply carries, in the exchange's arena; a checksum where the reply is whole already. */
 struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole,
                                 struct slice request_id);
@@ -65,6 +68,9 @@ const char *web_signature_fault(struct web *web, struct http_exchange *exchange,
 /* Hands the request to the room whose route it is; false when it is nobody's. `cause` is empty unless a
  * function of ours calls; `trusted`: it need not be signed. */
 bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted);
+
+/* The same for what is a function's by its host or path. */
+bool web_serve_gateway(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted);
 
 /* Answers when the database, the triggers and the functions have nothing left to do. */
 void web_serve_idle(struct web *web, struct http_exchange *exchange);

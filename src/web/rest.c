@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "func/func.h"
+#include "gateway/gateway.h"
 #include "pattern/pattern.h"
 #include "trigger/trigger.h"
 #include "web/hooks.h"
@@ -25,6 +26,7 @@ struct web_rest {
     struct rest_call call; /* first: the room's pointer is ours */
     struct http_exchange *exchange;
     struct web *web;
+    bool trusted;              /* a function of ours sent it, by its own port */
     struct net_task flow_task; /* brings a flow to the loop ... */
     struct pattern_task *flow; /* ... this one */
     struct net_task task;      /* brings the answer back to the loop */
@@ -51,6 +53,7 @@ static struct slice content_type_of(const struct rest_call *call)
 
 static struct slice all_headers(struct web_rest *rest)
 {
+    if (rest->call.is_bare) return rest->call.headers;
     struct slice common = web_common_headers(rest->web, rest->exchange, !rest->in_pieces,
                                              rest->call.request_id);
     if (!rest->call.headers.len) return common;
@@ -70,7 +73,7 @@ static void finish_on_loop(struct net_task *task)
     struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, task));
     struct http_exchange *exchange = rest->exchange;
     exchange->left = NULL;
-    exchange->has_acted = rest->call.status < 400 && acts(exchange);
+    exchange->has_acted = rest->call.is_bare || (rest->call.status < 400 && acts(exchange));
     if (!rest->in_pieces) {
         http_reply(exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
         return;
@@ -217,6 +220,7 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
                                     .body = exchange->body,
                                     .header = header_of,
                                     .cause = cause,
+                                    .is_secure = http_is_secure(exchange),
                                     .arena = &exchange->arena,
                                     .done = call_done,
                                     .piece = call_piece,
@@ -242,6 +246,52 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
         return true;
     }
     return serve(web, &rest->call);
+}
+
+/* ---- URLs of functions ---- */
+
+/* The key's name in "AWS4-HMAC-SHA256 Credential=KEY/20261115/...". */
+static struct slice key_of(struct slice authorization)
+{
+    static const struct slice algorithm = SLICE("AWS4-HMAC-SHA256 "), word = SLICE("Credential=");
+    if (!slice_starts(authorization, algorithm)) return SLICE_NONE;
+    const char *at = memmem(authorization.data, authorization.len, word.data, word.len);
+    if (!at) return SLICE_NONE;
+    struct slice rest = slice_from(authorization, (size_t)(at - authorization.data) + word.len);
+    return slice_cut(&rest, '/');
+}
+
+/* Where the server was given no keys, any will do. Keys that may only read may not call functions. */
+bool web_is_signed(struct rest_call *call, struct slice *key)
+{
+    struct web_rest *rest = (struct web_rest *)call;
+    struct slice message;
+    enum rest_role role;
+    *key = key_of(header_of(call, SLICE("Authorization")));
+    if (!key->len || rest->trusted) return key->len > 0;
+    return !web_signature_fault(rest->web, rest->exchange, DOOR_FUNCTION, &message, &role) && role != ROLE_READ;
+}
+
+bool web_serve_gateway(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
+{
+    struct rest_head head = web_head_of(exchange);
+    struct gateway_target target = gateway_target(&head);
+    if (!target.door) return false;
+    if (!http_has_room(exchange)) {
+        http_reply_crowded(exchange);
+        return true;
+    }
+    struct web_rest *rest = rest_of(web, exchange, cause);
+    struct rest_head *kept = arena_alloc(&exchange->arena, sizeof *kept);
+    char *peer = arena_alloc(&exchange->arena, HTTP_PEER_BYTES);
+    *kept = head;
+    http_peer(exchange, peer);
+    rest->trusted = trusted;
+    rest->call.head = kept;
+    rest->call.peer = slice_of(peer);
+    rest->call.body = exchange->body_sent; /* as it came, compressed or not: what the event's headers say of it holds */
+    gateway_serve(web->gateway, &rest->call, &target);
+    return true;
 }
 
 /* ---- the hook that waits for triggers ---- */

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/raw.h"
 #include "func/func.h"
+#include "gateway/gateway.h"
 #include "pattern/pattern.h"
 #include "rest/rest.h"
 #include "web/hooks.h"
@@ -45,6 +46,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->dynamo = options->dynamo;
     web->engine = options->engine;
     web->func = options->func;
+    web->gateway = options->gateway;
     web->host = options->host ? options->host : "127.0.0.1";
     web->nodes = options->nodes && *options->nodes ? options->nodes : web->host;
     web->trigger = options->trigger;
@@ -120,7 +122,7 @@ static void put_request_id(struct buf *out, struct random *random)
     }
 }
 
-static struct rest_head head_of(const struct http_exchange *exchange)
+struct rest_head web_head_of(const struct http_exchange *exchange)
 {
     return (struct rest_head){.method = exchange->method_text,
                               .path = exchange->path,
@@ -133,7 +135,7 @@ static struct rest_head head_of(const struct http_exchange *exchange)
 struct slice web_common_headers(struct web *web, struct http_exchange *exchange, bool is_whole,
                                 struct slice request_id)
 {
-    struct rest_head head = head_of(exchange);
+    struct rest_head head = web_head_of(exchange);
     struct slice origin = rest_door_origin(web->door, &head);
     size_t room = 512 + origin.len + request_id.len;
     struct buf out = {.data = arena_alloc(&exchange->arena, room), .cap = room};
@@ -175,7 +177,7 @@ static void reply_error(struct web *web, struct http_exchange *exchange, struct 
 /* A request to a service of AWS's that is not here; false: it is none. */
 static bool serve_foreign(struct web *web, struct http_exchange *exchange)
 {
-    struct rest_head head = head_of(exchange);
+    struct rest_head head = web_head_of(exchange);
     struct slice type, headers;
     if (!rest_foreign_put(&head, &exchange->arena, &exchange->reply, &type, &headers)) return false;
     web_count_error(web, "NotImplemented");
@@ -247,7 +249,7 @@ const char *web_signature_fault(struct web *web, struct http_exchange *exchange,
 {
     *role = ROLE_ADMIN;
     if (!web->keyring) return NULL;
-    struct rest_head head = head_of(exchange);
+    struct rest_head head = web_head_of(exchange);
     return signature_fault(web->keyring, &head, exchange->body_sent, door, clock_now_ms(&clock_system),
                            &exchange->arena, message, role);
 }
@@ -345,7 +347,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
 /* With an allowed origin it is a browser that asks whether the page may send what follows. */
 static void serve_options(struct web *web, struct http_exchange *exchange)
 {
-    struct rest_head head = head_of(exchange);
+    struct rest_head head = web_head_of(exchange);
     struct slice headers = http_header_find(exchange, SLICE("Access-Control-Request-Headers"));
     struct slice method = http_header_find(exchange, SLICE("Access-Control-Request-Method"));
     bool from_outside = http_header_find(exchange, SLICE("Access-Control-Request-Private-Network")).len > 0;
@@ -436,6 +438,7 @@ static void answer_hook(struct web *web, struct http_exchange *exchange, bool tr
 /* `trusted`: one of our own functions, on the port that it was given; whatever it writes has this cause. */
 static void answer(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
+    if (web->gateway && web_serve_gateway(web, exchange, cause, trusted)) return;
     if (web->hooks && slice_starts(exchange->path, SLICE("/_quipu/"))) {
         answer_hook(web, exchange, trusted);
         return;
@@ -460,8 +463,10 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
 static int admit_head(void *context, const struct http_exchange *exchange, char *reason, size_t reason_len)
 {
     struct web *web = context;
-    struct rest_head head = head_of(exchange);
-    return rest_door_admits(web->door, &head, reason, reason_len) ? 0 : 403;
+    struct rest_head head = web_head_of(exchange);
+    if (rest_door_admits(web->door, &head, reason, reason_len)) return 0;
+    bool opens = web->gateway && gateway_opens(web->gateway, &head);
+    return opens && rest_door_knows_host(web->door, &head, reason, reason_len) ? 0 : 403;
 }
 
 static void handle(void *context, struct http_exchange *exchange)

@@ -17,6 +17,8 @@ struct func;
 struct trigger;
 struct react;
 struct pattern;
+struct gateway;
+struct rest_call;
 
 /* The time that the database lives by: the system's, unless a test hook has moved it. */
 struct web_clock {
@@ -41,7 +43,8 @@ struct web_options {
     struct func *func;           /* NULL: there are no functions, */
     struct trigger *trigger;     /* no triggers and schedules, */
     struct react *react;         /* nobody carries out reactions, */
-    struct pattern *pattern;     /* and there are no patterns */
+    struct pattern *pattern;     /* there are no patterns, */
+    struct gateway *gateway;     /* and no URLs of functions */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
     const char *credentials;     /* a file of keys, or NULL: any key is taken */
     const char *host;            /* that the server listens on; NULL: the loopback */
@@ -63,6 +66,8 @@ struct net_handler web_handler(struct web *web);
 void web_forward(void *context, struct http_exchange *exchange, struct slice cause);
 /* For pattern_options: flows run on the loops that their requests came in by. */
 extern const struct pattern_host web_pattern_host;
+/* For gateway_options. */
+bool web_is_signed(struct rest_call *call, struct slice *key);
 /* For the metrics of connections; before the server runs. */
 void web_set_server(struct web *web, struct net_server *server);
 

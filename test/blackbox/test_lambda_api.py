@@ -462,12 +462,7 @@ def test_archives_have_limits(client, unused_name):
         "RequestEntityTooLargeException", "Zipped size must be smaller than 52428800 bytes", 413)
 
 
-def test_what_is_not_offered_says_so(client, make):
-    name = make()
-    assert client.list_function_url_configs(FunctionName=name)["FunctionUrlConfigs"] == []
-    code, message, status = refused(client.create_function_url_config, FunctionName=name, AuthType="NONE")
-    assert (code, status) == ("UnsupportedOperationException", 400)
-    assert message == "Function URLs are not offered: invoke the function by Lambda's API."
+def test_what_is_not_offered_says_so(client):
     code, message, status = refused(client.get_layer_version_policy, LayerName="l", VersionNumber=1)
     assert (code, status) == ("UnsupportedOperationException", 400)
 

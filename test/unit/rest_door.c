@@ -106,6 +106,22 @@ TEST(door_takes_the_names_that_it_was_given)
     rest_door_free(door);
 }
 
+TEST(door_knows_the_hosts_of_functions)
+{
+    struct rest_door *own = door_of("127.0.0.1", NULL, NULL), *all = door_of("0.0.0.0", NULL, "db.example.com");
+    CHECK(comes_in(own, "abc.lambda-url.localhost:8000", NULL, NULL, NULL));
+    CHECK(!comes_in(own, "abc.lambda-url.evil.example", NULL, NULL, NULL));
+    CHECK(comes_in(all, "abc.lambda-url.db.example.com:8000", NULL, NULL, NULL));
+    CHECK(comes_in(all, "abc.EXECUTE-API.db.example.com", NULL, NULL, NULL));
+    CHECK(!comes_in(all, "abc.lambda-url.com", NULL, NULL, NULL)); /* anybody may own that */
+    CHECK(!comes_in(all, "abc.lambda-url.", NULL, NULL, NULL));
+    CHECK(!comes_in(all, "abc.def.lambda-url.db.example.com", NULL, NULL, NULL));
+    CHECK(!comes_in(all, "abc.other.db.example.com", NULL, NULL, NULL));
+    CHECK(!comes_in(own, "abc.lambda-url.localhost:8000", "http://evil.example", NULL, NULL));
+    rest_door_free(own);
+    rest_door_free(all);
+}
+
 TEST(door_refuses_foreign_pages)
 {
     struct rest_door *door = door_of("127.0.0.1", NULL, NULL);
