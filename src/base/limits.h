@@ -202,6 +202,7 @@
 
 /* ---- Writer ---- */
 #define LIMIT_COMMIT_REQUESTS       4096             /* in one commit, so that nobody waits long for a stranger */
+#define LIMIT_SEGMENT_BYTES         (32 * 1024 * 1024) /* of the commit log: four of them are kept to be used again */
 #define LIMIT_COMMIT_BYTES          (8 * 1024 * 1024)
 
 #endif
