@@ -402,7 +402,7 @@ struct quipu_group {
     int64_t generation, count;
     int complete;
     int accepted;  /* quipu_group_add: it was not there yet */
-    int completed; /* quipu_group_add: this caller has completed it, and is the only one to be told so */
+    int completed; /* quipu_group_add, _complete: this caller has completed it, and is the only one to be told so */
 };
 
 /* Changed rules hold for open groups, too, when it has returned. */
@@ -422,6 +422,10 @@ enum quipu_result quipu_group_get(struct quipu *db, const char *name, const char
 /* QUIPU_NONE: it is not complete yet. */
 enum quipu_result quipu_group_wait(struct quipu *db, const char *name, const char *key, int64_t wait_ms,
                                    struct quipu_group *group, struct quipu_reply **reply);
+/* Completes it now, whatever the rules say (generation 0: the newest). With a token, which may be NULL, the call may be
+ * made again: it means the same generation, and group->completed is told as the first time. */
+enum quipu_result quipu_group_complete(struct quipu *db, const char *name, const char *key, int64_t generation,
+                                       const char *token, struct quipu_group *group, struct quipu_reply **reply);
 enum quipu_result quipu_group_delete(struct quipu *db, const char *name, const char *key,
                                      struct quipu_reply **reply);
 /* The open groups, the oldest first; the events of one (generation 0: the newest). */

@@ -174,6 +174,8 @@ static const struct step book[] = {
     MEASURE("group", "add, with a folded value", "POST /v1/groups/f/k", .body = "{'id':'b','data':{'click':2}}"),
     MEASURE("group", "add the one that it is complete with", "POST /v1/groups/f/k",
             .body = "{'id':'c','data':{'click':6}}"),
+    PREPARE("POST /v1/groups/f/now", .body = "{'id':'a','data':{'click':1}}"),
+    MEASURE("group", "complete by force", "POST /v1/groups/f/now/complete"),
     MEASURE("group", "read", "GET /v1/groups/g/k"),
     MEASURE("group", "list open ones", "GET /v1/groups/g?state=open"),
     MEASURE("group", "delete", "DELETE /v1/groups/g/k"),

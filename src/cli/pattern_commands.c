@@ -59,6 +59,7 @@ PATTERN(group, "collect events until they are complete, then act on them once",
         "  quipu group get clicks session-7 --wait 30s\n"
         "  quipu group show clicks                         # the rules\n"
         "  quipu group show clicks --state open --older 1h # the open groups\n"
+        "  quipu group complete clicks session-7           # now, whatever the rules say\n"
         "  quipu group rm clicks session-7\n"
         "  quipu group forget clicks");
 

@@ -102,6 +102,17 @@ enum quipu_result quipu_group_wait(struct quipu *db, const char *name, const cha
     return result > 0 && !group->complete ? QUIPU_NONE : result;
 }
 
+enum quipu_result quipu_group_complete(struct quipu *db, const char *name, const char *key, int64_t generation,
+                                       const char *token, struct quipu_group *group, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/groups/*/*/complete", name, key);
+    ask_some(&ask, "generation", generation);
+    ask_header(&ask, "Idempotency-Key", token);
+    if (ask_run(&ask) > 0) group_told(&ask, group);
+    return ask_end(&ask);
+}
+
 enum quipu_result quipu_group_delete(struct quipu *db, const char *name, const char *key,
                                      struct quipu_reply **reply)
 {

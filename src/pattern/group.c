@@ -13,8 +13,8 @@
  *   version; `fixed` (BOOL): its first event brought its deadline, which other rules do not change;
  *   `events` (L), `ids` (SS), `bytes` (N): events that stand in the head; `spilled` (S): the hash key of the
  *   others, which have items of their own; `redo` (M): the last of those, whose item may still be missing;
- *   `last` (S): the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline, or
- *   rules: they were changed; `by` (S): the id of the event that completed it, or why.
+ *   `last` (S): the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline,
+ *   rules: they were changed, or call; `by` (S): the id of the event that completed it, or of that call, or why.
  *   Index open: hash `open` (S) "NAME/0", "NAME/1"... (slots.h) while it is OPEN, range `since` (S, when it was opened,
  *     and a little more).
  *   Index due: hash `slot` (S) like `open`, range `due` (N, ms): when the sweep looks at it. Only what becomes due by
@@ -413,6 +413,9 @@ const struct flow_row group_rows[] = {
      FIELDS(get_fields), "{'name':'clicks','key':'session-7','generation':1,'state':'OPEN','count':1,"
      "'opened':'2026-11-15T03:42:06.250Z','touched':'2026-11-15T03:42:06.250Z','events':[{'id':'a','data':{'x':1},"
      "'time':'2026-11-15T03:42:06.250Z'}]}", "group get"},
+    {"POST", "/v1/groups/{name}/{key}/complete", group_complete_now, "Completes a group now, whatever its rules say.",
+     FIELDS(group_complete_fields), "{'generation':1,'count':7,'state':'COMPLETE','completed':true,'why':'call'}",
+     "group complete"},
     {"DELETE", "/v1/groups/{name}/{key}", group_delete, "Deletes a group, all generations of it.",
      FIELDS(group_only_fields), "{'deleted':1}", "group rm"},
     {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete, also those that are open.",

@@ -288,7 +288,9 @@ static void tell(struct flow *flow, const struct group *group, const struct add 
 
 static _Noreturn void refuse_late(struct flow *flow, const struct group *group)
 {
-    task_refuse_with(flow, flow_compose(flow, "'generation':%d,'count':%d", group->generation, group->count),
+    task_refuse_with(flow,
+                     flow_compose(flow, "'generation':%d,'count':%d,'why':%s", group->generation,
+                                  group->count, item_text(flow->arena, group->item, "why")),
                      409, "closed-group", "The group is complete since %.*s and takes no more events.",
                      SLICE_ARG(item_text(flow->arena, group->item, "completed")));
 }

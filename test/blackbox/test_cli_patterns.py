@@ -127,7 +127,10 @@ def group(shell):
     assert shell.one("get", name, "k", "--wait", "1ms", status=3)["state"] == "OPEN"
     assert shell.one("add", name, "k", "--data", "text", "--kind", "login")["completed"] is True
     assert shell.one("get", name, "k", "--wait", "1s")["state"] == "COMPLETE"
-    assert shell.one("rm", name, "k") == {"deleted": 1}
+    assert shell.one("add", name, "k", "--id", "z")["generation"] == 2
+    assert shell.one("complete", name, "k", "--generation", "2")["completed"] is True
+    assert shell.one("complete", name, "k")["completed"] is False
+    assert shell.one("rm", name, "k") == {"deleted": 2}
     assert shell.one("forget", name) == {"deleted": True}
 
 

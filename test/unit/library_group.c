@@ -29,6 +29,16 @@ static void check_groups(struct quipu *db)
     CHECK_INT(quipu_group_get(db, "clicks", "ann", NULL, NULL), QUIPU_FOUND);
     CHECK_INT(count_pages(quipu_group_events(db, "clicks", "ann", 1)), 2);
     CHECK_INT(count_pages(quipu_group_events(db, "clicks", "ann", 7)), -1);
+    event.id = "2";
+    CHECK_INT(quipu_group_complete(db, "clicks", "bob", 0, NULL, &group, &reply), QUIPU_MISSING);
+    CHECK_INT(quipu_group_add(db, "clicks", "bob", &event, &group, &reply), QUIPU_DONE);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(quipu_group_complete(db, "clicks", "bob", 0, "now", &group, &reply), QUIPU_DONE);
+        CHECK(group.completed && group.complete && group.generation == 1);
+        event.id = "3"; /* opens the next */
+        CHECK_INT(quipu_group_add(db, "clicks", "bob", &event, &group, NULL), QUIPU_DONE);
+        CHECK_INT(group.generation, 2);
+    }
     CHECK_INT(quipu_group_delete(db, "clicks", "", &reply), QUIPU_FAILED); /* and does not forget the rules */
     CHECK_INT(quipu_group_delete(db, "clicks", "ann", &reply), QUIPU_DONE);
     CHECK_INT(quipu_group_forget(db, "clicks", &reply), QUIPU_DONE);

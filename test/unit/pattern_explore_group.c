@@ -408,3 +408,54 @@ TEST(explore_group_that_is_quiet)
                    "(#state = :state or #state <> :state) and not contains(#ids, :id)");
     explore(&swept);
 }
+
+/* ---- by a call ---- */
+
+/* Complete, whoever was first; of both callers at most one is told; an event is in it or is told that it is late. */
+static void check_called(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    unsigned told = 0;
+    for (unsigned i = 0; i < outcome->count; i++) {
+        told += slice_contains(outcome->answers[i].body, SLICE("\"completed\":true"));
+        if (outcome->answers[i].status > 201 && outcome->answers[i].status != 409)
+            outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[i].body));
+    }
+    bool is_in = slice_contains(group, SLICE("{\"id\":\"e0\""));
+    if (told > 1 || !slice_contains(group, SLICE("\"state\":\"COMPLETE\"")) ||
+        is_in != (outcome->answers[0].status <= 201) || member_int(outcome, group, "count") != 1 + is_in)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration called = {
+    .name = "group that is completed by two calls",
+    .flows = {ADD("e0", "x"), REQUEST("POST /v1/groups/g/k/complete", NULL),
+              REQUEST("POST /v1/groups/g/k/complete", NULL)},
+    .before = {BEFORE("{\"complete\":{\"size\":2}}"), ADD("e8", "x")},
+    .faults = 1,
+    .check = check_called};
+
+/* The same call again after the next generation was opened: that one stays open. */
+static void check_once(struct outcome *outcome)
+{
+    struct slice next = generation_get(outcome, 2);
+    if (!slice_contains(generation_get(outcome, 1), SLICE("\"why\":\"call\"")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(generation_get(outcome, 1)));
+    if (slice_contains(next, SLICE("COMPLETE"))) outcome_fault(outcome, "%.*s", SLICE_ARG(next));
+}
+
+static const struct exploration once_called = {
+    .name = "group that is completed by a call that comes twice",
+    .flows = {ADD("e0", "x"), REQUEST_WITH("POST /v1/groups/g/k/complete", NULL, "Idempotency-Key", "t"),
+              REQUEST_WITH("POST /v1/groups/g/k/complete", NULL, "Idempotency-Key", "t")},
+    .before = {BEFORE("{\"complete\":{\"size\":5},\"late\":\"new\"}"), ADD("e8", "x")},
+    .faults = 1,
+    .check = check_once};
+
+TEST(explore_group_completed_by_a_call)
+{
+    explore(&called);
+    explore_broken(&called, "#state = :open and #rules = :rules",
+                   "(#state = :open or #state <> :open) and #rules = :rules");
+    explore(&once_called);
+}

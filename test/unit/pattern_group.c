@@ -467,3 +467,35 @@ TEST(group_of_two_processes)
     patterns.pattern = one;
     patterns_close(&patterns);
 }
+
+/* By a caller: once, with what is there; later events are told. */
+TEST(group_is_completed_by_a_call)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/groups/g", "{\"complete\":{\"size\":5},\"late\":\"new\"}");
+    asks(&patterns, "PUT /v1/groups/d", "{\"complete\":{\"size\":5}}");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k/complete", NULL, 404, "no-such-group");
+    asks(&patterns, "POST /v1/groups/g/k", "{\"id\":\"a\"}");
+    asks(&patterns, "POST /v1/groups/d/k", "{\"id\":\"a\"}");
+    CHECK_ASKS(&patterns, "POST /v1/groups/d/k/complete", NULL, 200,
+               "{\"generation\":1,\"count\":1,\"state\":\"COMPLETE\",\"completed\":true,\"why\":\"call\"}");
+    CHECK_ASKS(&patterns, "POST /v1/groups/d/k/complete", "{\"generation\":1}", 200,
+               "{\"generation\":1,\"count\":1,\"state\":\"COMPLETE\",\"completed\":false,\"why\":\"call\"}");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/d/k", "{\"id\":\"b\"}", 409, "closed-group");
+    CHECK(slice_contains(buf_view(&patterns.reply), SLICE("\"why\":\"call\"")));
+    CHECK(slice_contains(asks(&patterns, "POST /v1/groups/d/k", "{\"id\":\"a\"}"), SLICE("\"completed\":false")));
+    CHECK_ASKS(&patterns, "GET /v1/groups/d?state=open", NULL, 200, "{\"groups\":[]}");
+    /* the call that comes again means the same generation */
+    for (int i = 0; i < 2; i++) {
+        with_header(&patterns, "Idempotency-Key", "token");
+        CHECK_ASKS(&patterns, "POST /v1/groups/g/k/complete", NULL, 200,
+                   "{\"generation\":1,\"count\":1,\"state\":\"COMPLETE\",\"completed\":true,\"why\":\"call\"}");
+        asks(&patterns, "POST /v1/groups/g/k", "{\"id\":\"b\"}");
+        CHECK(slice_contains(buf_view(&patterns.reply), SLICE("\"generation\":2,\"count\":1,\"state\":\"OPEN\"")));
+    }
+    with_header(&patterns, "Idempotency-Key", "token");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k/complete", "{\"generation\":2}", 422, "key-reused");
+    CHECK_REFUSES(&patterns, "POST /v1/groups/g/k/complete", "{\"generation\":9}", 404, "no-such-group");
+    patterns_close(&patterns);
+}

@@ -18,6 +18,7 @@ static const struct {
     {"GET /v1/groups/g", NULL, "There are no groups named 'g': put their rules first."},
     {"POST /v1/groups/g/k", NULL, "There are no groups named 'g': put their rules first."},
     {"GET /v1/groups/g/k", NULL, "There is no group 'k' of 'g'."},
+    {"POST /v1/groups/g/k/complete", NULL, "There is no group 'k' of 'g'."},
     {"DELETE /v1/groups/g/k", NULL, "There is no group 'k' of 'g'."},
     {"GET /v1/periods/p", NULL, "There is no period 'p'; put makes it."},
     {"POST /v1/periods/p", NULL, "There is no period 'p'; put makes it."},
