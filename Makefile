@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react library cli web main
+ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react drive library cli web main
 
 below_base   :=
 below_fiber  := base
@@ -27,10 +27,11 @@ below_gateway := func task dynamo client sandbox rest api engine expr value stor
 below_trigger := func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_pattern := dynamo calendar match client rest api engine expr value store fiber base
 below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
+below_drive  := pattern func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
 below_cli    := library pattern dynamo template calendar match client rest api engine expr value store fiber base
-below_web    := react pattern trigger gateway func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli library react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
+below_web    := drive react pattern trigger gateway func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
+below_main   := web cli library drive react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan

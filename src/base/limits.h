@@ -170,6 +170,10 @@
 #define LIMIT_SCHEDULES_FIRING      16     /* at a time: each is a task that may have an Input in hand */
 #define LIMIT_SCHEDULE_INPUT_BYTES  (256 * 1024) /* EventBridge Scheduler: of a target's Input */
 
+#define LIMIT_DRIVE_CONCURRENCY     1000 /* calls for one thing at a time, over all servers: Lambda's own default */
+#define LIMIT_DRIVE_SHARES          8 /* that a drive's concurrency is cut into, each a lease of some server */
+#define LIMIT_DRIVE_PAUSE_MS        30000 /* between two attempts to have a target called that cannot be */
+
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */
 #define LIMIT_CLOCK_MS              4102444799999 /* the hooks' clock ends with 2099: schedules walk there in steps */
 #define LIMIT_STREAM_SHARDS         1024 /* that hooks may split a stream into, closed ones too: all are one item */

@@ -164,6 +164,13 @@ PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "  quipu log leave clicks mailer\n"
         "  quipu log rm clicks");
 
+PATTERN(drive, "what the server drives by itself",
+        "A queue of work (work put --each) may have the server hand its units to a function, a URL or a pattern\n"
+        "by itself, so many at a time. This lists all that is driven, with its settings.",
+        "  quipu work put mails --each send-mail --concurrency 10\n"
+        "  quipu work put mails --paused             # --paused=false: goes on\n"
+        "  quipu drive ls");
+
 PATTERN(board, "messages in the order of their time",
         "A board holds messages, the oldest first.",
         "  quipu board post team 'lunch at noon' --author ann\n"

@@ -152,6 +152,12 @@ bool func_is_idle(struct func *func)
 
 /* ---- invoking ---- */
 
+uint32_t invocation_timeout_ms(const struct function *function, const struct invocation *invocation)
+{
+    bool is_less = invocation->timeout_ms && invocation->timeout_ms < function->timeout_ms;
+    return is_less ? invocation->timeout_ms : function->timeout_ms;
+}
+
 /* Bits that aliases with two versions choose by: spread evenly, and no lock to take (splitmix64 of a
  * counter). */
 static uint64_t choice_bits(struct func *func)
@@ -184,6 +190,17 @@ void func_invoke(struct func *func, struct invocation *invocation)
         pool_invoke(func->pool, function, invocation);
     else
         target_invoke(func, function, invocation);
+    function_release(function);
+}
+
+void func_invoke_target(struct func *func, struct invocation *invocation)
+{
+    struct function *function = target_of_text(invocation->function);
+    if (!function) {
+        func_invoke(func, invocation);
+        return;
+    }
+    target_invoke(func, function, invocation);
     function_release(function);
 }
 

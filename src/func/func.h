@@ -118,6 +118,7 @@ struct invocation {
     struct slice client_context; /* decoded JSON; empty: none */
     struct slice cause;          /* of what led to it; the function's own name is added for its writes */
     bool wants_log;              /* the last 4 KB of its output */
+    uint32_t timeout_ms;         /* where that is less than the function's own; 0: that */
     /* Of an asynchronous call; the same for all its attempts. Empty: it is none. */
     struct slice call_id;
     int64_t accepted_ms;
@@ -142,6 +143,8 @@ struct invocation {
 
 /* The invocation belongs to the caller and stays until `done`. From any thread; never blocks. */
 void func_invoke(struct func *func, struct invocation *invocation);
+/* The same of whatever can be called: `function` as struct func_call has it. */
+void func_invoke_target(struct func *func, struct invocation *invocation);
 
 /* Whether the function can be found, and its unqualified ARN with the qualifier where one was given. */
 bool func_resolve(struct func *func, struct slice function, struct arena *arena, struct slice *arn,

@@ -142,6 +142,8 @@ void pool_put_metrics(struct pool *pool, struct buf *out);
 
 /* Who calls URLs; NULL when there is no libcurl. */
 struct client *func_client(struct func *func);
+/* Of this call: the function's, or less where the caller wants it so. */
+uint32_t invocation_timeout_ms(const struct function *function, const struct invocation *invocation);
 void target_invoke(struct func *func, struct function *function, struct invocation *invocation);
 /* URLs that destinations name are called like functions, without being any. */
 bool target_is_url(struct slice text);

@@ -48,6 +48,7 @@ struct run {
     char id[RUN_ID_BYTES], root[RUN_ROOT_BYTES];
     int64_t asked_us, given_us, deadline_us; /* given: 0 until its event is handed over; all monotonic */
     int64_t deadline_ms;                     /* wall clock */
+    uint32_t timeout_ms;                     /* the function's, or less where the caller wants it so */
     /* the answer */
     enum invocation_end end;
     struct buf reply;

@@ -104,7 +104,7 @@ static void debug_end(struct pool *pool, struct debug *debug)
     {
         if (!instance->debug_port || !slice_equal(instance->function->name, name)) continue;
         ring_each(struct run, run, link, &instance->running)
-            run->deadline_us = now_us + run->function->timeout_ms * 1000ll;
+            run->deadline_us = now_us + run->timeout_ms * 1000ll;
     }
     retire_all(pool, name);
     debug_free(debug);

@@ -45,6 +45,7 @@ struct run *run_new(struct pool *pool, struct function *function, struct invocat
     run->arn = called_arn(run, function, invocation);
     run->asked_us = monotonic_us();
     run->wants_log = invocation->wants_log;
+    run->timeout_ms = invocation_timeout_ms(function, invocation);
     pool_lock(pool);
     if (!invocation->request_id[0])
         uuid_put(invocation->request_id, random_next(&pool->random), random_next(&pool->random));

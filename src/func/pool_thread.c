@@ -30,8 +30,7 @@ static void sooner(int64_t *due_us, int64_t other_us)
 static void run_time_out(struct run *run, struct after *after)
 {
     struct instance *instance = run->instance;
-    run_fail(run, "Sandbox.Timedout", "Task timed out after %.2f seconds",
-             run->function->timeout_ms / 1000.0);
+    run_fail(run, "Sandbox.Timedout", "Task timed out after %.2f seconds", run->timeout_ms / 1000.0);
     run->is_decided = true;
     run->status = "timeout";
     stats_add(&instance->pool->stats.timeouts, 1);

@@ -334,18 +334,11 @@ static void read_settings(void *argument)
 static void invoke(void *argument)
 {
     struct async_call *call = argument;
-    struct func *func = call->queue->func;
     pthread_mutex_lock(&call->queue->gate);
-    if (call->queue->is_shut) {
+    if (call->queue->is_shut)
         call->invocation.function = SLICE_NONE;
-    } else {
-        struct function *function = target_of_text(call->function);
-        if (function)
-            target_invoke(func, function, &call->invocation);
-        else
-            func_invoke(func, &call->invocation);
-        function_release(function);
-    }
+    else
+        func_invoke_target(call->queue->func, &call->invocation);
     pthread_mutex_unlock(&call->queue->gate);
 }
 

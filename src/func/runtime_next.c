@@ -131,7 +131,7 @@ void instance_give(struct instance *instance, struct run *run, struct after *aft
     instance->running_count++;
     instance->invocation_count++;
     instance->used_us = monotonic_us();
-    int64_t limit_ms = instance->debug_port ? LIMIT_DEBUG_CALL_MS : run->function->timeout_ms;
+    int64_t limit_ms = instance->debug_port ? LIMIT_DEBUG_CALL_MS : run->timeout_ms;
     run->deadline_us = instance->used_us + limit_ms * 1000;
     run->deadline_ms = clock_now_ms(pool->func->options.clock) + limit_ms;
     arena_reset(&instance->cause_arena);

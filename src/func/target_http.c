@@ -142,13 +142,13 @@ void target_http(struct func *func, const struct function *function, struct invo
     http->clock = func->options.clock;
     http->name = arena_copy(arena, function->name);
     http->secret = arena_copy(arena, function->secret);
-    http->timeout_ms = function->timeout_ms;
-    int64_t connect_ms = function->timeout_ms < CONNECT_MS ? function->timeout_ms : CONNECT_MS;
+    http->timeout_ms = invocation_timeout_ms(function, invocation);
+    int64_t connect_ms = http->timeout_ms < CONNECT_MS ? http->timeout_ms : CONNECT_MS;
     http->call = (struct client_call){.method = "POST",
                                       .url = arena_copy(arena, function->url).data,
                                       .body = target_event(invocation),
                                       .connect_ms = connect_ms,
-                                      .total_ms = function->timeout_ms,
+                                      .total_ms = http->timeout_ms,
                                       .reply_max_bytes = LIMIT_FUNCTION_REPLY_BYTES,
                                       .arena = arena,
                                       .reply = &invocation->reply,

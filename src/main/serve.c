@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "client/client.h"
+#include "drive/drive.h"
 #include "dynamo/dynamo.h"
 #include "func/func.h"
 #include "gateway/gateway.h"
@@ -258,6 +259,7 @@ struct parts {
     struct trigger *trigger;
     struct pattern *pattern;
     struct react *react;
+    struct drive *drive;
     struct web_regions *regions;
     struct web *web;
     struct net_server *server;
@@ -276,8 +278,10 @@ static void stop_orderly(void *context)
     struct parts *parts = context;
     int64_t until_us = monotonic_us() + STOP_MS * 1000;
     dynamo_hurry(parts->dynamo);
+    if (parts->drive) drive_stop(parts->drive);
     if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_stop(parts->trigger);
+    if (parts->drive) drive_rest(parts->drive, (until_us - monotonic_us()) / 1000);
     if (parts->func) func_stop(parts->func, (until_us - monotonic_us()) / 1000);
     net_server_stop(parts->server);
 }
@@ -471,6 +475,17 @@ static void open_reactions(struct parts *parts, const struct settings *settings)
                                                       .account = ACCOUNT});
 }
 
+/* Without functions nothing is driven here, either. */
+static void open_drive(struct parts *parts, const struct settings *settings)
+{
+    if (!parts->func) return;
+    parts->drive = drive_open(&(struct drive_options){.dynamo = parts->dynamo,
+                                                      .pattern = parts->pattern,
+                                                      .func = parts->func,
+                                                      .clock = &parts->clock,
+                                                      .shared = settings->on != NULL});
+}
+
 #define REGION_CACHE_BYTES (16 * MEGABYTE) /* of each database: there may be many */
 
 static void open_regions(struct parts *parts, const struct settings *settings)
@@ -498,6 +513,7 @@ static bool open_web(struct parts *parts, const struct settings *settings, char 
                                                .trigger = parts->trigger,
                                                .pattern = parts->pattern,
                                                .react = parts->react,
+                                               .drive = parts->drive,
                                                .regions = parts->regions,
                                                .credentials = settings->credentials,
                                                .prefix = settings->prefix,
@@ -545,6 +561,7 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
     if (!open_functions(parts, settings, error, error_len)) return false;
     open_patterns(parts, settings);
     open_reactions(parts, settings);
+    open_drive(parts, settings);
     open_regions(parts, settings);
     return open_web(parts, settings, error, error_len);
 }
@@ -553,10 +570,12 @@ static void start_all(struct parts *parts)
 {
     if (parts->func) func_start(parts->func, parts->server, web_forward, parts->web);
     if (parts->trigger) trigger_start(parts->trigger);
+    if (parts->drive) drive_start(parts->drive);
 }
 
 static void close_all(struct parts *parts)
 {
+    if (parts->drive) drive_close(parts->drive);
     if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_close(parts->trigger);
     if (parts->react) react_close(parts->react);

@@ -52,7 +52,8 @@ struct server *server_open(struct pattern *pattern, bool sweeps);
 /* Nothing waits any more. */
 void server_stop(struct server *server);
 void server_close(struct server *server);
-void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call);
+void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call,
+                  const struct pattern_host *host);
 void server_wake(struct server *server, const struct flow_wake *wakes);
 /* The client of a call that server_begin was given has gone; on the thread that the call came in by. */
 void server_client_left(struct rest_call *call);

@@ -76,6 +76,8 @@ void pattern_close(struct pattern *pattern);
 
 /* Answers a request, at once or later (`done`), never waiting on this thread. False: no route is ours. */
 bool pattern_serve(struct pattern *pattern, struct rest_call *call);
+/* The same for a call that comes in by another's thread than those of the options' host. */
+bool pattern_serve_on(struct pattern *pattern, struct rest_call *call, const struct pattern_host *host);
 /* The same for those who may wait: returns when it is answered; `done` is not called. False as above. */
 bool pattern_run(struct pattern *pattern, struct rest_call *call);
 /* Does once what `sweeps` would do, and waits for it. 200, or the status of the sweep that failed, whose
@@ -127,6 +129,8 @@ struct pattern_target {
  * phrase behind "then". */
 const char *pattern_then_read(struct slice then, struct arena *arena,
                               struct pattern_target targets[PATTERN_TARGETS], unsigned *count);
+/* As functions are called (func_call.function). */
+struct slice pattern_target_text(const struct pattern_target *target, struct arena *arena);
 bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena);
 
 /* Patterns that were given a `then` leave it, as attribute "then", on the item whose change of state is the

@@ -202,10 +202,15 @@ void pattern_answer(const struct flow *flow, struct rest_call *call)
 
 bool pattern_serve(struct pattern *pattern, struct rest_call *call)
 {
+    return pattern_serve_on(pattern, call, pattern->host);
+}
+
+bool pattern_serve_on(struct pattern *pattern, struct rest_call *call, const struct pattern_host *host)
+{
     bool refused;
     const struct flow_row *row = pattern_find(pattern, call, &refused);
     if (row)
-        server_begin(pattern->server, row, call);
+        server_begin(pattern->server, row, call, host);
     else if (refused)
         call->done(call);
     return row || refused;

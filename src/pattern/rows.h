@@ -20,6 +20,7 @@
     X(period)                                                                                                \
     X(history)                                                                                               \
     X(board)                                                                                                 \
+    X(drive)                                                                                                 \
     X(original)                                                                                              \
     X(openapi)
 

@@ -33,6 +33,7 @@ struct run {
     struct dynamo_call call;
     struct pattern_task task; /* for the host */
     struct server *server;
+    const struct pattern_host *host; /* whose thread goes on with it; NULL: the server's own */
     struct rest_call *rest; /* NULL: a sweep */
     struct sweep *sweep;
     struct buf reply;
@@ -217,21 +218,16 @@ static void run_resume(struct run *run, struct dynamo_turn *turn)
 static void resume_on_host(struct pattern_task *task)
 {
     struct run *run = (struct run *)((char *)task - offsetof(struct run, task));
-    run_resume(run, run->server->pattern->host->turn(run->rest));
-}
-
-static bool has_host(const struct run *run)
-{
-    return run->server->pattern->host && run->rest;
+    run_resume(run, run->host->turn(run->rest));
 }
 
 /* Hands it to whoever goes on with it. Not under the lock. */
 static void run_is_ready(struct run *run)
 {
     struct server *server = run->server;
-    if (has_host(run)) {
+    if (run->host) {
         run->task.run = resume_on_host;
-        server->pattern->host->post(run->rest, &run->task);
+        run->host->post(run->rest, &run->task);
         return;
     }
     pthread_mutex_lock(&server->lock);
@@ -562,28 +558,29 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
     }
 }
 
-static void server_count_in(struct server *server)
+static void server_count_in(struct server *server, const struct pattern_host *host)
 {
     pthread_mutex_lock(&server->lock);
     server->alive++;
-    if (!server->pattern->host) thread_need(server);
+    if (!host) thread_need(server);
     pthread_mutex_unlock(&server->lock);
 }
 
-void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call)
+void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call,
+                  const struct pattern_host *host)
 {
     struct run *run = arena_new(call->arena, struct run);
-    const struct pattern_host *host = server->pattern->host;
     struct dynamo_turn own = {0}, *turn = host ? host->turn(call) : &own;
     struct flow_start start = pattern_start_of(server->pattern, call->arena, call->reply);
     struct dynamo *dynamo = server->pattern->dynamo;
     start.row = row;
     start.request = call;
     run->server = server;
+    run->host = host;
     run->rest = call;
     call->context = run;
     call->left = server_client_left;
-    server_count_in(server);
+    server_count_in(server, host);
     flow_begin(&run->flow, &start);
     run_drive(run, turn);
     if (!host) dynamo_turn_end(dynamo, &own);
@@ -604,7 +601,7 @@ static void sweep_begin(struct server *server, struct sweep *sweep, struct dynam
     struct flow_start start = pattern_start_of(server->pattern, &sweep->arena, &sweep->body);
     run->server = server;
     run->sweep = sweep;
-    server_count_in(server);
+    server_count_in(server, NULL);
     flow_begin_sweep(&run->flow, &start, sweep->what);
     run_drive(run, turn);
 }
@@ -664,7 +661,7 @@ static struct run *ready_take(struct server *server, struct wait *due)
     uint64_t own = 0;
     while (due) {
         struct wait *next = due->next;
-        if (has_host(run_of(due)) && !server->stopping) {
+        if (run_of(due)->host && !server->stopping) {
             due->next = for_hosts;
             for_hosts = due;
         } else {

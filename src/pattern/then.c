@@ -195,6 +195,28 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
     return fault;
 }
 
+struct slice pattern_target_text(const struct pattern_target *target, struct arena *arena)
+{
+    struct buf out = {0};
+    if (target->function.len) return target->function;
+    if (target->url.len && !target->secret.len) return target->url;
+    buf_text(&out, "{");
+    buf_printf(&out, "\"%s\":", target->url.len ? "url" : "call");
+    json_put_string(&out, target->url.len ? target->url : target->call);
+    if (target->secret.len) {
+        buf_text(&out, ",\"secret\":");
+        json_put_string(&out, target->secret);
+    }
+    if (target->body.data) {
+        buf_text(&out, ",\"body\":");
+        buf_slice(&out, target->body);
+    }
+    buf_byte(&out, '}');
+    struct slice text = arena_copy(arena, buf_view(&out));
+    buf_free(&out);
+    return text;
+}
+
 bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena)
 {
     struct raw_look look;

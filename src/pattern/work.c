@@ -13,14 +13,17 @@
  *   One without `state` was deleted: it is there for a while with its `fence`, so that fences go on where the same
  *   id is submitted again, and whoever worked at the old unit cannot finish the new one.
  * Table PREFIXwork-queues: hash key `queue` (S); `lease`, `backoff` (N, ms), `attempts` (N), `keep` (N, s),
- *   `then` (S); `changed` (S): when they were set.
+ *   `then` (S); `changed` (S): when they were set. A queue whose units the server hands to a function has a drive, too
+ *   (drive.c).
  *
  * A claim is a hold (hold.h): beat, finish and fail only act on the fence that they were given, so whoever lost its
  * claim changes nothing. A unit that is submitted again answers what became of it. */
 #include "pattern/work.h"
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "calendar/calendar.h"
+#include "pattern/drive.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
 #include "pattern/rows.h"
@@ -114,7 +117,18 @@ void work_tell(struct flow *flow, int status, struct slice item)
 
 /* ---- the queue ---- */
 
-enum { SET_LEASE = WORK_QUEUE + 1, SET_ATTEMPTS, SET_BACKOFF, SET_KEEP, SET_THEN, SET_REPLY };
+enum {
+    SET_LEASE = WORK_QUEUE + 1,
+    SET_ATTEMPTS,
+    SET_BACKOFF,
+    SET_KEEP,
+    SET_THEN,
+    SET_EACH,
+    SET_CONCURRENCY,
+    SET_TIMEOUT,
+    SET_PAUSED,
+    SET_REPLY
+};
 
 static const struct field set_fields[] = {
     FIELD_WORK_QUEUE,
@@ -128,9 +142,25 @@ static const struct field set_fields[] = {
                   .help = "how long what is DONE or DEAD is kept (default: 7d)"},
     [SET_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each unit that becomes DEAD: a function, a URL or a call"},
+    [SET_EACH] =
+        {"each", IN_BODY, FIELD_THEN,
+         .help = "what the server calls with each unit, by itself: a function, a URL or a call; []: nothing"},
+    [SET_CONCURRENCY] = {"concurrency", IN_BODY, FIELD_INT, .min = 1, .max = LIMIT_DRIVE_CONCURRENCY,
+                         .help = "how many of these calls run at a time, over all servers (default: 10)"},
+    [SET_TIMEOUT] = {"timeout", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
+                     .help = "of such a call, where it is shorter than the function's own"},
+    [SET_PAUSED] = {"paused", IN_BODY, FIELD_BOOL, .help = "true: no such call is begun"},
     [SET_REPLY] = FIELD_ANSWERED("work", FIELD_LIST),
     FIELD_ANSWERED("next", FIELD_TEXT),
 };
+
+static const struct drive_setting work_drive_settings[] = {
+    {"each", FIELD_THEN, DRIVE_NONE},
+    {"concurrency", FIELD_INT, 10},
+    {"timeout", FIELD_DURATION, DRIVE_NONE},
+    {"paused", FIELD_BOOL, false},
+};
+DRIVE_KIND(work);
 
 void work_settings_read(struct flow *flow, struct slice item, struct work_settings *settings)
 {
@@ -164,6 +194,8 @@ static void set_number(struct flow *flow, unsigned field, const char *name, int6
 static void set_queue(struct flow *flow)
 {
     struct slice set = SLICE(""), values = SLICE("");
+    struct drive_thing thing = {.kind = &work_drive_kind, .name = flow_text(flow, WORK_QUEUE)};
+    drive_check(flow, &thing);
     set_number(flow, SET_LEASE, "lease", 1, &set, &values);
     set_number(flow, SET_ATTEMPTS, "attempts", 1, &set, &values);
     set_number(flow, SET_BACKOFF, "backoff", 1, &set, &values);
@@ -177,7 +209,9 @@ static void set_queue(struct flow *flow)
               "'ExpressionAttributeValues':{':changed':%S%A},'ReturnValues':'ALL_NEW'}",
               &work_settings_table, flow_text(flow, WORK_QUEUE), set, moment_text(flow->arena, flow->now_ms),
               values);
-    flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
+    struct slice settings = settings_members(flow, flow_item(flow)), drive = drive_put(flow, &thing);
+    flow_answer(flow, 200, "{%A%A}", settings,
+                drive_members(flow, &thing, drive));
 }
 
 /* ---- submitting ---- */
@@ -269,7 +303,9 @@ static void list_units(struct flow *flow)
         !flow_given(flow, LIST_AFTER)) { /* the first page of the whole queue */
         task_call(flow, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
                   &work_settings_table, queue);
-        flow_put(flow, flow->body, "%A,", settings_members(flow, flow_item(flow)));
+        struct slice settings = settings_members(flow, flow_item(flow));
+        struct drive_thing thing = {.kind = &work_drive_kind, .name = queue};
+        flow_put(flow, flow->body, "%A%A,", settings, drive_members(flow, &thing, drive_read(flow, &thing)));
     }
     if (!flow_given(flow, LIST_STATE)) {
         filter = SLICE("\"FilterExpression\":\"attribute_exists(#state)\",");

@@ -36,19 +36,22 @@ static struct held held_of(struct flow *flow, struct slice id)
     return (struct held){&work_table, work_key(flow, id)};
 }
 
-/* The last attempt's claim is over without a word: that was one failure too many. */
+/* The last attempt's claim is over without a word: that was one failure too many. Or it failed when more attempts were
+ * allowed than are now. */
 static void bury(struct flow *flow, const struct work_settings *settings, struct slice unit)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), id = item_text(flow->arena, unit, "id");
-    bool has_then = settings->then.data != NULL;
+    struct slice error = item_text(flow->arena, unit, "error");
+    bool has_then = settings->then.data != NULL, is_ready = item_says(flow->arena, unit, "state", "READY");
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :dead, #dead = :queue, #error = :error, "
         "#finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
         "'ConditionExpression':'#fence = :fence and #due <= :now',%#,'ExpressionAttributeValues':{"
-        "':dead':{'S':'DEAD'},':queue':%S,':error':{'S':'its last lease ended without a word'},':time':%S,"
-        "':expires':%N,':fence':%N,':now':%N%A},'ReturnValues':'ALL_NEW',%O}",
+        "':dead':{'S':'DEAD'},':queue':%S,':error':%S,':time':%S,':expires':%N,':fence':%N,':now':%N%A},"
+        "'ReturnValues':'ALL_NEW',%O}",
         &work_table, work_key(flow, id), has_then ? SLICE(", #then = :then") : SLICE(""), queue,
+        is_ready && error.len ? error : SLICE("its last lease ended without a word"),
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + settings->keep_s,
         hold_of(flow, unit).fence, flow->now_ms,
         has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""));

@@ -226,35 +226,12 @@ static void fit_payloads(struct round *round, struct change *change)
 
 /* ---- calls ---- */
 
-/* As the queue takes it. */
-static struct slice function_text(const struct pattern_target *target, struct arena *arena)
-{
-    struct buf out = {0};
-    if (target->function.len) return target->function;
-    if (target->url.len && !target->secret.len) return target->url;
-    buf_text(&out, "{");
-    buf_printf(&out, "\"%s\":", target->url.len ? "url" : "call");
-    json_put_string(&out, target->url.len ? target->url : target->call);
-    if (target->secret.len) {
-        buf_text(&out, ",\"secret\":");
-        json_put_string(&out, target->secret);
-    }
-    if (target->body.data) {
-        buf_text(&out, ",\"body\":");
-        buf_slice(&out, target->body);
-    }
-    buf_byte(&out, '}');
-    struct slice text = arena_copy(arena, buf_view(&out));
-    buf_free(&out);
-    return text;
-}
-
 /* A call that comes of itself too often is put aside, so that a person may send it on. False when the queue
  * cannot be had now. */
 static bool put_call(struct round *round, const struct change *change, unsigned index)
 {
     struct reactions *reactions = round->reaction->reactions;
-    const struct func_call call = {.function = function_text(&change->targets[index], round->arena),
+    const struct func_call call = {.function = pattern_target_text(&change->targets[index], round->arena),
                                    .payload = change->payloads[index],
                                    .cause = change->record.cause,
                                    .id = change->ids[index],

@@ -33,6 +33,7 @@ struct web {
     const char *host, *nodes; /* as web_options tells */
     struct trigger *trigger;
     struct react *react;
+    struct drive *drive;
     struct pattern *pattern;
     struct rest_workers *workers; /* for hooks that wait */
     _Atomic bool stops;           /* the server is about to end: nobody waits any more */

@@ -5,6 +5,7 @@
 #include "fiber/fiber.h"
 #include "func/func.h"
 #include "pattern/pattern.h"
+#include "drive/drive.h"
 #include "react/react.h"
 #include "trigger/trigger.h"
 #include "web/internal.h"
@@ -140,6 +141,7 @@ void web_put_metrics(struct web *web, struct buf *out)
     if (web->func) func_put_metrics(web->func, out);
     if (web->trigger) trigger_put_metrics(web->trigger, out);
     if (web->react) react_put_metrics(web->react, out);
+    if (web->drive) drive_put_metrics(web->drive, out);
     if (web->pattern) pattern_put_metrics(web->pattern, out);
     put_tasks(out);
     if (web->server) put_connections(web, out);

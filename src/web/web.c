@@ -51,6 +51,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->nodes = options->nodes && *options->nodes ? options->nodes : web->host;
     web->trigger = options->trigger;
     web->react = options->react;
+    web->drive = options->drive;
     web->pattern = options->pattern;
     web->clock = options->clock;
     web->region = slice_of(options->region);

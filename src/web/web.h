@@ -16,6 +16,7 @@ struct web;
 struct func;
 struct trigger;
 struct react;
+struct drive;
 struct pattern;
 struct gateway;
 struct rest_call;
@@ -43,6 +44,7 @@ struct web_options {
     struct func *func;           /* NULL: there are no functions, */
     struct trigger *trigger;     /* no triggers and schedules, */
     struct react *react;         /* nobody carries out reactions, */
+    struct drive *drive;         /* nothing is driven, */
     struct pattern *pattern;     /* there are no patterns, */
     struct gateway *gateway;     /* and no URLs of functions */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */

@@ -37,7 +37,8 @@ RESOURCES = {
                ("POST", "/v1/periods/p", {"id": "a", "data": 1})],
     "period by cron": [("PUT", "/v1/periods/cron", {"cron": "0 9 * * 1-5", "zone": "Europe/Berlin"})],
     "work": [("PUT", "/v1/work/q", {"lease": "45s", "attempts": 2, "backoff": "3s", "keep": "1h",
-                                    "then": {"call": "POST /v1/counters/ends"}}),
+                                    "then": {"call": "POST /v1/counters/ends"}, "paused": True, "timeout": "5s",
+                                    "each": {"url": "http://127.0.0.1:9/", "secret": "s"}, "concurrency": 3}),
              ("POST", "/v1/work/q/a", {"data": {"x": 1}}), ("POST", "/v1/work/q/claim", {"owner": "me"})],
     "work without settings": [("PUT", "/v1/work/usual", {})],
 }

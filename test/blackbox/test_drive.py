@@ -1,0 +1,207 @@
+"""What the server drives by itself: each unit of a queue is handed to a function, a URL or a pattern."""
+import json
+import urllib.request
+
+import pytest
+from lambdas import Function, eventually, lambda_client, send
+from support.engines import ENGINES, database
+from support.process import Quipu
+
+KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+
+# Fails as often as its data says, tells what it was given, and how many of its kind run.
+SEND = """
+def handle(event):
+    data = event["data"] or {}
+    if data.get("slow"):
+        note(begin=event["id"])
+        time.sleep(data["slow"])
+        note(end=event["id"])
+    if event["attempt"] <= data.get("fails", 0):
+        raise ValueError("no ink")
+    return {"sent": event["id"]}
+"""
+
+
+class Place:
+    def __init__(self, url):
+        self.url, self.functions = url, lambda_client(url)
+
+    def ask(self, method, path, body=None):
+        return send(self.url, method, path, body)
+
+    def ok(self, method, path, body=None):
+        status, reply = self.ask(method, path, body)
+        assert status in (200, 201), (method, path, status, reply)
+        return reply
+
+    def submit(self, queue, id, data=None):
+        return self.ok("POST", f"/v1/work/{queue}/{id}", {"data": data})
+
+    def end(self, queue, id):
+        return eventually(lambda: (lambda unit: unit if "finished" in unit else None)(
+            self.ok("GET", f"/v1/work/{queue}/{id}?wait=20s")), f"{queue}/{id} ends")
+
+    def drives(self):
+        return {drive["id"]: drive for drive in self.ok("GET", "/v1/drives")["drives"]}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request, tmp_path_factory):
+    """On other engines two servers share the work."""
+    if request.param == "embedded":
+        with Quipu("--memory") as server:
+            yield Place(server.url)
+        return
+    with database(request.param) as data:
+        first, second = (["--on", data.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
+        with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
+            yield Place(server.url)
+
+
+@pytest.fixture(scope="module")
+def here():
+    with Quipu("--memory") as server:
+        yield Place(server.url)
+
+
+@pytest.fixture
+def queue(place, tmp_path, unused_name):
+    """A queue that a function works at."""
+    function = Function(place.functions, tmp_path, unused_name, SEND)
+    place.ok("PUT", f"/v1/work/{unused_name}", {"each": unused_name, "attempts": 3, "backoff": 1})
+    yield unused_name, function
+    place.ok("PUT", f"/v1/work/{unused_name}", {"each": []})
+
+
+def test_each_unit_is_handed_to_the_function(place, queue):
+    name, function = queue
+    for i in range(5):
+        place.submit(name, f"u-{i}", {"n": i})
+    for i in range(5):
+        unit = place.end(name, f"u-{i}")
+        assert (unit["state"], unit["result"], unit["attempts"]) == ("DONE", {"sent": f"u-{i}"}, 1)
+    assert sorted(map(json.dumps, function.events())) == sorted(
+        json.dumps({"queue": name, "id": f"u-{i}", "attempt": 1, "data": {"n": i}}) for i in range(5))
+
+
+def test_a_failure_is_tried_again_and_given_up_by_the_queues_rules(place, queue):
+    name, function = queue
+    place.submit(name, "twice", {"fails": 1})
+    place.submit(name, "never", {"fails": 9})
+    assert place.end(name, "twice")["attempts"] == 2
+    dead = place.end(name, "never")
+    assert (dead["state"], dead["attempts"], dead["error"]) == ("DEAD", 3, "ValueError: no ink")
+    assert sorted(event["attempt"] for event in function.events()) == [1, 1, 2, 2, 3]
+
+
+def test_settings_are_the_queues_and_can_be_changed(place, queue):
+    name, _ = queue
+    assert place.drives()[f"work:{name}"]["concurrency"] == 10
+    changed = place.ok("PUT", f"/v1/work/{name}", {"concurrency": 3, "paused": True, "timeout": "1m"})
+    expected = {"each": name, "concurrency": 3, "paused": True, "timeout": "1m"}
+    assert expected.items() <= changed.items()
+    assert expected.items() <= place.ok("GET", f"/v1/work/{name}").items()
+    assert expected.items() <= place.drives()[f"work:{name}"].items()
+
+
+def test_what_is_paused_waits(here, tmp_path, unused_name):
+    name, function = unused_name, Function(here.functions, tmp_path, unused_name, SEND)
+    here.ok("PUT", f"/v1/work/{name}", {"each": name, "paused": True})
+    here.submit(name, "a")
+    other = here.ok("PUT", f"/v1/work/{name}-other", {"each": name})
+    here.submit(name + "-other", "b")
+    here.end(name + "-other", "b")  # that one is driven meanwhile
+    assert here.ok("GET", f"/v1/work/{name}/a")["state"] == "READY" and other["paused"] is False
+    here.ok("PUT", f"/v1/work/{name}", {"paused": False})
+    assert here.end(name, "a")["state"] == "DONE"
+    here.ok("PUT", f"/v1/work/{name}", {"each": []})
+    assert f"work:{name}" not in here.drives() and "each" not in here.ok("GET", f"/v1/work/{name}")
+    assert len(function.events()) == 2
+
+
+def test_no_more_run_at_a_time_than_the_concurrency_says(place, queue):
+    name, function = queue
+    place.ok("PUT", f"/v1/work/{name}", {"concurrency": 2})
+    for i in range(6):
+        place.submit(name, f"u-{i}", {"slow": 0.1})
+    for i in range(6):
+        assert place.end(name, f"u-{i}")["state"] == "DONE"
+    running = most = 0
+    for line in function.lines():
+        running += ("begin" in line) - ("end" in line)
+        most = max(most, running)
+    assert 1 <= most <= 2
+
+
+def test_a_claim_is_beaten_while_the_function_runs(here, tmp_path, unused_name):
+    name, function = unused_name, Function(here.functions, tmp_path, unused_name, SEND)
+    here.ok("PUT", f"/v1/work/{name}", {"each": name, "lease": "400ms"})
+    here.submit(name, "a", {"slow": 1.5})
+    unit = here.end(name, "a")
+    assert (unit["state"], unit["attempts"], len(function.events())) == ("DONE", 1, 1)
+
+
+def test_a_time_out_of_the_queues_own(here, tmp_path, unused_name):
+    Function(here.functions, tmp_path, unused_name, SEND)
+    here.ok("PUT", f"/v1/work/{unused_name}", {"each": unused_name, "timeout": "200ms", "attempts": 1})
+    here.submit(unused_name, "a", {"slow": 60})
+    unit = here.end(unused_name, "a")
+    assert unit["state"] == "DEAD" and "Task timed out after 0.20 seconds" in unit["error"]
+
+
+def test_a_pattern_as_the_target(here, unused_name):
+    here.ok("PUT", f"/v1/work/{unused_name}", {"each": {"call": "POST /v1/counters/{id}", "body": {"by": "{data.by}"}}})
+    here.submit(unused_name, unused_name, {"by": 7})
+    assert here.end(unused_name, unused_name)["state"] == "DONE"
+    assert here.ok("GET", f"/v1/counters/{unused_name}")["value"] == 7
+
+
+def test_what_makes_no_sense_is_refused(here, unused_name):
+    path = f"/v1/work/{unused_name}"
+    for body, words in [({"concurrency": 5}, "each is needed"), ({"each": ["a", "b"]}, "one function"),
+                        ({"each": {"function": "a", "on": "DONE"}}, "no \"on\""), ({"each": "no blanks"}, "function"),
+                        ({"each": "f", "concurrency": 1001}, "concurrency")]:
+        status, reply = here.ask("PUT", path, body)
+        assert status == 400 and words in reply["message"], reply
+    assert f"work:{unused_name}" not in here.drives()
+
+
+def test_returned_writes_are_refused(here, tmp_path, unused_name):
+    write = {"Delete": {"TableName": "any", "Key": {"pk": {"S": "a"}}}}
+    source = f"def handle(event):\n    return {{'quipu': {{'transact': [{write}]}}}}\n"
+    Function(here.functions, tmp_path, unused_name, source)
+    here.ok("PUT", f"/v1/work/{unused_name}", {"each": unused_name})
+    here.submit(unused_name, "a")
+    unit = here.end(unused_name, "a")
+    assert (unit["state"], unit["attempts"]) == ("DEAD", 1) and "returned writes" in unit["error"]
+
+
+def test_a_server_that_was_killed_goes_on(tmp_path, unused_name):
+    folder = str(tmp_path / "data")
+    with Quipu("--data", folder) as server:
+        place = Place(server.url)
+        Function(place.functions, tmp_path, unused_name, SEND)
+        place.ok("PUT", f"/v1/work/{unused_name}", {"each": unused_name, "lease": "1s"})
+        place.submit(unused_name, "a", {"slow": 60})
+        eventually(lambda: place.ok("GET", f"/v1/work/{unused_name}/a")["state"] == "CLAIMED", "it is claimed")
+        server.kill()
+    with Quipu("--data", folder) as server:
+        place = Place(server.url)
+        place.submit(unused_name, "b")
+        assert place.end(unused_name, "b")["state"] == "DONE"
+        eventually(lambda: place.ok("GET", f"/v1/work/{unused_name}/a")["attempts"] == 2, "it is called again")
+
+
+def test_metrics_count_the_calls(here, tmp_path, unused_name):
+    def metric(name):
+        with urllib.request.urlopen(here.url + "/metrics", timeout=60) as reply:
+            return float(reply.read().decode().split(f"\nquipu_drive_{name} ")[1].split()[0])
+
+    Function(here.functions, tmp_path, unused_name, SEND)
+    before = metric("calls_total")
+    here.ok("PUT", f"/v1/work/{unused_name}", {"each": unused_name})
+    here.submit(unused_name, "a")
+    here.end(unused_name, "a")
+    assert metric("calls_total") > before
+    eventually(lambda: metric("running") == 0, "nothing runs")
