@@ -560,7 +560,7 @@ enum quipu_result quipu_document_delete(struct quipu *db, const char *collection
 /* {"key":"...","version":7,"data":...}, by key. */
 struct quipu_pages *quipu_document_list(struct quipu *db, const char *collection);
 
-/* ---- leases: one holder at a time ---- */
+/* ---- leases: one holder at a time, or as many as you say ---- */
 
 struct quipu_lease {
     int64_t fence;    /* grows with each grant: whoever guards something refuses smaller ones */
@@ -571,6 +571,11 @@ struct quipu_lease {
  * one gets its own lease again. for_ms 0: 30 s. */
 enum quipu_result quipu_lease_take(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
                                    int64_t wait_ms, struct quipu_lease *lease, struct quipu_reply **reply);
+/* The same where up to so many owners hold it at a time (1 to 1,000), each by a fence of its own: a semaphore. Renewal
+ * and release are those below. QUIPU_CONFLICT: all places are taken. */
+enum quipu_result quipu_lease_share(struct quipu *db, const char *name, const char *owner, int64_t holders,
+                                    int64_t for_ms, int64_t wait_ms, struct quipu_lease *lease,
+                                    struct quipu_reply **reply);
 /* By the fence in *lease; sets its new end. QUIPU_CONFLICT: it is not the owner's any more. */
 enum quipu_result quipu_lease_renew(struct quipu *db, const char *name, const char *owner, int64_t for_ms,
                                     struct quipu_lease *lease, struct quipu_reply **reply);

@@ -105,6 +105,17 @@ static void check_leases(struct quipu *db)
     CHECK_INT(quipu_lease_release(db, "report", "a", &mine, &reply), QUIPU_CONFLICT);
     CHECK_INT(quipu_lease_release(db, "none", "a", &mine, &reply), QUIPU_MISSING);
     CHECK_INT(quipu_lease_take(db, "report", NULL, 0, 0, NULL, &reply), QUIPU_FAILED);
+    /* two at a time, each by its fence */
+    CHECK_INT(quipu_lease_share(db, "renders", "a", 2, 60000, 0, &mine, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_share(db, "renders", "b", 2, 60000, 0, &theirs, &reply), QUIPU_DONE);
+    CHECK(theirs.fence > mine.fence && theirs.until_ms > 0);
+    CHECK_INT(quipu_lease_share(db, "renders", "c", 2, 60000, 30, &again, &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_lease_take(db, "renders", "c", 60000, 0, &again, &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_lease_renew(db, "renders", "a", 3600000, &mine, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_release(db, "renders", "b", &theirs, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_share(db, "renders", "c", 2, 60000, 0, &again, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_lease_renew(db, "renders", "b", 0, &theirs, &reply), QUIPU_CONFLICT);
+    CHECK_INT(quipu_lease_share(db, "renders", "d", 0, 0, 0, &again, &reply), QUIPU_FAILED);
     quipu_reply_free(reply);
 }
 
