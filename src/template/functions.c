@@ -200,7 +200,9 @@ bool call_get_azs(struct resolver *resolver, const struct node *argument, const 
 {
     const struct node *made = NULL;
     struct slice region;
-    if (!resolve(resolver, argument, &made) || !text_of(resolver, made, "Fn::GetAZs", &region)) return false;
+    if (!resolve(resolver, argument, &made)) return false;
+    if (made && made->kind == JSON_NULL) made = make_text(resolver->arena, argument, SLICE(""));
+    if (!text_of(resolver, made, "Fn::GetAZs", &region)) return false;
     if (!region.len) region = resolver->template->world->region;
     struct node *zones = make_node(resolver->arena, JSON_ARRAY, resolver->call);
     for (char zone = 'a'; zone <= 'c'; zone++)

@@ -75,6 +75,12 @@ bool template_fail(struct template *template, const struct node *where, const ch
 
 bool parameters_read(struct template *template);
 
+/* ---- sam.c ---- */
+
+bool template_is_sam(const struct node *root);
+/* The template in plain CloudFormation. */
+const struct node *sam_translate(struct template *template, const struct node *root);
+
 /* ---- resolve.c ---- */
 
 /* A condition by its name. */

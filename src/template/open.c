@@ -22,6 +22,11 @@ struct template *template_open(struct arena *arena, struct slice text, const str
     template->error = error;
     template->root = template_read(arena, text, world->name, &template->notes, error);
     if (!template->root) return NULL;
+    if (template_is_sam(template->root)) {
+        template->kind = TEMPLATE_SAM;
+        template->root = sam_translate(template, template->root);
+        if (*error) return NULL;
+    }
     bool fine = check_sections(template) && parameters_read(template) && read_conditions(template) &&
                 read_resources(template) && read_outputs(template) && order_resources(template);
     return fine ? template : NULL;
@@ -232,7 +237,11 @@ static bool gather_all(struct template *template, bool *is_needed)
     for (size_t i = 0; i < template->resource_count; i++) {
         struct template_resource *resource = &template->resources[i];
         memset(is_needed, 0, template->resource_count * sizeof *is_needed);
-        if (resource->properties && !resolve(&resolver, resource->properties, &made)) return false;
+        /* Nobody reads policies, and what SAM would make of its other kinds is not known: neither makes a circle. */
+        bool is_left_out = slice_starts(resource->type, SLICE("AWS::Serverless::")) ||
+                           slice_starts(resource->type, SLICE("AWS::IAM::"));
+        if (resource->properties && !is_left_out && !resolve(&resolver, resource->properties, &made))
+            return false;
         if (!gather_depends_on(&gathering, resource)) return false;
         size_t count = 0;
         for (size_t k = 0; k < template->resource_count; k++) count += is_needed[k];

@@ -124,6 +124,9 @@ static bool parameter_read(struct template *template, const struct node *rule, s
     if (otherwise && (otherwise->kind == JSON_ARRAY || otherwise->kind == JSON_OBJECT))
         return template_fail(template, otherwise, "the default of the parameter '%.*s' must be a text",
                              SLICE_ARG(rule->name));
+    /* cdk's older templates have parameters for the places of their assets, which are found beside the template. */
+    if (!given && !otherwise && slice_starts(rule->name, SLICE("AssetParameters")))
+        otherwise = make_text(template->arena, rule, SLICE("asset||asset"));
     if (!given && !otherwise) {
         buf_printf(missing, "%sthe parameter '%.*s'", missing->len ? ", " : "", SLICE_ARG(rule->name));
         return true;
@@ -133,7 +136,8 @@ static bool parameter_read(struct template *template, const struct node *rule, s
     if (!given && otherwise->kind == JSON_FALSE && !text.len) text = SLICE("false");
     if (slice_starts(type, SLICE("AWS::SSM::Parameter::Value<"))) {
         inner = slice_from(type, sizeof "AWS::SSM::Parameter::Value<" - 1);
-        if (!given)
+        if (!given &&
+            !slice_equal(rule->name, SLICE("BootstrapVersion"))) /* of every template of cdk, unused */
             note_put(
                 template->arena, &template->notes, rule,
                 "the parameter '%.*s' names one of Systems Manager, which is not asked; its name '%.*s' is taken "
