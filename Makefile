@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react drive library cli web main
+ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react drive library deploy cli web main
 
 below_base   :=
 below_fiber  := base
@@ -20,6 +20,7 @@ below_sandbox := base
 below_match  := base
 below_calendar := base
 below_template := base
+below_deploy := template calendar base
 below_dynamo := client api engine expr value store base
 below_task   := dynamo client api engine expr value store fiber base
 below_func   := task dynamo client sandbox rest api engine expr value store net fiber base
@@ -29,9 +30,9 @@ below_pattern := dynamo calendar match client rest api engine expr value store f
 below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_drive  := pattern func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
-below_cli    := library pattern dynamo template calendar match client rest api engine expr value store fiber base
+below_cli    := deploy library pattern dynamo template calendar match client rest api engine expr value store fiber base
 below_web    := drive react pattern trigger gateway func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli library drive react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
+below_main   := web cli deploy library drive react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan

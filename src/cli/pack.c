@@ -233,6 +233,14 @@ bool pack_folder(const char *folder, struct buf *out)
     return fine;
 }
 
+void pack_text(const char *name, struct slice text, struct buf *out)
+{
+    struct packing packing = {.out = out, .start = out->len};
+    put_entry(&packing, &(struct packed_entry){.name = slice_of(name), .mode = S_IFREG | 0644, .bytes = text});
+    put_end(&packing);
+    buf_free(&packing.list);
+}
+
 /* ---- reading the list ---- */
 
 static uint32_t little_at(struct slice bytes, size_t at, int count)

@@ -9,6 +9,9 @@
  * nothing in it; more than a server takes. */
 bool pack_folder(const char *folder, struct buf *out);
 
+/* The same of one file with this name and text. */
+void pack_text(const char *name, struct slice text, struct buf *out);
+
 /* Whether an entry of the archive begins with one of these names ("python/"), ended by NULL. True also when the
  * archive's list cannot be read: that is for the server to say. */
 bool pack_has_any(struct slice archive, const char *const *starts);

@@ -172,6 +172,7 @@ static void header_take(struct client_call *call, struct slice name, struct slic
     if (slice_equal_ignoring_case(name, SLICE("X-Amz-Function-Error"))) response->function_error = value;
     if (slice_equal_ignoring_case(name, SLICE("X-Amz-Log-Result"))) response->log_tail = value;
     if (slice_equal_ignoring_case(name, SLICE("Quipu-Log-Position"))) response->position = value;
+    if (slice_equal_ignoring_case(name, SLICE("ETag"))) response->etag = value;
     if (slice_equal_ignoring_case(name, SLICE("X-Amzn-ErrorType"))) response->error = value.data;
 }
 

@@ -33,7 +33,7 @@ struct response {
     const struct node *json;                         /* NULL when it is no JSON */
     const char *error;                               /* the exception's name; NULL: all went well */
     const char *message;                             /* of the error */
-    struct slice function_error, log_tail, position; /* headers; empty: not there */
+    struct slice function_error, log_tail, position, etag; /* headers; empty: not there */
 };
 
 #define UPLOAD_MS                                                                                            \

@@ -84,6 +84,6 @@ const struct node *sam_translate(struct template *template, const struct node *r
 /* ---- resolve.c ---- */
 
 /* A condition by its name. */
-bool condition_holds(struct template *template, const struct node *where, struct slice name, bool *holds);
+bool condition_is_met(struct template *template, const struct node *where, struct slice name, bool *holds);
 
 #endif

@@ -128,7 +128,7 @@ static bool is_wanted(struct template *template, const struct node *thing, bool 
     *is_there = true;
     if (!name || name->kind == JSON_NULL) return true;
     if (!name->text.len) return template_fail(template, name, "'Condition' must name a condition");
-    return condition_holds(template, name, name->text, is_there);
+    return condition_is_met(template, name, name->text, is_there);
 }
 
 static bool read_resources(struct template *template)

@@ -281,7 +281,7 @@ bool call_sub(struct resolver *resolver, const struct node *argument, const stru
 
 /* ---- conditions ---- */
 
-bool condition_holds(struct template *template, const struct node *where, struct slice name, bool *holds)
+bool condition_is_met(struct template *template, const struct node *where, struct slice name, bool *holds)
 {
     struct condition *condition = NULL;
     for (size_t i = 0; i < template->condition_count && !condition; i++)
@@ -349,7 +349,7 @@ bool judge(struct resolver *resolver, const struct node *rule, bool *holds)
         return true;
     }
     if (node_is_call(rule, "Condition", &argument))
-        return condition_holds(resolver->template, argument, argument->text, holds);
+        return condition_is_met(resolver->template, argument, argument->text, holds);
     if (node_is_call(rule, "Fn::Equals", &argument)) return judge_equals(resolver, argument, holds);
     if (node_is_call(rule, "Fn::And", &argument)) return judge_list(resolver, argument, false, holds);
     if (node_is_call(rule, "Fn::Or", &argument)) return judge_list(resolver, argument, true, holds);
@@ -374,7 +374,7 @@ bool call_if(struct resolver *resolver, const struct node *argument, const struc
     if (argument->kind != JSON_ARRAY || node_children(argument) != 3)
         return template_fail(resolver->template, argument, "Fn::If takes a condition and two values");
     if (argument->first->text.len
-            ? !condition_holds(resolver->template, argument->first, argument->first->text, &holds)
+            ? !condition_is_met(resolver->template, argument->first, argument->first->text, &holds)
             : !judge(resolver, argument->first, &holds))
         return false;
     return resolve(resolver, holds ? then : then->next, out);
