@@ -106,6 +106,11 @@
 #define LIMIT_ASYNC_EVENT_BYTES     (1024 * 1024)     /* Lambda: an asynchronous call's */
 #define LIMIT_FUNCTION_REPLY_BYTES  (6 * 1024 * 1024 + 100) /* Lambda's own figure */
 #define LIMIT_ANSWER_READ_BYTES     (64 * 1024 * 1024) /* a reply above that limit is read up to here, to be told of */
+#define LIMIT_API_NAME              63  /* it is a label of a host's name */
+#define LIMIT_ROUTES                300 /* API Gateway: of an API */
+#define LIMIT_API_BYTES             (300 * 1024) /* its definition, which is one item */
+#define LIMIT_APIS_KEPT             1000 /* in memory; more are read for each request */
+#define LIMIT_API_AGE_MS            1000 /* of what is in memory, where other servers may change it */
 #define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
 #define LIMIT_UNPACKED_BYTES        (250 * 1024 * 1024) /* Lambda: the same, unpacked */
 #define LIMIT_CODE_PART_BYTES       (380 * 1024) /* of an archive in one item */

@@ -79,7 +79,7 @@ int program_run(const struct program *program, int argc, char **argv);
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
     command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
-    command_function, command_layer, command_trigger, command_schedule, command_queue, command_counter,
+    command_function, command_route, command_layer, command_trigger, command_schedule, command_queue, command_counter,
     command_job, command_group, command_period, command_work, command_doc, command_lease, command_once,
     command_limit, command_history, command_log, command_board, command_drive, command_cost,
     command_deploy;

@@ -135,12 +135,13 @@ static const char *body_read(struct http_answer *answer, struct arena *arena, st
                : "isBase64Encoded is true, but the body is not base64";
 }
 
-const char *http_answer_read(struct slice reply, struct arena *arena, struct http_answer *out)
+const char *http_answer_read(struct slice reply, bool is_strict, struct arena *arena, struct http_answer *out)
 {
     struct slice raws[MEMBERS];
     const char *fault;
     *out = (struct http_answer){.status = 200, .headers = SLICE("")};
     if (raw_kind(reply) != JSON_OBJECT || !raw_members(arena, reply, members, raws, MEMBERS) || !raws[STATUS].data) {
+        if (is_strict) return "it is no object with a statusCode, which the payload format 1.0 asks for";
         out->body = reply;
         out->content_type = SLICE("application/json");
         return NULL;

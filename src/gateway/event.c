@@ -1,7 +1,8 @@
-/* A request as Lambda's event: API Gateway's payload format 2.0.
+/* A request as Lambda's event: API Gateway's payload formats 2.0 and 1.0.
  *
- * Values under one name are joined by commas; names of headers are in small letters, cookies have a list of their own.
- * A body is text where its type says that it is, and base64 otherwise, as API Gateway decides it: also a form's. */
+ * In 2.0 values under one name are joined by commas, names of headers are in small letters, and cookies have a list of
+ * their own. In 1.0 the last value of a name counts, and all are in lists besides. A body is text where its type says
+ * that it is, and base64 otherwise, as API Gateway decides it: also a form's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -40,8 +41,9 @@ static void pairs_sort(struct pairs *pairs)
     if (pairs->count) qsort(pairs->list, pairs->count, sizeof *pairs->list, compare_pairs);
 }
 
-/* {"a":"1,2"} */
-static void put_pairs(struct buf *out, const struct pairs *pairs)
+/* JOINED: {"a":"1,2"}. LAST: {"a":"2"}. LISTS: {"a":["1","2"]}. */
+enum form { JOINED, LAST, LISTS };
+static void put_pairs(struct buf *out, const struct pairs *pairs, enum form form)
 {
     struct buf value = {0};
     buf_byte(out, '{');
@@ -49,10 +51,17 @@ static void put_pairs(struct buf *out, const struct pairs *pairs)
         struct slice name = pairs->list[i].name;
         value.len = 0;
         for (uint32_t first = i; i < pairs->count && slice_equal(pairs->list[i].name, name); i++) {
-            if (i > first) buf_byte(&value, ',');
-            buf_slice(&value, pairs->list[i].value);
+            if (form == LAST) value.len = 0;
+            if (i > first && form != LAST) buf_byte(&value, ',');
+            if (form == LISTS)
+                json_put_string(&value, pairs->list[i].value);
+            else
+                buf_slice(&value, pairs->list[i].value);
         }
-        compose(out, "%,%s:%s", name, buf_view(&value));
+        if (form == LISTS)
+            compose(out, "%,%s:[%A]", name, buf_view(&value));
+        else
+            compose(out, "%,%s:%s", name, buf_view(&value));
     }
     buf_byte(out, '}');
     buf_free(&value);
@@ -104,7 +113,7 @@ static struct pairs query_of(const struct visit *visit)
     return pairs;
 }
 
-/* All but cookies; and what a proxy in front of a function adds. */
+/* And what a proxy in front of a function adds. In 2.0 cookies have a place of their own. */
 static struct pairs headers_of(const struct visit *visit)
 {
     struct rest_call *call = visit->call;
@@ -113,8 +122,9 @@ static struct pairs headers_of(const struct visit *visit)
     struct pairs pairs = {arena_array(arena, struct pair, call->head->header_count + 3), 0};
     for (uint32_t i = 0; i < call->head->header_count; i++) {
         const struct http_header *header = &call->head->headers[i];
-        if (slice_equal_ignoring_case(header->name, SLICE("cookie"))) continue;
-        pairs_add(&pairs, lower(arena, header->name), as_text(arena, header->value));
+        if (!visit->is_payload_1 && slice_equal_ignoring_case(header->name, SLICE("cookie"))) continue;
+        pairs_add(&pairs, visit->is_payload_1 ? header->name : lower(arena, header->name),
+                  as_text(arena, header->value));
     }
     const char *colon = host.len ? memrchr(host.data, ':', host.len) : NULL;
     bool has_port = colon && !memchr(colon, ']', host.len - (size_t)(colon - host.data));
@@ -151,9 +161,11 @@ static bool is_text(struct rest_call *call)
            (type.len > 4 && type_starts(slice_from(type, type.len - 4), SLICE("+xml")));
 }
 
-static void put_body(struct buf *out, struct rest_call *call)
+static void put_body(struct buf *out, struct visit *visit)
 {
+    struct rest_call *call = visit->call;
     bool is_plain = !call->body.len || is_text(call);
+    if (!call->body.len && visit->is_payload_1) buf_text(out, ",\"body\":null");
     if (call->body.len) {
         buf_text(out, ",\"body\":");
         if (is_plain)
@@ -194,13 +206,27 @@ static struct slice time_text(struct arena *arena, int64_t now_ms)
     return arena_copy(arena, (struct slice){text, len});
 }
 
+static struct slice agent(struct visit *visit)
+{
+    return as_text(visit->call->arena, visit->call->header(visit->call, SLICE("User-Agent")));
+}
+
+/* {"name":...} where there is one. */
+static void put_member(struct buf *out, const char *name, struct slice json, bool is_payload_1)
+{
+    if (json.len)
+        compose(out, ",%s:%A", slice_of(name), json);
+    else if (is_payload_1)
+        compose(out, ",%s:null", slice_of(name));
+}
+
 static void put_context(struct buf *out, struct visit *visit)
 {
     struct rest_call *call = visit->call;
     struct arena *arena = call->arena;
-    bool is_signed = visit->url.is_signed && visit->key.len;
-    struct slice account = is_signed ? slice_of(visit->gateway->options.account) : SLICE("anonymous");
-    compose(out, "%,'requestContext':{'accountId':%s,'apiId':%s", account, visit->url.id);
+    bool is_signed = visit->is_signed && visit->key.len;
+    struct slice account = is_signed || visit->api ? slice_of(visit->gateway->options.account) : SLICE("anonymous");
+    compose(out, ",'requestContext':{'accountId':%s,'apiId':%s", account, visit->place);
     if (is_signed)
         compose(out,
                 ",'authorizer':{'iam':{'accessKey':%s,'accountId':%s,'callerId':%s,'cognitoIdentity':null,"
@@ -210,29 +236,72 @@ static void put_context(struct buf *out, struct visit *visit)
     compose(out,
             ",'domainName':%s,'domainPrefix':%s,"
             "'http':{'method':%s,'path':%s,'protocol':'HTTP/1.1','sourceIp':%s,'userAgent':%s},"
-            "'requestId':%s,'routeKey':'$default','stage':'$default','time':%s,'timeEpoch':%d}",
-            visit->host, visit->url.id, call->method, as_text(arena, visit->target.path), call->peer,
-            as_text(arena, call->header(call, SLICE("User-Agent"))), slice_of(visit->id),
-            time_text(arena, visit->now_ms), visit->now_ms);
+            "'requestId':%s,'routeKey':%s,'stage':%s,'time':%s,'timeEpoch':%d}",
+            visit->host, visit->place, call->method, as_text(arena, visit->target.path), call->peer, agent(visit),
+            slice_of(visit->id), visit->route, visit->stage, time_text(arena, visit->now_ms), visit->now_ms);
+}
+
+static void put_context_1(struct buf *out, struct visit *visit)
+{
+    struct rest_call *call = visit->call;
+    struct arena *arena = call->arena;
+    struct slice resource = visit->route_path.len ? visit->route_path : visit->route;
+    bool is_signed = visit->is_signed && visit->key.len;
+    compose(out,
+            ",'requestContext':{'accountId':%s,'apiId':%s,'domainName':%s,'domainPrefix':%s,'extendedRequestId':%s,"
+            "'httpMethod':%s,'identity':{'accessKey':%A,'sourceIp':%s,'userAgent':%s},'path':%s,'protocol':'HTTP/1.1',"
+            "'requestId':%s,'requestTime':%s,'requestTimeEpoch':%d,'resourceId':%s,'resourcePath':%s,'stage':%s}",
+            slice_of(visit->gateway->options.account), visit->place, visit->host, visit->place, slice_of(visit->id),
+            call->method, is_signed ? compose_in(arena, "%s", visit->key) : SLICE("null"), call->peer, agent(visit),
+            as_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms), visit->now_ms,
+            visit->route, resource, visit->stage);
+}
+
+static void put_event_2(struct buf *out, struct visit *visit)
+{
+    struct rest_call *call = visit->call;
+    struct pairs query = query_of(visit), headers = headers_of(visit);
+    compose(out, "{'version':'2.0','routeKey':%s,'rawPath':%s,'rawQueryString':%s", visit->route,
+            as_text(call->arena, visit->target.path), as_text(call->arena, call->query));
+    put_cookies(out, call);
+    compose(out, ",'headers':");
+    put_pairs(out, &headers, JOINED);
+    if (query.count) {
+        compose(out, ",'queryStringParameters':");
+        put_pairs(out, &query, JOINED);
+    }
+    put_context(out, visit);
+}
+
+static void put_event_1(struct buf *out, struct visit *visit)
+{
+    struct rest_call *call = visit->call;
+    struct pairs query = query_of(visit), headers = headers_of(visit);
+    compose(out, "{'version':'1.0','resource':%s,'path':%s,'httpMethod':%s,'headers':",
+            visit->route_path.len ? visit->route_path : visit->route, as_text(call->arena, visit->path),
+            call->method);
+    put_pairs(out, &headers, LAST);
+    compose(out, ",'multiValueHeaders':");
+    put_pairs(out, &headers, LISTS);
+    compose(out, ",'queryStringParameters':");
+    if (query.count) put_pairs(out, &query, LAST);
+    else buf_text(out, "null");
+    compose(out, ",'multiValueQueryStringParameters':");
+    if (query.count) put_pairs(out, &query, LISTS);
+    else buf_text(out, "null");
+    put_context_1(out, visit);
 }
 
 struct slice http_event_write(struct visit *visit)
 {
-    struct rest_call *call = visit->call;
-    struct arena *arena = call->arena;
-    struct pairs query = query_of(visit), headers = headers_of(visit);
     struct buf out = {0};
-    compose(&out, "{'version':'2.0','routeKey':'$default','rawPath':%s,'rawQueryString':%s",
-            as_text(arena, visit->target.path), as_text(arena, call->query));
-    put_cookies(&out, call);
-    compose(&out, ",'headers':");
-    put_pairs(&out, &headers);
-    if (query.count) {
-        compose(&out, ",'queryStringParameters':");
-        put_pairs(&out, &query);
-    }
-    put_context(&out, visit);
-    put_body(&out, call);
+    if (visit->is_payload_1)
+        put_event_1(&out, visit);
+    else
+        put_event_2(&out, visit);
+    put_member(&out, "pathParameters", visit->parameters, visit->is_payload_1);
+    put_member(&out, "stageVariables", visit->variables, visit->is_payload_1);
+    put_body(&out, visit);
     buf_byte(&out, '}');
-    return arena_take(arena, &out);
+    return arena_take(visit->call->arena, &out);
 }

@@ -11,7 +11,6 @@
 #include "gateway/internal.h"
 
 #define WORKERS  2 /* threads that look for what others have changed */
-#define URL_PATH "/_url/"
 
 /* Pages that functions serve below a path of the server's own are of no origin. */
 #define SANDBOX "Content-Security-Policy: sandbox allow-forms allow-modals allow-popups allow-scripts"
@@ -23,6 +22,8 @@ struct gateway *gateway_open(const struct gateway_options *options)
     random_seed_from_system(&random);
     gateway->options = *options;
     gateway->seed = random_next(&random);
+    gateway->table = arena_printf(&gateway->arena, "%sroutes", options->prefix ? options->prefix : "quipu-");
+    pthread_mutex_init(&gateway->lock, NULL);
     gateway->workers = rest_workers_new(WORKERS);
     return gateway;
 }
@@ -31,6 +32,9 @@ void gateway_close(struct gateway *gateway)
 {
     if (!gateway) return;
     rest_workers_free(gateway->workers);
+    apis_close(gateway);
+    pthread_mutex_destroy(&gateway->lock);
+    arena_free(&gateway->arena);
     free(gateway);
 }
 
@@ -45,41 +49,63 @@ static struct slice host_name(struct slice host)
     return host;
 }
 
-struct gateway_target gateway_target(const struct rest_head *head)
+/* Hosts' names have no case. */
+static struct slice api_name(const struct gateway_target *target, struct arena *arena)
 {
-    static const struct slice path = SLICE(URL_PATH), middle = SLICE("lambda-url.");
-    struct slice rest = host_name(rest_head_find(head, SLICE("Host"))), id = slice_cut(&rest, '.');
-    struct gateway_target target = {.name = id, .by_host = true, .path = head->path};
-    if (id.len && rest.len > middle.len && slice_equal_ignoring_case((struct slice){rest.data, middle.len}, middle)) {
-        target.door = GATEWAY_URL;
-    } else if (slice_starts(head->path, path)) {
-        rest = slice_from(head->path, path.len);
-        target = (struct gateway_target){.door = GATEWAY_URL, .name = slice_cut(&rest, '/')};
-        target.path = rest.data > target.name.data + target.name.len
-                          ? (struct slice){rest.data - 1, rest.len + 1}
-                          : SLICE("/");
+    char *name = arena_alloc(arena, target->name.len);
+    for (size_t i = 0; i < target->name.len; i++) {
+        char c = target->name.data[i];
+        name[i] = c >= 'A' && c <= 'Z' && target->by_host ? (char)(c + 32) : c;
     }
-    return target;
+    return (struct slice){name, target->name.len};
 }
 
-static bool find(struct gateway *gateway, const struct gateway_target *target, struct arena *arena,
-                 struct func_url *url)
+struct gateway_target gateway_target(const struct rest_head *head)
+{
+    static const struct {
+        struct slice middle, path; /* of a host's name; of a path */
+        enum gateway_door door;
+    } doors[] = {{SLICE("lambda-url."), SLICE("/_url/"), GATEWAY_URL},
+                 {SLICE("execute-api."), SLICE("/_api/"), GATEWAY_API}};
+    struct slice rest = host_name(rest_head_find(head, SLICE("Host"))), name = slice_cut(&rest, '.');
+    for (size_t i = 0; name.len && i < 2; i++)
+        if (rest.len > doors[i].middle.len &&
+            slice_equal_ignoring_case((struct slice){rest.data, doors[i].middle.len}, doors[i].middle))
+            return (struct gateway_target){doors[i].door, name, true, head->path};
+    for (size_t i = 0; i < 2; i++) {
+        if (!slice_starts(head->path, doors[i].path)) continue;
+        rest = slice_from(head->path, doors[i].path.len);
+        name = slice_cut(&rest, '/');
+        bool has_path = name.data + name.len < head->path.data + head->path.len;
+        return (struct gateway_target){doors[i].door, name, false,
+                                       has_path ? (struct slice){rest.data - 1, rest.len + 1} : SLICE("/")};
+    }
+    return (struct gateway_target){.door = GATEWAY_NONE};
+}
+
+static bool url_find(struct gateway *gateway, const struct gateway_target *target, struct arena *arena,
+                     struct func_url *url)
 {
     struct slice name = target->name;
     if (!target->by_host && !rest_decode(arena, name, &name)) return false;
-    return gateway->options.func && func_url_find(gateway->options.func, name, target->by_host, arena, url);
+    return func_url_find(gateway->options.func, name, target->by_host, arena, url);
 }
 
 bool gateway_opens(struct gateway *gateway, const struct rest_head *head)
 {
     struct gateway_target target = gateway_target(head);
-    struct func_url url;
     struct arena arena = {0};
+    struct func_url url;
+    struct slice cors = SLICE_NONE;
     unsigned origins = 0;
+    if (!target.door) return false;
+    struct api *api = target.door == GATEWAY_API ? apis_known(gateway, api_name(&target, &arena)) : NULL;
+    if (api) cors = api->cors;
+    if (target.door == GATEWAY_URL && url_find(gateway, &target, &arena, &url)) cors = url.cors;
     for (uint32_t i = 0; i < head->header_count; i++)
         origins += slice_equal_ignoring_case(head->headers[i].name, SLICE("Origin"));
-    bool opens = target.door && origins <= 1 && find(gateway, &target, &arena, &url) && url.cors.len &&
-                 cors_allows(url.cors, rest_head_find(head, SLICE("Origin")), &arena);
+    bool opens = cors.len && origins <= 1 && cors_allows(cors, rest_head_find(head, SLICE("Origin")), &arena);
+    api_release(api);
     arena_free(&arena);
     return opens;
 }
@@ -92,8 +118,10 @@ static void finish(struct visit *visit, int status)
     call->status = status;
     call->is_bare = true;
     if (!visit->target.by_host) rest_add_header(call, SANDBOX);
-    rest_add_header(call, "x-amzn-RequestId: %s", visit->id);
-    cors_put(call, visit->url.cors, false);
+    rest_add_header(call, "%s: %s", visit->target.door == GATEWAY_API ? "apigw-requestid" : "x-amzn-RequestId",
+                    visit->id);
+    cors_put(call, visit->cors, false);
+    api_release(visit->api);
     call->done(call);
 }
 
@@ -102,8 +130,19 @@ static void fail(struct visit *visit, int status, struct slice message)
     struct rest_call *call = visit->call;
     call->reply->len = 0;
     call->content_type = SLICE("application/json");
-    compose(call->reply, "{'Message':%s}", message);
+    if (visit->target.door == GATEWAY_API)
+        compose(call->reply, "{'message':%s}", message);
+    else
+        compose(call->reply, "{'Message':%s}", message);
     finish(visit, status);
+}
+
+/* A function's URL answers 502, an HTTP API 500. */
+static void fail_function(struct visit *visit)
+{
+    bool is_http_api = visit->target.door == GATEWAY_API && !visit->is_payload_1;
+    fail(visit, is_http_api ? 500 : 502,
+         visit->is_payload_1 ? SLICE("Internal server error") : SLICE("Internal Server Error"));
 }
 
 /* Lines of a function's own for CORS do not count where there are settings. */
@@ -124,15 +163,17 @@ static void answer(struct visit *visit)
     struct rest_call *call = visit->call;
     struct http_answer answer;
     struct slice reply = arena_take(call->arena, &visit->invocation.reply);
-    const char *fault = http_answer_read(reply, call->arena, &answer);
+    const char *fault = http_answer_read(reply, visit->is_payload_1, call->arena, &answer);
     if (fault) {
-        func_log(visit->gateway->options.func, visit->url.function,
+        func_log(visit->gateway->options.func, visit->function,
                  arena_printf(call->arena, "The answer to the request %s is no reply of HTTP: %s.", visit->id, fault));
-        fail(visit, 502, SLICE("Internal Server Error"));
+        fail_function(visit);
         return;
     }
-    call->headers = visit->url.cors.len ? without_cors(call->arena, answer.headers) : answer.headers;
-    call->content_type = answer.content_type.len ? answer.content_type : SLICE("application/json");
+    call->headers = visit->cors.len ? without_cors(call->arena, answer.headers) : answer.headers;
+    call->content_type = answer.content_type.len               ? answer.content_type
+                         : visit->target.door == GATEWAY_API ? SLICE("text/plain; charset=utf-8")
+                                                             : SLICE("application/json");
     buf_slice(call->reply, answer.body);
     finish(visit, answer.status);
 }
@@ -147,9 +188,14 @@ static void invoked(struct invocation *invocation)
     }
     buf_free(&invocation->reply);
     switch (invocation->end) {
-    case INVOCATION_THROTTLED: fail(visit, 429, SLICE("Rate Exceeded.")); break;
-    case INVOCATION_UNKNOWN: fail(visit, 404, SLICE("There is no such function")); break;
-    default: fail(visit, 502, SLICE("Internal Server Error"));
+    case INVOCATION_THROTTLED:
+        fail(visit, 429, visit->api ? SLICE("Too Many Requests") : SLICE("Rate Exceeded."));
+        break;
+    case INVOCATION_UNKNOWN:
+        func_log(visit->gateway->options.func, visit->function, SLICE("There is no such function"));
+        fail_function(visit);
+        break;
+    default: fail_function(visit);
     }
 }
 
@@ -158,13 +204,18 @@ static void invoked(struct invocation *invocation)
 static void begin(struct visit *visit)
 {
     struct rest_call *call = visit->call;
-    const struct gateway_options *options = &visit->gateway->options;
-    if (cors_is_preflight(call, visit->url.cors)) {
-        cors_put(call, visit->url.cors, true);
+    bool is_preflight = cors_is_preflight(call, visit->cors);
+    if (is_preflight) {
+        cors_put(call, visit->cors, true);
         call->is_bare = true;
         call->content_type = SLICE("text/plain");
-        call->status = 200;
+        call->status = visit->api ? 204 : 200;
+        api_release(visit->api);
         call->done(call);
+        return;
+    }
+    if (visit->is_signed && !visit->key.len) {
+        fail(visit, 403, SLICE("Forbidden"));
         return;
     }
     struct slice event = http_event_write(visit);
@@ -172,47 +223,93 @@ static void begin(struct visit *visit)
         fail(visit, 413, SLICE("Request must be smaller than 6291456 bytes"));
         return;
     }
-    visit->invocation = (struct invocation){.function = visit->url.function,
-                                            .qualifier = visit->url.qualifier,
+    visit->invocation = (struct invocation){.function = visit->function,
+                                            .qualifier = visit->qualifier,
                                             .payload = event,
                                             .cause = call->cause,
                                             .arena = call->arena,
                                             .done = invoked,
                                             .context = visit};
     memcpy(visit->invocation.request_id, visit->id, sizeof visit->id);
-    func_invoke(options->func, &visit->invocation);
+    func_invoke(visit->gateway->options.func, &visit->invocation);
 }
 
-static void serve(struct visit *visit);
+static void serve_url(struct visit *visit, const struct func_url *url)
+{
+    visit->place = url->id;
+    visit->function = url->function;
+    visit->qualifier = url->qualifier;
+    visit->cors = url->cors;
+    visit->is_signed = url->is_signed;
+    visit->route = visit->stage = SLICE("$default");
+    visit->path = visit->target.path;
+    begin(visit);
+}
 
-/* On a worker: another server may have made it. */
+/* The path behind the stage's name; false: it does not begin so. */
+static bool cut_stage(struct slice *path, struct slice stage)
+{
+    if (slice_equal(stage, SLICE("$default"))) return true;
+    struct slice rest = slice_from(*path, path->len ? 1 : 0), first = slice_cut(&rest, '/');
+    if (!slice_equal(first, stage)) return false;
+    bool has_more = first.data + first.len < path->data + path->len;
+    *path = has_more ? (struct slice){rest.data - 1, rest.len + 1} : SLICE("/");
+    return true;
+}
+
+/* Takes the API over. */
+static void serve_api(struct visit *visit, struct api *api)
+{
+    struct rest_call *call = visit->call;
+    visit->api = api;
+    visit->place = api->name;
+    visit->cors = api->cors;
+    visit->stage = api->stage;
+    visit->variables = api->variables;
+    visit->path = visit->target.path;
+    const struct route *route = cut_stage(&visit->path, api->stage) ? api_route(api, call->method, visit->path) : NULL;
+    if (!route && !cors_is_preflight(call, visit->cors)) {
+        fail(visit, 404, SLICE("Not Found"));
+        return;
+    }
+    if (route) {
+        visit->function = route->function;
+        visit->route = route->key;
+        visit->route_path = route->path;
+        visit->is_payload_1 = route->is_payload_1;
+        visit->is_signed = route->is_signed;
+        visit->parameters = route_parameters(route, visit->path, call->arena);
+    }
+    begin(visit);
+}
+
+/* On a worker: it is not in memory, or another server may have made it. */
 static void look(void *room, struct rest_call *call)
 {
+    struct gateway *gateway = room;
     struct visit *visit = call->context;
-    (void)room;
-    func_refresh(visit->gateway->options.func);
-    visit->has_looked = true;
-    serve(visit);
-}
-
-static void serve(struct visit *visit)
-{
-    struct gateway *gateway = visit->gateway;
-    struct rest_call *call = visit->call;
-    if (find(gateway, &visit->target, call->arena, &visit->url)) {
-        if (visit->url.is_signed && !visit->key.len && !cors_is_preflight(call, visit->url.cors))
-            fail(visit, 403, SLICE("Forbidden"));
-        else
-            begin(visit);
-    } else if (gateway->options.func && !visit->has_looked) {
-        call->context = visit;
-        rest_workers_run(gateway->workers, look, gateway, call);
+    struct func_url url;
+    bool failed = false;
+    if (visit->target.door == GATEWAY_API) {
+        struct slice name = api_name(&visit->target, call->arena);
+        struct api *api = api_name_is_valid(name) ? apis_load(gateway, name, &failed) : NULL;
+        if (api) {
+            serve_api(visit, api);
+            return;
+        }
     } else {
-        fail(visit, 404,
-             visit->target.by_host ? SLICE("There is no function with this URL")
-                                   : SLICE("There is no such function, or it has no URL: 'quipu function url NAME' "
-                                           "makes one"));
+        func_refresh(gateway->options.func);
+        if (url_find(gateway, &visit->target, call->arena, &url)) {
+            serve_url(visit, &url);
+            return;
+        }
     }
+    if (failed)
+        fail(visit, 503, SLICE("Service Unavailable"));
+    else if (visit->target.by_host || visit->target.door == GATEWAY_API)
+        fail(visit, 404, SLICE("Not Found"));
+    else
+        fail(visit, 404, SLICE("There is no such function, or it has no URL: 'quipu function url NAME' makes one"));
 }
 
 void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct gateway_target *target)
@@ -220,6 +317,8 @@ void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct
     struct visit *visit = arena_new(call->arena, struct visit);
     uint64_t number = atomic_fetch_add_explicit(&gateway->count, 1, memory_order_relaxed);
     struct random random;
+    struct func_url url;
+    struct api *api = NULL;
     random_seed(&random, gateway->seed + number);
     *visit = (struct visit){.gateway = gateway,
                             .call = call,
@@ -228,5 +327,12 @@ void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct
                             .now_ms = clock_now_ms(gateway->options.clock)};
     uuid_put(visit->id, random_next(&random), random_next(&random));
     if (!gateway->options.is_signed(call, &visit->key)) visit->key = SLICE_NONE;
-    serve(visit);
+    if (target->door == GATEWAY_URL && url_find(gateway, target, call->arena, &url)) {
+        serve_url(visit, &url);
+    } else if (target->door == GATEWAY_API && (api = apis_known(gateway, api_name(target, call->arena)))) {
+        serve_api(visit, api);
+    } else {
+        call->context = visit;
+        rest_workers_run(gateway->workers, look, gateway, call);
+    }
 }

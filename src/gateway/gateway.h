@@ -4,10 +4,13 @@
  * other everything is the function's: methods, paths and queries mean nothing to us. The events have the payload format
  * 2.0 of API Gateway.
  *
+ * An API is a name with routes, "GET /users/{id}" and the like, each to a function. It answers at
+ * http://NAME.execute-api.HOST/ and /_api/NAME/; /v1/routes is where it is defined.
+ *
  * What holds always:
- *  - A host name with lambda-url in it leads to functions only, whatever the path: a page that a function has served
- *    there reaches nothing else of this server by its own origin. What is served below a path of ours is sandboxed
- *    (Content-Security-Policy), for the same reason.
+ *  - A host name with lambda-url or execute-api in it leads to functions only, whatever the path: a page that a
+ *    function has served there reaches nothing else of this server by its own origin. What is served below a path of
+ *    ours is sandboxed (Content-Security-Policy), for the same reason.
  *  - A page of another origin comes in only where the settings for CORS name its origin; else the server's own rule
  *    about pages (rest_door) refuses it.
  *  - Nothing waits on the thread that a request came in by, and every request is answered: a function's run ends by
@@ -23,6 +26,9 @@ struct gateway;
 
 struct gateway_options {
     struct func *func; /* all of these are kept, not owned */
+    struct dynamo *dynamo;
+    const char *prefix; /* of our tables' names; NULL: "quipu-" */
+    bool shared;        /* other servers work on the same tables */
     const struct clock *clock;
     const char *account;
     /* Whether the request is signed by somebody who may call functions, and by which key. On the thread that it came in
@@ -38,10 +44,11 @@ void gateway_close(struct gateway *gateway);
 enum gateway_door {
     GATEWAY_NONE, /* somebody else */
     GATEWAY_URL,  /* a function's URL */
+    GATEWAY_API,
 };
 struct gateway_target {
     enum gateway_door door;
-    struct slice name; /* an id, or a function's name[:alias] */
+    struct slice name; /* an id, a function's name[:alias], an API's name */
     bool by_host;      /* the id */
     struct slice path; /* that is left for the function */
 };
@@ -51,5 +58,8 @@ struct gateway_target gateway_target(const struct rest_head *head);
 bool gateway_opens(struct gateway *gateway, const struct rest_head *head);
 /* Answers the request, now or later. */
 void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct gateway_target *target);
+
+/* /v1/routes. False: it is none of these paths. */
+bool gateway_serve_routes(struct gateway *gateway, struct rest_call *call);
 
 #endif

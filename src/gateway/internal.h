@@ -2,23 +2,88 @@
 #ifndef GATEWAY_INTERNAL_H
 #define GATEWAY_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/limits.h"
 #include "gateway/gateway.h"
 
 struct gateway {
     struct gateway_options options;
     struct rest_workers *workers; /* for what waits for the tables */
+    struct slice table;           /* of the APIs: its name */
     _Atomic uint64_t count;       /* of requests: ids follow from it */
     uint64_t seed;
+    pthread_mutex_t lock; /* of all below */
+    struct api *apis;
+    uint32_t api_count;
+    uint64_t changes; /* made here: what was read before one is not kept */
+    struct arena arena;
 };
+
+/* ---- api.c: definitions; immutable and counted ---- */
+
+struct route {
+    struct slice key;          /* "GET /users/{id}", "$default" */
+    struct slice method, path; /* empty: of $default */
+    struct slice function;
+    bool is_payload_1; /* the event has the payload format 1.0 */
+    bool is_signed;
+};
+
+struct api {
+    struct slice name, definition;
+    struct slice cors, variables; /* JSON; empty: none */
+    struct slice stage;
+    struct route *routes;
+    uint32_t count;
+    int64_t read_us; /* monotonic */
+    struct api *next;
+    struct arena arena;
+    _Atomic uint32_t references;
+};
+
+/* A label of a host's name, in small letters. */
+bool api_name_is_valid(struct slice name);
+/* NULL and a sentence when the definition is wrong. */
+struct api *api_read(struct slice name, struct slice definition, char *error, size_t error_len);
+struct api *api_keep(struct api *api);
+void api_release(struct api *api); /* NULL is fine */
+/* The most specific one; NULL: none. */
+const struct route *api_route(const struct api *api, struct slice method, struct slice path);
+/* {"id":"7"}; empty: the route has none. */
+struct slice route_parameters(const struct route *route, struct slice path, struct arena *arena);
+
+/* ---- apis.c: the table, and what is in memory of it. All but apis_known wait ---- */
+
+enum stored { STORED_FINE, STORED_AGAIN, STORED_ANSWERED, STORED_FAILED };
+/* NULL data: there is none. False: the table cannot be read. */
+bool apis_read(struct gateway *gateway, struct slice name, struct arena *arena, struct slice *definition,
+                int64_t *version);
+/* Makes the new definition of the old one (NULL data: there is none); an empty one deletes it. False: it was refused.
+ * Called again when somebody else was faster. */
+typedef bool apis_edit(void *context, struct slice before, struct arena *arena, struct slice *after);
+enum stored apis_change(struct gateway *gateway, struct slice name, apis_edit *edit, void *context);
+bool apis_list(struct gateway *gateway, struct arena *arena,
+                void (*each)(void *context, struct slice name, struct slice definition), void *context);
+struct api *apis_known(struct gateway *gateway, struct slice name); /* counted; NULL: it must be read */
+struct api *apis_load(struct gateway *gateway, struct slice name, bool *failed); /* the same; NULL: there is none */
+void apis_forget(struct gateway *gateway, struct slice name);
+void apis_close(struct gateway *gateway);
 
 /* A request on its way to a function; in the call's arena. */
 struct visit {
     struct gateway *gateway;
     struct rest_call *call;
     struct gateway_target target;
-    struct func_url url;
+    struct api *api;     /* counted; NULL: a function's URL */
+    struct slice place;  /* the URL's id, the API's name */
+    struct slice function, qualifier;
+    struct slice route, route_path; /* "GET /users/{id}" or $default, "/users/{id}" */
+    struct slice stage;
+    struct slice cors, variables, parameters; /* JSON; empty: none */
+    struct slice path; /* without the stage */
+    bool is_payload_1, is_signed;
     struct slice key;  /* that signed it; empty: none */
     struct slice host; /* the name that it came by, without the port */
     int64_t now_ms;
@@ -29,7 +94,7 @@ struct visit {
 
 /* ---- event.c ---- */
 
-/* The event of a request in the payload format 2.0; in the arena. */
+/* The event of a request, in the payload format that is wanted; in the arena. */
 struct slice http_event_write(struct visit *visit);
 
 /* ---- answer.c ---- */
@@ -41,8 +106,9 @@ struct http_answer {
     struct slice headers;      /* ready lines, each ended by CRLF */
     struct slice body;
 };
-/* NULL, or a sentence that tells what is wrong with it. */
-const char *http_answer_read(struct slice reply, struct arena *arena, struct http_answer *out);
+/* NULL, or a sentence that tells what is wrong with it. `is_strict`: it must be an object, as the payload format 1.0
+ * has it. */
+const char *http_answer_read(struct slice reply, bool is_strict, struct arena *arena, struct http_answer *out);
 
 /* ---- cors.c: settings are {"AllowOrigins":[...], ...} as Lambda has them; empty: there are none ---- */
 

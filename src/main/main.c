@@ -11,7 +11,7 @@ static const struct command *const commands[] = {
     &command_load,   &command_copy,     &command_counter, &command_job,        &command_group,
     &command_period, &command_work,     &command_doc,     &command_lease,      &command_once,
     &command_limit,  &command_history,  &command_log,     &command_board,      &command_drive,
-    &command_cost,   &command_function, &command_layer,   &command_trigger,    &command_schedule,
+    &command_cost,   &command_function, &command_route,   &command_layer,   &command_trigger,    &command_schedule,
     &command_queue,  &command_deploy,   &command_check,   &command_show,       &command_completion,
 };
 

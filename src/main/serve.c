@@ -442,7 +442,8 @@ static bool open_functions(struct parts *parts, const struct settings *settings,
                                                             .shared = settings->on != NULL},
                                   error, error_len);
     parts->gateway = gateway_open(&(struct gateway_options){
-        .func = parts->func, .clock = &parts->clock, .account = ACCOUNT, .is_signed = web_is_signed});
+        .func = parts->func, .dynamo = parts->dynamo, .prefix = settings->prefix, .shared = settings->on != NULL,
+        .clock = &parts->clock, .account = ACCOUNT, .is_signed = web_is_signed});
     return parts->trigger != NULL;
 }
 

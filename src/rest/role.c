@@ -143,7 +143,7 @@ bool rest_role_admits_path(enum rest_role role, struct slice method, struct slic
                  !slice_starts(path, SLICE("/counter"));
     if (role == ROLE_ADMIN) return true;
     if (!is_pattern || slice_starts(path, SLICE("/v1/functions")) ||
-        slice_starts(path, SLICE("/v1/queues"))) {
+        slice_starts(path, SLICE("/v1/queues")) || slice_starts(path, SLICE("/v1/routes"))) {
         *message = arena_printf(
             arena, "This key has the role %s, which may not use functions, mappings, schedules and hooks.",
             role_names[role]);

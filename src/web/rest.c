@@ -189,7 +189,7 @@ static bool is_ours(struct slice path)
 static bool is_of_functions(struct slice path)
 {
     static const struct slice starts[] = {SLICE("/20"), SLICE("/schedule"), SLICE("/tags/"), SLICE("/v1/functions/"),
-                                          SLICE("/v1/queues/")};
+                                          SLICE("/v1/queues/"), SLICE("/v1/routes")};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (slice_starts(path, starts[i])) return true;
     return false;
@@ -203,7 +203,8 @@ static bool serve(struct web *web, struct rest_call *call)
     if (slice_starts(call->path, SLICE("/v1/")) && !is_of_functions(call->path))
         return web->pattern && pattern_serve(web->pattern, call);
     /* Triggers first: of the paths for tags, which func takes all, they take those of mappings. */
-    return (web->trigger && trigger_serve(web->trigger, call)) ||
+    return (web->gateway && gateway_serve_routes(web->gateway, call)) ||
+           (web->trigger && trigger_serve(web->trigger, call)) ||
            (web->func && func_serve(web->func, call)) || (web->pattern && pattern_serve(web->pattern, call));
 }
 
