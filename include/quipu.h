@@ -267,6 +267,13 @@ void quipu_stop(struct quipu *db);
  * tables and their streams until one comes, up to a day. */
 enum quipu_result quipu_sweep(struct quipu *db, struct quipu_reply **reply);
 
+/* ---- lists ---- */
+
+/* What there is, by name: `what` is "counters", "leases", "limits", "logs", "boards", "documents" (the collections),
+ * "work" (the queues), "groups" (the rules), "periods", or "once/NAME" (the keys that failed). NULL as the prefix: all.
+ * Each element is a JSON object. Finished jobs: quipu_job_list(db, "complete", 0). */
+struct quipu_pages *quipu_list(struct quipu *db, const char *what, const char *prefix);
+
 /* ---- counters: numbers that are given once ---- */
 
 struct quipu_counter_options {

@@ -43,7 +43,8 @@ struct step {
 
 static const struct step book[] = {
     /* ---- counter ---- */
-    PREPARE("POST /v1/counters/c"),
+    PREPARE("POST /v1/counters/first"),
+    MEASURE("counter", "make, by its first number", "POST /v1/counters/c"),
     MEASURE("counter", "next", "POST /v1/counters/c"),
     MEASURE("counter", "next 100 as a block", "POST /v1/counters/c", .body = "{'block':100}"),
     PREPARE("POST /v1/counters/c", .header = "Idempotency-Key: first"),
@@ -53,17 +54,24 @@ static const struct step book[] = {
     MEASURE("counter", "read", "GET /v1/counters/c"),
     MEASURE("counter", "set", "PUT /v1/counters/c", .body = "{'value':7}"),
     MEASURE("counter", "remove", "DELETE /v1/counters/c"),
+    PREPARE("POST /v1/counters/c{n}", .times = 9),
+    MEASURE("counter", "list ten", "GET /v1/counters?limit=10"),
 
     /* ---- lease ---- */
-    PREPARE("GET /v1/leases/l"),
+    PREPARE("POST /v1/leases/first", .body = "{'owner':'a'}"),
+    MEASURE("lease", "make, by its first grant", "POST /v1/leases/l", .body = "{'owner':'z'}"),
+    PREPARE("DELETE /v1/leases/l?owner=z&fence=1"),
     MEASURE("lease", "grant", "POST /v1/leases/l", .body = "{'owner':'a','for':'30s'}"),
     MEASURE("lease", "grant, refused", "POST /v1/leases/l", .body = "{'owner':'b','for':'30s'}"),
-    MEASURE("lease", "renew", "PUT /v1/leases/l", .body = "{'owner':'a','fence':1}"),
+    MEASURE("lease", "renew", "PUT /v1/leases/l", .body = "{'owner':'a','fence':2}"),
     MEASURE("lease", "read", "GET /v1/leases/l"),
-    MEASURE("lease", "release", "DELETE /v1/leases/l?owner=a&fence=1"),
+    MEASURE("lease", "release", "DELETE /v1/leases/l?owner=a&fence=2"),
+    PREPARE("POST /v1/leases/five", .body = "{'owner':'z','holders':5}"),
+    PREPARE("DELETE /v1/leases/five?owner=z&fence=1"),
+    MEASURE("lease", "list leases", "GET /v1/leases"),
     MEASURE("lease", "grant, one of five", "POST /v1/leases/five", .body = "{'owner':'a','holders':5}"),
-    MEASURE("lease", "renew, one of five", "PUT /v1/leases/five", .body = "{'owner':'a','fence':1}"),
-    MEASURE("lease", "release, one of five", "DELETE /v1/leases/five?owner=a&fence=1"),
+    MEASURE("lease", "renew, one of five", "PUT /v1/leases/five", .body = "{'owner':'a','fence':2}"),
+    MEASURE("lease", "release, one of five", "DELETE /v1/leases/five?owner=a&fence=2"),
 
     /* ---- once ---- */
     PREPARE("GET /v1/once/o/k"),
@@ -76,12 +84,14 @@ static const struct step book[] = {
     MEASURE("once", "forget", "DELETE /v1/once/o/k"),
     PREPARE("POST /v1/once/o/f"),
     MEASURE("once", "fail", "POST /v1/once/o/f/fail", .body = "{'fence':1}"),
+    MEASURE("once", "list what failed", "GET /v1/once/o"),
 
     /* ---- limit ---- */
     PREPARE("POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
     MEASURE("limit", "take", "POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
     MEASURE("limit", "take, refused", "POST /v1/limits/m", .body = "{'rate':2,'per':'1h'}"),
     MEASURE("limit", "read", "GET /v1/limits/m"),
+    MEASURE("limit", "list limits", "GET /v1/limits"),
     MEASURE("limit", "remove", "DELETE /v1/limits/m"),
 
     /* ---- document ---- */
@@ -96,6 +106,7 @@ static const struct step book[] = {
     MEASURE("document", "read", "GET /v1/documents/c/d"),
     MEASURE("document", "read, unchanged", "GET /v1/documents/c/d", .header = "If-None-Match: \"4\""),
     MEASURE("document", "list ten", "GET /v1/documents/c"),
+    MEASURE("document", "list collections", "GET /v1/documents"),
     MEASURE("document", "delete", "DELETE /v1/documents/c/d"),
 
     /* ---- work ---- */
@@ -121,6 +132,7 @@ static const struct step book[] = {
     PREPARE("POST /v1/work/q/u{n}", .body = "{'data':{data}}", .times = 8),
     MEASURE("work", "list ten", "GET /v1/work/q"),
     MEASURE("work", "delete", "DELETE /v1/work/q/u0"),
+    MEASURE("work", "list queues", "GET /v1/work"),
 
     /* ---- job ---- */
     PREPARE("GET /v1/jobs"),
@@ -148,6 +160,7 @@ static const struct step book[] = {
     PREPARE("PUT /v1/jobs/small", .body = "{'total':2}"),
     PREPARE("POST /v1/jobs/small/done", .body = "{'task':0}"),
     MEASURE("job", "done, the last of the job", "POST /v1/jobs/small/done", .body = "{'task':1}"),
+    MEASURE("job", "list finished ones", "GET /v1/jobs?state=complete"),
     MEASURE("job", "events of a finished one", "GET /v1/jobs/small/events"),
     MEASURE("job", "delete, 2 tasks", "DELETE /v1/jobs/small"),
     MEASURE("job", "delete, 2000 tasks", "DELETE /v1/jobs/j"),
@@ -178,6 +191,8 @@ static const struct step book[] = {
     MEASURE("group", "complete by force", "POST /v1/groups/f/now/complete"),
     MEASURE("group", "read", "GET /v1/groups/g/k"),
     MEASURE("group", "list open ones", "GET /v1/groups/g?state=open"),
+    MEASURE("group", "list finished ones", "GET /v1/groups/g?state=complete"),
+    MEASURE("group", "list rules", "GET /v1/groups"),
     MEASURE("group", "delete", "DELETE /v1/groups/g/k"),
     MEASURE("group", "forget the rules", "DELETE /v1/groups/g"),
 
@@ -248,6 +263,7 @@ static const struct step book[] = {
     MEASURE("log", "replay from a time on", "POST /v1/logs/l/consumers/g/replay",
             .body = "{'time':'{before}'}"),
     MEASURE("log", "describe", "GET /v1/logs/l"),
+    MEASURE("log", "list logs", "GET /v1/logs"),
     MEASURE("log", "split", "POST /v1/logs/l/split", .body = "{'partition':'0'}"),
     MEASURE("log", "merge", "POST /v1/logs/l/merge", .body = "{'partitions':['1','2']}"),
     MEASURE("log", "remove a group", "DELETE /v1/logs/l/consumers/g"),
@@ -263,7 +279,9 @@ static const struct step book[] = {
     PREPARE("POST /v1/boards/b", .body = "{'text':'hello'}"),
     MEASURE("board", "delete one", "DELETE /v1/boards/b/{id}"),
     MEASURE("board", "read ten", "GET /v1/boards/b"),
+    MEASURE("board", "list boards", "GET /v1/boards"),
     MEASURE("board", "delete all of ten", "DELETE /v1/boards/b"),
+    PREPARE("POST /wall", .body = "hello"),
     MEASURE("board", "post, the original's route", "POST /wall", .body = "hello"),
     MEASURE("board", "read, the original's route", "GET /wall"),
     MEASURE("board", "delete all, the original's route", "DELETE /wall"),

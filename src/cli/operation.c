@@ -78,10 +78,12 @@ void row_phrase(const struct flow_row *row, struct phrase_of_row *out)
 
 const char *field_flag(const struct field *field, char name[FLAG_NAME_BYTES])
 {
+    /* --prefix is of the tables' names, wherever patterns are */
+    const char *word = strcmp(field->name, "prefix") == 0 ? "begins" : field->name;
     size_t len = 0;
-    for (; field->name[len]; len++) {
+    for (; word[len]; len++) {
         ensure(len + 1 < FLAG_NAME_BYTES);
-        name[len] = (char)tolower((unsigned char)field->name[len]);
+        name[len] = (char)tolower((unsigned char)word[len]);
     }
     name[len] = '\0';
     return name;

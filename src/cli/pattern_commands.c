@@ -30,6 +30,7 @@ PATTERN(counter, "hand out numbers, none of them twice",
         "  quipu counter add orders --idempotency-key c-7  # the same number when it is repeated\n"
         "  quipu counter get orders\n"
         "  quipu counter set orders 100\n"
+        "  quipu counter list --begins or\n"
         "  quipu counter rm orders");
 
 PATTERN(job, "count tasks and run the last step once",
@@ -48,6 +49,7 @@ PATTERN(job, "count tasks and run the last step once",
         "  quipu job redrive pages\n"
         "  quipu job change pages --total 600\n"
         "  quipu job ls --limit 10\n"
+        "  quipu job ls --state complete                   # the newest first\n"
         "  quipu job rm pages");
 
 PATTERN(group, "collect events until they are complete, then act on them once",
@@ -59,6 +61,8 @@ PATTERN(group, "collect events until they are complete, then act on them once",
         "  quipu group get clicks session-7 --wait 30s\n"
         "  quipu group show clicks                         # the rules\n"
         "  quipu group show clicks --state open --older 1h # the open groups\n"
+        "  quipu group show clicks --state complete        # the newest first\n"
+        "  quipu group list\n"
         "  quipu group complete clicks session-7           # now, whatever the rules say\n"
         "  quipu group rm clicks session-7\n"
         "  quipu group forget clicks");
@@ -89,6 +93,7 @@ PATTERN(work, "queues of work: claims, heartbeats, retries, dead letters",
         "  quipu work fail mails m-1 1 'no such address' --retry=false\n"
         "  quipu work get mails m-1 --wait 1m\n"
         "  quipu work ls mails --state dead\n"
+        "  quipu work list                                 # the queues\n"
         "  quipu work retry mails m-1\n"
         "  quipu work rm mails m-1");
 
@@ -101,6 +106,7 @@ PATTERN(doc, "JSON documents with versions, which nobody overwrites unseen",
         "  quipu doc get users ann\n"
         "  quipu doc edit users ann                        # in $EDITOR\n"
         "  quipu doc ls users\n"
+        "  quipu doc list                                  # the collections\n"
         "  quipu doc rm users ann --if-match 3");
 
 PATTERN(lease, "locks that end by themselves: one process at a time",
@@ -112,7 +118,8 @@ PATTERN(lease, "locks that end by themselves: one process at a time",
         "  quipu lease take nightly me --for 1m --wait 10s\n"
         "  quipu lease renew nightly me 7 --for 1m\n"
         "  quipu lease release nightly me 7\n"
-        "  quipu lease get nightly");
+        "  quipu lease get nightly\n"
+        "  quipu lease list");
 
 PATTERN(once, "do a thing once for a key; all others get its result",
         "The first caller of a key does the thing, under a fence; all others get its result, or wait for it.\n"
@@ -124,6 +131,7 @@ PATTERN(once, "do a thing once for a key; all others get its result",
         "  quipu once finish charge o-17 1 '{\"paid\":12}'\n"
         "  quipu once fail charge o-17 1 'card declined'\n"
         "  quipu once get charge o-17\n"
+        "  quipu once list charge                          # the keys that failed\n"
         "  quipu once rm charge o-17");
 
 PATTERN(limit, "so many in a time, over all processes that ask",
@@ -131,6 +139,7 @@ PATTERN(limit, "so many in a time, over all processes that ask",
         "  quipu limit take mails --rate 100 --per 1m && ./send-mail\n"
         "  quipu limit take mails --rate 100 --per 1m --burst 20 --count 5 --wait 30s\n"
         "  quipu limit get mails\n"
+        "  quipu limit list\n"
         "  quipu limit rm mails");
 
 PATTERN(history, "keep every change of a table; see and restore what was",
@@ -162,6 +171,7 @@ PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "  quipu log split clicks 0\n"
         "  quipu log merge clicks 4 5\n"
         "  quipu log leave clicks mailer\n"
+        "  quipu log list\n"
         "  quipu log rm clicks");
 
 PATTERN(drive, "what the server drives by itself",
@@ -178,5 +188,6 @@ PATTERN(board, "messages in the order of their time",
         "  quipu board ls team\n"
         "  quipu board ls team --before now --limit 5      # the latest\n"
         "  quipu board rm team 2026-11-15T03:42:06.250Z-000001-5f3c9d\n"
+        "  quipu board list                                # the boards\n"
         "  quipu board clear team");
 // clang-format on

@@ -33,7 +33,8 @@ static const struct listing pattern_listing = {"GET", NULL, "next", "after"};
 static const char *const pattern_entries[] = {"jobs",      "missing",  "failures",   "results", "groups",
                                               "events",    "periods",  "buckets",    "work",    "documents",
                                               "histories", "versions", "open",       "partitions",
-                                              "parked",    "messages"};
+                                              "parked",    "messages", "counters",   "leases",  "limits",
+                                              "logs",      "boards",   "collections", "queues", "failed"};
 #define PATTERN_ENTRIES (sizeof pattern_entries / sizeof *pattern_entries)
 
 struct quipu_pages {

@@ -17,6 +17,7 @@
 #include "pattern/board.h"
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 #include "pattern/tokens.h"
@@ -40,6 +41,7 @@ static uint64_t topic_of(struct slice board)
 
 void board_put(struct flow *flow, struct slice board, struct slice text)
 {
+    names_note(flow, SLICE("board"), board);
     task_call(flow, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S}}", &boards,
               board, flow_new_id(flow), moment_text(flow->arena, flow->now_ms), text);
 }
@@ -63,6 +65,7 @@ static void post_message(struct flow *flow)
     struct slice board = flow_text(flow, NAME), text = flow_text(flow, POST_TEXT);
     struct slice id = flow_new_id(flow), time = moment_text(flow->arena, flow->now_ms);
     struct slice author = SLICE(""), once = SLICE(""), condition = SLICE("");
+    names_note(flow, SLICE("board"), board);
     if (flow_given(flow, POST_AUTHOR))
         author = flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR));
     if (flow_given(flow, POST_KEY)) {
@@ -227,6 +230,22 @@ static void remove_message(struct flow *flow)
         flow_refuse(flow, 404, "no-such-message", "There is no message of this id on this board.");
 }
 
+/* ---- all boards ---- */
+
+static struct slice told_in_list(struct flow *flow, struct slice last)
+{
+    return item_has(flow->arena, last, "time")
+               ? flow_compose(flow, ",'last':%s", item_text(flow->arena, last, "time"))
+               : SLICE("");
+}
+
+static void list_boards(struct flow *flow)
+{
+    struct names names = {.list = SLICE("board"), .member = "boards", .word = "name", .key = "board",
+                          .children = &boards, .tell = told_in_list};
+    names_list(flow, &names, 0);
+}
+
 /* ---- rows ---- */
 
 /* clang-format off */
@@ -240,6 +259,8 @@ const struct flow_row board_rows[] = {
      "{'deleted':3}", "board clear"},
     {"DELETE", "/v1/boards/{name}/{id}", remove_message, "Deletes one message.", FIELDS(remove_fields), "{'deleted':1}",
      "board rm"},
+    {"GET", "/v1/boards", list_boards, "The boards that have messages, by name, and when the last one came.",
+     FIELDS(names_fields), "{'boards':[{'name':'wall','last':'2026-11-15T03:42:06.250Z'}]}", "board list -> boards"},
 };
 /* clang-format on */
 ROW_COUNT(board);

@@ -16,6 +16,7 @@
 #include "pattern/counter.h"
 
 #include "pattern/intent.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
@@ -108,17 +109,25 @@ static int64_t limit_of(const struct flow *flow)
                            : flow_int_or(flow, NEXT_MIN, -NUMBER_MOST);
 }
 
+/* The first call of a counter finds that it is not there, and enters its name before it makes it. */
+static bool is_to_make(struct flow *flow, struct slice name, bool *may_make)
+{
+    if (*may_make || !flow_failed(flow) || item_has(flow->arena, flow_item(flow), "value")) return false;
+    names_enter(flow, SLICE("counter"), name);
+    return *may_make = true;
+}
+
 static bool is_beyond(const struct flow *flow, __int128 value)
 {
     return by_of(flow) > 0 ? value > limit_of(flow) : value < limit_of(flow);
 }
 
 /* The condition that keeps the value within its limit, by :bound; a counter that does not exist yet stands at its
- * origin. */
-static struct slice limit_condition(struct flow *flow)
+ * origin, where it may be made. */
+static struct slice limit_condition(struct flow *flow, bool may_make)
 {
     int64_t by = by_of(flow);
-    if (is_beyond(flow, (__int128)origin_of(flow) + by))
+    if (!may_make || is_beyond(flow, (__int128)origin_of(flow) + by))
         return by > 0 ? SLICE("#value <= :bound") : SLICE("#value >= :bound");
     return by > 0 ? SLICE("attribute_not_exists(#value) or #value <= :bound")
                   : SLICE("attribute_not_exists(#value) or #value >= :bound");
@@ -126,12 +135,15 @@ static struct slice limit_condition(struct flow *flow)
 
 struct slice counter_add_one(struct flow *flow, struct slice name)
 {
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',"
-              "'ConditionExpression':'attribute_not_exists(#value) or #value < :most',%#,"
-              "'ExpressionAttributeValues':{':one':{'N':'1'},':most':{'N':'" NUMBER_MOST_TEXT "'}},"
-              "'ReturnValues':'UPDATED_NEW',%O}",
-              &counters, name);
+    bool may_make = false;
+    do {
+        task_call(flow, "UpdateItem",
+                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'ADD #value :one',"
+                  "'ConditionExpression':'%r#value < :most',%#,"
+                  "'ExpressionAttributeValues':{':one':{'N':'1'},':most':{'N':'" NUMBER_MOST_TEXT "'}},"
+                  "'ReturnValues':'UPDATED_NEW',%O}",
+                  &counters, name, may_make ? SLICE("attribute_not_exists(#value) or ") : SLICE(""));
+    } while (is_to_make(flow, name, &may_make));
     struct slice value = value_of(flow, flow_item(flow));
     if (flow_failed(flow)) refuse_end(flow, value, true);
     return value;
@@ -141,17 +153,21 @@ struct slice counter_add_one(struct flow *flow, struct slice name)
 static void next_without_key(struct flow *flow)
 {
     int64_t start = origin_of(flow);
+    bool may_make = false;
     if (by_of(flow) == 1 && !flow_given(flow, NEXT_START) && !flow_given(flow, NEXT_MAX)) {
         tell(flow, counter_add_one(flow, flow_text(flow, NEXT_NAME)));
         return;
     }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
-              "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
-              &counters, flow_text(flow, NEXT_NAME),
-              start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
-              limit_condition(flow), by_of(flow), limit_of(flow) - by_of(flow),
-              start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
+    do {
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
+            "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
+            &counters, flow_text(flow, NEXT_NAME),
+            start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
+            limit_condition(flow, may_make), by_of(flow), limit_of(flow) - by_of(flow),
+            start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
+    } while (is_to_make(flow, flow_text(flow, NEXT_NAME), &may_make));
     struct slice value = value_of(flow, flow_item(flow));
     if (flow_failed(flow)) refuse_limit(flow, value);
     tell(flow, value);
@@ -181,14 +197,14 @@ static void tell_again(struct flow *flow, struct slice token)
     tell(flow, item_text(flow->arena, token, "value"));
 }
 
-static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter)
+static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter, bool may_make)
 {
     struct intent_change change = {
         .redo = flow_compose(flow, "{'M':{'key':%S,'by':%N}}", flow_text(flow, NEXT_KEY), by_of(flow)),
         .update = SLICE(
             ", #keys = if_not_exists(#keys, :keys), #given = if_not_exists(#value, :start) + :by, "
             "#value = if_not_exists(#value, :start) + :by"),
-        .condition = limit_condition(flow),
+        .condition = limit_condition(flow, may_make),
         .values = flow_compose(flow, ",':keys':%S,':start':%N,':by':%N,':bound':%N", flow_new_id(flow),
                                origin_of(flow), by_of(flow), limit_of(flow) - by_of(flow))};
     return intent_write(flow, intent, counter, &change);
@@ -229,13 +245,16 @@ static void next_with_key(struct flow *flow)
             tell_again(flow, token);
             return;
         }
-        if (add_with_key(flow, &intent, &counter)) {
+        bool may_make = !item_has(flow->arena, counter, is_guess ? "intent" : "value");
+        if (may_make) names_enter(flow, SLICE("counter"), name);
+        if (add_with_key(flow, &intent, &counter, may_make)) {
             remember(flow, name, counter);
             tell(flow, item_text(flow->arena, counter, "given"));
             return;
         }
         is_guess = false;
-        if (intent_is_same(flow, before, counter)) refuse_limit(flow, value_of(flow, counter));
+        bool is_gone = !may_make && !item_has(flow->arena, counter, "value");
+        if (!is_gone && intent_is_same(flow, before, counter)) refuse_limit(flow, value_of(flow, counter));
         task_again(flow);
         counter = intent_finish(flow, &intent, counter);
     }
@@ -282,6 +301,7 @@ static const struct field set_fields[] = {
 /* It stays the same counter: calls with keys that were made before are known. */
 static void set_value(struct flow *flow)
 {
+    names_note(flow, SLICE("counter"), flow_text(flow, SET_NAME));
     task_call(flow, "UpdateItem",
               "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #value = :value',%#,"
               "'ExpressionAttributeValues':{':value':%N}}",
@@ -297,6 +317,20 @@ static void delete_counter(struct flow *flow)
     flow_answer(flow, 200, "{'deleted':true}");
 }
 
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    return item_has(flow->arena, item, "value")
+               ? flow_compose(flow, ",'value':%P", item_attribute(flow->arena, item, "value"))
+               : SLICE_NONE;
+}
+
+static void list_counters(struct flow *flow)
+{
+    struct names names = {.list = SLICE("counter"), .member = "counters", .word = "name", .key = "name",
+                          .table = &counters, .tell = told_in_list};
+    names_list(flow, &names, 0);
+}
+
 /* ---- rows ---- */
 
 /* clang-format off */
@@ -309,6 +343,8 @@ const struct flow_row counter_rows[] = {
      "{'value':42}", "counter set value -> value"},
     {"DELETE", "/v1/counters/{name}", delete_counter, "Removes a counter.", FIELDS(name_fields), "{'deleted':true}",
      "counter rm"},
+    {"GET", "/v1/counters", list_counters, "The counters, by name.", FIELDS(names_fields),
+     "{'counters':[{'name':'invoices','value':42}],'next':'invoices'}", "counter list -> counters"},
 };
 /* clang-format on */
 ROW_COUNT(counter);

@@ -11,6 +11,7 @@
  * If-Match repeats its own read-modify-write until nobody came in between. */
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
+#include "pattern/names.h"
 #include "pattern/merge.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
@@ -230,6 +231,7 @@ static struct slice write_document(struct flow *flow, struct slice data, struct 
                              ? flow_compose(flow, ",':token':%S,':sent':%S", flow_text(flow, token_field),
                                             token_digest(flow, flow->request->body))
                              : SLICE("");
+    names_note(flow, SLICE("collection"), flow_text(flow, COLLECTION));
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
@@ -353,30 +355,41 @@ static void delete_document(struct flow *flow)
 
 /* ---- the documents of a collection ---- */
 
-enum { LIST_COLLECTION, LIST_LIMIT, LIST_AFTER };
+enum { LIST_COLLECTION, LIST_LIMIT, LIST_AFTER, LIST_PREFIX };
 
 static const struct field list_fields[] = {
     [LIST_COLLECTION] = FIELD_COLLECTION,
     [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
+    [LIST_PREFIX] = {"prefix", IN_QUERY, FIELD_NAME, .max = 1024, .help = "only keys that begin so"},
 };
 
 static void list_documents(struct flow *flow)
 {
     struct slice collection = flow_text(flow, LIST_COLLECTION), after = SLICE_NONE, item;
+    bool has_prefix = flow_given(flow, LIST_PREFIX);
     if (flow_given(flow, LIST_AFTER))
         after = flow_compose(flow, "{'collection':%S,'key':%S}", collection, flow_text(flow, LIST_AFTER));
     task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection',"
+              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection%r',"
               "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
-              "'ExpressionAttributeValues':{':collection':%S},'Limit':%d,'ConsistentRead':true%r}",
-              &documents, collection, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
+              "'ExpressionAttributeValues':{':collection':%S%A},'Limit':%d,'ConsistentRead':true%r}",
+              &documents, has_prefix ? SLICE(" and begins_with(#key, :prefix)") : SLICE(""), collection,
+              has_prefix ? flow_compose(flow, ",':prefix':%S", flow_text(flow, LIST_PREFIX)) : SLICE(""),
+              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
     buf_text(flow->body, "{\"documents\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
                  version_of(flow, item), item_attribute(flow->arena, item, "data"));
     }
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));
+}
+
+static void list_collections(struct flow *flow)
+{
+    struct names names = {.list = SLICE("collection"), .member = "collections", .word = "name",
+                          .key = "collection", .children = &documents};
+    names_list(flow, &names, 0);
 }
 
 /* ---- rows ---- */
@@ -393,6 +406,8 @@ const struct flow_row document_rows[] = {
      "{'deleted':true,'version':9}", "doc rm"},
     {"GET", "/v1/documents/{collection}", list_documents, "The documents of a collection, by key.", FIELDS(list_fields),
      "{'documents':[{'key':'a','version':7,'data':{'any':'JSON'}}],'next':'a'}", "doc ls -> documents"},
+    {"GET", "/v1/documents", list_collections, "The collections that have documents, by name.", FIELDS(names_fields),
+     "{'collections':[{'name':'users'}]}", "doc list -> collections"},
 };
 /* clang-format on */
 ROW_COUNT(document);

@@ -15,8 +15,8 @@
  *   others, which have items of their own; `redo` (M): the last of those, whose item may still be missing;
  *   `last` (S): the id of the last event; `completed` (S, ISO 8601), `why` (S): rule, quiet, deadline,
  *   rules: they were changed, or call; `by` (S): the id of the event that completed it, or of that call, or why.
- *   Index open: hash `open` (S) "NAME/0", "NAME/1"... (slots.h) while it is OPEN, range `since` (S, when it was opened,
- *     and a little more).
+ *   Index open: hash `open` (S) "NAME/0", "NAME/1"... (slots.h) while it is OPEN, "NAME/0/complete" when COMPLETE,
+ *     range `since` (S, when it was opened, and a little more).
  *   Index due: hash `slot` (S) like `open`, range `due` (N, ms): when the sweep looks at it. Only what becomes due by
  *     itself is there: by quiet, deadline or keep, when it is being deleted, or to heal it (below).
  * Table PREFIXgroup-events: hash key `part` (S): "NAME/KEY/GENERATION/" and some digits, range key `id` (S);
@@ -40,6 +40,7 @@
 
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define LOOK_AGAIN_MS                                                                                        \
@@ -354,15 +355,15 @@ static void get_group(struct flow *flow)
     tell_group(flow, &group);
 }
 
-/* ---- the open ones ---- */
+/* ---- lists ---- */
 
 enum { LIST_STATE = GROUP_NAME + 1, LIST_OLDER, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
     FIELD_GROUP_NAME,
-    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open",
-                    .help =
-                        "open: the groups that are not complete, the oldest first; without it, the rules"},
+    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open|complete",
+                    .help = "open: the groups that are not complete, the oldest first; complete: those that are, the "
+                            "newest first; without it, the rules"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = GROUP_LONG_MS,
                     .help = "only those opened before that"},
     [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
@@ -378,27 +379,29 @@ static void list_groups(struct flow *flow)
     }
     struct slots slots = group_slots(flow, flow_text(flow, GROUP_NAME));
     int64_t slot_count = slots_read(flow, &slots);
-    struct slice before = moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER));
-    struct listing *open = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    bool is_complete = flow_int(flow, LIST_STATE) == 1;
+    struct slice before = flow_compose(flow, "%r~",
+                                       moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER)));
+    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), is_complete);
     for (int64_t slot = 0; slot < slot_count; slot++) {
         task_call(
             flow, "Query",
             "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
-            ":after and :before',%#,'ExpressionAttributeValues':{':open':%S,':after':%S,':before':{'S':'%r~'}},"
-            "'Limit':%d}",
+            ":from and :to',%#,'ExpressionAttributeValues':{':open':{'S':'%r%r'},%A},%A}",
             &group_table, group_slot_at(flow, flow_text(flow, GROUP_NAME), slot),
-            flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"), before, open->most + 2);
-        listing_take(flow, open, "since", flow_text(flow, LIST_AFTER));
+            is_complete ? SLICE("/complete") : SLICE(""),
+            listing_range(flow, list, flow_text(flow, LIST_AFTER), before), listing_members(flow, list));
+        listing_take(flow, list, "since", flow_text(flow, LIST_AFTER));
     }
     buf_text(flow->body, "{\"groups\":[");
-    for (int64_t i = 0; i < open->count; i++) {
-        const struct listing_entry *entry = &open->entries[i];
+    for (int64_t i = 0; i < list->count; i++) {
+        const struct listing_entry *entry = &list->entries[i];
         flow_put(flow, flow->body, "%,{'key':%s,'generation':%d,'opened':%s}",
                  item_text(flow->arena, entry->item, "key"),
                  item_int(flow->arena, entry->item, "generation", 0),
                  (struct slice){entry->order.data, MOMENT_BYTES});
     }
-    listing_finish(flow, open);
+    listing_finish(flow, list);
 }
 
 /* ---- rows ---- */
@@ -420,9 +423,11 @@ const struct flow_row group_rows[] = {
      FIELDS(group_only_fields), "{'deleted':1}", "group rm"},
     {"PUT", "/v1/groups/{name}", group_put, "Sets when groups of this name are complete, also those that are open.",
      FIELDS(group_put_fields), RULES, "group put"},
-    {"GET", "/v1/groups/{name}", list_groups, "The rules; or the open groups, the oldest first: no table is scanned.",
+    {"GET", "/v1/groups/{name}", list_groups, "The rules; or the groups of a state.",
      FIELDS(list_fields), "{'groups':[{'key':'session-7','generation':1,'opened':'2026-11-15T03:42:06.250Z'}]}",
      "group show -> groups"},
+    {"GET", "/v1/groups", group_list_rules, "The kinds of groups, by name, and their rules.", FIELDS(names_fields),
+     "{'groups':[" RULES "]}", "group list -> groups"},
     {"DELETE", "/v1/groups/{name}", group_forget, "Forgets the rules; open groups keep theirs.",
      FIELDS(group_name_fields), "{'deleted':true}", "group forget"},
 };

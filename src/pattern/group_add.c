@@ -73,6 +73,7 @@ static void opening(struct flow *flow, const struct group *group, const struct a
         edit_set(flow, edit, "deadline", "%N", since_opening(flow, add));
         edit_set(flow, edit, "fixed", "{'BOOL':true}");
     }
+    edit_set(flow, edit, "since", "%S", flow_new_id(flow));
     if (add->completes) return;
     group_read(flow, &soon, add->rules);
     soon.opened_ms = soon.touched_ms = flow->now_ms;
@@ -80,7 +81,6 @@ static void opening(struct flow *flow, const struct group *group, const struct a
     int64_t due_ms = group_due_ms(flow, &soon);
     edit_set(flow, edit, "state", "{'S':'OPEN'}");
     edit_set(flow, edit, "open", "%S", group_slot(flow, group));
-    edit_set(flow, edit, "since", "%S", flow_new_id(flow));
     if (due_ms != INT64_MAX) group_set_due(flow, group, edit, due_ms);
 }
 

@@ -1,6 +1,7 @@
 /* Groups: their rules. The tables and what holds for them: group.c. */
 #include "calendar/calendar.h"
 #include "pattern/group.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define WHEN_BYTES 1000
@@ -167,15 +168,22 @@ static struct slice when_member(struct flow *flow, struct slice item)
                         list);
 }
 
-static void tell_rules(struct flow *flow, struct slice item)
+/* All but the name, behind a comma. */
+static struct slice rules_members(struct flow *flow, struct slice item)
 {
     struct slice complete = flow_compose(flow, "%A%A%A", plain_member(flow, item, "size", "size"),
                                          plain_member(flow, item, "needs", "kinds"), when_member(flow, item));
-    flow_answer(flow, 200, "{'name':%s,'complete':{%A}%A%A%A%A,'late':%s%A}",
-                item_text(flow->arena, item, "name"), complete.len ? slice_from(complete, 1) : complete,
-                plain_member(flow, item, "folds", "fold"), duration_member(flow, item, "quiet"),
-                duration_member(flow, item, "deadline"), duration_member(flow, item, "keep"),
-                item_text(flow->arena, item, "late"), flow_then_member(flow, item));
+    return flow_compose(flow, ",'complete':{%A}%A%A%A%A,'late':%s%A",
+                        complete.len ? slice_from(complete, 1) : complete,
+                        plain_member(flow, item, "folds", "fold"),
+                        duration_member(flow, item, "quiet"), duration_member(flow, item, "deadline"),
+                        duration_member(flow, item, "keep"), item_text(flow->arena, item, "late"),
+                        flow_then_member(flow, item));
+}
+
+static void tell_rules(struct flow *flow, struct slice item)
+{
+    flow_answer(flow, 200, "{'name':%s%A}", item_text(flow->arena, item, "name"), rules_members(flow, item));
 }
 
 static bool is_same(struct flow *flow, struct slice one, struct slice other)
@@ -245,6 +253,7 @@ void group_put(struct flow *flow)
         number_member(flow, PUT_KEEP, "keep"),
         flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
         flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
+    names_note(flow, SLICE("group"), flow_text(flow, GROUP_NAME));
     struct slice item = rules_write(flow, attributes, &is_first, &is_applied);
     group_rules_remember(flow, flow_text(flow, GROUP_NAME), item);
     if (!is_applied) {
@@ -267,6 +276,18 @@ _Noreturn void group_refuse_no_rules(struct flow *flow)
 {
     task_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
                 SLICE_ARG(flow_text(flow, GROUP_NAME)));
+}
+
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    return item_has(flow->arena, item, "forgotten") ? SLICE_NONE : rules_members(flow, item);
+}
+
+void group_list_rules(struct flow *flow)
+{
+    struct names names = {.list = SLICE("group"), .member = "groups", .word = "name", .key = "name",
+                          .table = &group_rules_table, .tell = told_in_list};
+    names_list(flow, &names, 0);
 }
 
 void group_rules(struct flow *flow)

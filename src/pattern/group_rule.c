@@ -225,7 +225,7 @@ void group_end(struct flow *flow, const struct group *group, struct edit *edit, 
     edit_set(flow, edit, "completed", "%S", moment_text(flow->arena, flow->now_ms));
     edit_set(flow, edit, "why", "%S", slice_of(why));
     edit_put(flow, edit, EDIT_SET, by, NULL);
-    edit_put(flow, edit, EDIT_REMOVE, "#open", NULL);
+    edit_put(flow, edit, EDIT_SET, "#open = :listed", "':listed':{'S':'%r/complete'}", group_slot(flow, group));
     if (keep_ms)
         group_set_due(flow, group, edit, flow->now_ms + keep_ms);
     else

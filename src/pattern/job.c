@@ -12,7 +12,8 @@
  *   (N): tasks done when it EXPIRED; `revived` (N, ms): the deadline that it EXPIRED by, if it was opened
  *   again since; `reach` (N): the last leaf that was written while the total is not known; `last_caller` (S):
  *   who was told to be last, by its key or by the task, "done 17"; `then` (S).
- *   Index unfinished: hash `listed` (S) "OPEN/0", "OPEN/1"... (slots.h), FAILED, EXPIRED likewise; range `run`.
+ *   Index unfinished: hash `listed` (S) "OPEN/0", "OPEN/1"... (slots.h), FAILED, EXPIRED, COMPLETE likewise; range
+ *     `run`.
  *   Index due: hash `slot` (S) "0", "1"..., range `due` (N, ms): when the sweep takes it up.
  * Table PREFIXjob-parts: hash key `part` (S): "ID/RUN/0/LEAF" or "ID/RUN/1/BRANCH", range key `task` (S).
  *   Item "-" of a leaf: `done`, `failed` (NS): places of tasks in the leaf; of named ones `waiting`, `done`,
@@ -470,13 +471,13 @@ static void get_job(struct flow *flow)
     job_answer(flow, 200);
 }
 
-/* ---- the unfinished ones ---- */
+/* ---- lists ---- */
 
 enum { LIST_STATE, LIST_OLDER, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
-    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open|failed|expired",
-                    .help = "only these (default: open)"},
+    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open|failed|expired|complete",
+                    .help = "only these (default: open); of complete ones the newest first"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = JOB_LONG_MS,
                     .help = "only those opened before that"},
     [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
@@ -486,19 +487,19 @@ static const struct field list_fields[] = {
 
 static void list_jobs(struct flow *flow)
 {
-    static const enum job_state states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED};
-    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    static const enum job_state states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED, JOB_COMPLETE};
+    enum job_state wanted = states[flow_int(flow, LIST_STATE)];
+    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), wanted == JOB_COMPLETE);
     int64_t before_ms = flow->now_ms - flow_int(flow, LIST_OLDER) + 1;
-    struct slice state = job_state_name(states[flow_int(flow, LIST_STATE)]);
+    struct slice state = job_state_name(wanted), before = flow_compose(flow, "%d", before_ms);
     int64_t slots = slots_read(flow, &job_slots);
     for (int64_t slot = 0; slot < slots; slot++) {
         task_call(
             flow, "Query",
             "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "
-            "between :after and :before',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},':after':%S,"
-            "':before':{'S':'%d'}},'Limit':%d}",
-            &job_table, state, slot, flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0"),
-            before_ms, list->most + 2);
+            "between :from and :to',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},%A},%A}",
+            &job_table, state, slot, listing_range(flow, list, flow_text(flow, LIST_AFTER), before),
+            listing_members(flow, list));
         listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
     }
     buf_text(flow->body, "{\"jobs\":[");
@@ -539,7 +540,8 @@ const struct flow_row job_rows[] = {
      "job results -> results"},
     {"POST", "/v1/jobs/{id}/redrive", job_redrive, "Makes failed tasks missing again, and the job OPEN.",
      FIELDS(job_redrive_fields), "{'redriven':[17],'state':'OPEN'}", "job redrive"},
-    {"GET", "/v1/jobs", list_jobs, "Unfinished jobs, the oldest first; no table is scanned.", FIELDS(list_fields),
+    {"GET", "/v1/jobs", list_jobs, "Jobs of a state, the oldest first; COMPLETE ones the newest first.",
+     FIELDS(list_fields),
      "{'jobs':[{'id':'doc3','state':'OPEN','opened':'2026-11-15T03:42:06.250Z'}]}", "job ls -> jobs"},
 };
 /* clang-format on */

@@ -147,10 +147,7 @@ void job_end(struct flow *flow, struct edit *edit, enum job_state state, struct 
     edit_set(flow, edit, "closed", "%S", moment_text(flow->arena, flow->now_ms));
     edit_put(flow, edit, EDIT_REMOVE, "#changing, #changing_ms", NULL);
     if (last_caller.data) edit_set(flow, edit, "last_caller", "%S", last_caller);
-    if (state == JOB_COMPLETE)
-        edit_put(flow, edit, EDIT_REMOVE, "#listed", NULL);
-    else
-        edit_set(flow, edit, "listed", "%S", job_listed(flow, state));
+    edit_set(flow, edit, "listed", "%S", job_listed(flow, state));
     if (job->keep_ms)
         edit_set(flow, edit, "due", "%N", flow->now_ms + job->keep_ms);
     else

@@ -19,6 +19,7 @@
 #include "calendar/calendar.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define WAIT_MOST_MS  60000
@@ -263,18 +264,18 @@ static bool seat_write(struct flow *flow, const struct seats *seats, struct slic
     return !flow_failed(flow);
 }
 
-/* In the hope that nobody holds it and nobody waits. */
+/* In the hope that it is there, nobody holds it and nobody waits. The first grant of all enters its name. */
 static bool grant_at_once(struct flow *flow)
 {
-    if (flow_int_or(flow, GRANT_HOLDERS, 1) > 1) {
-        read_item(flow);
-        return false;
-    }
-    return grant_write(
-        flow,
-        SLICE(
-            " and attribute_not_exists(#seats) and (attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
-        SLICE(""), SLICE(""));
+    bool is_alone = flow_int_or(flow, GRANT_HOLDERS, 1) == 1;
+    if (!is_alone) read_item(flow);
+    if (is_alone && grant_write(flow,
+                                SLICE(" and attribute_exists(#fence) and attribute_not_exists(#seats) and "
+                                      "(attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
+                                SLICE(""), SLICE("")))
+        return true;
+    if (!flow_item(flow).data) names_enter(flow, SLICE("lease"), flow_text(flow, NAME));
+    return false;
 }
 
 /* Names the seat of a fence in expressions: #seats.#7. */
@@ -593,14 +594,31 @@ static void release_lease(struct flow *flow)
 
 static const struct field read_fields[] = {FIELD_LEASE};
 
+static bool is_full(struct flow *flow, struct slice item, const struct seats *seats)
+{
+    return seats->has_map ? seats->taken >= item_int(flow->arena, item, "holders", 1) : seats->taken > 0;
+}
+
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    struct seats seats = seats_of(flow, item, SLICE(""));
+    return flow_compose(flow, ",'held':%b,%r", (int)is_full(flow, item, &seats), holder_members(flow, item));
+}
+
+static void list_leases(struct flow *flow)
+{
+    struct names names = {.list = SLICE("lease"), .member = "leases", .word = "name", .key = "name",
+                          .table = &leases, .tell = told_in_list};
+    names_list(flow, &names, 0);
+}
+
 static void show_lease(struct flow *flow)
 {
     struct slice item = read_item(flow), place, name, seat;
     if (!item.data) refuse_unknown(flow);
     struct seats seats = seats_of(flow, item, SLICE(""));
-    bool is_full = seats.has_map ? seats.taken >= item_int(flow->arena, item, "holders", 1) : seats.taken;
-    flow_put(flow, flow->body, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME), (int)is_full,
-             holder_members(flow, item));
+    flow_put(flow, flow->body, "{'name':%s,'held':%b,%r,'waiting':[", flow_text(flow, NAME),
+             (int)is_full(flow, item, &seats), holder_members(flow, item));
     raw_each (flow->arena, item_content(flow->arena, item, "waiting"), &place) {
         if (place_until(flow, place) < flow->now_ms) continue;
         flow_put(flow, flow->body, "%,%s", place_owner(flow, place));
@@ -635,6 +653,10 @@ const struct flow_row lease_rows[] = {
     {"GET", "/v1/leases/{name}", show_lease, "Who holds a lease, and who waits.", FIELDS(read_fields),
      "{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z','waiting':['b']}",
      "lease get"},
+    {"GET", "/v1/leases", list_leases, "The leases that were ever granted, by name, and who holds them.",
+     FIELDS(names_fields),
+     "{'leases':[{'name':'x','held':true,'owner':'a','fence':7,'until':'2026-11-15T03:42:36.250Z'}]}",
+     "lease list -> leases"},
 };
 /* clang-format on */
 ROW_COUNT(lease);

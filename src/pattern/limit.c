@@ -14,6 +14,7 @@
  * So in any span of time t no more than burst + rate * t / per pieces are given, as far as the clocks of the callers
  * agree. */
 #include "calendar/calendar.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define COUNT_MOST   1000000000
@@ -88,8 +89,8 @@ static uint64_t memory_of(struct flow *flow)
     return flow_topic("limit", flow_text(flow, TAKE_NAME), SLICE(""));
 }
 
-/* One write for all of a round. */
-static bool limit_write(struct flow *flow, int64_t seen_ns, int64_t at_ns, struct slice mark)
+/* One write for all of a round. The first one of all finds that there is no such limit, and enters its name. */
+static bool limit_write(struct flow *flow, int64_t seen_ns, int64_t at_ns, struct slice mark, bool may_make)
 {
     int64_t now_ns = flow->now_ms * MS_NS;
     bool is_rested = seen_ns <= now_ns;
@@ -100,7 +101,10 @@ static bool limit_write(struct flow *flow, int64_t seen_ns, int64_t at_ns, struc
         "'ExpressionAttributeValues':{':at':%N,':mark':%S,':rate':%N,':per':%N,':burst':%N,':expires':%N,"
         "':seen':%N},%O}",
         &limits, flow_text(flow, TAKE_NAME),
-        is_rested ? SLICE("attribute_not_exists(#at) or #at <= :seen") : SLICE("#at = :seen"), at_ns, mark,
+        !is_rested ? SLICE("#at = :seen")
+        : may_make ? SLICE("attribute_not_exists(#at) or #at <= :seen")
+                   : SLICE("#at <= :seen"),
+        at_ns, mark,
         flow_int(flow, TAKE_RATE), flow_int_or(flow, TAKE_PER, PER_USUAL_MS),
         flow_int_or(flow, TAKE_BURST, flow_int(flow, TAKE_RATE)), at_ns / MS_NS / 1000 + KEPT_S,
         is_rested ? now_ns : seen_ns);
@@ -113,18 +117,24 @@ static void round_lead(struct flow *flow, struct take *own)
 {
     struct slice known = flow_recall(flow, memory_of(flow));
     int64_t seen_ns = known.data ? item_int(flow->arena, known, "at", 0) : 0;
+    bool may_make = false;
     for (;;) {
         int64_t at_ns = seen_ns, now_ns = flow->now_ms * MS_NS;
         struct slice mark = flow_new_id(flow);
         for (size_t i = 0; i <= flow->follower_count; i++)
             take_settle(i ? flow->followers[i - 1]->share.what : own, &at_ns, now_ns);
-        if (at_ns == seen_ns || limit_write(flow, seen_ns, at_ns, mark)) {
+        if (at_ns == seen_ns || limit_write(flow, seen_ns, at_ns, mark, may_make)) {
             flow_remember(flow, memory_of(flow), flow_compose(flow, "{'at':%N}", at_ns));
             break;
         }
         seen_ns = item_int(flow->arena, flow_item(flow), "at", 0);
         flow_remember(flow, memory_of(flow), flow_compose(flow, "{'at':%N}", seen_ns));
-        task_again(flow);
+        if (flow_item(flow).data || may_make) {
+            task_again(flow);
+            continue;
+        }
+        names_enter(flow, SLICE("limit"), flow_text(flow, TAKE_NAME));
+        may_make = true;
     }
     flow_disband(flow);
 }
@@ -198,6 +208,23 @@ static void delete_limit(struct flow *flow)
         refuse_unknown(flow);
 }
 
+/* ---- all of them ---- */
+
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    if (item_int(flow->arena, item, "expires", INT64_MAX) <= flow->now_ms / 1000) return SLICE_NONE;
+    return flow_compose(flow, ",'rate':%d,'per':%s,'burst':%d", item_int(flow->arena, item, "rate", 1),
+                        duration_text(flow->arena, item_int(flow->arena, item, "per", 1)),
+                        item_int(flow->arena, item, "burst", 1));
+}
+
+static void list_limits(struct flow *flow)
+{
+    struct names names = {.list = SLICE("limit"), .member = "limits", .word = "name", .key = "name",
+                          .table = &limits, .tell = told_in_list};
+    names_list(flow, &names, 0);
+}
+
 /* ---- rows ---- */
 
 /* clang-format off */
@@ -208,6 +235,8 @@ const struct flow_row limit_rows[] = {
      "{'name':'mails','rate':100,'per':'1s','burst':200,'left':199,'full':'2026-11-15T03:42:06.260Z'}", "limit get"},
     {"DELETE", "/v1/limits/{name}", delete_limit, "Forgets a limit: all of it can be taken again.",
      FIELDS(name_fields), "{'deleted':true}", "limit rm"},
+    {"GET", "/v1/limits", list_limits, "The limits of which somebody took within a day, by name.", FIELDS(names_fields),
+     "{'limits':[{'name':'mails','rate':100,'per':'1s','burst':200}]}", "limit list -> limits"},
 };
 /* clang-format on */
 ROW_COUNT(limit);

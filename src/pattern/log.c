@@ -43,6 +43,7 @@
 #include <stdlib.h>
 
 #include "calendar/calendar.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define KEEP_MOST_MS       (10 * 365 * 24 * 3600 * 1000ll)
@@ -345,6 +346,7 @@ static void put_begin(struct flow *flow)
         "'next':%N,'created':%S,'id':%S%r}",
         flow_text(flow, LOG_NAME), wanted, slots, wanted, moment_text(flow->arena, flow->now_ms), id,
         keep_s ? flow_compose(flow, ",'keep':%N", keep_s) : SLICE(""));
+    names_note(flow, SLICE("log"), flow_text(flow, LOG_NAME));
     for (;; task_again(flow)) {
         task_call(flow, "PutItem",
                   "{'TableName':%T,'Item':%A,'ConditionExpression':'attribute_not_exists(part)',%O}",
@@ -371,6 +373,25 @@ static void put_begin(struct flow *flow)
         flow_answer(flow, is_new ? 201 : 200, "{%A}", log_settings(flow, &layout));
         return;
     }
+}
+
+/* ---- all logs ---- */
+
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    struct buf out = {0};
+    int64_t keep_s = item_int(flow->arena, item, "keep", 0);
+    if (!item_has(flow->arena, item, "partitions") || item_has(flow->arena, item, "deleted")) return SLICE_NONE;
+    flow_put(flow, &out, ",'created':%s", item_text(flow->arena, item, "created"));
+    if (keep_s) flow_put(flow, &out, ",'keep':%s", duration_text(flow->arena, keep_s * 1000));
+    return arena_take(flow->arena, &out);
+}
+
+static void list_logs(struct flow *flow)
+{
+    struct names names = {.list = SLICE("log"), .member = "logs", .word = "log", .key = "log",
+                          .table = &log_table, .part = ",'part':{'S':'log'}", .tell = told_in_list};
+    names_list(flow, &names, 0);
 }
 
 /* ---- rows ---- */
@@ -422,6 +443,8 @@ const struct flow_row log_rows[] = {
      FIELDS(log_merge_fields), "{'partitions':['4','5'],'child':'6'}", "log merge partitions..."},
     {"DELETE", "/v1/logs/{log}", log_delete_begin, "Deletes a log with all that belongs to it.", FIELDS(log_fields),
      "{'deleted':true}", "log rm"},
+    {"GET", "/v1/logs", list_logs, "The logs, by name.", FIELDS(names_fields),
+     "{'logs':[{'log':'clicks','created':'2026-11-15T03:42:06.250Z','keep':'7d'}]}", "log list -> logs"},
 };
 /* clang-format on */
 ROW_COUNT(log);

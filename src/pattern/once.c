@@ -16,6 +16,7 @@
  * guarded by the fence, as with a lease. */
 #include "calendar/calendar.h"
 #include "pattern/hold.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
@@ -303,8 +304,16 @@ static void finish_once(struct flow *flow)
              flow_compose(flow, ",':result':%J", result));
 }
 
+static struct slice failed_list(struct flow *flow)
+{
+    return flow_compose(flow, "once-failed/%r", rest_encoded(flow->arena, flow_text(flow, NAME)));
+}
+
+/* Only those that failed are listed (names.h): people look for them, and they are few. An entry for each key would cost
+ * as much as what is done with it. */
 static void fail_once(struct flow *flow)
 {
+    names_enter(flow, failed_list(flow), flow_text(flow, KEY));
     struct slice error = flow_given(flow, FAIL_ERROR) ? flow_text(flow, FAIL_ERROR) : SLICE("");
     end_once(flow, SLICE("FAILED"),
              SLICE("SET #state = :state, #error = :error, #ended = :now, "
@@ -346,6 +355,25 @@ static void forget_once(struct flow *flow)
     flow_answer(flow, 200, "{'deleted':true}");
 }
 
+/* ---- what failed ---- */
+
+enum { FAILED_NAMES = NAME + 1 };
+
+static const struct field failed_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "what is done"}, FIELDS_NAMES};
+
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    return is_in(flow, item, SLICE("FAILED")) ? flow_compose(flow, ",%r", told(flow, item)) : SLICE_NONE;
+}
+
+static void list_failed(struct flow *flow)
+{
+    struct slice begin = flow_compose(flow, "%r/", rest_encoded(flow->arena, flow_text(flow, NAME)));
+    struct names names = {.list = failed_list(flow), .member = "failed", .word = "key", .key = "id",
+                          .begin = begin, .table = &once_table, .tell = told_in_list};
+    names_list(flow, &names, FAILED_NAMES);
+}
+
 /* ---- rows ---- */
 
 /* clang-format off */
@@ -365,6 +393,9 @@ const struct flow_row once_rows[] = {
      "once get"},
     {"DELETE", "/v1/once/{name}/{key}", forget_once, "Forgets it: the next caller does it again.",
      FIELDS(name_fields), "{'deleted':true}", "once rm"},
+    {"GET", "/v1/once/{name}", list_failed, "The keys whose last try failed.", FIELDS(failed_fields),
+     "{'failed':[{'key':'o-17','state':'FAILED','fence':1,'ended':'2026-11-15T03:42:16.250Z','failures':1,"
+     "'error':'declined'}]}", "once list -> failed"},
 };
 /* clang-format on */
 ROW_COUNT(once);

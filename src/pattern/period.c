@@ -362,12 +362,13 @@ static void delete_period(struct flow *flow)
 
 /* ---- all periods ---- */
 
-enum { LIST_LIMIT, LIST_AFTER };
+enum { LIST_LIMIT, LIST_AFTER, LIST_PREFIX };
 
 static const struct field list_fields[] = {
     [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
                     .help = "at most so many (default: 100)"},
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 300, .help = "the \"next\" of the page before"},
+    [LIST_PREFIX] = {"prefix", IN_QUERY, FIELD_NAME, .help = "only names that begin so"},
 };
 
 /* The next page begins behind "DUE/NAME". */
@@ -375,6 +376,7 @@ static void list_periods(struct flow *flow)
 {
     struct slice after = flow_text(flow, LIST_AFTER), start = SLICE(""), item;
     struct raw_look look;
+    bool has_prefix = flow_given(flow, LIST_PREFIX);
     if (flow_given(flow, LIST_AFTER)) {
         const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
         size_t len = slash ? (size_t)(slash - after.data) : 0;
@@ -386,9 +388,12 @@ static void list_periods(struct flow *flow)
                              due_ms, slice_from(after, len + 1));
     }
     task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
-              "'ExpressionAttributeValues':{':slot':{'S':'" SLOT "'}},'Limit':%d%A}",
-              &period_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%r%#,"
+              "'ExpressionAttributeValues':{':slot':{'S':'" SLOT "'}%A},'Limit':%d%A}",
+              &period_table,
+              has_prefix ? SLICE("\"FilterExpression\":\"begins_with(#name, :prefix)\",") : SLICE(""),
+              has_prefix ? flow_compose(flow, ",':prefix':%S", flow_text(flow, LIST_PREFIX)) : SLICE(""),
+              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
     raw_look_begin(&look, flow->arena, flow_items(flow));

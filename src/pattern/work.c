@@ -26,6 +26,7 @@
 #include "pattern/drive.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define WAIT_MOST_MS  60000
@@ -196,6 +197,7 @@ static void set_queue(struct flow *flow)
     struct slice set = SLICE(""), values = SLICE("");
     struct drive_thing thing = {.kind = &work_drive_kind, .name = flow_text(flow, WORK_QUEUE)};
     drive_check(flow, &thing);
+    names_note(flow, SLICE("work"), flow_text(flow, WORK_QUEUE));
     set_number(flow, SET_LEASE, "lease", 1, &set, &values);
     set_number(flow, SET_ATTEMPTS, "attempts", 1, &set, &values);
     set_number(flow, SET_BACKOFF, "backoff", 1, &set, &values);
@@ -230,6 +232,7 @@ static void submit_unit(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID), unit, found;
     int64_t fence = 0;
+    names_note(flow, SLICE("work"), queue);
     do {
         unit = flow_compose(flow,
                             "{'queue':%S,'id':%S,'state':{'S':'READY'},'slot':%S,'due':%N,'fence':%N,"
@@ -330,6 +333,20 @@ static void list_units(struct flow *flow)
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "id"));
 }
 
+/* Where nobody has set a queue, one of its units tells that it is there. */
+static struct slice told_in_list(struct flow *flow, struct slice item)
+{
+    bool is_unit = item_has(flow->arena, item, "id");
+    return flow_compose(flow, ",%A", settings_members(flow, is_unit ? SLICE_NONE : item));
+}
+
+static void list_queues(struct flow *flow)
+{
+    struct names names = {.list = SLICE("work"), .member = "queues", .word = "queue", .key = "queue",
+                          .table = &work_settings_table, .children = &work_table, .tell = told_in_list};
+    names_list(flow, &names, 0);
+}
+
 /* ---- again, or away ---- */
 
 static const struct field unit_fields[] = {FIELD_WORK_QUEUE, FIELD_WORK_ID};
@@ -398,6 +415,8 @@ const struct flow_row work_rows[] = {
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}", "work put"},
     {"GET", "/v1/work/{queue}", list_units, "The settings of a queue, and its units by id.", FIELDS(list_fields),
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d','work':[" UNIT "],'next':'a'}", "work ls -> work"},
+    {"GET", "/v1/work", list_queues, "The queues that were set or have units, by name.", FIELDS(names_fields),
+     "{'queues':[{'queue':'mails','lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}]}", "work list -> queues"},
 };
 /* clang-format on */
 ROW_COUNT(work);

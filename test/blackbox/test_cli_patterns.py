@@ -92,6 +92,7 @@ def counter(shell):
     assert shell.text("add", name, "--idempotency-key", "k") == shell.text("add", name, "--idempotency-key", "k")
     assert shell.one("get", name, "--cost")["cost"]["readUnits"] == 1
     assert shell.text("set", name, "100") == "100\n"
+    assert shell.lines("list", "--begins", name) == [{"name": name, "value": 100}]
     assert shell.one("rm", name) == {"deleted": True}
     assert "There is no counter" in shell.run("get", name, status=1).stderr
 
@@ -113,6 +114,7 @@ def job(shell):
     assert shell.one("get", name, "--wait", "1s")["state"] == "COMPLETE"
     assert shell.lines("watch", name)[-1]["state"] == "COMPLETE"
     assert shell.lines("results", name) == [{"task": 3, "result": {"page": 3}}]
+    assert name in [found["id"] for found in shell.lines("ls", "--state", "complete")]
     shell.run("redrive", name, status=1)
     assert shell.one("rm", name) == {"deleted": True}
 
@@ -127,6 +129,8 @@ def group(shell):
     assert shell.one("get", name, "k", "--wait", "1ms", status=3)["state"] == "OPEN"
     assert shell.one("add", name, "k", "--data", "text", "--kind", "login")["completed"] is True
     assert shell.one("get", name, "k", "--wait", "1s")["state"] == "COMPLETE"
+    assert [found["key"] for found in shell.lines("show", name, "--state", "complete")] == ["k"]
+    assert shell.one("list", "--begins", name)["complete"] == {"size": 2}
     assert shell.one("add", name, "k", "--id", "z")["generation"] == 2
     assert shell.one("complete", name, "k", "--generation", "2")["completed"] is True
     assert shell.one("complete", name, "k")["completed"] is False
@@ -162,6 +166,7 @@ def work(shell):
     assert shell.one("finish", name, "a", "1", '{"sum":3}')["result"] == {"sum": 3}
     assert shell.one("fail", name, "b", "1", "it broke")["state"] == "DEAD"
     assert [unit["id"] for unit in shell.lines("ls", name, "--state", "dead")] == ["b"]
+    assert shell.one("list", "--begins", name)["attempts"] == 1
     assert shell.one("retry", name, "b")["state"] == "READY"
     assert shell.one("rm", name, "b") == {"deleted": True}
 
@@ -180,6 +185,8 @@ def doc(shell):
     assert [found["key"] for found in shell.lines("ls", name)] == ["a", "b", "c", "d"]
     assert [found["key"] for found in shell.lines("ls", name, "--limit", "3")] == ["a", "b", "c"]
     assert shell.one("ls", name, "--json", "--limit", "1")["next"] == "a"
+    assert [found["key"] for found in shell.lines("ls", name, "--begins", "c")] == ["c"]
+    assert shell.lines("list", "--begins", name) == [{"name": name}]
     assert shell.one("rm", name, "a", "--if-match", "3")["deleted"] is True
 
 
@@ -191,6 +198,7 @@ def lease(shell):
     assert (refused.stdout, refused.stderr) == ("", "quipu: The lease is held by me.\n")
     assert shell.one("renew", name, "me", "1", "--for", "2m")["until"] > granted["until"]
     assert shell.one("get", name)["data"] == "busy"
+    assert shell.one("list", "--begins", name)["owner"] == "me"
     shell.run("renew", name, "you", "1", status=4)
     assert shell.one("release", name, "me", "1")["released"] is True
     assert shell.one("take", name, "you")["fence"] == 2
@@ -204,6 +212,7 @@ def once(shell):
     assert (refused.stdout, refused.stderr) == ("", "quipu: Another caller is at it.\n")
     assert shell.one("renew", name, "k", "1", "--for", "2m")["until"] > begun["until"]
     assert shell.one("fail", name, "k", "1", "no ink")["error"] == "no ink"
+    assert [(failed["key"], failed["error"]) for failed in shell.lines("list", name)] == [("k", "no ink")]
     assert shell.one("begin", name, "k")["fence"] == 2
     shell.run("finish", name, "k", "1", status=4)
     assert shell.one("finish", name, "k", "2", '{"pages":3}')["state"] == "DONE"
@@ -220,6 +229,7 @@ def limit(shell):
     refused = shell.run("take", name, "--rate", "2", "--per", "1h", "--wait", "1ms", status=3)
     assert refused.stdout == "" and "The limit is reached" in refused.stderr
     assert shell.one("get", name)["burst"] == 2
+    assert shell.one("list", "--begins", name)["burst"] == 2
     assert shell.one("rm", name) == {"deleted": True}
     assert shell.one("take", name, "--rate", "2", "--per", "1h", "--count", "2")["given"] == 2
 
@@ -258,6 +268,7 @@ def log(shell):
     shell.run("ack", name, "c", partition, "99", "1", status=4)
     assert shell.one("replay", name, "c", "--parked")["replayed"] == 1
     assert "c" in shell.one("show", name)["consumers"]
+    assert [found["log"] for found in shell.lines("list", "--begins", name)] == [name]
     children = shell.one("split", name, partition)["children"]
     assert shell.one("merge", name, *children)["partitions"] == children
     assert shell.one("leave", name, "c") == {"deleted": True}
@@ -270,6 +281,7 @@ def board(shell):
     shell.run("post", name, "-", stdin="two\nlines\n")
     assert [message["text"] for message in shell.lines("ls", name)] == ["hello", "two\nlines"]
     assert shell.lines("ls", name, "--after", "9", "--wait", "1ms", status=3) == []
+    assert [found["name"] for found in shell.lines("list", "--begins", name)] == [name]
     assert shell.one("rm", name, first) == {"deleted": 1}
     assert "must not be empty" in shell.run("rm", name, "", status=2).stderr
     assert shell.one("clear", name) == {"deleted": 1}

@@ -204,6 +204,10 @@ static void check_boards(struct quipu *db)
     CHECK_INT(quipu_board_wait(db, "lobby", id, 1000, &reply), QUIPU_FOUND);
     CHECK(strstr(reply->json, "bye") && !strstr(reply->json, "hello"));
     CHECK_INT(count_pages(quipu_board_list(db, "lobby", NULL)), 2);
+    CHECK_INT(count_pages(quipu_list(db, "boards", NULL)), 1);
+    CHECK_INT(count_pages(quipu_list(db, "boards", "x")), 0);
+    CHECK_INT(count_pages(quipu_list(db, "once/charge", NULL)), 0);
+    CHECK_INT(count_pages(quipu_list(db, "nothing", NULL)), -1);
     CHECK_INT(count_pages(quipu_board_list(db, "lobby", id)), 1);
     CHECK_INT(quipu_board_delete(db, "lobby", "", &reply), QUIPU_FAILED); /* and does not clear the board */
     CHECK_INT(quipu_board_delete(db, "lobby", id, &reply), QUIPU_DONE);

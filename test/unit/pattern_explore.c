@@ -648,6 +648,7 @@ static void prepare(struct explorer *explorer)
 
 static void explorer_run(struct explorer *explorer, uint64_t most)
 {
+    explorer->now_ms += explorer->exploration->later_ms;
     struct point root = {.now_ms = explorer->now_ms, .memory = explorer->memory};
     for (unsigned i = 0; i < explorer->flow_count; i++) track_start(explorer, &root, i, 0, &explorer->root);
     random_seed(&explorer->random, 7);

@@ -74,6 +74,7 @@ struct exploration {
     /* Before the flows: requests that are simply run; also to have the tables, whose making would multiply
      * the schedules. */
     struct explored_flow before[EXPLORED_BEFORE];
+    int64_t later_ms; /* the flows begin so long behind them */
     /* Of the clock in ms, each once, in this order, at any point. Where none is given: five minutes, in which somebody
      * was away with what it had read. */
     int64_t jumps[EXPLORED_JUMPS];
