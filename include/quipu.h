@@ -720,6 +720,12 @@ enum quipu_result quipu_log_append(struct quipu *db, const char *log, const char
 /* Up to 1000, in order; where each went is in the reply. */
 enum quipu_result quipu_log_append_many(struct quipu *db, const char *log, const struct quipu_event *events,
                                         size_t count, struct quipu_reply **reply);
+/* Appends events of one key, all or none, if none of the key stands behind the number `expected` (0: if there is none).
+ * *sequence: the number of the last of them; after QUIPU_CONFLICT the one that the key's last event has (0: the number
+ * expected is not there yet, or too far back). */
+enum quipu_result quipu_log_append_expected(struct quipu *db, const char *log, int64_t expected,
+                                            const struct quipu_event *events, size_t count, int64_t *sequence,
+                                            struct quipu_reply **reply);
 
 /* Leases a partition with unread events to a consumer of a group. QUIPU_NONE: there are none. Keep the reply
  * as long as the events are needed, and use another one for acks. */
@@ -754,9 +760,10 @@ enum quipu_result quipu_log_split(struct quipu *db, const char *log, int64_t par
                                   int64_t children[2], struct quipu_reply **reply);
 enum quipu_result quipu_log_merge(struct quipu *db, const char *log, int64_t one, int64_t other,
                                   int64_t *child, struct quipu_reply **reply);
-/* The open partitions; the events of one behind a number, without a group; what a group has set aside. */
+/* The open partitions; the events of one, or of a key, behind a number, without a group; what a group has parked. */
 struct quipu_pages *quipu_log_partitions(struct quipu *db, const char *log);
 struct quipu_pages *quipu_log_events(struct quipu *db, const char *log, int64_t partition, int64_t after);
+struct quipu_pages *quipu_log_key(struct quipu *db, const char *log, const char *key, int64_t after);
 struct quipu_pages *quipu_log_parked(struct quipu *db, const char *log, const char *group);
 
 /* ---- boards: messages in the order of their time ---- */

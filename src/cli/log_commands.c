@@ -124,6 +124,8 @@ int log_append(const struct arguments *arguments)
     if (has_data || isatty(STDIN_FILENO) == 1 || !*appending.log) return operation_run(arguments);
     if (argument_given(arguments, "idempotency-key"))
         return complain_of_usage(arguments, "--idempotency-key belongs to one call; lines may have tokens");
+    if (argument_given(arguments, "expected"))
+        return complain_of_usage(arguments, "--expected belongs to one call: give data, or --events");
     if (!place_open(&appending.place, arguments, true)) return EXIT_FAULT;
     int status = lines_append(&appending);
     if (errors_are_terminal()) fprintf(stderr, "%llu events appended\n", appending.done);

@@ -90,6 +90,7 @@ static const struct {
     {"not-held", EXIT_LOST},
     {"expired", EXIT_LOST},
     {"not-claimed", EXIT_LOST},
+    {"unexpected", EXIT_LOST},
     {"refused", EXIT_FAULT},
 };
 

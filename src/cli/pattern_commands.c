@@ -157,6 +157,7 @@ PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "A log keeps events in order by key, without gaps; groups of consumers share the reading.",
         "  quipu log put clicks --partitions 4\n"
         "  quipu log append clicks ann '{\"page\":\"/\"}'\n"
+        "  quipu log append clicks ann 2 --expected 17     # only if nothing of ann stands behind 17\n"
         "  quipu log append clicks ann < lines.json        # each line the data of an event\n"
         "  quipu log append clicks < events.json           # each line {\"key\":...,\"data\":...}\n"
         "  quipu log read clicks mailer --follow           # prints, then acks\n"
@@ -168,6 +169,7 @@ PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "  quipu log lag clicks mailer\n"
         "  quipu log show clicks\n"
         "  quipu log events clicks 0 --after 100\n"
+        "  quipu log key clicks ann                        # events of one key\n"
         "  quipu log split clicks 0\n"
         "  quipu log merge clicks 4 5\n"
         "  quipu log leave clicks mailer\n"

@@ -78,21 +78,46 @@ enum quipu_result quipu_log_append(struct quipu *db, const char *log, const char
     return ask_end(&ask);
 }
 
-enum quipu_result quipu_log_append_many(struct quipu *db, const char *log, const struct quipu_event *events,
-                                        size_t count, struct quipu_reply **reply)
+static void ask_events(struct ask *ask, const struct quipu_event *events, size_t count)
 {
-    struct ask ask;
-    ask_begin(&ask, db, reply, "POST", "/v1/logs/*", log);
-    struct buf *body = ask_member(&ask, "events");
+    struct buf *body = ask_member(ask, "events");
     buf_byte(body, '[');
     for (size_t i = 0; i < count; i++) {
         struct ask event = {0};
         ask_event(&event, events[i].key, events[i].data, events[i].token);
         if (i) buf_byte(body, ',');
-        ask_element(&ask, &event);
+        ask_element(ask, &event);
     }
     buf_byte(body, ']');
+}
+
+enum quipu_result quipu_log_append_many(struct quipu *db, const char *log, const struct quipu_event *events,
+                                        size_t count, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/logs/*", log);
+    ask_events(&ask, events, count);
     ask_run(&ask);
+    return ask_end(&ask);
+}
+
+enum quipu_result quipu_log_append_expected(struct quipu *db, const char *log, int64_t expected,
+                                            const struct quipu_event *events, size_t count, int64_t *sequence,
+                                            struct quipu_reply **reply)
+{
+    struct ask ask;
+    struct raw_walk elements;
+    struct slice raw;
+    ask_begin(&ask, db, reply, "POST", "/v1/logs/*", log);
+    ask_events(&ask, events, count);
+    ask_int(&ask, "expected", expected);
+    if (ask_run(&ask) > 0 && sequence &&
+        raw_walk_begin(&elements, ask_arena(&ask), told(&ask, "events")) == JSON_ARRAY) {
+        while (raw_walk_next(&elements, NULL, &raw))
+            *sequence = part_number(raw_member(ask_arena(&ask), raw, "sequence"), *sequence);
+    } else if (ask.result == QUIPU_CONFLICT) {
+        told_int(&ask, "sequence", 0, sequence);
+    }
     return ask_end(&ask);
 }
 
@@ -273,6 +298,14 @@ struct quipu_pages *quipu_log_events(struct quipu *db, const char *log, int64_t 
 {
     struct ask ask;
     ask_begin(&ask, db, NULL, "GET", "/v1/logs/*/partitions/*", log, partition_name(partition).text);
+    ask_query_some(&ask, "after", after);
+    return ask_pages(&ask);
+}
+
+struct quipu_pages *quipu_log_key(struct quipu *db, const char *log, const char *key, int64_t after)
+{
+    struct ask ask;
+    ask_begin(&ask, db, NULL, "GET", "/v1/logs/*/keys/*", log, key);
     ask_query_some(&ask, "after", after);
     return ask_pages(&ask);
 }

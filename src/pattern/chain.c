@@ -65,16 +65,25 @@ static void end_remember(struct flow *flow, const struct chain *chain, const str
         flow_remember(flow, end_topic(chain), (struct slice){(const char *)&this, sizeof this});
 }
 
-bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
+bool chain_recall_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
 {
     struct slice text = flow_recall(flow, end_topic(chain));
     struct remembered_end last;
-    if (text.len == sizeof last) {
-        memcpy(&last, text.data, sizeof last);
-        *end = (struct chain_end){.next = last.next, .first = last.first, .time_ms = last.time_ms};
-        int64_t most_ms = chain->recalled_ms ? chain->recalled_ms : RECALLED_MOST_MS;
-        if (flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < most_ms) return true;
-    }
+    if (text.len != sizeof last) return false;
+    memcpy(&last, text.data, sizeof last);
+    *end = (struct chain_end){.next = last.next, .first = last.first, .time_ms = last.time_ms};
+    int64_t most_ms = chain->recalled_ms ? chain->recalled_ms : RECALLED_MOST_MS;
+    return flow->now_ms >= last.now_ms && flow->now_ms - last.now_ms < most_ms;
+}
+
+void chain_forget_end(struct flow *flow, const struct chain *chain)
+{
+    flow_forget(flow, end_topic(chain));
+}
+
+bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
+{
+    if (chain_recall_end(flow, chain, end)) return true;
     chain_read_end(flow, chain, end);
     return false;
 }
@@ -83,7 +92,7 @@ bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_
 
 static bool is_left(const struct chain_entry *entry)
 {
-    return !entry->number && !entry->twin;
+    return !entry->number && !entry->twin && !(entry->together && entry->together->is_refused);
 }
 
 static int by_token(const void *a, const void *b)
@@ -277,11 +286,17 @@ static struct page page_make(struct flow *flow, const struct chain *chain, struc
     struct page page = {.keep_s = chain->keep_s};
     struct buf values = {0}, tokens = {0};
     size_t bytes = 0;
+    const struct chain_together *together = NULL;
     for (; *at < count; ++*at) {
         const struct chain_entry *entry = &entries[*at];
         if (!is_left(entry)) continue;
+        if (entry->together != together) {
+            together = entry->together;
+            if (together && page.count && (together->waits || bytes + together->bytes > CHAIN_PAGE_BYTES))
+                break;
+        }
         bytes += entry->value.len + entry->token.len + entry->mark.len + ENTRY_SLACK;
-        if (page.count && bytes > CHAIN_PAGE_BYTES) break;
+        if (page.count && bytes > CHAIN_PAGE_BYTES && !together) break;
         if (page.count) buf_byte(&values, ',');
         buf_slice(&values, entry->value);
         if (entry->token.data) {
@@ -333,6 +348,7 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
     unsigned lost = 0;
     if (chain->token_kind) tokens_find(flow, chain, end, entries, count);
     for (size_t from = 0, to = 0; from < count; from = to) {
+        if (chain->check && !end->is_sealed) chain->check(flow, chain, end, entries, count);
         struct page page = page_make(flow, chain, entries, count, &to);
         if (!page.count) break;
         if (chain->token_kind) tokens_write(flow, chain, end);

@@ -38,6 +38,16 @@
     (256 * 1000) /* of a page's request: who loses a race or begins within a page reads all of it */
 #define CHAIN_LATE_S 3600
 
+/* Entries that are appended together, in one page, or refused together, if the pattern says so (chain.check). */
+struct chain_together {
+    size_t bytes; /* of all of them; no more than a page has */
+    bool waits;   /* not in the same page as those before: it depends on them */
+    bool is_refused;
+};
+
+struct chain_end;
+struct chain_entry;
+
 struct chain {
     const struct flow_table *table;
     struct slice key;
@@ -46,6 +56,11 @@ struct chain {
     int64_t keep_s; /* how long entries are kept, where the table's expiry is "expires"; 0: for ever */
     int64_t
         recalled_ms; /* an end that was remembered longer ago is read again; 0: after a quarter of an hour */
+    /* Called before each page is made that is to be put behind this end; it decides on entries that have a `together`.
+     * So what it decides holds if, and only if, the page is put. NULL: none has one. */
+    void (*check)(struct flow *flow, const struct chain *chain, const struct chain_end *end,
+                  struct chain_entry *entries, size_t count);
+    void *context; /* for it */
 };
 
 /* Where a chain ended when it was read. */
@@ -61,6 +76,7 @@ struct chain_end {
 struct chain_entry {
     struct slice value;       /* an attribute value as text: {"S":"x"} */
     struct slice token, mark; /* SLICE_NONE: none; the mark is text of the pattern's choice without quotes */
+    struct chain_together *together; /* NULL: it is appended whatever happens */
     /* what became of it */
     int64_t number;          /* 0: it was not appended */
     bool is_repeated;        /* by an earlier call, or entry: there the token has the number, */
@@ -77,6 +93,9 @@ void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_e
 /* As this process remembers it from its last append, else by that Query. Good enough for an append and a seal, which
  * notice when it is wrong. True: it is remembered. */
 bool chain_guess_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
+/* Only if it is remembered. */
+bool chain_recall_end(struct flow *flow, const struct chain *chain, struct chain_end *end);
+void chain_forget_end(struct flow *flow, const struct chain *chain);
 /* Appends all entries in their order, in as many pages as they need; `end` moves on with them. False: the chain was
  * sealed before all were appended. */
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,

@@ -1,7 +1,7 @@
 /* Logs: events in partitions, numbered without a gap, read by groups of consumers. Here: the tables, the
- * layout; log_events.c, log_look.c, log_append.c, log_change.c (split and merge), log_scan.c, log_read.c, log_ack.c
- * and log_delete.c do the rest. LOG and GROUP stand percent-encoded in keys that are made of several parts. ID is
- * given to a log when it is made: what belonged to a deleted log of the same name has another one.
+ * layout; log_events.c, log_look.c, log_key.c, log_append.c, log_change.c (split and merge), log_scan.c, log_read.c,
+ * log_ack.c and log_delete.c do the rest. LOG and GROUP stand percent-encoded in keys that are made of several parts.
+ * ID is given to a log when it is made: what belonged to a deleted log of the same name has another one.
  *
  * Table PREFIXlogs: hash key `log` (S), range key `part` (S).
  *   Part "log": `id` (S); `partitions` (N): of the beginning, numbered from 0; the hash h (XXH3, 64 bits) of a key
@@ -437,6 +437,10 @@ const struct flow_row log_rows[] = {
      FIELDS(log_events_fields),
      "{'partition':'3','state':'OPEN','sequence':1,'events':"
      "[{'sequence':1,'key':'k','time':'2026-11-15T03:42:06.250Z','data':{}}]}", "log events -> events"},
+    {"GET", "/v1/logs/{log}/keys/{key}", log_key_begin, "Events of one key in order, without a group.",
+     FIELDS(log_key_fields),
+     "{'key':'k','events':[{'partition':'3','sequence':1,'time':'2026-11-15T03:42:06.250Z','data':{}}],'position':1,"
+     "'read':1}", "log key -> events"},
     {"POST", "/v1/logs/{log}/split", log_split_begin, "Seals a partition and goes on with two in its place.",
      FIELDS(log_split_fields), "{'partition':'3','children':['4','5']}", "log split partition"},
     {"POST", "/v1/logs/{log}/merge", log_merge_begin, "Seals two neighbours and goes on with one in their place.",

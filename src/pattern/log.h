@@ -123,6 +123,7 @@ struct log_reader {
     int64_t from; /* the first number that is wanted */
     int64_t page; /* the `page_of` of the event before it, if that is known: spares a call; 0: it is not */
     int64_t most; /* so many are wanted; 0: all */
+    bool rewinds; /* gives back all memory that was allocated since the first event, page by page */
 
     /* the event */
     int64_t sequence, time_ms;
@@ -139,6 +140,24 @@ struct log_reader {
 bool log_read_event(struct flow *flow, struct log_reader *reader);
 /* Appends the event as JSON to the answer. */
 void log_reader_put(struct flow *flow, const struct log_reader *reader);
+
+/* ---- log_key.c: the events of one key, whatever partitions they are in ---- */
+
+/* Reads them one after the other, by looking at all events of these partitions:
+ *     struct log_key_reader reader = {.layout = &layout, .key = key, .hash = hash, .from = 18, .budget = 1000};
+ *     while (log_key_read(flow, &reader)) ... reader.event.sequence ... */
+struct log_key_reader {
+    const struct log_layout *layout; /* as it is */
+    struct slice key;
+    uint64_t hash;
+    int64_t from;   /* the first number that is wanted; behind the last one that was looked at */
+    int64_t budget; /* how many events may still be looked at, of any key; 0: that is why there is no more */
+    struct log_reader event;
+
+    /* private */
+    struct log_lineage *rest;
+};
+bool log_key_read(struct flow *flow, struct log_key_reader *reader);
 
 /* ---- log_change.c ---- */
 
@@ -225,11 +244,11 @@ _Noreturn void log_refuse_group(struct flow *flow);
 
 /* ---- rows of the other files ---- */
 
-flow_step log_get_begin, log_events_begin, log_append_begin, log_split_begin, log_merge_begin, log_read_begin,
-    log_ack_begin, log_park_begin, log_replay_begin, log_lag_begin, log_parked_begin, log_delete_begin,
-    log_leave_begin;
-extern const struct field log_get_fields[3], log_events_fields[4], log_append_fields[6], log_split_fields[3],
-    log_merge_fields[2], log_read_fields[6], log_ack_fields[6], log_park_fields[6], log_replay_fields[6],
-    log_lag_fields[2], log_parked_fields[4];
+flow_step log_get_begin, log_key_begin, log_events_begin, log_append_begin, log_split_begin, log_merge_begin,
+    log_read_begin, log_ack_begin, log_park_begin, log_replay_begin, log_lag_begin, log_parked_begin,
+    log_delete_begin, log_leave_begin;
+extern const struct field log_get_fields[3], log_key_fields[5], log_events_fields[4], log_append_fields[7],
+    log_split_fields[3], log_merge_fields[2], log_read_fields[6], log_ack_fields[6], log_park_fields[6],
+    log_replay_fields[6], log_lag_fields[2], log_parked_fields[4];
 
 #endif

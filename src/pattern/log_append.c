@@ -4,7 +4,12 @@
  * events of all into as few pages as they need. What a process has learnt of the log, its routes and the ends of its
  * partitions it goes by as long as nobody says otherwise: a page that is there already says that others have appended,
  * a seal that the log was split, merged or deleted. Only before the first append to a partition the log itself is asked
- * for, because a partition that nobody has written to is not sealed when the log is deleted. */
+ * for, because a partition that nobody has written to is not sealed when the log is deleted.
+ *
+ * An append may expect that no event of its key stands behind a number. What the chain decides is one write: a page is
+ * put behind an end up to which all events have been looked at. So the call looks at those behind the number before it
+ * joins (there are none where it names the partition's last), and whoever leads looks at what has come since. All
+ * events of such a call have one key and go into one page, or none of them is appended. */
 #include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
@@ -14,10 +19,12 @@
 #define EVENTS_FIRST 32   /* room for so many at first */
 #define KEY_MOST     1024
 #define TOKEN_MOST   255
-#define ITEM_SLACK   4096 /* of an event's page, besides key, data and token */
-#define LATE_MS      5000 /* between the touch and the put, before the head is touched again */
+#define PAGE_SLACK   100    /* of an event in a page, besides value and token */
+#define ITEM_SLACK   4096   /* of an event's page, besides key, data and token */
+#define LOOKED_MOST  100000 /* events behind the number that an append expects */
+#define LATE_MS      5000   /* between the touch and the put, before the head is touched again */
 
-enum { APPEND_KEY = LOG_NAME + 1, APPEND_DATA, APPEND_TOKEN, APPEND_EVENTS, APPEND_REPEATS };
+enum { APPEND_KEY = LOG_NAME + 1, APPEND_DATA, APPEND_TOKEN, APPEND_EVENTS, APPEND_EXPECTED, APPEND_REPEATS };
 
 const struct field log_append_fields[] = {
     FIELD_LOG,
@@ -30,8 +37,23 @@ const struct field log_append_fields[] = {
                        .help =
                            "instead of these: up to 1000 objects of key, data and token, in order. What goes "
                            "to one partition is appended together, as far as an item holds it"},
+    [APPEND_EXPECTED] = {"expected", IN_BODY, FIELD_INT, .max = LOG_NUMBER_MOST,
+                         .help = "only if no event of the key stands behind this number; 0: only if there is "
+                                 "none. All events must have one key"},
     [APPEND_REPEATS] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
                         .help = "a token for all events of the call"},
+};
+
+/* What a call expects of its key. */
+struct expectation {
+    struct chain_together together; /* the first member */
+    struct slice key;
+    uint64_t hash;
+    int64_t expected;
+    int64_t checked; /* all events up to this number have been looked at */
+    int64_t present; /* the last of the key behind the expected one; 0: none */
+    int64_t end;     /* the partition's last number, where the expected one is not there yet; else -1 */
+    bool is_far;     /* too many events stand behind it */
 };
 
 struct event {
@@ -51,6 +73,7 @@ struct batch {
 };
 
 struct append {
+    struct expectation *expectation; /* NULL: none */
     struct log_layout layout;
     bool is_guess; /* the layout is what this process remembers */
     struct event *events;
@@ -161,6 +184,33 @@ static bool take_one(struct flow *flow, struct append *append)
     return flow_given(flow, APPEND_KEY);
 }
 
+/* All events have one key and fit into one page. */
+static bool take_expectation(struct flow *flow, struct append *append)
+{
+    struct expectation *expectation = arena_new(flow->arena, struct expectation);
+    struct event *first = &append->events[0];
+    *expectation = (struct expectation){.key = first->key,
+                                        .hash = first->hash,
+                                        .expected = flow_int(flow, APPEND_EXPECTED),
+                                        .checked = flow_int(flow, APPEND_EXPECTED),
+                                        .end = -1};
+    for (size_t i = 0; i < append->count; i++) {
+        struct chain_entry *entry = &append->events[i].entry;
+        if (!slice_equal(append->events[i].key, first->key)) {
+            flow_refuse(flow, 400, "bad-request", "expected is of one key: event %zu has another one.", i);
+            return false;
+        }
+        expectation->together.bytes += entry->value.len + entry->token.len + PAGE_SLACK;
+        entry->together = &expectation->together;
+    }
+    append->expectation = expectation;
+    if (expectation->together.bytes <= CHAIN_PAGE_BYTES || append->count == 1) return true;
+    flow_refuse(flow, 413, "too-large",
+                "Events that are expected to be appended together must fit into %d KB.",
+                CHAIN_PAGE_BYTES / 1000);
+    return false;
+}
+
 /* False: refused. */
 static bool take_events(struct flow *flow, struct append *append)
 {
@@ -184,7 +234,7 @@ static bool take_events(struct flow *flow, struct append *append)
         if (event->entry.token.data)
             event->entry.mark = log_hex(flow, event->hash * 31 + hash_bytes(event->data));
     }
-    return true;
+    return !flow_given(flow, APPEND_EXPECTED) || take_expectation(flow, append);
 }
 
 /* ---- where they belong ---- */
@@ -220,6 +270,15 @@ static int64_t batch_take(struct flow *flow, struct append *append, struct batch
     return partition;
 }
 
+/* The log as it is, without a change that is under way. */
+static void layout_renew(struct flow *flow, struct append *append)
+{
+    log_layout_get(flow, &append->layout);
+    append->is_guess = false;
+    log_change_finish(flow, &append->layout);
+    if (append->layout.change.data) log_layout_get(flow, &append->layout);
+}
+
 /* The partition was sealed: its events go elsewhere. */
 static void events_move(struct flow *flow, struct append *append, const struct batch *batch)
 {
@@ -228,10 +287,108 @@ static void events_move(struct flow *flow, struct append *append, const struct b
         log_route_forget(flow, &append->layout, batch->events[i]->hash);
     }
     task_again(flow);
-    log_layout_get(flow, &append->layout);
-    append->is_guess = false;
-    log_change_finish(flow, &append->layout);
-    if (append->layout.change.data) log_layout_get(flow, &append->layout);
+    layout_renew(flow, append);
+}
+
+/* ---- what is expected ---- */
+
+static bool is_disappointed(const struct expectation *expectation)
+{
+    return expectation->present || expectation->is_far || expectation->end >= 0;
+}
+
+_Noreturn static void refuse_unexpected(struct flow *flow, const struct expectation *expectation)
+{
+    long long expected = expectation->expected;
+    if (expectation->is_far)
+        task_refuse(
+            flow, 409, "too-far",
+            "More than %d events of the partition stand behind %lld. Read the key, and expect the position "
+            "that you come to.",
+            LOOKED_MOST, expected);
+    if (expectation->end >= 0)
+        task_refuse_with(flow, flow_compose(flow, "'end':%d", expectation->end), 409, "unexpected",
+                         "There is no number %lld yet: the partition ends with %lld.", expected,
+                         (long long)expectation->end);
+    task_refuse_with(flow, flow_compose(flow, "'sequence':%d", expectation->present), 409, "unexpected",
+                     "The last event of this key has the number %lld; %lld was expected.",
+                     (long long)expectation->present, expected);
+}
+
+/* Looks at what stands behind the number, also in the partitions that the key was in before. False: the log was only
+ * remembered until now, so the partition must be found again. */
+static bool expectation_look(struct flow *flow, struct append *append, int64_t partition)
+{
+    struct expectation *expectation = append->expectation;
+    struct chain chain = log_chain(flow, &append->layout, partition);
+    struct chain_end end;
+    int64_t from = expectation->checked + 1;
+    bool is_known = chain_recall_end(flow, &chain, &end);
+    if (is_known && end.next == from) return true;
+    if (append->is_guess) {
+        layout_renew(flow, append);
+        for (size_t i = 0; i < append->count; i++) append->events[i].is_routed = false;
+        return false;
+    }
+    struct log_key_reader reader = {.layout = &append->layout,
+                                    .key = expectation->key,
+                                    .hash = expectation->hash,
+                                    .from = from,
+                                    .budget = LOOKED_MOST};
+    while (log_key_read(flow, &reader)) expectation->present = reader.event.sequence;
+    expectation->checked = reader.from - 1;
+    expectation->is_far = !reader.budget;
+    if (expectation->expected && reader.budget == LOOKED_MOST) { /* nothing is behind it: is it there? */
+        struct log_end last = log_end_get(flow, &append->layout, partition);
+        if (last.sequence < expectation->expected) expectation->end = last.sequence;
+    }
+    if (is_known && end.next <= expectation->checked) chain_forget_end(flow, &chain);
+    /* a repeat is told what the first was told: tokens are looked for first */
+    if (is_disappointed(expectation) && !append->events[0].entry.token.data)
+        refuse_unexpected(flow, expectation);
+    return true;
+}
+
+struct round {
+    const struct log_layout *layout;
+    int64_t partition;
+    uint64_t *hashes; /* of the entries' keys; NULL: nothing is expected */
+};
+
+/* Of the entries that expect something: refuses those whose key has an event behind what they expect, and has those
+ * wait whose key an entry before them has. */
+static void round_check(struct flow *flow, const struct chain *chain, const struct chain_end *end,
+                        struct chain_entry *entries, size_t count)
+{
+    const struct round *round = chain->context;
+    int64_t last = end->next - 1, from = last + 1;
+    for (size_t i = 0; i < count; i++) {
+        const struct expectation *expectation = (const struct expectation *)entries[i].together;
+        if (expectation && !entries[i].number && expectation->checked + 1 < from)
+            from = expectation->checked + 1;
+    }
+    if (from <= last) {
+        struct log_reader reader = {.layout = round->layout, .partition = round->partition, .from = from};
+        while (log_read_event(flow, &reader)) {
+            if (reader.sequence > last) last = reader.sequence;
+            for (size_t i = 0; i < count; i++) {
+                struct expectation *expectation = (struct expectation *)entries[i].together;
+                if (expectation && !entries[i].number && reader.sequence > expectation->expected &&
+                    slice_equal(reader.key, expectation->key))
+                    expectation->present = reader.sequence;
+            }
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct expectation *expectation = (struct expectation *)entries[i].together;
+        if (!expectation || entries[i].number) continue;
+        if (expectation->checked < last) expectation->checked = last;
+        expectation->together.is_refused = is_disappointed(expectation);
+        expectation->together.waits = false;
+        for (size_t k = 0; k < i && !expectation->together.waits; k++)
+            expectation->together.waits = round->hashes[k] == round->hashes[i] && !entries[k].number &&
+                                          entries[k].together != entries[i].together;
+    }
 }
 
 /* ---- the round ---- */
@@ -247,10 +404,21 @@ static void batch_settle(struct batch *batch, const struct chain_entry *entries,
         event->entry.is_repeated = entry->is_repeated;
         event->is_reused = entry->is_repeated && !slice_equal(entry->mark, entry->first_mark);
         event->partition = entry->chain.data ? log_key_number(entry->chain) : partition;
-        event->is_done = entry->number != 0;
+        event->is_done = entry->number || (entry->together && entry->together->is_refused);
         if (!event->is_done) batch->has_moved = true;
     }
     batch->is_settled = true;
+}
+
+static uint64_t *round_hashes(struct flow *flow, const struct batch *own, size_t count)
+{
+    uint64_t *hashes = arena_array(flow->arena, uint64_t, count);
+    size_t at = 0;
+    for (size_t i = 0; i <= flow->follower_count; i++) {
+        const struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
+        for (size_t k = 0; k < batch->count; k++) hashes[at++] = batch->events[k]->hash;
+    }
+    return hashes;
 }
 
 /* Appends what all of the round have brought. */
@@ -262,9 +430,20 @@ static void round_lead(struct flow *flow, struct append *append, const struct ch
     for (size_t i = 0; i < flow->follower_count; i++)
         count += ((struct batch *)flow->followers[i]->share.what)->count;
     struct chain_entry *entries = arena_array(flow->arena, struct chain_entry, count);
+    bool is_checked = false;
     for (size_t i = 0; i <= flow->follower_count; i++) {
         struct batch *batch = i ? flow->followers[i - 1]->share.what : own;
+        is_checked |= batch->events[0]->entry.together != NULL;
         for (size_t k = 0; k < batch->count; k++) entries[at++] = batch->events[k]->entry;
+    }
+    struct round round = {.layout = &append->layout, .partition = partition};
+    struct chain checked;
+    if (is_checked) {
+        round.hashes = round_hashes(flow, own, count);
+        checked = *chain;
+        checked.check = round_check;
+        checked.context = &round;
+        chain = &checked;
     }
     bool is_known = log_end_guess(flow, &append->layout, partition, chain, &end);
     if (!is_known && append->is_guess) {
@@ -313,8 +492,8 @@ static void put_result(struct flow *flow, const struct event *event)
     if (event->is_reused)
         buf_text(flow->body, "{\"error\":\"token-reused\"}");
     else
-        flow_put(flow, flow->body, "{'partition':'%d','sequence':%d%A}", event->partition, event->entry.number,
-                 event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
+        flow_put(flow, flow->body, "{'partition':'%d','sequence':%d%A}", event->partition,
+                 event->entry.number, event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
 }
 
 static void append_tell(struct flow *flow, const struct append *append)
@@ -344,8 +523,11 @@ void log_append_begin(struct flow *flow)
         route_events(flow, append);
         int64_t partition = batch_take(flow, append, batch);
         if (!batch->count) break;
+        if (append->expectation && !expectation_look(flow, append, partition)) continue;
         batch_append(flow, append, batch, partition);
         if (batch->has_moved) events_move(flow, append, batch);
     }
+    for (size_t i = 0; append->expectation && i < append->count; i++)
+        if (!append->events[i].entry.number) refuse_unexpected(flow, append->expectation);
     append_tell(flow, append);
 }

@@ -148,8 +148,11 @@ bool log_read_event(struct flow *flow, struct log_reader *reader)
     struct slice key = SLICE_NONE, more = SLICE_NONE;
     if (!reader->entries.chain) {
         reader->chain = log_chain(flow, layout, reader->partition);
-        reader->entries = (struct chain_reader){
-            .chain = &reader->chain, .from = reader->from, .page = reader->page, .most = reader->most};
+        reader->entries = (struct chain_reader){.chain = &reader->chain,
+                                                .from = reader->from,
+                                                .page = reader->page,
+                                                .most = reader->most,
+                                                .rewinds = reader->rewinds};
     }
     while (chain_read(flow, &reader->entries) && reader->entries.time_ms < oldest_ms) reader->entries.told--;
     if (!reader->entries.value.data) return false;

@@ -257,6 +257,8 @@ def log(shell):
     assert written["sequence"] == 1
     shell.run("append", name, "--key", "k", "--data", "two", "--token", "t")
     partition = written["partition"]
+    assert "was expected" in shell.run("append", name, "k", "3", "--expected", "1", status=4).stderr
+    assert [event["sequence"] for event in shell.lines("key", name, "k", "--after", "1")] == [2]
     assert [event["data"] for event in shell.lines("events", name, partition)] == [{"n": 1}, "two"]
     read = shell.one("read", name, "c", "me", "--json")
     assert [event["sequence"] for event in read["events"]] == [1, 2]

@@ -204,3 +204,40 @@ def test_a_deleted_log_is_empty_when_it_is_made_again(log):
         assert len(log.drain()) == 30
         assert log("DELETE") == {"deleted": True}
         assert log("DELETE", status=404)["error"] == "no-such-log"
+
+
+# ---- one key ----
+
+def test_one_of_many_who_expect_the_same_appends(log):
+    log("PUT", body={"partitions": 2})
+    log("POST", body={"key": "s", "data": 0, "expected": 0})
+    last, written = 1, ["first"]
+    for turn in range(3):
+        replies = at_once(5, lambda i: log.face.ask(
+            "POST", log.path, {"key": "s", "data": f"{turn}.{i}", "expected": last})[:2])
+        appended = [(i, reply) for i, (status, reply) in enumerate(replies) if status == 201]
+        assert len(appended) == 1 and all(status in (201, 409) for status, _ in replies), replies
+        who, last = appended[0][0], appended[0][1]["sequence"]
+        assert {reply["sequence"] for status, reply in replies if status == 409} == {last}
+        written.append(f"{turn}.{who}")
+        log("POST", body={"key": "other", "data": turn})
+    log("POST", "/split", {"partition": log("GET", "/keys/s")["events"][0]["partition"]})
+    assert log("POST", body={"key": "s", "data": "late", "expected": 1}, status=409)["sequence"] == last
+    log("POST", body={"events": [{"key": "s", "data": "a"}, {"key": "s", "data": "b"}], "expected": last})
+    page = log("GET", "/keys/s?limit=4")
+    rest = log("GET", f"/keys/s?after={page['next']}")
+    assert [event["data"] for event in page["events"] + rest["events"]] == [0] + written[1:] + ["a", "b"]
+    assert page["read"] >= 4 and "next" not in rest
+
+
+def test_reader_of_a_key_waits_for_it(log):
+    log("PUT", body={"partitions": 1})
+    position = log("POST", body={"key": "s", "data": 1})["sequence"]
+    got = []
+    reader = threading.Thread(target=lambda: got.append(log("GET", f"/keys/s?after={position}&wait=60s")))
+    reader.start()
+    log("POST", body={"key": "other", "data": 2})
+    assert log("GET", f"/keys/s?after={position}&wait=1ms") == {"key": "s", "events": [], "position": 2, "read": 1}
+    log("POST", body={"key": "s", "data": 3})
+    reader.join(90)
+    assert [event["data"] for event in got[0]["events"]] == [3]

@@ -20,6 +20,9 @@ static void check_append(struct quipu *db)
     CHECK_INT(quipu_log_append_many(db, "orders", events, 3, &reply), QUIPU_DONE);
     CHECK(strstr(reply->json, "\"sequence\":4"));
     CHECK_INT(quipu_log_append_many(db, "orders", events, 0, &reply), QUIPU_FAILED);
+    CHECK_INT(quipu_log_append_expected(db, "orders", 1, events, 1, &sequence, &reply), QUIPU_CONFLICT);
+    CHECK_INT(sequence, 2);
+    CHECK_TEXT(error_of(reply), "unexpected");
     CHECK_INT(quipu_log_append_many(db, "orders", &(struct quipu_event){.key = "k", .data = "1}"}, 1, &reply),
               QUIPU_FAILED);
     CHECK_INT(quipu_log_append(db, "orders", "a", "oops", NULL, NULL, NULL, &reply), QUIPU_FAILED);
@@ -29,6 +32,13 @@ static void check_append(struct quipu *db)
     CHECK_INT(count_pages(quipu_log_events(db, "orders", 0, 3)), 1);
     CHECK_INT(count_pages(quipu_pages_open(db, "GET", "/v1/logs/orders/partitions/0?limit=3")), 4);
     CHECK_INT(count_pages(quipu_log_events(db, "orders", 9, 0)), -1);
+    CHECK_INT(count_pages(quipu_log_key(db, "orders", "a", 0)), 2);
+    CHECK_INT(count_pages(quipu_log_key(db, "orders", "a", 1)), 1);
+    CHECK_INT(quipu_log_put(db, "streams", 1, 0, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_log_append_expected(db, "streams", 0, (struct quipu_event[]){{.key = "s"}, {.key = "s"}},
+                                        2, &sequence, &reply),
+              QUIPU_DONE);
+    CHECK_INT(sequence, 2);
     quipu_reply_free(reply);
 }
 

@@ -100,9 +100,8 @@ TEST(log_keeps_order_across_splits_and_merges)
         "\"to\":\"5fffffffffffffff\","
         "\"sequence\":10}],\"next\":\"5fffffffffffffff\"}");
     struct slice rest = asks(&patterns, "GET /v1/logs/l?after=5fffffffffffffff", NULL);
-    CHECK(slice_contains(rest,
-                         SLICE("\"open\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
-                               "\"to\":\"ffffffffffffffff\"")));
+    CHECK(slice_contains(rest, SLICE("\"open\":[{\"partition\":\"6\",\"from\":\"6000000000000000\","
+                                     "\"to\":\"ffffffffffffffff\"")));
     patterns_close(&patterns);
 }
 
@@ -137,9 +136,10 @@ TEST(log_numbers_of_a_key_only_grow)
     for (int i = 0; i < 3; i++) makes(&patterns, "POST /v1/logs/l", "{\"key\":\"k3\"}"); /* of partition 0 */
     makes(&patterns, "POST /v1/logs/l", "{\"key\":\"k0\"}");
     makes(&patterns, "POST /v1/logs/l/split", "{\"partition\":\"0\"}");
-    CHECK_ASKS(&patterns, "GET /v1/logs/l/partitions/3", NULL, 200,
-               "{\"partition\":\"3\",\"state\":\"OPEN\",\"sequence\":3,\"parents\":[{\"partition\":\"0\",\"end\":3}],"
-               "\"events\":[]}");
+    CHECK_ASKS(
+        &patterns, "GET /v1/logs/l/partitions/3", NULL, 200,
+        "{\"partition\":\"3\",\"state\":\"OPEN\",\"sequence\":3,\"parents\":[{\"partition\":\"0\",\"end\":3}],"
+        "\"events\":[]}");
     makes(&patterns, "POST /v1/logs/l/merge", "{\"partitions\":[\"3\",\"1\"]}");
     CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"k0\"}", 201, "{\"partition\":\"4\",\"sequence\":4}");
     makes(&patterns, READ, "{\"owner\":\"o\"}");
