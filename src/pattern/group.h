@@ -137,6 +137,9 @@ struct slice group_fold_next(struct flow *flow, struct slice folds, struct slice
 /* The values of all events of the group as it was read. */
 struct slice group_fold_all(struct flow *flow, const struct group *group, struct slice folds);
 
+/* No event has come since it was read, and it is the same: not another one of its key, after it was deleted. */
+void group_if_unchanged(struct flow *flow, const struct group *group, struct edit *edit);
+
 /* ---- group_change.c ---- */
 
 /* Gives the group as it was read these rules, an item of the rules' table, if they are newer than its own, and

@@ -96,8 +96,7 @@ static void condition(struct flow *flow, const struct group *group, const struct
     edit_if(flow, edit, "#state = :state and not contains(#ids, :id)", "':state':%S,':id':%S",
             is_open ? SLICE("OPEN") : SLICE("COMPLETE"), add->id);
     /* nothing was added since it was read: its redo is carried out, and its folded values are those of its events */
-    if (group->folds.data || (!in_head && group->spilled.data))
-        edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
+    if (group->folds.data || (!in_head && group->spilled.data)) group_if_unchanged(flow, group, edit);
     if (in_head)
         edit_if(flow, edit, "attribute_not_exists(#spilled) and #bytes <= :room", "':room':%N",
                 room - add->bytes);

@@ -47,7 +47,7 @@ static bool rules_give(struct flow *flow, struct group *group, struct slice rule
         group_if_rule(flow, edit, rules, holds);
     } else if (values.data) {
         edit_set(flow, edit, "fold", "{'M':%A}", values);
-        edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
+        group_if_unchanged(flow, group, edit);
     } else {
         edit_put(flow, edit, EDIT_REMOVE, "#fold", NULL);
         group_if_rule(flow, edit, rules, holds);

@@ -232,6 +232,13 @@ void group_end(struct flow *flow, const struct group *group, struct edit *edit, 
         edit_put(flow, edit, EDIT_REMOVE, "#slot, #due", NULL);
 }
 
+void group_if_unchanged(struct flow *flow, const struct group *group, struct edit *edit)
+{
+    edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
+    struct slice since = item_attribute(flow->arena, group->item, "since"); /* of one that was open: nobody else's */
+    if (since.data) edit_if(flow, edit, "#since = :same", "':same':%A", since);
+}
+
 /* By its rule, or because nothing came for too long: then nothing may have come since it was read. By its
  * rule means by its last event, since none is added where the rule holds: whoever writes it, that event's
  * callers are told. */

@@ -97,3 +97,22 @@ TEST(explore_group_fold_of_changed_rules)
     explore(&changed);
     explore_broken(&changed, "#count = :seen", "(#count = :seen or #count <> :seen)");
 }
+
+/* Another group of the key, which has as many events: what was remembered of the first is not put into it. */
+static void check_again(struct outcome *outcome)
+{
+    if (!slice_contains(outcome_ask(outcome, "GET /v1/groups/g/k", NULL), SLICE("no-such-group")))
+        check_values(outcome, 100);
+}
+
+static const struct exploration again = {
+    .name = "group with folded values that is deleted",
+    .flows = {ADD("e0", "3", ""), REQUEST("DELETE /v1/groups/g/k", NULL), ADD("e1", "5", "")},
+    .before = {BEFORE("{\"complete\":{\"when\":\"all >= 100\"}," FOLD "}"), ADD("e8", "4", "")},
+    .check = check_again};
+
+TEST(explore_group_fold_of_another_group)
+{
+    explore(&again);
+    explore_broken(&again, "#since = :same", "(#since = :same or #since <> :same)");
+}
