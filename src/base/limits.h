@@ -177,6 +177,7 @@
 
 #define LIMIT_DRIVE_CONCURRENCY     1000 /* calls for one thing at a time, over all servers: Lambda's own default */
 #define LIMIT_DRIVE_SHARES          8 /* that a drive's concurrency is cut into, each a lease of some server */
+#define LIMIT_DRIVE_LANES           32 /* partitions of a log that one server calls a consumer for at a time */
 #define LIMIT_DRIVE_PAUSE_MS        30000 /* between two attempts to have a target called that cannot be */
 
 #define LIMIT_IDLE_WAIT_MS          60000 /* of the hook that waits until triggers and functions are at rest */

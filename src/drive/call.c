@@ -102,15 +102,17 @@ static struct drive_outcome outcome_of(const struct invocation *invocation, stru
     switch (invocation->end) {
     case INVOCATION_ANSWERED: break;
     case INVOCATION_FAILED:
-        return (struct drive_outcome){DRIVE_FAILED, reason_of(invocation, arena), invocation->is_final};
+        return (struct drive_outcome){DRIVE_FAILED, reason_of(invocation, arena), invocation->is_final,
+                                      false};
     case INVOCATION_UNKNOWN:
         return (struct drive_outcome){
-            DRIVE_FAILED, arena_printf(arena, "There is no function %.*s.", SLICE_ARG(invocation->function)),
-            false};
+            .end = DRIVE_FAILED,
+            .text = arena_printf(arena, "There is no function %.*s.", SLICE_ARG(invocation->function)),
+            .is_unknown = true};
     case INVOCATION_THROTTLED:
-        return (struct drive_outcome){DRIVE_NOT_RUN, SLICE("there was no process to be had"), false};
+        return (struct drive_outcome){DRIVE_NOT_RUN, SLICE("there was no process to be had"), false, false};
     case INVOCATION_REFUSED:
-        return (struct drive_outcome){DRIVE_NOT_RUN, reason_of(invocation, arena), false};
+        return (struct drive_outcome){DRIVE_NOT_RUN, reason_of(invocation, arena), false, false};
     }
     if (func_effects(buf_view(&invocation->reply), LIMIT_EFFECTS, arena, &effects, &count, error,
                      sizeof error) != EFFECTS_NONE)
@@ -118,8 +120,8 @@ static struct drive_outcome outcome_of(const struct invocation *invocation, stru
             DRIVE_FAILED,
             SLICE("The returned writes were not applied: only functions of triggers and asynchronous "
                   "calls may return writes (quipu.transact)."),
-            true};
-    return (struct drive_outcome){DRIVE_ANSWERED, result_of(invocation, arena), false};
+            true, false};
+    return (struct drive_outcome){DRIVE_ANSWERED, result_of(invocation, arena), false, false};
 }
 
 bool drive_call_await(struct drive_call *call, struct task_moment until, struct drive_outcome *outcome)

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/stats.h"
+#include "calendar/calendar.h"
 #include "drive/internal.h"
 
 #define REST_LOOK_US 2000 /* how often who waits for the end looks */
@@ -51,6 +52,24 @@ int64_t driven_int(const struct driven *driven, const char *name, int64_t otherw
     bool is_there = raw_int(raw_member(&arena, driven->text, name), &number);
     arena_free(&arena);
     return is_there ? number : otherwise;
+}
+
+int64_t driven_ms(const struct driven *driven, const char *name, int64_t otherwise)
+{
+    int64_t ms;
+    struct arena arena = {0};
+    struct slice text = raw_text(&arena, raw_member(&arena, driven->text, name));
+    bool is_there = text.len && duration_parse(text, INT64_MAX / 2, &ms);
+    arena_free(&arena);
+    return is_there ? ms : otherwise;
+}
+
+bool driven_bool(const struct driven *driven, const char *name)
+{
+    struct arena arena = {0};
+    bool is_true = slice_equal(raw_member(&arena, driven->text, name), SLICE("true"));
+    arena_free(&arena);
+    return is_true;
 }
 
 /* ---- what lies outside ---- */

@@ -4,12 +4,11 @@
 
 #include "base/fail.h"
 #include "base/log.h"
-#include "calendar/calendar.h"
 #include "drive/internal.h"
 
 #define LOOK_MS 60000 /* of a long-poll; also how late what others have written may be seen */
 
-static const struct driver *const drivers[] = {&drive_work};
+static const struct driver *const drivers[] = {&drive_work, &drive_log};
 
 static const struct driver *driver_of(struct slice kind)
 {
@@ -29,13 +28,6 @@ void driven_has_changed(struct driven *driven)
     }
 }
 
-static int64_t duration_of(struct driven *driven, const char *name)
-{
-    int64_t ms;
-    struct slice text = raw_text(&driven->text_arena, raw_member(&driven->text_arena, driven->text, name));
-    return text.len && duration_parse(text, INT64_MAX / 2, &ms) ? ms : 0;
-}
-
 /* The settings as the entry has them. False: its target is none that this server understands. */
 static bool driven_read(struct driven *driven, struct slice entry)
 {
@@ -49,8 +41,8 @@ static bool driven_read(struct driven *driven, struct slice entry)
     if (raw_kind(target) == JSON_STRING) target = raw_text(arena, target);
     driven->version = driven_int(driven, "version", 0);
     driven->concurrency = driven_int(driven, "concurrency", 1);
-    driven->timeout_ms = duration_of(driven, "timeout");
-    driven->is_paused = slice_equal(raw_member(arena, driven->text, "paused"), SLICE("true"));
+    driven->timeout_ms = driven_ms(driven, "timeout", 0);
+    driven->is_paused = driven_bool(driven, "paused");
     const char *fault = pattern_then_read(target, arena, targets, &count);
     if (fault || count != 1) {
         log_line("%.*s is not driven: its target %s", SLICE_ARG(driven->id), fault ? fault : "is not one");

@@ -24,7 +24,7 @@ struct driver {
     void (*run)(struct driven *driven); /* a task for each thing, until driven_is_over; NULL: it has shares */
     void (*share)(struct share *share); /* a task for each share that is held, until share_is_over */
 };
-extern const struct driver drive_work;
+extern const struct driver drive_work, drive_log;
 
 #define DRIVE_COUNTS(X)                                                                                      \
     X(calls_total, "calls_total", "counter", "Calls of targets that drivers have begun.")                    \
@@ -104,6 +104,8 @@ bool driven_is_over(const struct driven *driven);
 bool driven_rests(const struct driven *driven);
 /* Settings of the entry that are the kind's own. */
 int64_t driven_int(const struct driven *driven, const char *name, int64_t otherwise);
+int64_t driven_ms(const struct driven *driven, const char *name, int64_t otherwise);
+bool driven_bool(const struct driven *driven, const char *name);
 
 /* ---- entries.c ---- */
 
@@ -140,6 +142,7 @@ struct drive_outcome {
     enum drive_end end;
     struct slice text; /* in the task's arena */
     bool is_final;     /* it would fail again */
+    bool is_unknown;   /* FAILED: there is no such function */
 };
 /* Begins to call the thing's target. The payload is copied. */
 struct drive_call *drive_call_begin(struct driven *driven, struct slice payload);

@@ -13,6 +13,7 @@
 
 #define CLAIM_WAIT_MS 20000
 #define BEATS_A_LEASE 3
+#define UNKNOWN_TRIES 8 /* of a function that another server may have made a moment ago: half a minute */
 #define LEAST_BEAT_US 50000
 
 struct unit {
@@ -111,7 +112,8 @@ static bool call(struct unit *unit, struct drive_outcome *outcome)
         struct drive_call *target = drive_call_begin(driven, payload);
         while (!drive_call_await(target, next_beat(unit), outcome))
             if (!unit->is_lost) beat(unit);
-        if (outcome->end != DRIVE_NOT_RUN) return true;
+        bool may_come = outcome->is_unknown && driven->drive->options.shared && tries < UNKNOWN_TRIES;
+        if (outcome->end != DRIVE_NOT_RUN && !may_come) return true;
         struct task_moment again = task_after_us(driven->drive->host, drive_pause_us(driven->drive, tries));
         while (!task_moment_is_over(driven->drive->host, &again)) {
             struct task_moment due = next_beat(unit);

@@ -21,7 +21,7 @@ struct drive_kind {
 };
 
 /* All kinds: X(name) is struct drive_kind NAME_drive_kind. */
-#define DRIVE_KINDS(X) X(work)
+#define DRIVE_KINDS(X) X(work) X(log)
 #define X(name)        extern const struct drive_kind name##_drive_kind;
 DRIVE_KINDS(X)
 #undef X

@@ -43,6 +43,7 @@
 #include <stdlib.h>
 
 #include "calendar/calendar.h"
+#include "pattern/drive.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 
@@ -394,12 +395,82 @@ static void list_logs(struct flow *flow)
     names_list(flow, &names, 0);
 }
 
+/* ---- consumers that the server calls ---- */
+
+enum { PUSH_FUNCTION = LOG_GROUP + 1, PUSH_BATCH, PUSH_WINDOW, PUSH_ATTEMPTS, PUSH_BACKOFF, PUSH_PARALLEL, PUSH_BISECT,
+       PUSH_TIMEOUT, PUSH_PAUSED, PUSH_REPLY };
+
+static const struct field push_fields[] = {
+    FIELD_LOG,
+    FIELD_LOG_GROUP,
+    [PUSH_FUNCTION] = {"function", IN_BODY, FIELD_THEN,
+                       .help = "what the server calls with each batch: a function, a URL or a call; []: nothing"},
+    [PUSH_BATCH] = {"batch", IN_BODY, FIELD_INT, .min = 1, .max = 1000,
+                    .help = "at most so many events in a call (default: 100)"},
+    [PUSH_WINDOW] = {"window", IN_BODY, FIELD_DURATION, .max = 300000,
+                     .help = "wait so long for a full batch (default: not at all)"},
+    [PUSH_ATTEMPTS] = {"attempts", IN_BODY, FIELD_INT, .min = 1, .max = 1000,
+                       .help = "calls before events are parked (default: 5)"},
+    [PUSH_BACKOFF] = {"backoff", IN_BODY, FIELD_DURATION, .max = LOG_LEASE_MOST_MS,
+                      .help = "the pause after the first failure, doubled with each (default: 1s)"},
+    [PUSH_PARALLEL] = {"parallel", IN_BODY, FIELD_INT, .min = 1, .max = 10,
+                       .help = "batches of a partition at a time, each of other keys (default: 1)"},
+    [PUSH_BISECT] = {"bisect", IN_BODY, FIELD_BOOL,
+                     .help = "a batch that fails is halved until the event is found (default: true)"},
+    [PUSH_TIMEOUT] = {"timeout", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
+                      .help = "of a call, where it is shorter than the function's own"},
+    [PUSH_PAUSED] = {"paused", IN_BODY, FIELD_BOOL, .help = "true: no call is begun"},
+    [PUSH_REPLY] = FIELD_ANSWERED("log", FIELD_TEXT),
+    FIELD_ANSWERED("name", FIELD_TEXT),
+};
+
+static const struct drive_setting log_drive_settings[] = {
+    {"function", FIELD_THEN, DRIVE_NONE}, {"batch", FIELD_INT, 100},      {"window", FIELD_DURATION, DRIVE_NONE},
+    {"attempts", FIELD_INT, 5},           {"backoff", FIELD_DURATION, 1000}, {"parallel", FIELD_INT, 1},
+    {"bisect", FIELD_BOOL, true},         {"timeout", FIELD_DURATION, DRIVE_NONE}, {"paused", FIELD_BOOL, false},
+};
+DRIVE_KIND(log);
+
+struct drive_thing log_drive_thing(struct flow *flow, struct slice group)
+{
+    return (struct drive_thing){.kind = &log_drive_kind, .name = flow_text(flow, LOG_NAME), .part = group};
+}
+
+static void tell_push(struct flow *flow, const struct drive_thing *thing, struct slice drive)
+{
+    flow_answer(flow, 200, "{'log':%s,'name':%s%A}", thing->name, thing->part, drive_members(flow, thing, drive));
+}
+
+static void push_begin(struct flow *flow)
+{
+    struct drive_thing thing = log_drive_thing(flow, flow_text(flow, LOG_GROUP));
+    struct log_layout layout;
+    drive_check(flow, &thing);
+    log_layout_get(flow, &layout);
+    tell_push(flow, &thing, drive_put(flow, &thing));
+}
+
+static void pushed_begin(struct flow *flow)
+{
+    struct drive_thing thing = log_drive_thing(flow, flow_text(flow, LOG_GROUP));
+    struct log_layout layout;
+    log_layout_get(flow, &layout);
+    struct slice drive = drive_read(flow, &thing);
+    if (!drive.data)
+        task_refuse(flow, 404, "not-driven", "The server calls nothing for the consumer '%.*s'.",
+                    SLICE_ARG(thing.part));
+    tell_push(flow, &thing, drive);
+}
+
 /* ---- rows ---- */
 
 static const struct field log_fields[] = {FIELD_LOG};
 static const struct field group_fields[] = {FIELD_LOG, FIELD_LOG_GROUP};
 
 /* clang-format off */
+#define PUSHED                                                                                               \
+    "{'log':'orders','name':'billing','function':'bill','batch':100,'attempts':5,'backoff':'1s','parallel':1,"  \
+    "'bisect':true,'paused':false}"
 const struct flow_row log_rows[] = {
     {"POST", "/v1/logs/{log}", log_append_begin, "Appends an event, or several.", FIELDS(log_append_fields),
      "{'partition':'3','sequence':17}", "log append key? data?"},
@@ -424,6 +495,10 @@ const struct flow_row log_rows[] = {
      FIELDS(log_parked_fields),
      "{'parked':[{'partition':'3','sequence':17,'key':'k','reason':'bad','parked':'2026-11-15T03:42:06.250Z',"
      "'data':{}}]}", "log parked -> parked"},
+    {"PUT", "/v1/logs/{log}/consumers/{name}", push_begin,
+     "Has the server call a target with what a group has to read.", FIELDS(push_fields), PUSHED, "log push function?"},
+    {"GET", "/v1/logs/{log}/consumers/{name}", pushed_begin, "What the server calls for a group, and how.",
+     FIELDS(group_fields), PUSHED, "log pushed"},
     {"DELETE", "/v1/logs/{log}/consumers/{name}", log_leave_begin, "Removes a group: positions and parked events.",
      FIELDS(group_fields), "{'deleted':true}", "log leave"},
     {"PUT", "/v1/logs/{log}", put_begin, "Makes a log, or changes how long its events are kept.",

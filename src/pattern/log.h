@@ -4,6 +4,7 @@
 #define PATTERN_LOG_H
 
 #include "pattern/chain.h"
+#include "pattern/drive.h"
 #include "pattern/flow.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
@@ -63,6 +64,9 @@ bool log_range_read(struct flow *flow, struct slice item, struct log_range *rang
 struct log_range log_route(struct flow *flow, const struct log_layout *layout, uint64_t hash);
 /* This hash belongs elsewhere. */
 void log_route_forget(struct flow *flow, const struct log_layout *layout, uint64_t hash);
+
+/* What drives a group (drive.h). */
+struct drive_thing log_drive_thing(struct flow *flow, struct slice group);
 
 /* ---- log.c: keys and texts ---- */
 
@@ -248,7 +252,7 @@ flow_step log_get_begin, log_key_begin, log_events_begin, log_append_begin, log_
     log_read_begin, log_ack_begin, log_park_begin, log_replay_begin, log_lag_begin, log_parked_begin,
     log_delete_begin, log_leave_begin;
 extern const struct field log_get_fields[3], log_key_fields[5], log_events_fields[4], log_append_fields[7],
-    log_split_fields[3], log_merge_fields[2], log_read_fields[6], log_ack_fields[6], log_park_fields[6],
+    log_split_fields[3], log_merge_fields[2], log_read_fields[7], log_ack_fields[6], log_park_fields[6],
     log_replay_fields[6], log_lag_fields[2], log_parked_fields[4];
 
 #endif

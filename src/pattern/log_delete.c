@@ -5,6 +5,7 @@
  * while: a process that still goes by what it remembers of the log meets it, instead of appending to what is gone. */
 #include <stdlib.h>
 
+#include "pattern/drive.h"
 #include "pattern/log.h"
 #include "pattern/sweep.h"
 
@@ -26,6 +27,8 @@ static bool group_remove(struct flow *flow, struct slice id, struct slice name)
         "'KeyConditionExpression':'#group = :key','ProjectionExpression':'#group, %r',%#,"
         "'ExpressionAttributeValues':{':key':%S}";
     struct slice code = log_encoded(flow, name), log = log_encoded(flow, flow_text(flow, LOG_NAME));
+    struct drive_thing thing = log_drive_thing(flow, name);
+    drive_remove(flow, &thing); /* first: who is called would make it anew */
     struct slice key = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log), SLICE_ARG(code));
     clear(flow, &log_positions, flow_compose(flow, query, SLICE("#partition"), key));
     clear(flow, &log_parked, flow_compose(flow, query, SLICE("#event"), key));

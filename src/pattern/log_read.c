@@ -16,7 +16,7 @@
 #define READ_BYTES    1000000 /* of the answer: more is for the next read */
 #define LAG_MOST      1000
 
-enum { READ_OWNER = LOG_GROUP + 1, READ_MAX, READ_WAIT, READ_FOR };
+enum { READ_OWNER = LOG_GROUP + 1, READ_MAX, READ_WAIT, READ_FOR, READ_PARTITION };
 
 const struct field log_read_fields[] = {
     FIELD_LOG,
@@ -28,6 +28,7 @@ const struct field log_read_fields[] = {
                    .help = "how long to wait for one (default: not at all)"},
     [READ_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
                   .help = "how long the partition is the reader's without an ack (default: 30s)"},
+    [READ_PARTITION] = {"partition", IN_BODY, FIELD_NAME, .help = "only of this one (default: of any)"},
 };
 
 /* ---- parents ---- */
@@ -166,9 +167,12 @@ static bool take_partition(struct flow *flow, const struct log_scan *scan, struc
 static struct log_candidate *take_from_page(struct flow *flow, struct log_scan *scan, bool *tried,
                                             struct given *given, int64_t *held_until_ms)
 {
+    int64_t only = LOG_PARKED;
+    if (flow_given(flow, READ_PARTITION)) only = log_partition_of(flow, flow_text(flow, READ_PARTITION), true);
     for (unsigned i = 0; i < scan->count; i++) {
         struct log_candidate *candidate = &scan->candidates[i];
         if (candidate->news != LOG_UNREAD || tried[i]) continue;
+        if (flow_given(flow, READ_PARTITION) && candidate->partition != only) continue;
         tried[i] = true;
         if (!parents_are_read(flow, scan, candidate)) continue;
         if (take_partition(flow, scan, candidate, given)) return candidate;

@@ -205,3 +205,135 @@ def test_metrics_count_the_calls(here, tmp_path, unused_name):
     here.end(unused_name, "a")
     assert metric("calls_total") > before
     eventually(lambda: metric("running") == 0, "nothing runs")
+
+
+# ---- logs ----
+
+# Fails for events that say so, as a whole or one by one; tells the numbers it was given.
+BILL = """
+def handle(event):
+    note(got=[[e["key"], e["data"]["n"]] for e in event["events"]], partition=event["partition"])
+    if any(e["data"].get("slow") for e in event["events"]):
+        time.sleep(0.05)
+    bad = [e for e in event["events"] if e["data"].get("bad")]
+    if bad and os.environ.get("PARTIAL"):
+        return {"batchItemFailures": [{"itemIdentifier": str(e["sequence"])} for e in bad]}
+    if bad:
+        raise ValueError("bad order")
+    return {}
+"""
+
+
+def got(function):
+    """What the function was given, in the order of its calls."""
+    return [tuple(one) for line in function.lines() if "got" in line for one in line["got"]]
+
+
+def by_key(events):
+    keys = {}
+    for key, n in events:
+        if n not in keys.setdefault(key, []):
+            keys[key].append(n)
+    return keys
+
+
+def append(place, log, events):
+    place.ok("POST", f"/v1/logs/{log}", {"events": [{"key": key, "data": data} for key, data in events]})
+
+
+def read_all(place, log, parked=0):
+    path = f"/v1/logs/{log}/consumers/billing/lag"
+    return eventually(lambda: (lambda lag: lag["lag"] == 0 and lag["parked"] == parked)(place.ok("GET", path)),
+                      "all is read")
+
+
+@pytest.fixture
+def log(place, tmp_path, unused_name):
+    """A log that a function consumes."""
+    function = Function(place.functions, tmp_path, unused_name, BILL)
+    place.ok("PUT", f"/v1/logs/{unused_name}", {"partitions": 2})
+    place.ok("PUT", f"/v1/logs/{unused_name}/consumers/billing",
+             {"function": unused_name, "batch": 5, "attempts": 2, "backoff": 1})
+    yield unused_name, function
+    place.ok("DELETE", f"/v1/logs/{unused_name}")
+
+
+def test_a_function_is_called_with_all_events_in_the_order_of_their_keys(place, log):
+    name, function = log
+    path = f"/v1/logs/{name}/consumers/billing"
+    assert place.ok("GET", path)["batch"] == 5 and f"log:{name}:billing" in place.drives()
+    for i in range(3):
+        append(place, name, [(f"k{n % 4}", {"n": 10 * i + n}) for n in range(10)])
+    place.ok("PUT", path, {"parallel": 3})
+    read_all(place, name)
+    place.ok("POST", f"/v1/logs/{name}/split", {"partition": "0"})
+    for i in range(3, 6):
+        append(place, name, [(f"k{n % 4}", {"n": 10 * i + n, "slow": True}) for n in range(10)])
+    read_all(place, name)
+    expected = by_key([(f"k{n % 4}", 10 * i + n) for i in range(6) for n in range(10)])
+    assert by_key(got(function)) == expected
+    assert all(len(line["got"]) <= 5 for line in function.lines() if "got" in line)
+
+
+def test_an_event_that_fails_is_found_by_halves_and_parked(place, log):
+    name, function = log
+    append(place, name, [("k", {"n": n, "bad": n == 3}) for n in range(8)])
+    read_all(place, name, parked=1)
+    parked = place.ok("GET", f"/v1/logs/{name}/consumers/billing/parked")["parked"][0]
+    assert (parked["data"]["n"], parked["reason"]) == (3, "ValueError: bad order")
+    assert by_key(got(function)) == {"k": list(range(8))}
+    assert [("k", 3)] in [[tuple(one) for one in line["got"]] for line in function.lines() if "got" in line]
+
+
+def test_failures_that_the_function_names(here, tmp_path, unused_name):
+    name = unused_name
+    function = Function(here.functions, tmp_path, name, BILL,
+                        Environment={"Variables": {"NOTES": str(tmp_path / f"{name}.notes"), "PARTIAL": "1"}})
+    here.ok("PUT", f"/v1/logs/{name}", {"partitions": 1})
+    append(here, name, [("k", {"n": n, "bad": n == 3}) for n in range(6)])
+    here.ok("PUT", f"/v1/logs/{name}/consumers/billing",
+            {"function": name, "attempts": 3, "backoff": 1, "bisect": False})
+    read_all(here, name, parked=1)
+    batches = [[n for _, n in line["got"]] for line in function.lines() if "got" in line]
+    assert batches == [[0, 1, 2, 3, 4, 5], [3, 4, 5], [3, 4, 5], [4, 5]]
+
+
+def test_a_window_waits_for_a_full_batch(here, tmp_path, unused_name):
+    name, function = unused_name, Function(here.functions, tmp_path, unused_name, BILL)
+    here.ok("PUT", f"/v1/logs/{name}", {"partitions": 1})
+    here.ok("PUT", f"/v1/logs/{name}/consumers/billing", {"function": name, "batch": 3, "window": "1m"})
+    for n in range(3):
+        append(here, name, [("k", {"n": n})])
+    read_all(here, name)
+    assert [line["got"] for line in function.lines() if "got" in line] == [[["k", 0], ["k", 1], ["k", 2]]]
+
+
+def test_a_paused_consumer_waits_and_a_removed_one_is_gone(here, tmp_path, unused_name):
+    name, function = unused_name, Function(here.functions, tmp_path, unused_name, BILL)
+    path = f"/v1/logs/{name}/consumers/billing"
+    assert here.ask("PUT", path, {"function": name})[0] == 404
+    here.ok("PUT", f"/v1/logs/{name}", {"partitions": 1})
+    assert here.ask("PUT", path, {"batch": 7})[0] == 400 and here.ask("GET", path)[0] == 404
+    here.ok("PUT", path, {"function": name, "paused": True})
+    append(here, name, [("k", {"n": 1})])
+    here.ok("PUT", path, {"paused": False})
+    read_all(here, name)
+    here.ok("DELETE", path)
+    assert f"log:{name}:billing" not in here.drives() and here.ask("GET", path)[0] == 404
+    assert got(function) == [("k", 1)]
+
+
+def test_a_consumer_goes_on_when_its_server_was_killed(tmp_path, unused_name):
+    name, folder = unused_name, str(tmp_path / "data")
+    with Quipu("--data", folder) as server:
+        place = Place(server.url)
+        function = Function(place.functions, tmp_path, name, BILL)
+        place.ok("PUT", f"/v1/logs/{name}", {"partitions": 3})
+        place.ok("PUT", f"/v1/logs/{name}/consumers/billing", {"function": name, "batch": 2})
+        append(place, name, [(f"k{n % 5}", {"n": n, "slow": True}) for n in range(50)])
+        eventually(lambda: len(got(function)) > 4, "some are called")
+        server.kill()
+    with Quipu("--data", folder) as server:
+        place = Place(server.url)
+        read_all(place, name)
+    assert by_key(got(function)) == by_key([(f"k{n % 5}", n) for n in range(50)])

@@ -32,6 +32,11 @@ RESOURCES = {
     "log": [("PUT", "/v1/logs/l", {"partitions": 3, "keep": "2h"}), ("POST", "/v1/logs/l", {"key": "k", "data": 1}),
             ("POST", "/v1/logs/l/split", {"partition": "0"}),
             ("POST", "/v1/logs/l/consumers/c/read", {"owner": "me"})],
+    "log's consumer": [("PUT", "/v1/logs/pushed", {}),
+                       ("PUT", "/v1/logs/pushed/consumers/c", {
+                           "function": {"url": "http://127.0.0.1:9/", "secret": "s"}, "batch": 7, "window": "2s",
+                           "attempts": 3, "backoff": "2s", "parallel": 2, "bisect": False, "timeout": "5s",
+                           "paused": True})],
     "log without settings": [("PUT", "/v1/logs/plain", {})],
     "period": [("PUT", "/v1/periods/p", {"every": "1d", "grace": "5s", "shards": 2, "keep": "3h", "then": [THEN]}),
                ("POST", "/v1/periods/p", {"id": "a", "data": 1})],
@@ -74,7 +79,9 @@ def test_what_get_answers_is_put_back(server, name):
     for call in calls:
         status, text = ask(server, *call)
         assert status < 300, text
-    path = re.match(r"/v1/(documents|once)/[^/]+/[^/]+|/v1/[^/]+/[^/]+", calls[0][1]).group()
+    made = calls[1] if name == "log's consumer" else calls[0]
+    whole = r"/v1/(documents|once)/[^/]+/[^/]+|/v1/logs/[^/]+/consumers/[^/]+|/v1/[^/]+/[^/]+"
+    path = re.match(whole, made[1]).group()
     status, first = ask(server, "GET", path)
     assert status == 200, first
     status, text = ask(server, "PUT", path, text=first)
@@ -82,7 +89,7 @@ def test_what_get_answers_is_put_back(server, name):
     status, again = ask(server, "GET", path)
     assert status == 200 and settled(again) == settled(first)
     told = json.loads(first)
-    for setting, value in calls[0][2].items():  # all that was sent is told by the same name
+    for setting, value in made[2].items():  # all that was sent is told by the same name
         if setting not in ("tasks", "for", "complete", "deadline"):
             assert told[setting] == value, setting
 
@@ -90,7 +97,7 @@ def test_what_get_answers_is_put_back(server, name):
 def test_every_route_with_both_is_tried(server):
     _, text = ask(server, "GET", "/v1/openapi.json")
     both = [path for path, methods in json.loads(text)["paths"].items() if {"get", "put"} <= set(methods)]
-    tried = [calls[0][1] for calls in RESOURCES.values()]
+    tried = [call[1] for calls in RESOURCES.values() for call in calls if call[0] == "PUT" or call is calls[0]]
     for path in both:
         if not path.startswith("/v1/"):
             continue  # routes of the originals
