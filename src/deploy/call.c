@@ -63,7 +63,7 @@ bool table_ask(struct deploy *deploy, const char *operation, struct buf *body, s
 }
 
 bool table_call(struct deploy *deploy, const struct resource *resource, const char *operation,
-                 struct buf *body, struct deploy_reply *reply)
+                struct buf *body, struct deploy_reply *reply)
 {
     struct deploy_request request = table_request(deploy, operation, body);
     return deploy_call(deploy, resource, &request, reply);

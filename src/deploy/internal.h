@@ -19,6 +19,8 @@ struct resource {
     const struct node *described;           /* what the server says of it, for attributes; NULL: nothing */
     struct slice code;                      /* the archive of a function or a layer */
     const char *directory;                  /* its folder, where it runs in place */
+    const char *recorded_name;              /* that the record has for it; NULL: none */
+    const char *old_name;                   /* the one that it had before, and that is to go; NULL: none */
     const char *data; /* what the kind wants to be remembered in the record; NULL: nothing */
     bool is_recorded, is_retained, is_checked;
     bool is_settled; /* it is as the template wants it: the server need not be asked again */
@@ -33,6 +35,7 @@ struct kind {
     const char *known;       /* the properties that are understood: "TableName KeySchema ..." */
     const char *replacing;   /* members of the form that cannot be changed */
     const char *loose;       /* members whose parts the server fills up with defaults */
+    bool is_numbered;        /* the server gives its physical name */
     bool keeps_data;         /* tables */
     /* The form that the properties ask for. */
     bool (*want)(struct deploy *deploy, struct resource *resource, struct buf *out);
@@ -89,7 +92,7 @@ bool deploy_call(struct deploy *deploy, const struct resource *resource, const s
 /* An operation of DynamoDB. The body is freed. */
 bool table_ask(struct deploy *deploy, const char *operation, struct buf *body, struct deploy_reply *reply);
 bool table_call(struct deploy *deploy, const struct resource *resource, const char *operation,
-                 struct buf *body, struct deploy_reply *reply);
+                struct buf *body, struct deploy_reply *reply);
 /* A path with one or two names in it, escaped. */
 const char *path_with(struct deploy *deploy, const char *format, struct slice first, struct slice second);
 /* GET of a path; *json stays NULL where there is nothing of that name. */
@@ -136,7 +139,15 @@ bool type_is_nothing(struct slice type);
 struct slice stranger_attribute(struct deploy *deploy, const struct resource *resource, struct slice name);
 
 extern const struct kind kind_table, kind_global_table, kind_function, kind_layer, kind_version, kind_alias,
-    kind_mapping, kind_event_invoke, kind_url, kind_schedule, kind_schedule_group, kind_rule;
+    kind_mapping, kind_event_invoke, kind_url, kind_schedule, kind_schedule_group, kind_rule, kind_http_api,
+    kind_rest_api, kind_route, kind_method, kind_http_stage, kind_rest_stage;
+
+/* ---- gateway.c ---- */
+
+/* What Ref of an integration or a resource of an API stands for. */
+struct slice gateway_part(struct deploy *deploy, const struct resource *resource);
+/* A URL of an API on AWS as that of the API here; any other text as it is. */
+struct slice gateway_local_url(struct deploy *deploy, struct slice text);
 
 /* ---- code.c ---- */
 

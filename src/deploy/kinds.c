@@ -4,8 +4,9 @@
 #include "deploy/internal.h"
 
 static const struct kind *const kinds[] = {
-    &kind_table,   &kind_global_table, &kind_function, &kind_layer,    &kind_version,        &kind_alias,
-    &kind_mapping, &kind_event_invoke, &kind_url,      &kind_schedule, &kind_schedule_group, &kind_rule,
+    &kind_table,    &kind_global_table,   &kind_function, &kind_layer,    &kind_version,    &kind_alias,
+    &kind_mapping,  &kind_event_invoke,   &kind_url,      &kind_schedule, &kind_rule,       &kind_http_api,
+    &kind_rest_api, &kind_schedule_group, &kind_route,    &kind_method,   &kind_http_stage, &kind_rest_stage,
 };
 
 const struct kind *kind_find(struct slice type)
@@ -21,10 +22,13 @@ bool type_is_nothing(struct slice type)
     static const char *const starts[] = {
         "AWS::IAM::", "AWS::Logs::", "AWS::CDK::",        "AWS::EC2::",
         "AWS::EFS::", "AWS::KMS::",  "AWS::CloudWatch::", "AWS::ApplicationAutoScaling::"};
-    static const char names[] = "AWS::Lambda::Permission AWS::Lambda::LayerVersionPermission "
-                                "AWS::ApiGateway::Account AWS::CloudFormation::WaitConditionHandle "
-                                "AWS::SQS::QueuePolicy AWS::SNS::TopicPolicy AWS::S3::BucketPolicy "
-                                "AWS::CodeDeploy::Application AWS::CodeDeploy::DeploymentGroup";
+    static const char names[] =
+        "AWS::Lambda::Permission AWS::Lambda::LayerVersionPermission "
+        "AWS::ApiGateway::Account AWS::ApiGateway::Resource AWS::ApiGateway::Deployment "
+        "AWS::ApiGatewayV2::Integration AWS::ApiGatewayV2::Deployment "
+        "AWS::CloudFormation::WaitConditionHandle "
+        "AWS::SQS::QueuePolicy AWS::SNS::TopicPolicy AWS::S3::BucketPolicy "
+        "AWS::CodeDeploy::Application AWS::CodeDeploy::DeploymentGroup";
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (slice_starts(type, slice_of(starts[i]))) return true;
     return word_is_in(names, type);
@@ -39,6 +43,7 @@ struct slice stranger_attribute(struct deploy *deploy, const struct resource *re
     bool is_arn = slice_equal(name, SLICE("Arn")) ||
                   (!name.len && slice_equal(type, SLICE("AWS::SNS::Topic"))) ||
                   slice_equal(name, SLICE("TopicArn"));
+    if (!name.len && slice_starts(type, SLICE("AWS::ApiGateway"))) return gateway_part(deploy, resource);
     if (slice_equal(type, SLICE("AWS::SQS::Queue")) && (!name.len || slice_equal(name, SLICE("QueueUrl"))))
         return arena_printf(arena, "https://sqs.%.*s.amazonaws.com/%.*s/%s", SLICE_ARG(region),
                             SLICE_ARG(account), own);

@@ -231,6 +231,7 @@ static struct slice version_attribute(struct deploy *deploy, struct resource *re
 }
 
 const struct kind kind_version = {.type = "AWS::Lambda::Version",
+                                  .is_numbered = true,
                                   .known = "FunctionName Description CodeSha256",
                                   .want = want_version,
                                   .have = have_version,

@@ -209,6 +209,7 @@ const struct kind kind_mapping = {
         "EventSourceArn FunctionName StartingPosition Enabled BatchSize MaximumBatchingWindowInSeconds "
         "ParallelizationFactor MaximumRetryAttempts MaximumRecordAgeInSeconds BisectBatchOnFunctionError "
         "TumblingWindowInSeconds FunctionResponseTypes FilterCriteria DestinationConfig MaximumRecursionDepth",
+    .is_numbered = true,
     .replacing = "Table",
     .want = want_mapping,
     .have = have_mapping,

@@ -180,7 +180,7 @@ static bool table_has_items(struct deploy *deploy, struct resource *resource, bo
 static bool judge(struct deploy *deploy, struct resource *resource)
 {
     struct deploy_change *change = &resource->change;
-    change->action = change->reason ? DEPLOY_UNKNOWN : DEPLOY_CREATE;
+    change->action = change->reason ? DEPLOY_UNKNOWN : resource->old_name ? DEPLOY_REPLACE : DEPLOY_CREATE;
     if (change->reason || !resource->have) return true;
     if (!resource->is_recorded && !deploy->options->adopt)
         return deploy_fail(
@@ -188,24 +188,37 @@ static bool judge(struct deploy *deploy, struct resource *resource)
             "%.*s: there is already %s, which the stack %s has not made (--adopt takes it into the stack)",
             SLICE_ARG(change->id), change->name, deploy->options->stack);
     change->differences = form_compare(deploy, resource->kind, resource->want, resource->have);
-    change->action = change->differences ? DEPLOY_CHANGE : DEPLOY_SAME;
+    change->action = resource->old_name ? DEPLOY_REPLACE : change->differences ? DEPLOY_CHANGE : DEPLOY_SAME;
     for (const struct deploy_difference *one = change->differences; one; one = one->next)
         if (one->replaces) change->action = DEPLOY_REPLACE;
     return change->action != DEPLOY_REPLACE || table_has_items(deploy, resource, &change->holds_data);
 }
 
 /* Takes over what the record knows of it. */
-static void recall(struct deploy *deploy, struct resource *resource, const char *member)
+static void recall(struct deploy *deploy, struct resource *resource)
 {
+    const struct kind *kind = resource->kind;
     for (const struct node *entry = record_entries(deploy); entry; entry = entry->next) {
-        struct slice name = node_text(entry, "name");
-        if (!is_entry_of(entry, resource) ||
-            (member && !slice_equal(arn_last(name, '/'), slice_of(resource->change.name))))
-            continue;
-        resource->is_recorded = true;
-        resource->change.name = deploy_text(deploy, name);
+        const char *name = deploy_text(deploy, node_text(entry, "name")), *wanted = resource->change.name;
+        bool is_same = slice_equal(arn_last(slice_of(name), '/'), slice_of(wanted));
+        if (!is_entry_of(entry, resource) || (kind->keeps_data && !is_same)) continue;
+        resource->recorded_name = name;
+        if (kind->is_numbered || is_same) resource->change.name = name;
+        if (node_text(entry, "old").len) resource->old_name = deploy_text(deploy, node_text(entry, "old"));
         if (node_text(entry, "data").len) resource->data = deploy_text(deploy, node_text(entry, "data"));
     }
+}
+
+/* Under another name it is another thing: the old one goes when the new one is there. */
+static void compare_names(struct resource *resource)
+{
+    const char *recorded = resource->recorded_name;
+    if (recorded && !resource->kind->is_numbered && strcmp(recorded, resource->change.name) != 0)
+        resource->old_name = recorded;
+    if (resource->old_name && strcmp(resource->old_name, resource->change.name) == 0)
+        resource->old_name = NULL;
+    resource->is_recorded = recorded &&
+                            (resource->kind->is_numbered || strcmp(recorded, resource->change.name) == 0);
 }
 
 static bool plan_resource(struct deploy *deploy, const struct template_resource *source)
@@ -233,9 +246,10 @@ static bool plan_resource(struct deploy *deploy, const struct template_resource 
                     .data;
         return true;
     }
-    recall(deploy, resource, member);
+    recall(deploy, resource);
     note_properties(deploy, resource);
     if (!change->reason) resource->want = form_make(deploy, resource, resource->kind->want);
+    compare_names(resource);
     if (!deploy->fault && !change->reason) resource->have = form_make(deploy, resource, resource->kind->have);
     return !deploy->fault && judge(deploy, resource);
 }
@@ -268,7 +282,7 @@ static bool is_in_template(const struct deploy *deploy, const struct node *entry
     for (const struct resource *one = deploy->resources; one; one = one->next) {
         bool is_made = one->source && one->kind && one->change.action != DEPLOY_UNKNOWN;
         if (is_made && is_entry_of(entry, one) &&
-            (!one->kind->name_member || node_is(entry, "name", one->change.name)))
+            (!one->kind->keeps_data || node_is(entry, "name", one->change.name)))
             return true;
     }
     return false;
@@ -295,8 +309,12 @@ static bool resolve_outputs(struct deploy *deploy)
         const struct node *value = NULL;
         fine = template_resolve(template, template->outputs[i].value, &ask, &value, error) ||
                deploy_fail(deploy, "%s", error);
-        if (fine && value)
-            put_name(&out, deploy_text(deploy, template->outputs[i].name)), form_put_value(&out, value, 's');
+        if (!fine || !value) continue;
+        put_name(&out, deploy_text(deploy, template->outputs[i].name));
+        if (value->kind == JSON_STRING)
+            json_put_string(&out, gateway_local_url(deploy, value->text));
+        else
+            form_put_value(&out, value, 's');
     }
     buf_byte(&out, '}');
     deploy->outputs = arena_take(&deploy->arena, &out);
@@ -394,6 +412,21 @@ static bool renew(struct deploy *deploy, struct resource *resource)
     return true;
 }
 
+static bool replace(struct deploy *deploy, struct resource *resource)
+{
+    const struct kind *kind = resource->kind;
+    const char *name = resource->change.name;
+    const struct node *described = resource->described;
+    bool is_renamed = resource->old_name != NULL;
+    if (is_renamed) resource->change.name = resource->old_name;
+    if (!kind->remove(deploy, resource)) return false;
+    resource->change.name = name;
+    resource->described = is_renamed ? described : NULL;
+    if (!is_renamed) resource->have = NULL;
+    if (!resource->have) return kind->create(deploy, resource);
+    return !resource->change.differences || kind->update(deploy, resource);
+}
+
 static bool make(struct deploy *deploy, struct resource *resource)
 {
     const struct kind *kind = resource->kind;
@@ -401,10 +434,7 @@ static bool make(struct deploy *deploy, struct resource *resource)
     switch (resource->change.action) {
     case DEPLOY_CREATE: return kind->create(deploy, resource);
     case DEPLOY_CHANGE: return !resource->change.differences || kind->update(deploy, resource);
-    case DEPLOY_REPLACE:
-        if (!kind->remove(deploy, resource)) return false;
-        resource->have = NULL;
-        return kind->create(deploy, resource);
+    case DEPLOY_REPLACE: return replace(deploy, resource);
     case DEPLOY_DELETE: return kind->remove(deploy, resource);
     default: return true;
     }

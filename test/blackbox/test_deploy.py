@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
@@ -208,7 +209,7 @@ def test_what_went_away_stays_until_it_is_pruned(on, app, stack):
     (app / "template.yaml").write_text(text[:begin] + text[end:])
     assert "Hourly" in deploy(app, stack, on=on).stderr
     assert len(state(on, stack)["schedules"]) == 2
-    assert f"- Hourly" in deploy(app, stack, "--prune", on=on).stderr
+    assert "- Hourly" in deploy(app, stack, "--prune", on=on).stderr
     assert state(on, stack)["schedules"] == [stack + "-Nightly"]
     assert "Nothing to do." in deploy(app, stack, "--prune", on=on).stderr
 
@@ -354,10 +355,8 @@ def run_until_killed(proxy, app, stack, at, behind):
     """Deploys; True where it came to its end because there is no such call."""
     proxy.calls, proxy.kill_at, proxy.behind = [], at, behind
     environment = clean_environment({"QUIPU_ON": proxy.url})
-    gate = threading.Lock()
-    with gate:
-        proxy.victim = subprocess.Popen([BINARY, "deploy", str(app / "template.yaml"), "--stack", stack, "--prune"],
-                                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    proxy.victim = subprocess.Popen([BINARY, "deploy", str(app / "template.yaml"), "--stack", stack, "--prune"],
+                                    env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     told = proxy.victim.communicate(timeout=240)[1]
     assert proxy.victim.returncode in (0, -signal.SIGKILL), told
     return proxy.victim.returncode == 0
@@ -457,3 +456,87 @@ def test_words_that_make_no_sense(on, tmp_path):
     (tmp_path / "broken.yaml").write_text("Resources: {A: {Type")
     broken = quipu("deploy", str(tmp_path / "broken.yaml"), on=on)
     assert broken.returncode == 1 and "broken.yaml:" in broken.stderr
+
+
+# ---- applications ----
+
+SAM = """
+Transform: AWS::Serverless-2016-10-31
+Globals:
+  Function: {Runtime: nodejs20.x, CodeUri: code/, Environment: {Variables: {TABLE: !Ref Orders}}}
+Resources:
+  Orders: {Type: AWS::Serverless::SimpleTable, Properties: {PrimaryKey: {Name: id, Type: String}}}
+  Api:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: index.handler
+      AutoPublishAlias: live
+      FunctionUrlConfig: {AuthType: NONE}
+      Events:
+        Get: {Type: HttpApi, Properties: {Path: '/orders/{id}', Method: get}}
+        Old: {Type: Api, Properties: {Path: '/old', Method: post}}
+        Tick: {Type: Schedule, Properties: {Schedule: rate(1 day)}}
+Outputs:
+  Get: {Value: !Sub "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.amazonaws.com/orders/7"}
+  Old: {Value: !Sub "https://${ServerlessRestApi}.execute-api.${AWS::Region}.amazonaws.com/Prod/old"}
+  Direct: {Value: !GetAtt ApiUrl.FunctionUrl}
+"""
+
+
+def fetch(url, method="GET"):
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as reply:
+        return json.load(reply)
+
+
+def test_a_sam_application_answers(on, app, stack):
+    (app / "template.yaml").write_text(SAM)
+    (app / "code" / "index.js").write_text(
+        "exports.handler = async (e) => ({statusCode: 200, body: JSON.stringify({version: e.version, "
+        "id: e.pathParameters && e.pathParameters.id})});")
+    outputs = json.loads(deploy(app, stack, "--json", on=on).stdout)["outputs"]
+    assert fetch(outputs["Get"]) == {"version": "2.0", "id": "7"}
+    assert fetch(outputs["Old"], "POST")["version"] == "1.0"
+    assert ".lambda-url." in outputs["Direct"]
+    assert "Nothing to do." in deploy(app, stack, on=on).stderr
+    edit(app, ("/orders/{id}", "/bills/{id}"), ("amazonaws.com/orders", "amazonaws.com/bills"))
+    outputs = json.loads(deploy(app, stack, "--json", on=on).stdout)["outputs"]
+    assert fetch(outputs["Get"])["id"] == "7"
+    with pytest.raises(urllib.error.HTTPError):
+        fetch(outputs["Get"].replace("bills", "orders"))
+    assert "Nothing to do." in deploy(app, stack, on=on).stderr
+    output("deploy", "--delete", stack, on=on)
+    assert stack not in json.dumps(fetch(on + "/v1/routes"))
+
+
+def test_methods_of_a_rest_api(on, app, stack):
+    def proxy_to(name):
+        return {"Type": "AWS_PROXY", "IntegrationHttpMethod": "POST", "Uri": {"Fn::Join": ["", [
+            "arn:", {"Ref": "AWS::Partition"}, ":apigateway:", {"Ref": "AWS::Region"},
+            ":lambda:path/2015-03-31/functions/", {"Fn::GetAtt": [name, "Arn"]}, "/invocations"]]}}
+    api, users = {"Ref": "Api"}, {"Ref": "Users"}
+    resources = {
+        "Say": {"Type": "AWS::Lambda::Function", "Properties": {
+            "Code": {"ZipFile": "exports.handler = async (e) => ({body: JSON.stringify(e.resource)});"},
+            "Handler": "index.handler", "Runtime": "nodejs20.x", "Role": "r"}},
+        "Api": {"Type": "AWS::ApiGateway::RestApi", "Properties": {"Name": "users"}},
+        "Users": {"Type": "AWS::ApiGateway::Resource", "Properties": {
+            "RestApiId": api, "ParentId": {"Fn::GetAtt": ["Api", "RootResourceId"]}, "PathPart": "users"}},
+        "User": {"Type": "AWS::ApiGateway::Resource", "Properties": {
+            "RestApiId": api, "ParentId": users, "PathPart": "{id}"}},
+        "Get": {"Type": "AWS::ApiGateway::Method", "Properties": {
+            "RestApiId": api, "ResourceId": {"Ref": "User"}, "HttpMethod": "GET", "AuthorizationType": "NONE",
+            "Integration": proxy_to("Say")}},
+        "Options": {"Type": "AWS::ApiGateway::Method", "Properties": {
+            "RestApiId": api, "ResourceId": users, "HttpMethod": "OPTIONS", "AuthorizationType": "NONE",
+            "Integration": {"Type": "MOCK"}}},
+        "Deployment": {"Type": "AWS::ApiGateway::Deployment", "DependsOn": ["Get"], "Properties": {"RestApiId": api}},
+        "Stage": {"Type": "AWS::ApiGateway::Stage", "Properties": {
+            "RestApiId": api, "DeploymentId": {"Ref": "Deployment"}, "StageName": "prod"}},
+    }
+    outputs = {"Url": {"Value": {"Fn::Sub": "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/${Stage}/"}}}
+    (app / "template.yaml").write_text(json.dumps({"Resources": resources, "Outputs": outputs}))
+    made = deploy(app, stack, on=on)
+    assert "its integration is MOCK" in made.stderr
+    url = made.stdout.split(" = ")[1].strip()
+    assert fetch(url + "users/7") == "/users/{id}"
+    assert "Nothing to do." in deploy(app, stack, on=on).stderr
